@@ -1,0 +1,89 @@
+"""Trains a model on random data and tells how many images a second it manages.
+
+Says {"ready": ...} on stdout when warm; then answers each line `run SECONDS` with {"work": IMAGES, "seconds": ...}; ends with its input.
+Between two commands it waits for its input and computes nothing.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+from models import build
+
+RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--sample", type=int, nargs=3, required=True, metavar=("C", "H", "W"))
+    parser.add_argument("--count", type=int, required=True, help="samples in memory")
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--foreach", action="store_true", help="the optimiser's fused lists of tensors")
+    return parser.parse_args()
+
+
+def steps(options):
+    """Endless training steps; each next() is one whole step over one batch."""
+    torch.manual_seed(1)
+    samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8)
+    labels = torch.randint(0, options.classes, (options.count,))
+    model = build(options.model, options.sample, options.classes)
+    format = torch.channels_last if options.channels_last else torch.contiguous_format
+    if options.channels_last:
+        samples = samples.contiguous(memory_format=format)
+        model = model.to(memory_format=format)
+    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, foreach=options.foreach)
+    autocast = torch.autocast("cpu", torch.bfloat16) if options.precision == "bf16" else contextlib.nullcontext()
+    while True:
+        order = torch.randperm(options.count)
+        for first in range(0, options.count - options.batch + 1, options.batch):
+            chosen = order[first : first + options.batch]
+            x = samples[chosen].to(torch.float32, memory_format=format).sub_(127.5).mul_(1 / 73.9)
+            with autocast:
+                loss = F.cross_entropy(model(x), labels[chosen])
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            optimiser.step()
+            yield
+
+
+def main():
+    options = arguments()
+    torch.set_num_threads(options.threads)
+    torch.set_num_interop_threads(1)
+    torch.set_flush_denormal(True)
+    training = steps(options)
+
+    def run(seconds):
+        start, done = time.perf_counter(), 0
+        while True:
+            next(training)
+            done += 1
+            elapsed = time.perf_counter() - start
+            if elapsed >= seconds:
+                return {"work": done * options.batch, "seconds": elapsed}
+
+    def say(answer):
+        print(json.dumps(answer), flush=True)
+
+    run(0.5)
+    say({"ready": True, "version": torch.__version__, "threads": torch.get_num_threads()})
+    for line in sys.stdin:
+        command, seconds = line.split()
+        if command != "run":
+            raise ValueError(f"command: received {command}; use run SECONDS")
+        say(run(float(seconds)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+import type { Bench } from './bench.js'
+import { throughput } from './throughput.js'
+
+/** Every bench by its name; a new one is one line here. */
+export const benches: ReadonlyMap<string, Bench> = new Map([['throughput', throughput]])

@@ -1,0 +1,69 @@
+import { unknownName } from './arbalest.js'
+
+export type CasePrecision = 'f32' | 'bf16'
+
+/** One thing to measure: a model, samples a learner takes in a step, learners, precision. */
+export interface Case {
+  /** As filters and results name it: `resnet20 b16 k2 f32`. */
+  readonly name: string
+  readonly model: string
+  readonly batch: number
+  readonly learners: number
+  readonly precision: CasePrecision
+}
+
+/** What a model is fed: generated samples (C, H, W) of 8 bits, of which `count` lie in memory. */
+export interface Workload {
+  readonly sample: readonly [number, number, number]
+  readonly count: number
+  readonly classes: number
+}
+
+const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
+const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
+/** An epoch of an MLP is short, and its end must not be what is measured. */
+const WORKLOADS: Readonly<Record<string, Workload>> = {
+  mlp: { ...DIGITS, count: 240_000 },
+  lenet: DIGITS,
+  resnet20: COLOURS,
+  resnet32: COLOURS
+}
+
+const USUAL = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] as CasePrecision[] }
+
+export function workloadOf(model: string): Workload {
+  const workload = WORKLOADS[model]
+  if (!workload) throw unknownName('model', model, Object.keys(WORKLOADS))
+  return workload
+}
+
+/**
+ * The cases that the filters leave: words of one kind add up, words of different kinds narrow. `lenet mlp b8` are two models at batch 8; a
+ * kind without a word keeps its usual values. Throws UNKNOWN_NAME.
+ */
+export function chosenCases(filters: readonly string[]): readonly Case[] {
+  const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
+  const numbers = (letter: string): number[] =>
+    words.filter((word) => new RegExp(`^${letter}[1-9]\\d{0,4}$`).test(word)).map((word) => Number(word.slice(1)))
+  const models = words.filter((word) => word in WORKLOADS)
+  const precisions = words.filter((word): word is CasePrecision => word === 'f32' || word === 'bf16')
+  const [batches, learners] = [numbers('b'), numbers('k')]
+  if (models.length + precisions.length + batches.length + learners.length < words.length) {
+    const stranger = words.find((word) => !(word in WORKLOADS) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
+    throw unknownName('filter', stranger, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
+  }
+  const orUsual = <T>(some: readonly T[], usual: readonly T[]): readonly T[] => (some.length > 0 ? [...new Set(some)] : usual)
+  return orUsual(models, USUAL.models).flatMap((model) =>
+    orUsual(batches, USUAL.batches).flatMap((batch) =>
+      orUsual(learners, USUAL.learners).flatMap((count) =>
+        orUsual(precisions, USUAL.precisions).map((precision) => ({
+          name: `${model} b${batch} k${count} ${precision}`,
+          model,
+          batch,
+          learners: count,
+          precision
+        }))
+      )
+    )
+  )
+}

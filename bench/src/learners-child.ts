@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { train, type JobEvent, type ProgressEvent } from './arbalest.js'
+import { answerWindows, type Window } from './answer-windows.js'
+import { workloadOf, type CasePrecision } from './cases.js'
+import { flopsPerImage } from './flops-per-image.js'
+import { randomDataset } from './random-dataset.js'
+
+const [model = '', batch = '', learners = '', precision = ''] = process.argv.slice(2)
+const job = train({
+  model,
+  data: randomDataset(workloadOf(model)),
+  batch: Number(batch),
+  learners: Number(learners),
+  precision: precision as CasePrecision,
+  optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
+  synchroniser: { name: 'sma', period: 1 },
+  // More than any window lasts; the process is ended from outside.
+  until: { steps: 20_000_000 },
+  seed: 1
+})
+const events = job[Symbol.asyncIterator]()
+
+/** Progress was told in whole iterations with the time of training at which they were whole, so that two such events bound a window exactly. */
+async function nextProgress(): Promise<ProgressEvent> {
+  for (;;) {
+    const { value, done } = (await events.next()) as { value: JobEvent; done?: boolean }
+    if (done === true || value.event === 'finished') throw new Error('the job ended before the bench did')
+    if (value.event === 'progress') return value
+  }
+}
+
+async function run(seconds: number): Promise<Window> {
+  // What was told before the process was stopped says nothing about this window.
+  const settled = performance.now() + 250
+  let first = await nextProgress()
+  while (performance.now() < settled) first = await nextProgress()
+  for (;;) {
+    const last = await nextProgress()
+    const elapsed = last.seconds - first.seconds
+    if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * Number(batch) * Number(learners), seconds: elapsed }
+  }
+}
+
+await nextProgress()
+await sleep(500)
+await answerWindows({ flopsPerImage: flopsPerImage(model, Number(batch), precision as CasePrecision) }, run)

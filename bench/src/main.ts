@@ -1,0 +1,81 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util'
+import { ArbalestError, unknownName } from './arbalest.js'
+import { benches } from './benches.js'
+import { stopAllSides } from './side.js'
+
+const USAGE = `Usage: npm run bench -- BENCH [FILTERS] [options]
+
+Benches:
+${[...benches].map(([name, bench]) => `  ${name.padEnd(14)}${bench.summary}\n${indented(bench.filters)}`).join('\n')}
+
+Options:
+  --json         one JSON object a line on stdout, nothing else there
+  --pairs N      measured pairs of windows a case (5)
+  --seconds S    length of a window (3)
+  --save NAME    keeps the results in bench/results/NAME.json
+  --profile      instead of comparing: time, share of peak and bytes of every operator, and waits
+  --help         this text
+`
+
+function indented(lines: readonly string[]): string {
+  return lines.map((line) => ' '.repeat(16) + line).join('\n')
+}
+
+/** Options count only where they are whole: `12x` is refused. */
+function positive(flag: string, text: string | undefined, otherwise: number, whole: boolean): number {
+  if (text === undefined) return otherwise
+  const value = Number(text)
+  if (text.trim() === '' || !(value > 0) || value === Infinity || (whole && !Number.isInteger(value))) {
+    throw new ArbalestError('INVALID_OPTION', `--${flag}: received ${JSON.stringify(text)}; give a ${whole ? 'whole ' : ''}number above 0`)
+  }
+  return value
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+      pairs: { type: 'string' },
+      seconds: { type: 'string' },
+      save: { type: 'string' }
+    }
+  })
+  const [name, ...filters] = positionals
+  if (values.help || name === undefined) {
+    process.stdout.write(USAGE)
+    process.exitCode = values.help ? 0 : 2
+    return
+  }
+  const bench = benches.get(name)
+  if (!bench) throw unknownName('bench', name, benches.keys())
+  await bench.run(filters, {
+    json: values.json,
+    profile: values.profile,
+    pairs: positive('pairs', values.pairs, 5, true),
+    seconds: positive('seconds', values.seconds, 3, false),
+    ...(values.save === undefined ? {} : { save: values.save })
+  })
+}
+
+const EXIT = { SIGINT: 130, SIGTERM: 143 } as const
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stopAllSides()
+    process.exit(EXIT[signal])
+  })
+}
+
+main().catch((error: unknown) => {
+  stopAllSides()
+  const usage =
+    (error instanceof ArbalestError && (error.code === 'INVALID_OPTION' || error.code === 'UNKNOWN_NAME')) ||
+    (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'))
+  const message = error instanceof Error ? error.message : String(error)
+  const code = error instanceof ArbalestError ? error.code : usage ? 'INVALID_OPTION' : 'INTERNAL'
+  process.stderr.write(`${code}: ${message}\n`)
+  process.exitCode = usage ? 2 : 1
+})

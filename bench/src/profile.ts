@@ -1,0 +1,102 @@
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { BenchOptions } from './bench.js'
+import { workloadOf, type Case } from './cases.js'
+import { trainingProgram } from './flops-per-image.js'
+import { buildGraph, engine, initialParameters, modelNamed, SEGMENTS, type Handle, type OperatorProfile } from './internals.js'
+import { startPeak } from './ours.js'
+import { randomDataset } from './random-dataset.js'
+import { Table } from './table.js'
+
+/** What a learner of the profile is given; handles cross threads as the numbers that they are. */
+export interface ProfiledLearner {
+  readonly group: Handle
+  readonly program: Handle
+  readonly dataset: Handle
+  readonly layout: ReturnType<typeof trainingProgram>['parameters']
+  readonly learner: number
+}
+
+/** What a learner of the profile found. */
+export interface ProfileReport {
+  readonly operators: readonly OperatorProfile[]
+  readonly steps: number
+  readonly busySeconds: number
+  readonly waitSeconds: number
+}
+
+async function runLearners(one: Case, seconds: number): Promise<readonly ProfileReport[]> {
+  const { sample, classes } = workloadOf(one.model)
+  const program = trainingProgram(one.model, one.batch, one.precision)
+  const graph = buildGraph(modelNamed(one.model, { input: sample, classes }), { batch: one.batch, mode: 'train' })
+  const group = engine.createGroup({
+    backend: 'cpu',
+    layout: program.parameters,
+    initial: initialParameters(graph, 1),
+    batch: one.batch,
+    period: 1,
+    alpha: null,
+    syncMomentum: 0
+  })
+  engine.setRates(group, 0, Float32Array.of(0.01))
+  const shared = {
+    group,
+    program: engine.createProgram(program),
+    dataset: engine.createDataset(randomDataset(workloadOf(one.model)).train),
+    layout: program.parameters
+  }
+  const reports = Array.from({ length: one.learners }, (_, learner) => {
+    const worker = new Worker(fileURLToPath(new URL('profile-worker.js', import.meta.url)), { workerData: { ...shared, learner } })
+    return new Promise<ProfileReport>((resolve, reject) => worker.once('message', resolve).once('error', reject))
+  })
+  const stop = setTimeout(() => engine.stop(group), (seconds + 1) * 1000)
+  try {
+    return await Promise.all(reports)
+  } finally {
+    clearTimeout(stop)
+    engine.stop(group)
+  }
+}
+
+const COLUMNS = [34, 30, 9, 7, 9, 8, 8, 8] as const
+
+/** Where a learner's step goes: every operator with its time, share of one core's peak and memory traffic; and the waits. */
+export async function profileCase(one: Case, options: BenchOptions): Promise<void> {
+  const fma = await startPeak(one.learners)
+  const peak = (await fma.run(0.1)) / one.learners
+  fma.close()
+  const [report] = await runLearners(one, options.seconds)
+  if (report === undefined) return
+  const total = report.busySeconds + report.waitSeconds
+  const waits = { case: one.name, steps: report.steps, seconds: total, waitSeconds: report.waitSeconds, peak }
+  if (options.json) {
+    for (const operator of report.operators) process.stdout.write(`${JSON.stringify({ bench: 'profile', case: one.name, ...operator })}\n`)
+    process.stdout.write(`${JSON.stringify({ bench: 'profile', ...waits })}\n`)
+    return
+  }
+  const table = new Table(COLUMNS, process.stdout)
+  table.row([`${one.name}: operator`, 'implementation', 'us/step', 'time', 'GFLOP/s', 'of peak', 'MB', 'GB/s'])
+  const line = (name: string, implementation: string, operators: readonly OperatorProfile[]): void => {
+    const seconds = operators.reduce((sum, operator) => sum + operator.seconds, 0)
+    const flops = operators.reduce((sum, operator) => sum + operator.flops * operator.runs, 0)
+    const bytes = operators.reduce((sum, operator) => sum + operator.bytes * operator.runs, 0)
+    const speed = flops / seconds
+    table.row([
+      name,
+      implementation,
+      ((seconds * 1e6) / report.steps).toFixed(1),
+      `${((100 * seconds) / total).toFixed(1)}%`,
+      (speed / 1e9).toFixed(1),
+      `${((100 * speed) / peak).toFixed(0)}%`,
+      (bytes / report.steps / 1e6).toFixed(2),
+      (bytes / seconds / 1e9).toFixed(1)
+    ])
+  }
+  for (const segment of SEGMENTS) {
+    const operators = report.operators.filter((operator) => operator.segment === segment)
+    for (const operator of operators) line(`  ${operator.name} ${operator.kind}`, operator.implementation, [operator])
+    if (operators.length > 0) line(segment, '', operators)
+  }
+  const wait = `waits for the group ${((100 * report.waitSeconds) / total).toFixed(1)}%; data is gathered by the load segment, without a wait`
+  table.note(`${report.steps} steps, ${((total * 1e6) / report.steps).toFixed(1)} us each; ${wait}; peak ${(peak / 1e9).toFixed(0)} GFLOP/s a core`)
+}

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { ArbalestError } from './arbalest.js'
+
+export interface Python {
+  readonly program: string
+  readonly torch: string
+}
+
+/** Allocators that suit PyTorch's habit of taking and giving back the same buffers every step, by how well they do. */
+const ALLOCATORS = ['libtcmalloc_minimal.so.4', 'libtcmalloc.so.4', 'libjemalloc.so.2']
+const LIBRARIES = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64', '/usr/lib']
+
+/**
+ * Every Python with PyTorch: `ARBALEST_PYTHON` alone if it is set, else Debian's and the one in PATH, once each. Throws BACKEND_UNAVAILABLE
+ * where there is none.
+ */
+export async function pythonsWithTorch(): Promise<readonly Python[]> {
+  const chosen = process.env['ARBALEST_PYTHON']
+  const candidates = chosen === undefined || chosen === '' ? ['/usr/bin/python3', 'python3'] : [chosen]
+  const found = new Map<string, Python>()
+  for (const program of candidates) {
+    try {
+      const script = 'import torch; print(torch.__version__, torch.__file__)'
+      const { stdout } = await promisify(execFile)(program, ['-c', script])
+      const [torch, file] = stdout.trim().split(' ')
+      if (torch !== undefined && file !== undefined && !found.has(file)) found.set(file, { program, torch })
+    } catch {
+      // This one has no PyTorch; the next one may.
+    }
+  }
+  if (found.size === 0) {
+    throw new ArbalestError(
+      'BACKEND_UNAVAILABLE',
+      `PyTorch: received ${candidates.join(', ')}, none of which can import torch; ` +
+        'apt-get install python3-torch libopenblas0-openmp libtcmalloc-minimal4, or name a Python that has it in ARBALEST_PYTHON'
+    )
+  }
+  return [...found.values()]
+}
+
+/**
+ * The environment in which PyTorch does best on few cores: one OpenMP pool that is as large as is wanted, and an allocator that keeps what is
+ * given back. Debian's pthread OpenBLAS fights PyTorch's own pool; its openmp variant shares it, and wins once it is installed.
+ */
+export function tunedEnvironment(threads: number): Record<string, string> {
+  const allocator = LIBRARIES.flatMap((folder) => ALLOCATORS.map((name) => `${folder}/${name}`)).find((path) => existsSync(path))
+  return {
+    OMP_NUM_THREADS: String(threads),
+    OPENBLAS_NUM_THREADS: String(threads),
+    MKL_NUM_THREADS: String(threads),
+    ...(allocator === undefined ? {} : { LD_PRELOAD: allocator })
+  }
+}

@@ -1,0 +1,26 @@
+import { randomFillSync } from 'node:crypto'
+import type { Dataset } from './arbalest.js'
+import type { Workload } from './cases.js'
+
+/** Pixels and classes at random: speed does not depend on what the samples show. No crop and no flip, as in the peer. */
+export function randomDataset(workload: Workload): Dataset {
+  const { sample, classes } = workload
+  const pixels = sample.reduce((product, extent) => product * extent, 1)
+  const part = (count: number): Dataset['train'] => ({
+    count,
+    sample,
+    samples: randomFillSync(new Uint8Array(count * pixels)),
+    labels: Int32Array.from(randomFillSync(new Uint16Array(count)), (number) => number % classes),
+    classes
+  })
+  return {
+    name: 'random',
+    sample,
+    classes,
+    train: part(workload.count),
+    test: part(64),
+    mean: [0.5],
+    deviation: [0.29],
+    augmentation: { padding: 0, flip: false }
+  }
+}

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { invalidOption } from './arbalest.js'
+import { engine } from './internals.js'
+
+const FOLDER = new URL('../results/', import.meta.url)
+
+/** The commit that was measured, and whether the tree had been changed since. */
+async function commit(): Promise<string> {
+  const git = async (...args: readonly string[]): Promise<string> => (await promisify(execFile)('git', args, { cwd: new URL('.', FOLDER) })).stdout.trim()
+  try {
+    return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
+  } catch {
+    return 'unknown'
+  }
+}
+
+/** Keeps the results with what is needed to judge them: where, when and of what they were measured. */
+export async function saveResults(name: string, results: readonly object[]): Promise<void> {
+  if (!/^[\w.-]+$/.test(name)) throw invalidOption('--save', name, 'use letters, digits, dots and dashes')
+  const { processor, features, cores, backends } = engine.describe()
+  const machine = { processor, features, cores, engine: backends.find((backend) => backend.name === 'cpu')?.detail }
+  const record = { commit: await commit(), date: new Date().toISOString(), machine, node: process.version, results }
+  await mkdir(FOLDER, { recursive: true })
+  await writeFile(new URL(`${name}.json`, FOLDER), `${JSON.stringify(record, null, 2)}\n`)
+}

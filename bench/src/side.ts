@@ -1,0 +1,121 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createInterface, type Interface } from 'node:readline'
+import { ArbalestError } from './arbalest.js'
+
+/** How to start one process of a side. */
+export interface Command {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+/** What a process says of itself when it is warm. */
+export type Greeting = Readonly<Record<string, unknown>>
+
+const START_DEADLINE = 120_000
+const alive = new Set<ChildProcess>()
+
+/** Ends every process that was started here, stopped ones too. */
+export function stopAllSides(): void {
+  for (const child of alive) child.kill('SIGKILL')
+}
+
+/** One process that waits for `run SECONDS` on its stdin and answers with what it got done. */
+class Process {
+  readonly #child: ChildProcess
+  readonly #lines: AsyncIterator<string>
+  readonly #name: string
+  #stderr = ''
+
+  constructor(command: Command) {
+    this.#name = [command.program, ...command.args].join(' ')
+    this.#child = spawn(command.program, command.args, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+      env: { ...process.env, ...command.env }
+    })
+    alive.add(this.#child)
+    this.#child.once('exit', () => alive.delete(this.#child))
+    this.#child.on('error', (error) => (this.#stderr += error.message))
+    this.#child.stdin?.on('error', () => undefined)
+    this.#child.stderr?.on('data', (text: Buffer) => (this.#stderr = (this.#stderr + text.toString()).slice(-4000)))
+    const reader: Interface = createInterface({ input: this.#child.stdout! })
+    this.#lines = reader[Symbol.asyncIterator]()
+  }
+
+  say(line: string): void {
+    this.#child.stdin?.write(`${line}\n`)
+  }
+
+  /** The next line as JSON; a process that ends or is silent past the deadline is an error with its last words. */
+  async answer(deadline: number): Promise<Record<string, unknown>> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(this.#failure(`is silent for ${deadline / 1000} s`, 'DEADLINE_EXCEEDED')), deadline)
+    })
+    try {
+      const { value, done } = await Promise.race([this.#lines.next(), late])
+      if (done === true) throw this.#failure('ended', 'ACTOR_GONE')
+      return JSON.parse(value) as Record<string, unknown>
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name)
+  }
+
+  #failure(what: string, code: 'ACTOR_GONE' | 'DEADLINE_EXCEEDED'): ArbalestError {
+    const words = this.#stderr.trim().split('\n').slice(-3).join(' | ')
+    return new ArbalestError(code, `${this.#name} ${what}; run it by hand to see why${words === '' ? '' : `: ${words}`}`)
+  }
+}
+
+/**
+ * One side of a comparison: one process, or several that work at the same time and whose rates add up. Between two windows it is stopped
+ * (SIGSTOP), so that nothing of it, a spinning thread pool for one, takes time from the other side.
+ */
+export class Side {
+  readonly #processes: readonly Process[]
+  readonly greeting: Greeting
+
+  private constructor(processes: readonly Process[], greeting: Greeting) {
+    this.#processes = processes
+    this.greeting = greeting
+  }
+
+  /** Ready, warm and stopped. */
+  static async start(commands: readonly Command[]): Promise<Side> {
+    const processes = commands.map((command) => new Process(command))
+    try {
+      const greetings = await Promise.all(processes.map((one) => one.answer(START_DEADLINE)))
+      for (const one of processes) one.signal('SIGSTOP')
+      return new Side(processes, greetings[0] ?? {})
+    } catch (error) {
+      for (const one of processes) one.signal('SIGKILL')
+      throw error
+    }
+  }
+
+  /** Work done a second over a window; a short one before it, which is not counted, warms the caches. */
+  async run(seconds: number): Promise<number> {
+    for (const one of this.#processes) one.signal('SIGCONT')
+    await this.#window(Math.min(0.3, seconds))
+    const rate = await this.#window(seconds)
+    for (const one of this.#processes) one.signal('SIGSTOP')
+    return rate
+  }
+
+  /** Ends the processes, at once: they hold nothing that is worth saving. */
+  close(): void {
+    for (const one of this.#processes) one.signal('SIGKILL')
+  }
+
+  async #window(seconds: number): Promise<number> {
+    for (const one of this.#processes) one.say(`run ${seconds}`)
+    const answers = await Promise.all(this.#processes.map((one) => one.answer(seconds * 10_000 + START_DEADLINE)))
+    return answers.reduce((sum, answer) => sum + Number(answer['work']) / Number(answer['seconds']), 0)
+  }
+}

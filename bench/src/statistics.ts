@@ -1,0 +1,24 @@
+/** The value below which a share `q` (0 to 1) of the sorted values lie, interpolated between neighbours. */
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const at = (sorted.length - 1) * q
+  const low = sorted[Math.floor(at)]
+  const high = sorted[Math.ceil(at)]
+  if (low === undefined || high === undefined) return NaN
+  return low + (high - low) * (at - Math.floor(at))
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5)
+}
+
+/** How far a sample reaches: its ends, and its middle half. */
+export interface Spread {
+  readonly min: number
+  readonly max: number
+  readonly quartiles: readonly [number, number]
+}
+
+export function spread(values: readonly number[]): Spread {
+  return { min: Math.min(...values), max: Math.max(...values), quartiles: [quantile(values, 0.25), quantile(values, 0.75)] }
+}

@@ -1,0 +1,20 @@
+// Opens backend libraries when a program first asks for one; a machine that lacks one never notices.
+#pragma once
+
+#include <string>
+
+#include "backend.h"
+
+namespace arbalest {
+
+// "cpu" or "reference". Throws BACKEND_UNAVAILABLE with the loader's words and the mend, UNKNOWN_NAME for anything else.
+Backend& backend_named(const std::string& name);
+
+// One line of JSON about the CPU library, or the reason why it cannot be opened.
+struct LibraryReport {
+  bool available = false;
+  std::string detail;
+};
+LibraryReport about_cpu_library();
+
+}  // namespace arbalest

@@ -1,0 +1,106 @@
+#include "cpu_backend.h"
+
+#include <omp.h>
+
+#include <cstring>
+
+#include "kernel_library.h"
+#include "layer_lowering.h"
+#include "layouts.h"
+#include "memory.h"
+#include "primitive_kernel.h"
+#include "processor.h"
+
+namespace arbalest {
+namespace {
+
+void check_precision(Type precision) {
+  if (precision == Type::f32 || (precision == Type::bf16 && computes_bf16())) return;
+  if (precision == Type::bf16) {
+    throw Error("UNSUPPORTED_PRECISION", "precision: received bf16; this processor has neither AVX512_BF16 nor AMX_BF16, use f32");
+  }
+  throw Error("UNSUPPORTED_PRECISION", "precision: received f64; the cpu backend computes in f32 and bf16, use the reference backend");
+}
+
+// oneDNN's own exceptions must not leave the library: they are known to it alone.
+template <class Work>
+auto guarded(const std::string& what, Work&& work) {
+  try {
+    return work();
+  } catch (const dnnl::error& error) {
+    const bool memory = error.status == dnnl_out_of_memory;
+    throw Error(memory ? "OUT_OF_MEMORY" : "UNSUPPORTED_OPERATOR", what + ": oneDNN refused it (" + error.what() + ")");
+  }
+}
+
+class CpuBackend final : public Backend {
+ public:
+  LoweringAnswer lower(const LoweringRequest& request) override {
+    check_precision(request.precision);
+    return guarded(request.kind, [&] {
+      if (is_layer(request.kind)) return lower_layer(request, kernels_.block, engine_);
+      if (request.kind == "reorder") return lower_reorder(request, engine_);
+      LoweringAnswer answer;
+      if (kernels_.lower(request, answer)) return answer;
+      throw Error("UNSUPPORTED_OPERATOR", "operator: received " + request.kind + "; the cpu backend has no such operator");
+    });
+  }
+
+  size_t bytes(const TensorSpec& spec) override {
+    return guarded("bytes", [&] { return bytes_of(spec); });
+  }
+
+  std::unique_ptr<Kernel> make(const OperatorSpec& spec) override {
+    return guarded(spec.name, [&]() -> std::unique_ptr<Kernel> {
+      if (is_layer(spec.kind)) return make_layer(spec, engine_);
+      if (spec.kind == "reorder") return make_reorder(spec.inputs.at(0), spec.outputs.at(0), spec.scratch, spec.scratch_bytes, engine_);
+      if (auto kernel = kernels_.make(spec)) return kernel;
+      throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cpu backend has no such operator");
+    });
+  }
+
+  void reorder(const Tensor& from, const Tensor& to) override {
+    if (from.spec.type == to.spec.type && from.spec.layout == to.spec.layout) {
+      std::memcpy(to.data, from.data, bytes(from.spec));
+      return;
+    }
+    guarded("reorder", [&] { make_reorder(from, to, nullptr, 0, engine_)->run({}); });
+  }
+
+  void optimise(const OptimiserPass& pass) override {
+    check_precision(pass.type);
+    kernels_.optimise(pass);
+  }
+
+  void average(const AveragePass& pass) override {
+    check_precision(pass.type);
+    kernels_.average(pass);
+  }
+
+  void* allocate(size_t bytes) override { return allocate_pages(bytes); }
+  void release(void* memory, size_t bytes) noexcept override { release_pages(memory, bytes); }
+
+  void use_threads(int threads) override {
+    if (threads < 1) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; a replica has at least 1");
+    omp_set_num_threads(threads);
+    flush_denormals();
+    // The team's threads keep their state of floating-point arithmetic from one parallel region to the next.
+    if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+      flush_denormals();
+    }
+  }
+
+ private:
+  const KernelLibrary& kernels_ = kernel_library();
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+};
+
+}  // namespace
+
+Backend* cpu_backend() {
+  static CpuBackend backend;
+  return &backend;
+}
+
+}  // namespace arbalest

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "backend.h"
+
+namespace arbalest {
+
+// The fast CPU backend: oneDNN for convolutions, linear layers and reorders, our own kernels for the rest. One for the process, made at
+// the first call. Throws BACKEND_UNAVAILABLE.
+Backend* cpu_backend();
+
+}  // namespace arbalest

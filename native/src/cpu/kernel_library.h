@@ -1,0 +1,11 @@
+// Finds and opens the kernel library that suits this processor; it lies beside the library that this code is in.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace arbalest {
+
+// Opened at the first call and never closed. Throws BACKEND_UNAVAILABLE.
+const KernelLibrary& kernel_library();
+
+}  // namespace arbalest

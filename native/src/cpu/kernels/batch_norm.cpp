@@ -1,0 +1,274 @@
+// Batch norm with residual add and ReLU in one operator: Ioffe and Szegedy, "Batch normalization", ICML 2015.
+// y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), (max 0), with the batch's statistics or with given ones.
+#include "batch_norm.h"
+
+#include "channels.h"
+#include "operator.h"
+
+namespace arbalest::kernels {
+namespace {
+
+// Sums of (x - shift) and of its square over a chunk, element by element of a row. With a shift near the mean nothing cancels, so one pass
+// in float is as good as two: Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983.
+struct Moments {
+  double count[kMostWidth], mean[kMostWidth], square[kMostWidth];  // square: of the differences from the mean
+};
+
+template <int Vectors>
+struct Sums {
+  Floats shift[Vectors], sum[Vectors] = {}, square[Vectors] = {};
+};
+
+template <class T, int Vectors, bool Partial>
+void add_rows(const T* x, int64_t rows, int64_t stride, int width, Sums<Vectors>& sums) {
+  constexpr int kUnrolled = 4 / Vectors;  // chains of additions enough to hide their latency
+  Floats shift[Vectors], sum[kUnrolled][Vectors] = {}, square[kUnrolled][Vectors] = {};
+  for (int v = 0; v < Vectors; ++v) shift[v] = sums.shift[v];
+  const auto add = [&](const T* row, int chain) {
+    for (int v = 0; v < Vectors; ++v) {
+      const Floats difference = load<Partial>(row + v * kLanes, width) - shift[v];
+      sum[chain][v] += difference;
+      square[chain][v] += difference * difference;
+    }
+  };
+  int64_t row = 0;
+  for (; row + kUnrolled <= rows; row += kUnrolled) {
+    for (int chain = 0; chain < kUnrolled; ++chain) add(x + (row + chain) * stride, chain);
+  }
+  for (; row < rows; ++row) add(x + row * stride, 0);
+  for (int chain = 0; chain < kUnrolled; ++chain) {
+    for (int v = 0; v < Vectors; ++v) {
+      sums.sum[v] += sum[chain][v];
+      sums.square[v] += square[chain][v];
+    }
+  }
+}
+
+template <class T, int Vectors, bool Partial, bool Residual, bool Relu>
+void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t stride, int width, const NormaliseRow& by) {
+  Floats mean[Vectors], scale[Vectors], beta[Vectors];
+  for (int v = 0; v < Vectors; ++v) {
+    mean[v] = load(by.mean + v * kLanes);
+    scale[v] = load(by.scale + v * kLanes);
+    beta[v] = load(by.beta + v * kLanes);
+  }
+#pragma GCC unroll 4
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int v = 0; v < Vectors; ++v) {
+      const int64_t at = row * stride + v * kLanes;
+      Floats value = (load<Partial>(x + at, width) - mean[v]) * scale[v] + beta[v];
+      if constexpr (Residual) value += load<Partial>(residual + at, width);
+      if constexpr (Relu) value = rectified(value);
+      store<Partial>(y + at, value, width);
+    }
+  }
+}
+
+template <class T>
+class Normaliser {
+ public:
+  Normaliser(const ChannelGroups& layout, const Tensor& x, const Tensor& residual, const Tensor& y, bool relu)
+      : layout_(layout), x_(x.as<T>()), residual_(residual.as<T>()), y_(y.as<T>()), relu_(relu) {}
+
+  void apply(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
+    if (residual_) relu_ ? run<true, true>(group, image, by) : run<true, false>(group, image, by);
+    else relu_ ? run<false, true>(group, image, by) : run<false, false>(group, image, by);
+  }
+
+ private:
+  template <bool Residual, bool Relu>
+  void run(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
+    const int64_t begin = layout_.at(group, image), end = begin + layout_.rows * layout_.row_stride;
+    const auto residual = [&](int64_t at) { return Residual ? residual_ + at : nullptr; };
+    for_registers(group, [&]<int Vectors, bool Partial>() {
+      normalise_rows<T, Vectors, Partial, Residual, Relu>(x_ + begin, residual(begin), y_ + begin, layout_.rows, layout_.row_stride,
+                                                          group.width, by);
+    });
+    if (layout_.tail) normalise_rows<T, 1, true, Residual, Relu>(x_ + end, residual(end), y_ + end, 1, 0, layout_.tail, by);
+  }
+
+  const ChannelGroups& layout_;
+  const T *x_, *residual_;
+  T* y_;
+  bool relu_;
+};
+
+template <class T>
+class BatchNorm final : public Kernel {
+ public:
+  explicit BatchNorm(const OperatorSpec& spec)
+      : layout_(activation_of(spec.inputs[0].spec)),
+        x_(spec.inputs[0].as<T>()),
+        gamma_(spec.inputs[1].as<float>()),
+        beta_(spec.inputs[2].as<float>()),
+        mean_(spec.outputs[1].as<float>()),
+        variance_(spec.outputs[2].as<float>()),
+        epsilon_(spec.attributes.number("epsilon")),
+        normaliser_(layout_, spec.inputs[0], spec.inputs[3], spec.outputs[0], spec.attributes.number("relu", 0) != 0),
+        moments_(layout_.groups.size() * static_cast<size_t>(layout_.chunks())),
+        rows_(layout_.groups.size()) {}
+
+  void run(const StepContext&) override {
+    two_passes(
+        layout_, [&](int64_t group, int64_t chunk) { gather(group, chunk); }, [&](int64_t group) { finish(group); },
+        [&](int64_t group, int64_t image) { normaliser_.apply(layout_.groups[group], image, rows_[group]); });
+  }
+
+ private:
+  void gather(int64_t g, int64_t chunk) {
+    const ChannelGroup& group = layout_.groups[g];
+    Moments& moments = moments_[g * layout_.chunks() + chunk];
+    for_registers(group, [&]<int Vectors, bool Partial>() { gather_rows<Vectors, Partial>(group, chunk, moments); });
+  }
+
+  template <int Vectors, bool Partial>
+  void gather_rows(const ChannelGroup& group, int64_t chunk, Moments& moments) {
+    const int64_t first = chunk * layout_.images_a_chunk(), last = std::min(layout_.images, first + layout_.images_a_chunk());
+    const int64_t rows = layout_.rows, stride = layout_.row_stride;
+    Sums<Vectors> sums;
+    // A shift near the mean: that of some rows from all over the chunk's first image.
+    constexpr int64_t kSamples = 8;
+    Floats sample[Vectors] = {};
+    for (int64_t i = 0; i < kSamples; ++i) {
+      const T* row = x_ + layout_.at(group, first) + i * rows / kSamples * stride;
+      for (int v = 0; v < Vectors; ++v) {
+        sample[v] += rows > 0 ? load<Partial>(row + v * kLanes, group.width) : load<true>(row, layout_.tail);
+      }
+    }
+    for (int v = 0; v < Vectors; ++v) sums.shift[v] = sample[v] * (1.0f / kSamples);
+
+    Sums<1> tails;
+    tails.shift[0] = sums.shift[0];
+    for (int64_t image = first; image < last; ++image) {
+      const T* x = x_ + layout_.at(group, image);
+      add_rows<T, Vectors, Partial>(x, rows, stride, group.width, sums);
+      if (layout_.tail) add_rows<T, 1, true>(x + rows * stride, 1, 0, layout_.tail, tails);
+    }
+    for (int i = 0; i < Vectors * kLanes; ++i) {
+      const int v = i / kLanes, lane = i % kLanes;
+      double sum = sums.sum[v][lane], square = sums.square[v][lane], count = static_cast<double>((last - first) * rows);
+      if (i < layout_.tail) {
+        sum += tails.sum[0][lane];
+        square += tails.square[0][lane];
+        count += static_cast<double>(last - first);
+      }
+      moments.count[i] = count;
+      moments.mean[i] = count > 0 ? sums.shift[v][lane] + sum / count : 0;
+      moments.square[i] = count > 0 ? std::max(0.0, square - sum * sum / count) : 0;
+    }
+  }
+
+  void finish(int64_t g) {
+    const ChannelGroup& group = layout_.groups[g];
+    const int width = group.vectors * kLanes;
+    float scale[kMostWidth];
+    for (int c = 0; c < group.channels; ++c) {
+      double count = 0, mean = 0, square = 0;
+      for (int64_t chunk = 0; chunk < layout_.chunks(); ++chunk) {
+        const Moments& moments = moments_[g * layout_.chunks() + chunk];
+        for (int i = c; i < width; i += group.period) {
+          if (moments.count[i] == 0) continue;
+          const double total = count + moments.count[i], step = moments.mean[i] - mean, share = moments.count[i] / total;
+          square += moments.square[i] + step * step * count * share;
+          mean += step * share;
+          count = total;
+        }
+      }
+      const double variance = square / count;
+      mean_[group.channel + c] = static_cast<float>(mean);
+      variance_[group.channel + c] = static_cast<float>(variance);
+      scale[c] = static_cast<float>(gamma_[group.channel + c] / std::sqrt(variance + epsilon_));
+    }
+    rows_[g] = NormaliseRow(group, mean_, scale, beta_);
+  }
+
+  const ChannelGroups layout_;
+  const T* x_;
+  const float *gamma_, *beta_;  // (C)
+  float *mean_, *variance_;     // (C)
+  const double epsilon_;
+  const Normaliser<T> normaliser_;
+  std::vector<Moments> moments_;  // (groups, chunks)
+  std::vector<NormaliseRow> rows_;  // (groups)
+};
+
+template <class T>
+class BatchNormInference final : public Kernel {
+ public:
+  explicit BatchNormInference(const OperatorSpec& spec)
+      : layout_(activation_of(spec.inputs[0].spec)),
+        gamma_(spec.inputs[1].as<float>()),
+        beta_(spec.inputs[2].as<float>()),
+        mean_(spec.inputs[3].as<float>()),
+        variance_(spec.inputs[4].as<float>()),
+        epsilon_(spec.attributes.number("epsilon")),
+        normaliser_(layout_, spec.inputs[0], optional_input(spec, 5), spec.outputs[0], spec.attributes.number("relu", 0) != 0) {}
+
+  void run(const StepContext&) override {
+    const auto groups = static_cast<int64_t>(layout_.groups.size());
+    for_each(groups * layout_.images, layout_.elements, [&](int64_t item) {
+      const ChannelGroup& group = layout_.groups[item % groups];
+      float scale[kMostWidth];
+      for (int c = 0; c < group.channels; ++c) {
+        scale[c] = static_cast<float>(gamma_[group.channel + c] / std::sqrt(variance_[group.channel + c] + epsilon_));
+      }
+      normaliser_.apply(group, item / groups, NormaliseRow(group, mean_, scale, beta_));
+    });
+  }
+
+ private:
+  const ChannelGroups layout_;
+  const float *gamma_, *beta_, *mean_, *variance_;  // (C)
+  const double epsilon_;
+  const Normaliser<T> normaliser_;
+};
+
+void check_forward(const Shapes& shapes) {
+  check_epsilon(shapes);
+  shapes.input_axes(0, 4);
+  const Shape& x = shapes.input(0);
+  for (size_t i : {1, 2}) shapes.input_is(i, {x[1]});
+  shapes.input_is(3, x);
+  shapes.output_is(0, x);
+  for (size_t i : {1, 2}) shapes.output_is(i, {x[1]});
+}
+
+void check_inference(const Shapes& shapes) {
+  check_epsilon(shapes);
+  shapes.input_axes(0, 4);
+  const Shape& x = shapes.input(0);
+  for (size_t i : {1, 2, 3, 4}) shapes.input_is(i, {x[1]});
+  shapes.input_is(5, x);
+  shapes.output_is(0, x);
+}
+
+}  // namespace
+
+std::vector<Operator> batch_norm_operators() {
+  using enum Role;
+  return {
+      {"batchNorm",
+       {{"x", activation}, {"gamma", parameter}, {"beta", parameter}, {"residual", activation, true}},
+       {{"y", activation}, {"mean", parameter}, {"variance", parameter}},
+       check_forward,
+       [](const OperatorSpec& spec) {
+         return for_storage(spec, [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<BatchNorm<T>>(spec); });
+       },
+       {{0, 0}, {0, 3}}},
+      {"batchNormInference",
+       {{"x", activation},
+        {"gamma", parameter},
+        {"beta", parameter},
+        {"mean", parameter},
+        {"variance", parameter},
+        {"residual", activation, true}},
+       {{"y", activation}},
+       check_inference,
+       [](const OperatorSpec& spec) {
+         return for_storage(spec, [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<BatchNormInference<T>>(spec); });
+       },
+       {{0, 0}, {0, 5}}},
+  };
+}
+
+}  // namespace arbalest::kernels

@@ -1,0 +1,93 @@
+// An operator of this library: its ports, the check of its shapes, and how it is made ready. Each file defines its own; entry.cpp lists
+// them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend.h"
+#include "vector.h"
+
+namespace arbalest::kernels {
+
+// The element type and layout that a port has.
+enum class Role {
+  activation,  // f32 or bf16, in the operator's layout where it has 4 axes, else plain
+  canonical,   // f32 or bf16, plain
+  parameter,   // f32, plain: parameters, their gradients, statistics, losses
+  position,    // u8, in the operator's layout
+  label,       // i32, plain
+  target,      // as label where i32 is offered, else as canonical
+  count,       // i32 where offered, else f32; plain
+};
+
+struct Port {
+  const char* name;
+  Role role;
+  bool optional = false;
+};
+
+class Shapes;
+
+struct Operator {
+  const char* kind;
+  std::vector<Port> inputs, outputs;
+  void (*check)(const Shapes& shapes);  // throws INVALID_PROGRAM
+  std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
+  std::vector<std::pair<int, int>> in_place = {};  // (output, input): the output may overwrite the input
+};
+
+// The shapes of one use of an operator. Every check throws INVALID_PROGRAM with the port, what was received and the mend; an absent
+// optional port passes.
+class Shapes {
+ public:
+  Shapes(const Operator& op, const LoweringRequest& request) : op_(op), request_(request) {}
+
+  const Attributes& attributes() const { return request_.attributes; }
+  const Shape& input(size_t i) const { return request_.inputs[i].shape; }
+  const Shape& output(size_t i) const { return request_.outputs[i].shape; }
+  bool has_input(size_t i) const { return i < request_.inputs.size() && !input(i).empty(); }
+  bool has_output(size_t i) const { return i < request_.outputs.size() && !output(i).empty(); }
+
+  void input_is(size_t i, const Shape& expected) const;
+  void output_is(size_t i, const Shape& expected) const;
+  void input_axes(size_t i, size_t axes) const;
+  void output_axes(size_t i, size_t axes) const;
+  // A whole number in [least, most].
+  int64_t whole(const char* attribute, int64_t least, int64_t most) const;
+  std::array<int64_t, 2> whole_pair(const char* attribute, int64_t least) const;
+  [[noreturn]] void refuse(const std::string& what, const std::string& received, const std::string& mend) const;
+
+ private:
+  const Operator& op_;
+  const LoweringRequest& request_;
+};
+
+std::string shown(const Shape& shape);
+
+// All activations get the layout of the first input that has one of ours, so that nothing is reordered on the way.
+LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
+
+// build.operator()<T>() for the storage type of activations.
+template <class Build>
+std::unique_ptr<Kernel> for_storage(Type type, const Build& build) {
+  return type == Type::bf16 ? build.template operator()<bf16>() : build.template operator()<float>();
+}
+
+std::vector<Operator> load_operators();
+std::vector<Operator> batch_norm_operators();
+std::vector<Operator> batch_norm_backward_operators();
+std::vector<Operator> fold_statistics_operators();
+std::vector<Operator> elementwise_operators();
+std::vector<Operator> dropout_operators();
+std::vector<Operator> max_pool_operators();
+std::vector<Operator> average_pool_operators();
+std::vector<Operator> global_average_pool_operators();
+std::vector<Operator> subsample_pad_operators();
+std::vector<Operator> softmax_cross_entropy_operators();
+std::vector<Operator> mean_squared_error_operators();
+
+}  // namespace arbalest::kernels

@@ -1,0 +1,176 @@
+// One vector register of floats, in GCC's vector extensions, so that the same source fits every instruction set it is compiled for.
+// Storage is f32 or bf16; arithmetic is always in float.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AVX2__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace arbalest::kernels {
+
+#if defined(__AVX512F__)
+inline constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+inline constexpr int kLanes = 8;
+#else
+inline constexpr int kLanes = 4;
+#endif
+
+using Floats = float __attribute__((vector_size(kLanes * 4)));
+using Ints = int32_t __attribute__((vector_size(kLanes * 4)));
+using Words = uint32_t __attribute__((vector_size(kLanes * 4)));
+using Halves = uint16_t __attribute__((vector_size(kLanes * 2)));
+using Bytes = uint8_t __attribute__((vector_size(kLanes)));
+
+// The upper half of a float: 8 bits of exponent, 7 of fraction.
+struct bf16 {
+  uint16_t bits;
+};
+
+inline Floats all(float value) { return Floats{} + value; }
+inline Ints all(int32_t value) { return Ints{} + value; }
+
+inline Ints lane_numbers() {
+  Ints numbers;
+  for (int lane = 0; lane < kLanes; ++lane) numbers[lane] = lane;
+  return numbers;
+}
+
+inline Floats load(const float* from) {
+  Floats value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+inline void store(float* to, Floats value) { std::memcpy(to, &value, sizeof value); }
+
+inline Floats widen(Halves halves) { return reinterpret_cast<Floats>(__builtin_convertvector(halves, Words) << 16); }
+
+// Rounds to nearest even; what is not a number stays none.
+inline Halves narrow(Floats value) {
+  const Words bits = reinterpret_cast<Words>(value);
+  const Words rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const Words kept = value == value ? rounded : (bits | 0x400000u);
+  return __builtin_convertvector(kept >> 16, Halves);
+}
+
+inline Floats load(const bf16* from) {
+  Halves halves;
+  std::memcpy(&halves, from, sizeof halves);
+  return widen(halves);
+}
+
+inline void store(bf16* to, Floats value) {
+  const Halves halves = narrow(value);
+  std::memcpy(to, &halves, sizeof halves);
+}
+
+inline Ints load(const uint8_t* from) {
+  Bytes bytes;
+  std::memcpy(&bytes, from, sizeof bytes);
+  return __builtin_convertvector(bytes, Ints);
+}
+
+inline void store(uint8_t* to, Ints value) {
+  const Bytes bytes = __builtin_convertvector(value, Bytes);
+  std::memcpy(to, &bytes, sizeof bytes);
+}
+
+// The first `count` lanes, in [0, kLanes]; the others are zero when loaded and left alone in memory when stored.
+inline Floats load(const float* from, int count) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), from));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_maskload_ps(from, reinterpret_cast<__m256i>(lane_numbers() < count)));
+#else
+  Floats value{};
+  std::memcpy(&value, from, sizeof(float) * static_cast<size_t>(count));
+  return value;
+#endif
+}
+
+inline void store(float* to, Floats value, int count) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << count) - 1u), reinterpret_cast<__m512>(value));
+#elif defined(__AVX2__)
+  _mm256_maskstore_ps(to, reinterpret_cast<__m256i>(lane_numbers() < count), reinterpret_cast<__m256>(value));
+#else
+  std::memcpy(to, &value, sizeof(float) * static_cast<size_t>(count));
+#endif
+}
+
+inline Floats load(const bf16* from, int count) {
+  Halves halves{};
+  std::memcpy(&halves, from, sizeof(bf16) * static_cast<size_t>(count));
+  return widen(halves);
+}
+
+inline void store(bf16* to, Floats value, int count) {
+  const Halves halves = narrow(value);
+  std::memcpy(to, &halves, sizeof(bf16) * static_cast<size_t>(count));
+}
+
+inline Ints load(const uint8_t* from, int count) {
+  Bytes bytes{};
+  std::memcpy(&bytes, from, static_cast<size_t>(count));
+  return __builtin_convertvector(bytes, Ints);
+}
+
+inline void store(uint8_t* to, Ints value, int count) {
+  const Bytes bytes = __builtin_convertvector(value, Bytes);
+  std::memcpy(to, &bytes, static_cast<size_t>(count));
+}
+
+// Whole vectors where `Partial` is false: then `count` is not looked at.
+template <bool Partial, class T>
+inline auto load(const T* from, int count) {
+  if constexpr (Partial) return load(from, count);
+  else return load(from);
+}
+
+template <bool Partial, class T, class Vector>
+inline void store(T* to, Vector value, int count) {
+  if constexpr (Partial) store(to, value, count);
+  else store(to, value);
+}
+
+inline float to_float(float value) { return value; }
+
+inline float to_float(bf16 value) {
+  const uint32_t bits = uint32_t{value.bits} << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+template <class T>
+inline T from_float(float value);
+
+template <>
+inline float from_float<float>(float value) { return value; }
+
+template <>
+inline bf16 from_float<bf16>(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (value != value) return {static_cast<uint16_t>((bits | 0x400000u) >> 16)};
+  return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+}
+
+// max(0, value), and what is not a number stays none, so that a diverged model shows in its loss.
+inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; }
+
+// Keeps `value` where `y` is positive: the gradient of rectified().
+inline Floats where_positive(Floats y, Floats value) { return y > 0.0f ? value : Floats{}; }
+
+// The sum of all lanes, in a fixed order.
+inline double sum_of(Floats value) {
+  double sum = 0;
+  for (int lane = 0; lane < kLanes; ++lane) sum += static_cast<double>(value[lane]);
+  return sum;
+}
+
+}  // namespace arbalest::kernels

@@ -1,0 +1,151 @@
+#include "layer.h"
+
+#include "layouts.h"
+
+namespace arbalest {
+namespace {
+
+constexpr std::array<std::string_view, 6> kKinds{"conv2d", "conv2dBackwardData", "conv2dBackwardWeights",
+                                                "linear", "linearBackwardData", "linearBackwardWeights"};
+
+int kind_index(const std::string& kind) {
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    if (kKinds[i] == kind) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string shown(const Shape& shape) {
+  std::string text = "(";
+  for (int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  return text + ")";
+}
+
+void require(bool holds, const std::string& kind, const Layer& layer, const char* mend) {
+  if (holds) return;
+  throw Error("INVALID_PROGRAM", kind + ": received x " + shown(layer.tensors[kX].shape) + ", w " + shown(layer.tensors[kW].shape) + ", y " +
+                                     shown(layer.tensors[kY].shape) + "; " + mend);
+}
+
+int64_t out_extent(int64_t in, int64_t kernel, int64_t stride, int64_t padding) { return (in + 2 * padding - kernel) / stride + 1; }
+
+void check_convolution(const std::string& kind, const Layer& layer) {
+  const auto &x = layer.tensors[kX].shape, &w = layer.tensors[kW].shape, &y = layer.tensors[kY].shape;
+  const auto& g = layer.geometry;
+  require(x.size() == 4 && w.size() == 4 && y.size() == 4, kind, layer, "a convolution's tensors have four dimensions");
+  require(g.strides.size() == 2 && g.padding.size() == 2 && g.strides[0] > 0 && g.strides[1] > 0 && g.padding[0] >= 0 && g.padding[1] >= 0,
+          kind, layer, "stride and padding are two numbers each, stride at least 1, padding at least 0");
+  require(layer.groups > 0 && w[0] % layer.groups == 0 && x[1] == w[1] * layer.groups, kind, layer,
+          "channels of x are groups times the second extent of w, and groups divide the first");
+  require(y[0] == x[0] && y[1] == w[0], kind, layer, "y has the batch of x and the first extent of w as channels");
+  for (size_t d = 0; d < 2; ++d) {
+    require(y[2 + d] > 0 && y[2 + d] == out_extent(x[2 + d], w[2 + d], g.strides[d], g.padding[d]), kind, layer,
+            "height and width of y are (in + 2*padding - kernel)/stride + 1");
+  }
+}
+
+void check_linear(const std::string& kind, const Layer& layer) {
+  const auto &x = layer.tensors[kX].shape, &w = layer.tensors[kW].shape, &y = layer.tensors[kY].shape;
+  require(x.size() == 2 && w.size() == 2 && y.size() == 2 && x[0] == y[0] && x[1] == w[1] && y[1] == w[0], kind, layer,
+          "a linear layer takes x (N, F), w (O, F) and gives y (N, O)");
+}
+
+dnnl::memory::dims pair_of(const std::vector<double>& list) { return {list.begin(), list.end()}; }
+
+// A layer's forward pass, which oneDNN wants as a hint for the backward ones; w is left open, since both passes may want it differently.
+Layer forward_hint(const Layer& layer) {
+  Layer hint = layer;
+  hint.pass = Pass::forward;
+  hint.relu = false;
+  hint.tensors[kW].layout = kAny;
+  hint.tensors[kW].type = layer.tensors[kX].type;
+  return hint;
+}
+
+onednn::LayerDescriptors descriptors_of(const Layer& layer) {
+  onednn::LayerDescriptors d{descriptor_of(layer.tensors[kX]), descriptor_of(layer.tensors[kW], layer.groups), {},
+                             descriptor_of(layer.tensors[kY])};
+  if (!layer.tensors[kB].shape.empty()) d.b = descriptor_of(layer.tensors[kB]);
+  return d;
+}
+
+dnnl::primitive_attr attributes_of(const Layer& layer) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (layer.relu && layer.pass == Pass::forward) {
+    dnnl::post_ops operations;
+    onednn::append_relu(operations);
+    attr.set_post_ops(operations);
+  }
+  return attr;
+}
+
+dnnl::convolution_forward::primitive_desc forward_convolution(const Layer& layer, const dnnl::engine& engine) {
+  return onednn::convolution_forward(engine, descriptors_of(layer), layer.geometry, attributes_of(layer));
+}
+
+dnnl::inner_product_forward::primitive_desc forward_linear(const Layer& layer, const dnnl::engine& engine) {
+  return onednn::linear_forward(engine, descriptors_of(layer), attributes_of(layer));
+}
+
+}  // namespace
+
+bool is_layer(const std::string& kind) { return kind_index(kind) >= 0; }
+
+Position position_of(Pass pass, Role role) {
+  static constexpr Position kPositions[3][kRoles] = {
+      {{false, 0}, {false, 1}, {false, 2}, {true, 0}},   // x, w, b -> y
+      {{true, 0}, {false, 1}, {false, -1}, {false, 0}},  // gy, w -> gx
+      {{false, 0}, {true, 0}, {true, 1}, {false, 1}}};   // x, gy -> gw, gb
+  return kPositions[static_cast<int>(pass)][role];
+}
+
+int argument_of(Pass pass, Role role) {
+  static constexpr int kArguments[3][kRoles] = {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST},
+                                                {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DIFF_DST},
+                                                {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS, DNNL_ARG_DIFF_DST}};
+  return kArguments[static_cast<int>(pass)][role];
+}
+
+Layer layer_of(const std::string& kind, const Attributes& attributes, const std::vector<TensorSpec>& inputs,
+               const std::vector<TensorSpec>& outputs, Type precision) {
+  const int index = kind_index(kind);
+  Layer layer;
+  layer.convolution = index < 3;
+  layer.pass = static_cast<Pass>(index % 3);
+  layer.relu = attributes.number("relu", 0) != 0;
+  if (layer.convolution) {
+    layer.groups = static_cast<int64_t>(attributes.number("groups", 1));
+    layer.geometry = {pair_of(attributes.list("stride")), pair_of(attributes.list("padding"))};
+  }
+  for (int role = 0; role < kRoles; ++role) {
+    const Position at = position_of(layer.pass, static_cast<Role>(role));
+    const auto& from = at.output ? outputs : inputs;
+    TensorSpec& tensor = layer.tensors[role];
+    if (at.index >= 0 && at.index < static_cast<int>(from.size())) tensor = from[at.index];
+    // Biases and all gradients of parameters are kept in f32 whatever the activations are.
+    tensor.type = role == kB || (role == kW && layer.pass == Pass::backward_weights) ? Type::f32 : precision;
+  }
+  layer.convolution ? check_convolution(kind, layer) : check_linear(kind, layer);
+  const Shape& b = layer.tensors[kB].shape;
+  require(b.empty() || b == Shape{layer.tensors[kW].shape[0]}, kind, layer, "a bias has as many elements as the first extent of w");
+  if (!b.empty()) layer.tensors[kB].layout = kPlain;
+  return layer;
+}
+
+dnnl::primitive_desc describe(const Layer& layer, const dnnl::engine& engine) {
+  const auto attr = attributes_of(layer);
+  const auto d = descriptors_of(layer);
+  if (layer.convolution) {
+    if (layer.pass == Pass::forward) return forward_convolution(layer, engine);
+    const auto hint = forward_convolution(forward_hint(layer), engine);
+    if (layer.pass == Pass::backward_data) return onednn::convolution_backward_data(engine, d, layer.geometry, attr, hint);
+    return onednn::convolution_backward_weights(engine, d, layer.geometry, attr, hint);
+  }
+  if (layer.pass == Pass::forward) return forward_linear(layer, engine);
+  const auto hint = forward_linear(forward_hint(layer), engine);
+  if (layer.pass == Pass::backward_data) return onednn::linear_backward_data(engine, d, attr, hint);
+  return onednn::linear_backward_weights(engine, d, attr, hint);
+}
+
+}  // namespace arbalest

@@ -1,0 +1,50 @@
+// Convolutions and linear layers, forward and both backward passes, as oneDNN takes them: one table of roles serves all six kinds.
+#pragma once
+
+#include <array>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <vector>
+
+#include "backend.h"
+#include "onednn_compat.h"
+
+namespace arbalest {
+
+enum class Pass { forward, backward_data, backward_weights };
+
+// What a tensor is to a layer; a gradient has the role of what it is the gradient of.
+enum Role { kX, kW, kB, kY };
+inline constexpr int kRoles = 4;
+
+// Where a role is found among an operator's inputs or outputs; index -1: the pass does not touch it.
+struct Position {
+  bool output = false;
+  int index = -1;
+};
+
+struct Layer {
+  Pass pass = Pass::forward;
+  bool convolution = false;
+  bool relu = false;
+  int64_t groups = 1;
+  onednn::ConvolutionGeometry geometry;
+  // By role: (N,C,H,W), (O,C/groups,KH,KW), (O), (N,O,OH,OW), or (N,F), (O,F), (O), (N,O). An absent bias has an empty shape. x or w, where
+  // the pass does not touch it, has a shape and no layout.
+  std::array<TensorSpec, kRoles> tensors;
+};
+
+bool is_layer(const std::string& kind);
+
+Position position_of(Pass pass, Role role);
+// oneDNN's name of the argument in that role.
+int argument_of(Pass pass, Role role);
+
+// Shapes checked against each other; element types are those that the layer computes in. Throws INVALID_PROGRAM.
+Layer layer_of(const std::string& kind, const Attributes& attributes, const std::vector<TensorSpec>& inputs,
+               const std::vector<TensorSpec>& outputs, Type precision);
+
+// The primitive for the layouts named in `layer`, those left open chosen. Throws dnnl::error where oneDNN has none.
+dnnl::primitive_desc describe(const Layer& layer, const dnnl::engine& engine);
+
+}  // namespace arbalest

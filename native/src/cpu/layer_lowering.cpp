@@ -1,0 +1,132 @@
+#include "layer_lowering.h"
+
+#include <omp.h>
+
+#include <optional>
+
+#include "layouts.h"
+
+namespace arbalest {
+namespace {
+
+using Layouts = std::array<std::string, kRoles>;
+
+enum Grade { kReference, kGemm, kJit };
+
+// oneDNN's reference loops can be 500 times slower than its generated code, and convolutions by matrix product pay for unfolding.
+Grade grade_of(const std::string& implementation) {
+  if (implementation.find("ref") != std::string::npos) return kReference;
+  const bool product = implementation.find("gemm") != std::string::npos && implementation.find("brgemm") == std::string::npos;
+  return product ? kGemm : kJit;
+}
+
+// oneDNN looks at the number of threads when it chooses. Layouts belong to a whole job and must not follow the caller's threads.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+bool is_activation_layout(const std::string& layout) { return layout != kAny && layout != kPlain; }
+
+// Channels that fill no whole block would be padded (20 to 24, 50 to 56) and the padding multiplied: such layers run faster in nhwc.
+std::string open_activation_layout(const Layer& layer, int channel_block) {
+  const bool fills_blocks = layer.tensors[kY].shape[1] % channel_block == 0;
+  return layer.tensors[kX].type == Type::f32 && !fills_blocks ? "nhwc" : std::string(kAny);
+}
+
+// What to try, best first. The offered layouts come before others as they cost no reorder.
+std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_block) {
+  const auto offered = [&](Role role) { return layer.tensors[role].layout; };
+  std::string x = offered(kX), y = offered(kY);
+  const std::string open = open_activation_layout(layer, channel_block);
+  if (x == kAny) x = is_activation_layout(y) ? y : open;
+  if (y == kAny) y = is_activation_layout(x) ? x : open;
+  const std::string b(kPlain), any(kAny);
+  return {{x, offered(kW), b, y}, {x, any, b, y}, {x, any, b, any}, {any, any, b, y}, {any, any, b, any}, {"nhwc", any, b, "nhwc"},
+          {b, any, b, b}};
+}
+
+// In f32 plain weights serve all three passes nearly as fast as packed ones, and spare each step a packing of every weight. In bf16 the
+// weights are copies in any case, packed as the pass likes them.
+std::vector<Layouts> linear_candidates(const Layer& layer) {
+  const std::string plain(kPlain), any(kAny);
+  if (layer.tensors[kX].type == Type::f32 || layer.pass == Pass::backward_weights) return {{plain, plain, plain, plain}, {plain, any, plain, plain}};
+  return {{plain, any, plain, plain}};
+}
+
+struct Choice {
+  dnnl::primitive_desc primitive;
+  Layouts layouts;
+  std::string implementation;
+};
+
+dnnl::memory::desc chosen(const dnnl::primitive_desc& primitive, Pass pass, Role role) {
+  return primitive.query_md(dnnl::query::exec_arg_md, argument_of(pass, role));
+}
+
+// Empty where oneDNN has no implementation, or one with a layout that cannot be named.
+std::optional<Choice> tried(Layer layer, const Layouts& layouts, const dnnl::engine& engine) {
+  for (int role = 0; role < kRoles; ++role) {
+    if (!layer.tensors[role].shape.empty()) layer.tensors[role].layout = layouts[role];
+  }
+  try {
+    Choice choice{describe(layer, engine), {}, ""};
+    choice.implementation = choice.primitive.impl_info_str();
+    for (int r = 0; r < kRoles; ++r) {
+      const Role role = static_cast<Role>(r);
+      if (position_of(layer.pass, role).index < 0 || layer.tensors[role].shape.empty()) continue;
+      choice.layouts[role] = layout_of(chosen(choice.primitive, layer.pass, role), layer.tensors[role], role == kW ? layer.groups : 1);
+      if (choice.layouts[role] == kAny) return std::nullopt;
+    }
+    return choice;
+  } catch (const dnnl::error&) {
+    return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;  // the offered layout has no meaning here: a blocked one for two dimensions, say
+  }
+}
+
+Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade enough, const std::string& kind,
+               const dnnl::engine& engine) {
+  std::optional<Choice> best;
+  for (const Layouts& layouts : candidates) {
+    std::optional<Choice> choice = tried(layer, layouts, engine);
+    if (choice && (!best || grade_of(choice->implementation) > grade_of(best->implementation))) best = std::move(choice);
+    if (best && grade_of(best->implementation) >= enough) break;
+  }
+  if (!best) {
+    throw Error("UNSUPPORTED_OPERATOR", kind + ": oneDNN has no implementation for these shapes on this processor; use the reference backend");
+  }
+  return std::move(*best);
+}
+
+}  // namespace
+
+LoweringAnswer lower_layer(const LoweringRequest& request, int channel_block, const dnnl::engine& engine) {
+  const OneThread one_thread;
+  const Layer layer = layer_of(request.kind, request.attributes, request.inputs, request.outputs, request.precision);
+  const auto candidates = layer.convolution ? convolution_candidates(layer, channel_block) : linear_candidates(layer);
+  const Choice choice = best_of(layer, candidates, layer.convolution ? kJit : kGemm, request.kind, engine);
+
+  LoweringAnswer answer;
+  answer.inputs = request.inputs;
+  answer.outputs = request.outputs;
+  answer.implementation = choice.implementation;
+  answer.scratch_bytes = choice.primitive.query_md(dnnl::query::scratchpad_md).get_size();
+  for (int role = 0; role < kRoles; ++role) {
+    const Position at = position_of(layer.pass, static_cast<Role>(role));
+    if (at.index < 0 || layer.tensors[role].shape.empty()) continue;
+    TensorSpec& tensor = (at.output ? answer.outputs : answer.inputs)[at.index];
+    tensor.type = layer.tensors[role].type;
+    tensor.layout = choice.layouts[role];
+  }
+  return answer;
+}
+
+}  // namespace arbalest

@@ -1,0 +1,96 @@
+// Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation.
+#include "../../load_plan.h"
+#include "operator.h"
+
+namespace arbalest::reference {
+namespace {
+
+void check(const Request& request) {
+  const Shape &x = request.output(0), &target = request.output(1);
+  if (x.size() < 2) request.refuse("shape of output x", shown(x), "give it (N, C, H, W) or (N, F)");
+  if (request.has_output(1) && target[0] != x[0]) {
+    request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
+  }
+  const int64_t padding = request.whole("padding", 0, 1 << 16);
+  if ((padding != 0 || request.attributes.number("flip") != 0) && x.size() != 4) {
+    request.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  }
+  for (const char* name : {"mean", "deviation"}) {
+    const size_t given = request.attributes.list(name).size();
+    if (given > 1 && given != static_cast<size_t>(x[1])) {
+      request.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
+    }
+  }
+  for (double deviation : request.attributes.list("deviation")) {
+    if (!(deviation > 0)) request.refuse("deviation", std::to_string(deviation), "give numbers above 0");
+  }
+}
+
+double channel_value(const std::vector<double>& values, int64_t channel, double otherwise) {
+  return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
+}
+
+const Dataset& dataset_of(const OperatorSpec& op, const StepContext& step) {
+  if (!step.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
+  const Shape &x = op.outputs[0].shape(), &sample = step.dataset->sample;
+  if (Shape(x.begin() + 1, x.end()) != sample) {
+    throw Error("SHAPE_MISMATCH", "load: received samples of shape " + shown(sample) + "; the program takes batches of " + shown(x));
+  }
+  return *step.dataset;
+}
+
+// The target of sample `index` as row n of the batch.
+template <class T> void load_target(const Tensor& target, const Dataset& data, int64_t n, uint64_t index) {
+  if (target.spec.type == Type::i32) {
+    if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
+    target.as<int32_t>()[n] = data.labels[index];
+    return;
+  }
+  const int64_t elements = elements_of(target.shape()) / target.shape()[0];
+  if (data.classifies() || elements_of(data.target) != elements) {
+    throw Error("SHAPE_MISMATCH",
+                "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target.shape()));
+  }
+  const auto first = static_cast<int64_t>(index) * elements;
+  for (int64_t e = 0; e < elements; ++e) target.as<T>()[n * elements + e] = rounded<T>(data.targets[static_cast<size_t>(first + e)]);
+}
+
+template <class T> void load(const OperatorSpec& op, const StepContext& step) {
+  const Dataset& data = dataset_of(op, step);
+  Shape extents = op.outputs[0].shape();
+  extents.resize(4, 1);
+  const Image image(extents);
+  T* x = op.outputs[0].as<T>();  // (N, C, H, W) or (N, F)
+  const std::vector<double>&means = op.attributes.list("mean"), &deviations = op.attributes.list("deviation");
+  LoadOptions options;
+  options.count = static_cast<uint64_t>(data.count);
+  options.padding = static_cast<int64_t>(op.attributes.number("padding"));
+  options.flip = op.attributes.number("flip") != 0;
+  options.shuffled = op.attributes.number("shuffled") != 0;
+  for (int64_t n = 0; n < image.n; ++n) {
+    const LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
+    for (int64_t c = 0; c < image.c; ++c) {
+      const double mean = channel_value(means, c, 0), deviation = channel_value(deviations, c, 1);
+      for (int64_t h = 0; h < image.h; ++h) {
+        for (int64_t w = 0; w < image.w; ++w) {
+          const int64_t row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+          double pixel = 0;
+          if (row >= 0 && row < image.h && column >= 0 && column < image.w) {
+            const auto at = static_cast<size_t>(image.at(static_cast<int64_t>(plan.index), c, row, column));
+            pixel = data.sample_type == Type::u8 ? data.samples[at] / 255.0 : reinterpret_cast<const float*>(data.samples.data())[at];
+          }
+          x[image.at(n, c, h, w)] = rounded<T>((pixel - mean) / deviation);
+        }
+      }
+    }
+    if (op.outputs[1]) load_target<T>(op.outputs[1], data, n, plan.index);
+  }
+}
+
+}  // namespace
+
+std::vector<Operator> load_operators() {
+  return {{"load", {}, {{"x", Role::activation}, {"target", Role::target, true}}, check, {load<float>, load<double>, load<Bf16>}}};
+}
+
+}  // namespace arbalest::reference

@@ -1,0 +1,45 @@
+#include "vectors.h"
+
+#include <utility>
+
+namespace arbalest {
+
+Memory::Memory(Backend& backend, size_t bytes) : backend_(&backend), data_(bytes ? backend.allocate(bytes) : nullptr), bytes_(bytes) {}
+
+Memory::Memory(Memory&& other) noexcept
+    : backend_(other.backend_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(backend_, other.backend_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Memory::~Memory() {
+  if (data_) backend_->release(data_, bytes_);
+}
+
+namespace {
+
+// The two ends of one parameter: where it lies in the vector, and in canonical order.
+Tensor placed(const PlacedParameter& parameter, const std::byte* vector) {
+  return {parameter.spec, const_cast<std::byte*>(vector) + parameter.offset};
+}
+
+Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
+  return {{parameter.spec.type, parameter.spec.shape, std::string(kPlain)},
+          const_cast<std::byte*>(canonical) + parameter.canonical * size_of(parameter.spec.type)};
+}
+
+}  // namespace
+
+void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* out) {
+  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(placed(parameter, vector), canonical(parameter, out));
+}
+
+void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* in, std::byte* vector) {
+  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(canonical(parameter, in), placed(parameter, vector));
+}
+
+}  // namespace arbalest

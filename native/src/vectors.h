@@ -1,0 +1,33 @@
+// Vectors laid out like the parameters: owned memory, and the way to and from canonical order.
+#pragma once
+
+#include <memory>
+
+#include "backend.h"
+#include "program.h"
+
+namespace arbalest {
+
+// Zeroed memory of one backend, given back when it goes.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(Backend& backend, size_t bytes);
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+  ~Memory();
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Backend* backend_ = nullptr;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// `canonical` holds layout.elements numbers of the layout's type; `vector` holds layout.bytes.
+void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* canonical);
+void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* canonical, std::byte* vector);
+
+}  // namespace arbalest

@@ -1,0 +1,100 @@
+// node scripts/build-native.js           builds native/build/Release/arbalest.node where it is not current
+// node scripts/build-native.js --check   exits 0 where it is current, else 1, and builds nothing
+// node scripts/build-native.js --force   builds from nothing
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { availableParallelism, freemem } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const native = join(root, 'native')
+const build = join(native, 'build')
+const addon = join(build, 'Release', 'arbalest.node')
+const stampFile = join(build, 'stamp.json')
+const require = createRequire(import.meta.url)
+
+const wanted = stamp()
+const found = readStamp()
+const current = existsSync(addon) && found !== undefined && found.inputs === wanted.inputs && found.toolchain === wanted.toolchain
+const force = process.argv.includes('--force')
+
+if (process.argv.includes('--check')) {
+  process.exitCode = current ? 0 : 1
+} else if (force || !current) {
+  // CMake remembers the compiler, the libraries and the folder it worked in: another of these wants a fresh start.
+  if (force || found?.toolchain !== wanted.toolchain) rmSync(build, { recursive: true, force: true })
+  rmSync(stampFile, { force: true })
+  compile()
+  writeFileSync(stampFile, JSON.stringify(wanted))
+}
+
+/** What the addon is made from, and with what. Contents rather than times: those of a clone or a copy say nothing. */
+function stamp() {
+  const inputs = createHash('sha256')
+  for (const file of sources(native)) inputs.update(`${relative(root, file)}\0`).update(readFileSync(file)).update('\0')
+  for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers']) inputs.update(`${name}@${require(`${name}/package.json`).version}\0`)
+  const toolchain = [
+    native,
+    process.arch,
+    firstLine(process.env.CXX ?? 'g++', '-dumpfullversion', '-dumpversion'),
+    firstLine('cmake', '--version'),
+    oneDnnVersion()
+  ]
+  return { inputs: inputs.digest('hex'), toolchain: toolchain.join(' | ') }
+}
+
+function readStamp() {
+  try {
+    return JSON.parse(readFileSync(stampFile, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function sources(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => !(folder === native && entry.name === 'build'))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? sources(join(folder, entry.name)) : [join(folder, entry.name)]))
+}
+
+function firstLine(command, ...args) {
+  return String(spawnSync(command, args, { encoding: 'utf8' }).stdout ?? '').split('\n')[0]
+}
+
+function oneDnnVersion() {
+  const roots = [process.env.DNNL_ROOT && join(process.env.DNNL_ROOT, 'include'), '/usr/local/include', '/usr/include']
+  for (const folder of roots) {
+    for (const name of ['oneapi/dnnl/dnnl_version.h', 'dnnl_version.h']) {
+      const file = folder && join(folder, name)
+      if (!file || !existsSync(file)) continue
+      const parts = readFileSync(file, 'utf8').match(/DNNL_VERSION_(?:MAJOR|MINOR|PATCH)\s+\d+/g)
+      if (parts) return `oneDNN ${parts.map((part) => part.split(/\s+/)[1]).join('.')}`
+    }
+  }
+  return 'oneDNN elsewhere'
+}
+
+function compile() {
+  // A translation unit that includes the binding or oneDNN takes up to a gigabyte.
+  const jobs = Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 30)))
+  const cmakeJs = join(dirname(require.resolve('cmake-js/package.json')), require('cmake-js/package.json').bin['cmake-js'])
+  const { status, signal } = spawnSync(
+    process.execPath,
+    [
+      cmakeJs,
+      'build',
+      ...['--directory', native, '--out', build, '--config', 'Release', '--parallel', String(jobs)],
+      `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
+      '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
+    ],
+    { cwd: root, stdio: 'inherit' }
+  )
+  if (status !== 0) {
+    process.stderr.write(`The native engine was not built (${signal ?? `status ${status}`}).\n`)
+    process.exit(1)
+  }
+}

@@ -1,0 +1,115 @@
+import { ArbalestError } from '../errors.js'
+import { NONE, type Graph, type Operator, type OperatorKind, type Value, type ValueId } from '../model/graph.js'
+import { GraphWriter } from '../model/graph-writer.js'
+import { gradientRules, lossRules, type Backpropagation } from './gradient-rules.js'
+import { forwardStep, present, type Step } from './step.js'
+
+/**
+ * Reverse-mode differentiation: adds the operators that give the gradient of the graph's losses (their sum, where there are several)
+ * with respect to every parameter, in values of role `parameterGradient`. Nothing is computed for what no parameter reaches.
+ *
+ * Throws INVALID_MODEL where an operator that has no gradient lies between a parameter and a loss.
+ */
+export function differentiate(graph: Graph): Step {
+  const writer = new GraphWriter(graph)
+  const pass = new ReversePass(graph, writer)
+  for (const operator of graph.operators.toReversed()) pass.visit(operator)
+  pass.finish()
+  const { values, operators } = writer.graph(graph.name, graph.batch, graph.named)
+  const step = forwardStep(graph)
+  return { ...step, values, segments: { ...step.segments, backward: operators.slice(graph.operators.length) } }
+}
+
+/** Values that a parameter reaches, and parameters: those that have a gradient. */
+function reached(graph: Graph): Set<ValueId> {
+  const ids = new Set(graph.values.filter(({ role }) => role === 'parameter').map(({ id }) => id))
+  for (const { inputs, outputs } of graph.operators) if (inputs.some((id) => ids.has(id))) for (const id of present(outputs)) ids.add(id)
+  return ids
+}
+
+class ReversePass {
+  readonly #writer: GraphWriter
+  readonly #values: readonly Value[]
+  readonly #reached: ReadonlySet<ValueId>
+  /** Summands of each value's gradient, in the order in which they were written. */
+  readonly #summands = new Map<ValueId, ValueId[]>()
+  /** How many operators will add a summand to a parameter's gradient: alone, it is written where the gradient lies. */
+  readonly #readers = new Map<ValueId, number>()
+
+  constructor(graph: Graph, writer: GraphWriter) {
+    this.#writer = writer
+    this.#values = graph.values
+    this.#reached = reached(graph)
+    for (const id of graph.operators.flatMap(({ inputs }) => present(inputs))) this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1)
+  }
+
+  visit(operator: Operator): void {
+    const isLoss = Object.hasOwn(lossRules, operator.kind)
+    if (isLoss ? !this.#reached.has(operator.inputs[0]!) : !this.#summands.has(operator.outputs[0] ?? NONE)) return
+    const rule = isLoss ? lossRules[operator.kind] : gradientRules[operator.kind]
+    if (!rule) throw new ArbalestError('INVALID_MODEL', `layer ${operator.name}: received operator ${operator.kind}, which has no gradient; train without it`)
+    rule(this.#view(operator))
+  }
+
+  /** Parameters that several operators read: their gradient is the sum. */
+  finish(): void {
+    for (const { id, name, role, shape } of this.#values) {
+      const summands = this.#summands.get(id)
+      if (role !== 'parameter' || !summands || this.#readers.get(id) === 1) continue
+      const gradient = this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
+      if (summands.length === 1) this.#writer.operator('reshape', `${name}.backward`, summands, [gradient])
+      else this.#writer.operator('add', `${name}.backward`, [this.#sum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], { relu: 0 })
+    }
+  }
+
+  #view(operator: Operator): Backpropagation {
+    const name = `${operator.name}.backward`
+    const output = operator.outputs[0] ?? NONE
+    const summands = this.#summands.get(output) ?? []
+    const gradient = (): ValueId => this.#sum(summands, name)
+    const wants = (i: number): boolean => this.#reached.has(operator.inputs[i] ?? NONE)
+    const contribution = (i: number): ValueId => this.#contribution(operator.inputs[i]!)
+    const emit: Backpropagation['emit'] = (kind, inputs, outputs, attributes) => this.#writer.operator(kind, name, inputs, outputs, attributes)
+    return {
+      operator,
+      gradient,
+      gradientInTwo: () => (summands.length < 2 ? [gradient(), NONE] : [this.#sum(summands.slice(0, -1), name), summands.at(-1)!]),
+      maskedGradient: () => (operator.attributes.relu ? this.#masked(output, gradient(), name) : gradient()),
+      wants,
+      contribution,
+      optionalContribution: (i) => (wants(i) ? contribution(i) : NONE),
+      passOn: (i, summand) => this.#addSummand(operator.inputs[i]!, summand),
+      emit
+    }
+  }
+
+  #contribution(id: ValueId): ValueId {
+    const { name, shape, role } = this.#writer.get(id)
+    const alone = role === 'parameter' && this.#readers.get(id) === 1
+    const gradient = this.#writer.value(
+      this.#writer.freeName(role === 'parameter' && !alone ? `${name}.summand` : `${name}.gradient`),
+      shape,
+      alone ? { role: 'parameterGradient' } : {}
+    )
+    this.#addSummand(id, gradient)
+    return gradient
+  }
+
+  #addSummand(id: ValueId, summand: ValueId): void {
+    this.#summands.set(id, [...(this.#summands.get(id) ?? []), summand])
+  }
+
+  #sum(summands: readonly ValueId[], name: string): ValueId {
+    return summands.reduce((sum, summand) => this.#derived('add', `${name}.sum`, [sum, summand], { relu: 0 }))
+  }
+
+  #masked(y: ValueId, gradient: ValueId, name: string): ValueId {
+    return this.#derived('reluBackward', `${name}.relu`, [y, gradient])
+  }
+
+  #derived(kind: OperatorKind, name: string, inputs: readonly ValueId[], attributes = {}): ValueId {
+    const value = this.#writer.value(this.#writer.freeName(name), this.#writer.get(inputs[0]!).shape)
+    this.#writer.operator(kind, name, inputs, [value], attributes)
+    return value
+  }
+}

@@ -1,0 +1,74 @@
+import { NONE, type Graph, type Operator, type OperatorKind, type ValueId } from '../model/graph.js'
+import { withoutUnused } from './prune.js'
+import { present } from './step.js'
+
+/** Operators that can end in max(0, .). */
+const ENDS_IN_RELU: readonly OperatorKind[] = ['conv2d', 'linear', 'batchNorm', 'batchNormInference', 'add']
+
+/** Where a batch norm takes what is added to its result. */
+const RESIDUAL: Partial<Record<OperatorKind, number>> = { batchNorm: 3, batchNormInference: 5 }
+
+/**
+ * Joins operators that run better as one: ReLU into what comes before it, and the sum of a residual block into the batch norm that ends
+ * its body. A value that vanishes so has one reader and no name. The forward graph is fused before it is differentiated: gradients
+ * follow from the fused operators.
+ */
+export function fuse(graph: Graph): Graph {
+  return withoutUnused(fuseResiduals(fuseRelus(graph)))
+}
+
+function fuseRelus(graph: Graph): Graph {
+  return rewrite(graph, (relu, sole) => {
+    if (relu.kind !== 'relu') return null
+    const before = sole(relu.inputs[0]!)
+    if (!before || !ENDS_IN_RELU.includes(before.kind) || before.attributes.relu !== 0) return null
+    const outputs = [relu.outputs[0]!, ...before.outputs.slice(1)]
+    return { absorbed: before, fused: { ...before, outputs, attributes: { ...before.attributes, relu: 1 } } }
+  })
+}
+
+function fuseResiduals(graph: Graph): Graph {
+  return rewrite(graph, (add, sole) => {
+    if (add.kind !== 'add') return null
+    for (const [body, shortcut] of [add.inputs, add.inputs.toReversed()]) {
+      const norm = sole(body!)
+      const position = norm && RESIDUAL[norm.kind]
+      if (position === undefined || body === shortcut || norm!.attributes.relu !== 0 || norm!.inputs[position] !== NONE) continue
+      const inputs = norm!.inputs.with(position, shortcut!)
+      const outputs = [add.outputs[0]!, ...norm!.outputs.slice(1)]
+      return { absorbed: norm!, fused: { ...norm!, inputs, outputs, attributes: { ...norm!.attributes, relu: add.attributes.relu! } } }
+    }
+    return null
+  })
+}
+
+interface Fusion {
+  /** The operator that vanishes, */
+  readonly absorbed: Operator
+  /** and what stands in the place of the one that absorbed it: all inputs are there by then. */
+  readonly fused: Operator
+}
+
+/**
+ * Runs once over the operators. `match` may ask for the operator whose first output a value is, given only where that value
+ * has one reader and no name.
+ */
+function rewrite(graph: Graph, match: (operator: Operator, sole: (id: ValueId) => Operator | undefined) => Fusion | null): Graph {
+  const named = new Set(Object.values(graph.named))
+  const readers = new Map<ValueId, number>()
+  for (const id of graph.operators.flatMap(({ inputs }) => present(inputs))) readers.set(id, (readers.get(id) ?? 0) + 1)
+  const operators: Operator[] = []
+  const writers = new Map<ValueId, Operator>()
+  const sole = (id: ValueId): Operator | undefined => (readers.get(id) === 1 && !named.has(id) ? writers.get(id) : undefined)
+  for (const operator of graph.operators) {
+    const fusion = match(operator, sole)
+    // What reads the moments of an absorbed batch norm would come before it now: such a one stays as it is.
+    const between = fusion && operators.slice(operators.indexOf(fusion.absorbed) + 1)
+    const possible = fusion && !between!.some(({ inputs }) => inputs.some((id) => fusion.absorbed.outputs.slice(1).includes(id) && id !== NONE))
+    if (possible) operators.splice(operators.indexOf(fusion.absorbed), 1)
+    const kept = possible ? fusion.fused : operator
+    operators.push(kept)
+    writers.set(kept.outputs[0]!, kept)
+  }
+  return { ...graph, operators }
+}

@@ -1,0 +1,144 @@
+import type { Attributes, OperatorKind, Role, ValueId } from '../model/graph.js'
+
+/**
+ * The Program: a compiled computation, every buffer placed. It crosses to native code once, whole, as plain data.
+ */
+
+export type ElementType = 'f32' | 'f64' | 'bf16' | 'i32' | 'u8'
+
+/** What a program computes in. Under `bf16` the parameters, their gradients and the statistics stay `f32`. */
+export type Precision = 'f32' | 'bf16' | 'f64'
+
+/**
+ * How a tensor lies in memory: `plain` is canonical (row-major, PyTorch's order); every other name is the backend's own and
+ * opaque to the compiler.
+ */
+export type Layout = string
+export const PLAIN: Layout = 'plain'
+
+/** The order in which a training step runs. Evaluation has `load` and `forward` only. */
+export const SEGMENTS = ['load', 'forward', 'backward', 'exchange', 'update'] as const
+export type SegmentName = (typeof SEGMENTS)[number]
+
+/**
+ * A region of a replica's memory. `weights` and `gradients` have the job's parameter layout; `statistics` outlives steps and is
+ * shared by the programs of a replica; `activations` is scratch that every program of a replica lays out anew.
+ */
+export type Arena = 'weights' | 'gradients' | 'statistics' | 'activations'
+
+/** A second tier (host memory behind a GPU) is to come; today everything lies on the device. */
+export type Tier = 'device'
+
+export interface Placement {
+  readonly tier: Tier
+  readonly arena: Arena
+  /** Bytes from the arena's start; a multiple of 64. */
+  readonly offset: number
+  /** First and last operator, counted over all segments, at which the value is live; both inclusive. */
+  readonly from: number
+  readonly until: number
+}
+
+export interface PlacedValue {
+  readonly id: ValueId
+  readonly name: string
+  readonly role: Role
+  readonly shape: readonly number[]
+  readonly type: ElementType
+  readonly layout: Layout
+  readonly bytes: number
+  readonly placement: Placement
+}
+
+export interface LoweredOperator {
+  readonly kind: OperatorKind
+  readonly name: string
+  readonly inputs: readonly ValueId[]
+  readonly outputs: readonly ValueId[]
+  readonly attributes: Attributes
+  /** Bytes of scratch and where it lies in `activations`; 0 bytes where none is wanted. */
+  readonly scratch: { readonly bytes: number; readonly offset: number }
+  /** The backend's word for how it will run this, for profiles: `jit:avx2`, `own`. */
+  readonly implementation: string
+  /** Floating-point operations of one run, additions and multiplications counted apart; for profiles. */
+  readonly flops: number
+}
+
+/** One parameter's place in the flat parameter vector. */
+export interface PlacedParameter {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly type: ElementType
+  readonly layout: Layout
+  readonly offset: number
+  readonly bytes: number
+  /** Elements before this one in the canonical vector: parameters in the model's order, each in PyTorch's order. */
+  readonly canonical: number
+}
+
+/** The one layout of the flat parameter vector that all programs, replicas and synchronisers of a job share. */
+export interface ParameterLayout {
+  readonly parameters: readonly PlacedParameter[]
+  readonly bytes: number
+  /** Elements of the canonical vector. */
+  readonly elements: number
+}
+
+/** One statistic's place: mean and variance of each batch norm, canonical f32. */
+export interface Program {
+  readonly name: string
+  readonly backend: BackendName
+  readonly precision: Precision
+  readonly batch: number
+  /** Indexed by id. */
+  readonly values: readonly PlacedValue[]
+  readonly segments: Readonly<Record<SegmentName, readonly LoweredOperator[]>>
+  readonly parameters: ParameterLayout
+  readonly arenas: Readonly<Record<Arena, number>>
+  readonly named: Readonly<Record<string, ValueId>>
+}
+
+export type BackendName = 'cpu' | 'reference'
+
+/** A tensor as the compiler offers it to a backend; `layout: null` leaves the choice to the backend. */
+export interface OfferedTensor {
+  readonly shape: readonly number[]
+  readonly type: ElementType
+  readonly layout: Layout | null
+}
+
+export interface LoweringRequest {
+  readonly kind: OperatorKind
+  readonly attributes: Attributes
+  /** By position; null for NONE. */
+  readonly inputs: readonly (OfferedTensor | null)[]
+  readonly outputs: readonly (OfferedTensor | null)[]
+  readonly precision: Precision
+}
+
+export interface AnsweredTensor {
+  readonly type: ElementType
+  readonly layout: Layout
+  readonly bytes: number
+}
+
+/**
+ * How a backend will run one operator: the layouts and types it takes and gives. Where they differ from what was offered the compiler
+ * inserts `reorder` operators.
+ */
+export interface LoweringAnswer {
+  readonly inputs: readonly (AnsweredTensor | null)[]
+  readonly outputs: readonly (AnsweredTensor | null)[]
+  readonly scratchBytes: number
+  /** Pairs (output position, input position): the output may overwrite that input where nobody reads the input later. */
+  readonly inPlace: readonly (readonly [number, number])[]
+  readonly implementation: string
+}
+
+/** What the compiler needs of an engine; the engine implements it, tests fake it. */
+export interface LoweringBackend {
+  readonly name: BackendName
+  lower(request: LoweringRequest): LoweringAnswer
+  /** Bytes of a tensor in a layout, padding included. */
+  bytes(shape: readonly number[], type: ElementType, layout: Layout): number
+}

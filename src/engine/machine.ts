@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism, cpus } from 'node:os'
+
+/** Cores this process may use: its affinity, and the cgroup's share rounded up. */
+export function usableCores(): number {
+  const affinity = availableParallelism()
+  const share = cgroupShare()
+  return Math.max(1, share === undefined ? affinity : Math.min(affinity, Math.ceil(share)))
+}
+
+/** Bytes that this process may still take. */
+export function usableMemory(): number {
+  return process.availableMemory()
+}
+
+export function processorName(): string {
+  return cpus()[0]?.model.trim() ?? 'unknown'
+}
+
+/** Instruction sets that matter to the kernels, as the kernel names them. */
+const FEATURES = ['avx2', 'fma', 'f16c', 'avx512f', 'avx512bw', 'avx512_vnni', 'avx512_bf16', 'amx_tile', 'amx_bf16', 'asimd', 'sve', 'bf16']
+
+export function processorFeatures(): readonly string[] {
+  const text = fileText('/proc/cpuinfo') ?? ''
+  const line = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1] ?? ''
+  const present = new Set(line.split(/\s+/))
+  return FEATURES.filter((feature) => present.has(feature))
+}
+
+function cgroupShare(): number | undefined {
+  const [quota, period] = (fileText('/sys/fs/cgroup/cpu.max') ?? '').trim().split(' ').map(Number)
+  return quota !== undefined && period !== undefined && quota > 0 && period > 0 ? quota / period : undefined
+}
+
+function fileText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,75 @@
+import type { Precision } from '../compiler/program.js'
+import { addon, translated, type Addon } from './addon.js'
+import type { BackendDescription, Engine, MachineDescription } from './contract.js'
+import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
+
+/** A call of the addon by name, looked up late so that a missing library is an error of the call and not of the import. */
+function call<Name extends keyof Addon>(name: Name): Addon[Name] {
+  const forwarded = (...values: unknown[]): unknown => {
+    try {
+      return (addon()[name] as (...values: unknown[]) => unknown)(...values)
+    } catch (error) {
+      throw translated(error)
+    }
+  }
+  return forwarded as Addon[Name]
+}
+
+/** The engine of this thread. Handles made here may be posted to any other. */
+export const engine: Engine = {
+  describe,
+  lower: call('lower'),
+  bytes: call('bytes'),
+  createDataset: call('createDataset'),
+  createProgram: call('createProgram'),
+  createGroup: call('createGroup'),
+  createReplica: call('createReplica'),
+  release: call('release'),
+  bind: call('bind'),
+  run: call('run'),
+  runSegment: call('runSegment'),
+  cancel: call('cancel'),
+  readValue: call('readValue'),
+  writeValue: call('writeValue'),
+  readVector: call('readVector'),
+  writeVector: call('writeVector'),
+  adopt: call('adopt'),
+  profile: call('profile'),
+  join: call('join'),
+  leave: call('leave'),
+  evict: call('evict'),
+  setRates: call('setRates'),
+  setRestarts: call('setRestarts'),
+  setPause: call('setPause'),
+  setEnd: call('setEnd'),
+  stop: call('stop'),
+  groupStatus: call('groupStatus'),
+  losses: call('losses'),
+  readCentral: call('readCentral'),
+  writeCentral: call('writeCentral'),
+  measurePeak: call('measurePeak')
+}
+
+function describe(): MachineDescription {
+  return {
+    processor: processorName(),
+    features: processorFeatures(),
+    cores: usableCores(),
+    freeMemory: usableMemory(),
+    backends: backends()
+  }
+}
+
+function backends(): readonly BackendDescription[] {
+  const { available, detail } = call('describe')()
+  if (!available) return [unavailable('cpu', detail), unavailable('reference', detail)]
+  const about = JSON.parse(detail) as { onednn: string; isa: string; precisions: Precision[] }
+  return [
+    { name: 'cpu', available, detail: `oneDNN ${about.onednn}, ${about.isa}`, precisions: about.precisions },
+    { name: 'reference', available, detail: 'plain loops', precisions: ['f32', 'bf16', 'f64'] }
+  ]
+}
+
+function unavailable(name: BackendDescription['name'], detail: string): BackendDescription {
+  return { name, available: false, detail, precisions: [] }
+}

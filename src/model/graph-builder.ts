@@ -1,0 +1,126 @@
+import { ArbalestError, invalidOption, shown, unknownName } from '../errors.js'
+import { elements, NONE, parametersOf, type Attributes, type Graph, type Operator, type ValueId } from './graph.js'
+import { GraphWriter } from './graph-writer.js'
+import { shownShape } from './layer-checks.js'
+import { LayerOperators, type Mode } from './layer-operators.js'
+import type { Model } from './model.js'
+
+export type { Mode } from './layer-operators.js'
+
+const MODES: readonly Mode[] = ['train', 'statistics', 'evaluate', 'predict']
+
+/** How samples come into a batch. `evaluate` takes them in order and as they are: only `mean` and `deviation` count there. */
+export interface LoadOptions {
+  /** Zero pixels on every side before a random crop of the original size. */
+  readonly padding?: number
+  /** Mirrors every other sample, at random. */
+  readonly flip?: boolean
+  /** One for all channels or one a channel, of pixels in 0 to 1: x becomes (x - mean) / deviation. */
+  readonly mean?: readonly number[]
+  readonly deviation?: readonly number[]
+  /** In a seeded random order, a new one every epoch. */
+  readonly shuffled?: boolean
+}
+
+export interface BuildOptions {
+  readonly batch: number
+  readonly mode: Mode
+  readonly load?: LoadOptions
+}
+
+/**
+ * A Model's operators with every shape known.
+ *
+ * `train` and `evaluate` load a batch and end in the loss and the count of right answers; `statistics` loads a batch and folds its
+ * batch-norm statistics; `predict` goes from `input`, written by the caller, to `output`. All four have the same parameters and the
+ * same statistics in the same order.
+ *
+ * Throws SHAPE_MISMATCH and INVALID_MODEL, naming the layer, and INVALID_OPTION for the batch and for how samples are loaded.
+ */
+export function buildGraph(model: Model, { batch, mode, load = {} }: BuildOptions): Graph {
+  if (!Number.isSafeInteger(batch) || batch < 1 || batch > 2 ** 31 - 1)
+    throw invalidOption('batch', batch, 'use a whole number of at least 1')
+  if (!MODES.includes(mode)) throw unknownName('mode', mode, MODES)
+  checkInput(model)
+  const writer = new GraphWriter()
+  const input = writer.value('input', [batch, ...model.input], { role: 'input' })
+  const layers = new LayerOperators(writer, mode)
+  const output = layers.sequence(model.layers, input)
+  if (mode === 'statistics') layers.foldStatistics()
+  const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
+  const loss = mode === 'train' || mode === 'evaluate' ? addLoss(writer, model, mode, output, target) : {}
+  const { values, operators } = writer.graph(model.name, batch, {})
+  const loading: Operator = { kind: 'load', name: 'load', inputs: [], outputs: [input, target], attributes: loadAttributes(model, mode, load) }
+  return {
+    name: model.name,
+    batch,
+    values,
+    operators: mode === 'predict' ? operators : [loading, ...operators],
+    named: {
+      input,
+      ...(target !== NONE && { target }),
+      ...(mode !== 'statistics' && { output }),
+      ...loss,
+      ...Object.fromEntries(values.filter(({ role }) => role === 'statistic').map(({ name, id }) => [name, id]))
+    }
+  }
+}
+
+/** How many numbers a model trains. */
+export function parameterCount(model: Model): number {
+  const parameters = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' }))
+  return parameters.reduce((sum, { shape }) => sum + elements(shape), 0)
+}
+
+function checkInput({ name, input, layers }: Model): void {
+  const extents = Array.isArray(input) && (input.length === 1 || input.length === 3)
+  if (!extents || input.some((extent) => !Number.isSafeInteger(extent) || extent < 1))
+    throw new ArbalestError('INVALID_MODEL', `model ${name}: input: received ${shown(input)}; use one sample's shape, (C, H, W) or (F)`)
+  if (!Array.isArray(layers) || layers.length === 0)
+    throw new ArbalestError('INVALID_MODEL', `model ${name}: layers: received ${shown(layers)}; give it at least one layer`)
+}
+
+function addTarget(writer: GraphWriter, { name, loss }: Model, output: ValueId): ValueId {
+  const { shape, name: layer } = writer.get(output)
+  if (loss === 'meanSquaredError') return writer.value('target', shape, { role: 'target' })
+  if (loss !== 'softmaxCrossEntropy')
+    throw new ArbalestError('INVALID_MODEL', `model ${name}: loss: received ${shown(loss)}; use softmaxCrossEntropy or meanSquaredError`)
+  if (shape.length !== 2)
+    throw new ArbalestError(
+      'SHAPE_MISMATCH',
+      `layer ${layer}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class (F): put flatten or globalAvgPool and linear last`,
+      { data: { layer, received: shape.slice(1) } }
+    )
+  return writer.value('target', [shape[0]!], { role: 'target', type: 'integer' })
+}
+
+function addLoss(writer: GraphWriter, model: Model, mode: Mode, output: ValueId, target: ValueId): Record<string, ValueId> {
+  const loss = writer.value('loss', [1], { type: 'statistic' })
+  if (model.loss === 'meanSquaredError') {
+    writer.operator('meanSquaredError', 'loss', [output, target], [loss])
+    return { loss }
+  }
+  const probabilities = mode === 'train' ? writer.value('probabilities', writer.get(output).shape) : NONE
+  const correct = writer.value('correct', [1], { type: 'integer' })
+  writer.operator('softmaxCrossEntropy', 'loss', [output, target], [loss, probabilities, correct])
+  return { loss, correct }
+}
+
+function loadAttributes({ input }: Model, mode: Mode, load: LoadOptions): Attributes {
+  const { padding = 0, flip = false, mean = [], deviation = [], shuffled = true } = load
+  if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15) throw invalidOption('load.padding', padding, 'use a whole number of at least 0')
+  if ((padding > 0 || flip) && input.length !== 3)
+    throw invalidOption(padding > 0 ? 'load.padding' : 'load.flip', padding || flip, 'leave it out: only images (C, H, W) are cropped and flipped')
+  for (const [name, list] of Object.entries({ mean, deviation }))
+    if (![0, 1, input.length === 3 ? input[0] : 1].includes(list.length) || !list.every(Number.isFinite))
+      throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(input)}`)
+  if (deviation.includes(0)) throw invalidOption('load.deviation', deviation, 'use numbers other than 0')
+  const augmented = mode !== 'evaluate'
+  return {
+    padding: augmented ? padding : 0,
+    flip: augmented && flip ? 1 : 0,
+    mean,
+    deviation,
+    shuffled: augmented && shuffled ? 1 : 0
+  }
+}

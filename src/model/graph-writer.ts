@@ -1,0 +1,48 @@
+import { ArbalestError } from '../errors.js'
+import type { Attributes, Graph, Initialiser, Operator, OperatorKind, Role, Value, ValueId } from './graph.js'
+
+/** Grows a Graph, from nothing or from a graph that is there; value names stay unique. */
+export class GraphWriter {
+  readonly #values: Value[]
+  readonly #operators: Operator[]
+  readonly #names: Set<string>
+
+  constructor(graph?: Graph) {
+    this.#values = [...(graph?.values ?? [])]
+    this.#operators = [...(graph?.operators ?? [])]
+    this.#names = new Set(this.#values.map((value) => value.name))
+  }
+
+  /** A new value. Throws INVALID_MODEL where its name is taken. */
+  value(
+    name: string,
+    shape: readonly number[],
+    { role = 'activation', type = 'float', initialiser }: { role?: Role; type?: Value['type']; initialiser?: Initialiser } = {}
+  ): ValueId {
+    if (this.#names.has(name))
+      throw new ArbalestError('INVALID_MODEL', `name: received ${name} twice; give each layer a name of its own`, { data: { name } })
+    this.#names.add(name)
+    const id = this.#values.length
+    this.#values.push({ id, name, shape, role, type, ...(initialiser && { initialiser }) })
+    return id
+  }
+
+  /** The first of `name`, `name.2`, `name.3`... that is not taken. */
+  freeName(name: string): string {
+    let free = name
+    for (let i = 2; this.#names.has(free); i++) free = `${name}.${i}`
+    return free
+  }
+
+  operator(kind: OperatorKind, name: string, inputs: readonly ValueId[], outputs: readonly ValueId[], attributes: Attributes = {}): void {
+    this.#operators.push({ kind, name, inputs, outputs, attributes })
+  }
+
+  get(id: ValueId): Value {
+    return this.#values[id]!
+  }
+
+  graph(name: string, batch: number, named: Graph['named']): Graph {
+    return { name, batch, values: this.#values, operators: this.#operators, named }
+  }
+}

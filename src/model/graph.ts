@@ -1,0 +1,155 @@
+/**
+ * The Graph: a model's operators with every shape known. Plain data, in an order in which they can run.
+ *
+ * Batch comes first in every activation: images are (N, C, H, W), features (N, F). Weights are in PyTorch's order:
+ * convolution (O, I/groups, KH, KW), linear (O, F).
+ */
+
+/** What a value is to the computation; placement and layout follow from it. */
+export type Role =
+  /** The samples of a batch, written by `load` or by the caller. */
+  | 'input'
+  /** What the samples should give: class numbers (N) or a tensor. */
+  | 'target'
+  /** Trained, and a slice of the flat parameter vector. */
+  | 'parameter'
+  /** The gradient of a parameter, named `<parameter>.gradient`; lies where its parameter lies, in a vector of its own. */
+  | 'parameterGradient'
+  /** Kept from step to step and not trained: batch-norm statistics. */
+  | 'statistic'
+  /** Everything else: it lives from its writer to its last reader. */
+  | 'activation'
+
+export type ValueId = number
+
+/** An operator's missing optional input or unwanted output. */
+export const NONE: ValueId = -1
+
+export interface Value {
+  readonly id: ValueId
+  /** Unique within its graph: `conv1.weight`, `block2.0.relu`. */
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly role: Role
+  /**
+   * Class numbers and positions are integers; `statistic` is what must stay exact in low precision (batch-norm statistics, losses);
+   * all else is the precision of the program.
+   */
+  readonly type: 'float' | 'integer' | 'position' | 'statistic'
+  /** How a parameter gets its first values, before the seed. */
+  readonly initialiser?: Initialiser
+}
+
+/** Where a parameter's first values come from. Fan-in is the number of inputs of one output. */
+export type Initialiser =
+  | { readonly kind: 'constant'; readonly value: number }
+  /** Uniform in [-bound, bound]. */
+  | { readonly kind: 'uniform'; readonly bound: number }
+  /** Normal with mean 0. */
+  | { readonly kind: 'normal'; readonly deviation: number }
+
+/**
+ * Every operator that an engine runs. Inputs and outputs by position, `?` marks one that may be NONE.
+ *
+ * | kind | inputs | outputs | attributes |
+ * | --- | --- | --- | --- |
+ * | load | | x, target | padding, flip, mean[], deviation[], shuffled |
+ * | conv2d | x, w, b? | y | stride[2], padding[2], groups, relu |
+ * | conv2dBackwardData | gy, w | gx | as conv2d |
+ * | conv2dBackwardWeights | x, gy | gw, gb? | as conv2d |
+ * | linear | x, w, b? | y | relu |
+ * | linearBackwardData | gy, w | gx | |
+ * | linearBackwardWeights | x, gy | gw, gb? | |
+ * | batchNorm | x, gamma, beta, residual? | y, mean, variance | epsilon, relu |
+ * | batchNormInference | x, gamma, beta, mean, variance, residual? | y | epsilon, relu |
+ * | batchNormBackward | x, gamma, mean, variance, y?, gy, gy2? | gx, ggamma, gbeta, gresidual? | epsilon, relu |
+ * | foldStatistics | mean, variance, count, foldedMean, foldedVariance | count, foldedMean, foldedVariance | |
+ * | relu | x | y | |
+ * | reluBackward | y, gy | gx | |
+ * | maxPool2d | x | y, position? | kernel[2], stride[2], padding[2] |
+ * | maxPool2dBackward | position, gy | gx | as maxPool2d |
+ * | avgPool2d | x | y | kernel[2], stride[2], padding[2] (padding counts as zeros) |
+ * | avgPool2dBackward | gy | gx | as avgPool2d |
+ * | globalAvgPool | x (N,C,H,W) | y (N,C) | |
+ * | globalAvgPoolBackward | gy | gx | |
+ * | subsamplePad | x | y (N,C+before+after,ceil(H/stride),ceil(W/stride)) | stride, before, after |
+ * | subsamplePadBackward | gy | gx | as subsamplePad |
+ * | add | a, b | y | relu |
+ * | reshape | x | y: the same elements in canonical order, another shape | |
+ * | dropout, dropoutBackward | x | y = x * mask / (1 - rate); the mask is recomputed from its counter | rate, stream |
+ * | softmaxCrossEntropy | logits (N,K), target (N) | loss (1): mean over N, probabilities (N,K)?, correct (1): count? | |
+ * | softmaxCrossEntropyBackward | probabilities, target | glogits | |
+ * | meanSquaredError | prediction, target (same shape) | loss (1): mean over all elements | |
+ * | meanSquaredErrorBackward | prediction, target | gprediction | |
+ * | reorder | x | y: the same tensor in another layout or element type | |
+ * | exchange | | | the learners' group meets here |
+ * | update | | | momentum, weightDecay, nesterov: the optimiser over the whole parameter vector |
+ *
+ * `relu` as an attribute means that the operator ends in max(0, .); a backward operator then masks gy by y > 0 first.
+ * `foldStatistics` writes its last three inputs in place: inputs and outputs are the same values.
+ * `batchNormBackward` adds gy2 to gy before all else; `gresidual` is the masked sum.
+ */
+export type OperatorKind =
+  | 'load'
+  | 'conv2d'
+  | 'conv2dBackwardData'
+  | 'conv2dBackwardWeights'
+  | 'linear'
+  | 'linearBackwardData'
+  | 'linearBackwardWeights'
+  | 'batchNorm'
+  | 'batchNormInference'
+  | 'batchNormBackward'
+  | 'foldStatistics'
+  | 'relu'
+  | 'reluBackward'
+  | 'maxPool2d'
+  | 'maxPool2dBackward'
+  | 'avgPool2d'
+  | 'avgPool2dBackward'
+  | 'globalAvgPool'
+  | 'globalAvgPoolBackward'
+  | 'subsamplePad'
+  | 'subsamplePadBackward'
+  | 'add'
+  | 'reshape'
+  | 'dropout'
+  | 'dropoutBackward'
+  | 'softmaxCrossEntropy'
+  | 'softmaxCrossEntropyBackward'
+  | 'meanSquaredError'
+  | 'meanSquaredErrorBackward'
+  | 'reorder'
+  | 'exchange'
+  | 'update'
+
+export type Attributes = Readonly<Record<string, number | readonly number[]>>
+
+export interface Operator {
+  readonly kind: OperatorKind
+  /** The layer that it came from: `block2.0.conv1`. */
+  readonly name: string
+  readonly inputs: readonly ValueId[]
+  readonly outputs: readonly ValueId[]
+  readonly attributes: Attributes
+}
+
+export interface Graph {
+  readonly name: string
+  readonly batch: number
+  /** Indexed by id. */
+  readonly values: readonly Value[]
+  readonly operators: readonly Operator[]
+  /** Values that stay readable by these names: `input`, `target`, `output`, `loss`, `correct`, and every statistic by its own. */
+  readonly named: Readonly<Record<string, ValueId>>
+}
+
+/** The number of elements of a tensor. */
+export function elements(shape: readonly number[]): number {
+  return shape.reduce((product, extent) => product * extent, 1)
+}
+
+/** The parameters in the model's order: the order of the canonical vector. */
+export function parametersOf(graph: Graph): readonly Value[] {
+  return graph.values.filter((value) => value.role === 'parameter')
+}

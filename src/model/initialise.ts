@@ -1,0 +1,52 @@
+import { ArbalestError, invalidOption } from '../errors.js'
+import { elements, parametersOf, type Graph, type Initialiser } from './graph.js'
+import { keyOf, philox, type Words2, type Words4 } from './philox.js'
+
+/** What the stream of random numbers is for, as in native/src/random.h. */
+const INITIALISE = 3
+
+/**
+ * The first values of a graph's parameters in canonical order: parameters in the graph's order, each in PyTorch's order.
+ *
+ * A function of the seed, the parameter's place in the order and the element alone. Throws INVALID_OPTION for a seed that is not a
+ * whole number from 0 to 2^53 - 1.
+ */
+export function initialParameters(graph: Graph, seed: number): Float32Array {
+  if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  const parameters = parametersOf(graph)
+  const values = new Float32Array(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))
+  let offset = 0
+  for (const [index, parameter] of parameters.entries()) {
+    const end = offset + elements(parameter.shape)
+    if (!parameter.initialiser) throw new ArbalestError('INVALID_MODEL', `parameter ${parameter.name}: it has no initialiser; give it one`)
+    fill(values.subarray(offset, end), parameter.initialiser, keyOf(seed), index)
+    offset = end
+  }
+  return values
+}
+
+function fill(values: Float32Array, initialiser: Initialiser, key: Words2, parameter: number): void {
+  if (initialiser.kind === 'constant') {
+    values.fill(initialiser.value)
+    return
+  }
+  for (let i = 0; i < values.length; i += 4) {
+    const words = philox(key, [Math.floor(i / 4), 0, INITIALISE, parameter])
+    const four = initialiser.kind === 'uniform' ? uniform(words, initialiser.bound) : normal(words, initialiser.deviation)
+    for (let lane = 0; lane < 4 && i + lane < values.length; lane++) values[i + lane] = four[lane]!
+  }
+}
+
+function uniform(words: Words4, bound: number): number[] {
+  return words.map((word) => ((word >>> 8) * 2 ** -23 - 1) * bound)
+}
+
+/** Box and Muller's pairs; the radius's uniform number is never 0, so its logarithm is finite. */
+function normal([a, b, c, d]: Words4, deviation: number): number[] {
+  const pair = (first: number, second: number): [number, number] => {
+    const radius = deviation * Math.sqrt(-2 * Math.log((first + 1) * 2 ** -32))
+    const angle = 2 * Math.PI * (second * 2 ** -32)
+    return [radius * Math.cos(angle), radius * Math.sin(angle)]
+  }
+  return [...pair(a, b), ...pair(c, d)]
+}

@@ -1,0 +1,48 @@
+import { ArbalestError, shown } from '../errors.js'
+import type { Pair } from './model.js'
+
+/** (20, 12, 12) */
+export function shownShape(shape: readonly number[]): string {
+  return `(${shape.join(', ')})`
+}
+
+/** What a layer received cannot be its input. `shape` is one sample's. */
+export function shapeMismatch(layer: string, shape: readonly number[], mend: string): ArbalestError {
+  return new ArbalestError('SHAPE_MISMATCH', `layer ${layer}: received input ${shownShape(shape)}; ${mend}`, { data: { layer, received: shape } })
+}
+
+export function invalidLayer(layer: string, parameter: string, received: unknown, mend: string): ArbalestError {
+  return new ArbalestError('INVALID_MODEL', `layer ${layer}: ${parameter}: received ${shown(received)}; ${mend}`, {
+    data: { layer, parameter, received }
+  })
+}
+
+export function wholeNumber(layer: string, parameter: string, value: number, least: number): number {
+  if (!Number.isSafeInteger(value) || value < least || value > 2 ** 31 - 1)
+    throw invalidLayer(layer, parameter, value, `use a whole number of at least ${least}`)
+  return value
+}
+
+/** A number for both directions, or [vertical, horizontal]. */
+export function pairOf(layer: string, parameter: string, value: Pair, least: number): [number, number] {
+  const pair: readonly [number, number] = typeof value === 'number' ? [value, value] : value
+  if (!Array.isArray(pair) || pair.length !== 2) throw invalidLayer(layer, parameter, value, 'use a number or a pair of numbers')
+  return [wholeNumber(layer, parameter, pair[0], least), wholeNumber(layer, parameter, pair[1], least)]
+}
+
+export interface Window {
+  readonly kernel: [number, number]
+  readonly stride: [number, number]
+  readonly padding: [number, number]
+}
+
+/** How many windows fit into (..., H, W) in each direction; a rest at the end is left out. */
+export function windowsOf(layer: string, sample: readonly number[], { kernel, stride, padding }: Window): [number, number] {
+  const along = (axis: 0 | 1): number => {
+    const extent = sample[1 + axis]! + 2 * padding[axis]
+    if (kernel[axis] > extent)
+      throw shapeMismatch(layer, sample, `its kernel ${shownShape(kernel)} does not fit: use a smaller kernel or more padding`)
+    return Math.floor((extent - kernel[axis]) / stride[axis]) + 1
+  }
+  return [along(0), along(1)]
+}

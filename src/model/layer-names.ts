@@ -1,0 +1,44 @@
+import { ArbalestError } from '../errors.js'
+import type { Layer } from './model.js'
+
+const AUTOMATIC: Readonly<Record<Layer['kind'], string>> = {
+  conv2d: 'conv',
+  linear: 'linear',
+  batchNorm2d: 'bn',
+  relu: 'relu',
+  maxPool2d: 'pool',
+  avgPool2d: 'pool',
+  globalAvgPool: 'pool',
+  flatten: 'flatten',
+  dropout: 'dropout',
+  residual: 'block',
+  subsamplePad: 'subsample'
+}
+
+/**
+ * One name a layer: its own where it has one, else its kind and the first number that is free among its neighbours: `conv1`, `bn1`,
+ * `conv2`. Throws INVALID_MODEL for names given twice and for kinds that do not exist.
+ */
+export function layerNames(layers: readonly Layer[], prefix: string): string[] {
+  const taken = new Set<string>()
+  for (const { name } of layers) {
+    if (name === undefined) continue
+    if (typeof name !== 'string' || name === '' || /\s/.test(name))
+      throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: a name has at least one character and no space; give it another`)
+    if (taken.has(name)) throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: two layers have this name; rename one`)
+    taken.add(name)
+  }
+  return layers.map((layer) => {
+    if (layer.name !== undefined) return prefix + layer.name
+    const stem = AUTOMATIC[layer.kind] as string | undefined
+    if (stem === undefined)
+      throw new ArbalestError(
+        'INVALID_MODEL',
+        `layer after ${prefix || 'the input'}: received kind ${String(layer.kind)}; use one of ${Object.keys(AUTOMATIC).join(', ')}`
+      )
+    let number = 1
+    while (taken.has(`${stem}${number}`)) number++
+    taken.add(`${stem}${number}`)
+    return `${prefix}${stem}${number}`
+  })
+}

@@ -1,0 +1,29 @@
+import { unknownName } from '../../errors.js'
+import type { Model } from '../model.js'
+import { lenet } from './lenet.js'
+import { logisticRegression } from './logistic-regression.js'
+import { mlp } from './mlp.js'
+import { resnet } from './resnet.js'
+import type { ZooShape } from './zoo-shape.js'
+
+export { lenet, logisticRegression, mlp, resnet }
+export type { Shortcut } from './resnet.js'
+export type { ZooShape } from './zoo-shape.js'
+
+/** The models that a name stands for. */
+export const zoo: Readonly<Record<string, (shape: ZooShape) => Model>> = {
+  'logistic-regression': logisticRegression,
+  mlp: (shape) => mlp(shape),
+  lenet,
+  resnet20: (shape) => resnet(shape, { depth: 20 }),
+  resnet32: (shape) => resnet(shape, { depth: 32 }),
+  resnet44: (shape) => resnet(shape, { depth: 44 }),
+  resnet56: (shape) => resnet(shape, { depth: 56 }),
+  resnet110: (shape) => resnet(shape, { depth: 110 })
+}
+
+/** The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are. */
+export function modelNamed(name: string, shape: ZooShape): Model {
+  if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
+  return zoo[name]!(shape)
+}

@@ -1,0 +1,21 @@
+import { conv2d, defineModel, flatten, linear, maxPool2d, relu } from '../layers.js'
+import type { Model } from '../model.js'
+import type { ZooShape } from './zoo-shape.js'
+
+/** LeNet as Caffe has it: 20 and 50 filters of 5x5, each with 2x2 max pooling, then 500 units with a ReLU. */
+export function lenet({ input, classes }: ZooShape): Model {
+  return defineModel({
+    name: 'lenet',
+    input,
+    layers: [
+      conv2d(20, 5, { name: 'conv1' }),
+      maxPool2d(2),
+      conv2d(50, 5, { name: 'conv2' }),
+      maxPool2d(2),
+      flatten(),
+      linear(500, { name: 'fc1' }),
+      relu(),
+      linear(classes, { name: 'fc2' })
+    ]
+  })
+}

@@ -1,0 +1,53 @@
+import { invalidOption } from '../../errors.js'
+import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual, subsamplePad } from '../layers.js'
+import type { Layer, Model } from '../model.js'
+import type { ZooShape } from './zoo-shape.js'
+
+/**
+ * - `A`: the identity, subsampled and padded with zero channels where the shape changes; no parameters.
+ * - `B`: a 1x1 convolution with batch norm where the shape changes.
+ */
+export type Shortcut = 'A' | 'B'
+
+/**
+ * The CIFAR ResNets of 6n+2 layers (He et al., CVPR 2016, section 4.2): a 3x3 convolution, three stages of n blocks with 16, 32
+ * and 64 filters, global average pooling and a linear layer. Convolutions start from He's normal distribution with fan-out.
+ */
+export function resnet({ input, classes }: ZooShape, { depth = 20, shortcut = 'A' }: { depth?: number; shortcut?: Shortcut } = {}): Model {
+  const blocks = (depth - 2) / 6
+  if (!Number.isInteger(blocks) || blocks < 1) throw invalidOption('depth', depth, 'use 6n+2 layers: 20, 32, 44, 56, 110')
+  const stages = [16, 32, 64].flatMap((filters, stage) =>
+    Array.from({ length: blocks }, (_, i) => block(`layer${stage + 1}.${i}`, filters, stage > 0 && i === 0, shortcut))
+  )
+  return defineModel({
+    name: `resnet${depth}`,
+    input,
+    layers: [conv3x3(16, 1, 'conv1'), batchNorm2d({ name: 'bn1' }), relu(), ...stages, globalAvgPool(), linear(classes, { name: 'fc' })]
+  })
+}
+
+function block(name: string, filters: number, halves: boolean, shortcut: Shortcut): Layer {
+  return residual({
+    name,
+    body: [
+      conv3x3(filters, halves ? 2 : 1, 'conv1'),
+      batchNorm2d({ name: 'bn1' }),
+      relu(),
+      conv3x3(filters, 1, 'conv2'),
+      batchNorm2d({ name: 'bn2' })
+    ],
+    shortcut: halves ? shortcuts[shortcut](filters) : []
+  })
+}
+
+const shortcuts: Readonly<Record<Shortcut, (filters: number) => Layer[]>> = {
+  A: (filters) => [subsamplePad(2, filters / 4, filters / 4)],
+  B: (filters) => [
+    conv2d(filters, 1, { stride: 2, bias: false, initialiser: 'heNormal', name: '0' }),
+    batchNorm2d({ name: '1' })
+  ]
+}
+
+function conv3x3(filters: number, stride: number, name: string): Layer {
+  return conv2d(filters, 3, { stride, padding: 1, bias: false, initialiser: 'heNormal', name })
+}

@@ -1,0 +1,80 @@
+import { ArbalestError } from '../errors.js'
+import { describeExit, type ExitReason } from './actor.js'
+import { goneError, type Outcome } from './cell.js'
+
+export interface AskOptions {
+  /** Milliseconds until the ask rejects with DEADLINE_EXCEEDED; Infinity for none. */
+  readonly deadline?: number
+  /** Rejects the ask with ABORTED. The actor may still handle the message. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export const DEFAULT_ASK_DEADLINE = 10_000
+
+interface Pending {
+  readonly method: string
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly cleanUp: () => void
+}
+
+/** The asks of one actor that have no answer yet. Every one settles: by its answer, its deadline, its signal or the actor's exit. */
+export class PendingAsks {
+  readonly #name: string
+  readonly #pending = new Map<number, Pending>()
+  #lastId = 0
+  #gone: ExitReason | undefined
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** Opens an ask; `send` gets its id, and is not called where it is settled already. */
+  open(method: string, options: AskOptions, send: (id: number) => void): Promise<unknown> {
+    const { deadline = DEFAULT_ASK_DEADLINE, signal } = options
+    if (this.#gone) return Promise.reject(this.#goneError(method, this.#gone))
+    if (signal?.aborted) return Promise.reject(this.#abortedError(method, signal))
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId
+      const abort = () => this.settle(id, { error: this.#abortedError(method, signal!) })
+      const timer = deadline === Infinity ? undefined : setTimeout(() => this.settle(id, { error: this.#lateError(method, deadline) }), deadline)
+      signal?.addEventListener('abort', abort, { once: true })
+      const cleanUp = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+      }
+      this.#pending.set(id, { method, resolve, reject, cleanUp })
+      send(id)
+    })
+  }
+
+  /** An answer that comes after its ask was settled is dropped. */
+  settle(id: number, outcome: Outcome): void {
+    const pending = this.#pending.get(id)
+    if (!pending) return
+    this.#pending.delete(id)
+    pending.cleanUp()
+    if ('error' in outcome) pending.reject(outcome.error)
+    else pending.resolve(outcome.value)
+  }
+
+  /** The actor is no more: all asks reject, now and from now on. */
+  close(reason: ExitReason): void {
+    this.#gone = reason
+    for (const [id, { method }] of this.#pending) this.settle(id, { error: this.#goneError(method, reason) })
+  }
+
+  #goneError(method: string, reason: ExitReason): ArbalestError {
+    return goneError(this.#name, method, describeExit(reason), reason.kind === 'failed' ? reason.error : undefined)
+  }
+
+  #lateError(method: string, deadline: number): ArbalestError {
+    const message = `${this.#name}.${method}: no answer within ${deadline} ms; allow a longer deadline`
+    return new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: this.#name, method, deadline } })
+  }
+
+  #abortedError(method: string, signal: AbortSignal): ArbalestError {
+    const message = `${this.#name}.${method}: given up, the signal was aborted`
+    return new ArbalestError('ABORTED', message, { cause: signal.reason, data: { actor: this.#name, method } })
+  }
+}

@@ -1,0 +1,65 @@
+import type { Program } from '../../../src/compiler/program.js'
+import type { GroupSpec, Handle } from '../../../src/engine/contract.js'
+import { engine } from '../../../src/engine/native.js'
+
+/** A group and its learners driven segment by segment in one thread, so that a test decides who does what in which order. */
+export class GroupRun {
+  readonly group: Handle
+  readonly replicas = new Map<number, { replica: Handle; slot: number }>()
+  readonly #program: Program
+  readonly #dataset: Handle
+  readonly #seed: number
+
+  constructor(program: Program, dataset: Handle, spec: Pick<GroupSpec, 'initial' | 'period' | 'alpha' | 'syncMomentum'>, options: { seed?: number; rate?: number } = {}) {
+    this.#program = program
+    this.#dataset = dataset
+    this.#seed = options.seed ?? 1
+    this.group = engine.createGroup({ backend: program.backend, layout: program.parameters, batch: program.batch, ...spec })
+    engine.setRates(this.group, 0, Float32Array.of(options.rate ?? 0.05))
+  }
+
+  add(learner: number): this {
+    engine.join(this.group, learner)
+    const replica = engine.createReplica({
+      backend: this.#program.backend,
+      layout: this.#program.parameters,
+      threads: 1,
+      seed: this.#seed,
+      group: this.group,
+      learner
+    })
+    const slot = engine.bind(replica, engine.createProgram(this.#program), this.#dataset)
+    this.replicas.set(learner, { replica, slot })
+    return this
+  }
+
+  /** Everything of an iteration before the learner meets the others. */
+  compute(learner: number): void {
+    const { replica, slot } = this.#of(learner)
+    for (const segment of ['load', 'forward', 'backward'] as const) engine.runSegment(replica, slot, segment)
+  }
+
+  /** The exchange and the update: the learner arrives where its round ends. */
+  finish(learner: number): void {
+    const { replica, slot } = this.#of(learner)
+    for (const segment of ['exchange', 'update'] as const) engine.runSegment(replica, slot, segment)
+  }
+
+  weights(learner: number): Float32Array | Float64Array {
+    return engine.readVector(this.#of(learner).replica, 'weights')
+  }
+
+  gradients(learner: number): Float32Array | Float64Array {
+    return engine.readVector(this.#of(learner).replica, 'gradients')
+  }
+
+  central(): Float32Array | Float64Array {
+    return engine.readCentral(this.group)
+  }
+
+  #of(learner: number): { replica: Handle; slot: number } {
+    const found = this.replicas.get(learner)
+    if (!found) throw new Error(`no learner ${learner}`)
+    return found
+  }
+}

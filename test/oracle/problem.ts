@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { parametersOf } from '../../src/model/graph.js'
+import { initialParameters } from '../../src/model/initialise.js'
+import type { Model } from '../../src/model/model.js'
+import { keyOf, philox } from '../../src/model/philox.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+
+/** A few training steps that two implementations can both take: the same model, weights, batches and optimiser. */
+export interface Problem {
+  readonly name: string
+  readonly model: Model
+  readonly batch: number
+  readonly steps: number
+  readonly rate: number
+  readonly momentum: number
+  readonly weightDecay: number
+  /** Names and shapes of the parameters in canonical order. */
+  readonly parameters: readonly { readonly name: string; readonly shape: readonly number[] }[]
+  /** First values of all parameters, canonical. */
+  readonly weights: Float32Array
+  /** Batch by batch: (batch, ...sample), and class numbers (batch). */
+  readonly inputs: readonly Float32Array[]
+  readonly targets: readonly Int32Array[]
+}
+
+const CLASSES = 10
+const SEED = 7
+
+/** Words of 32 random bits, told apart by `stream`. */
+function words(count: number, stream: number): Uint32Array {
+  const all = new Uint32Array(Math.ceil(count / 4) * 4)
+  for (let i = 0; i < all.length; i += 4) all.set(philox(keyOf(SEED), [i / 4, 0, stream, 0]), i)
+  return all.subarray(0, count)
+}
+
+/** Ten steps on pixels from -2 to 2 in steps of 1/64, which float32 holds exactly. */
+export function problemNamed(name: 'lenet' | 'resnet20', options: { batch: number }): Problem {
+  const { batch } = options
+  const steps = 10
+  const sample = name === 'lenet' ? [1, 28, 28] : [3, 32, 32]
+  const model = modelNamed(name, { input: sample, classes: CLASSES })
+  const graph = buildGraph(model, { batch, mode: 'train' })
+  const pixels = batch * sample.reduce((product, extent) => product * extent, 1)
+  const streams = Array.from({ length: steps }, (_, step) => 100 + 2 * step)
+  return {
+    name,
+    model,
+    batch,
+    steps,
+    rate: 0.01,
+    momentum: 0.9,
+    weightDecay: 1e-4,
+    parameters: parametersOf(graph).map(({ name: parameter, shape }) => ({ name: parameter, shape })),
+    weights: initialParameters(graph, SEED),
+    inputs: streams.map((stream) => Float32Array.from(words(pixels, stream), (word) => ((word >>> 24) - 128) / 64)),
+    targets: streams.map((stream) => Int32Array.from(words(batch, stream + 1), (word) => word % CLASSES))
+  }
+}
+
+/** Of weights, inputs and targets: two problems with the same one are the same to the last bit. */
+export function fingerprint(problem: Problem): string {
+  const hash = createHash('sha256')
+  for (const data of [problem.weights, ...problem.inputs, ...problem.targets]) hash.update(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
+  return hash.digest('hex')
+}

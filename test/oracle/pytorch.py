@@ -1,0 +1,64 @@
+"""Trains one of the zoo's models in PyTorch on a problem that the caller wrote, and writes down all that the caller may compare.
+
+Usage: pytorch.py FOLDER PRECISION ORDER, with PRECISION float32 or float64 and ORDER contiguous or channels_last. Reads problem.json, weights.f32,
+inputs.f32 and targets.i32 from FOLDER; writes losses, gradients (of the first step) and trained (the weights after the last step) there, all
+float64 in PyTorch's order of parameters; says its version.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers"))
+from models import build  # noqa: E402
+
+
+def flat(tensors):
+    """One vector of all of them, each in its canonical order."""
+    return torch.cat([tensor.detach().contiguous().reshape(-1).double() for tensor in tensors])
+
+
+def main():
+    folder, precision, order = Path(sys.argv[1]), getattr(torch, sys.argv[2]), sys.argv[3]
+    memory_format = getattr(torch, f"{order}_format" if order == "contiguous" else order)
+    torch.set_num_threads(1)
+    problem = json.loads((folder / "problem.json").read_text())
+    model = build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"])
+
+    weights = torch.from_numpy(numpy.fromfile(folder / "weights.f32", numpy.float32))
+    parameters = list(model.parameters())
+    shapes = [list(parameter.shape) for parameter in parameters]
+    if shapes != problem["shapes"]:
+        raise ValueError(f"parameters: received shapes {problem['shapes']}; PyTorch's twin of the model has {shapes}")
+    with torch.no_grad():
+        for parameter, values in zip(parameters, weights.split([parameter.numel() for parameter in parameters])):
+            parameter.copy_(values.reshape(parameter.shape))
+    model = model.to(precision).to(memory_format=memory_format)
+
+    inputs = torch.from_numpy(numpy.fromfile(folder / "inputs.f32", numpy.float32)).to(precision)
+    inputs = inputs.reshape(problem["steps"], problem["batch"], *problem["sample"])
+    targets = torch.from_numpy(numpy.fromfile(folder / "targets.i32", numpy.int32)).long().reshape(problem["steps"], problem["batch"])
+    optimiser = torch.optim.SGD(model.parameters(), problem["rate"], problem["momentum"], weight_decay=problem["weightDecay"])
+
+    losses, gradients = [], None
+    for x, target in zip(inputs, targets):
+        loss = F.cross_entropy(model(x.contiguous(memory_format=memory_format)), target)
+        optimiser.zero_grad()
+        loss.backward()
+        if gradients is None:
+            gradients = flat(parameter.grad for parameter in model.parameters())
+        optimiser.step()
+        losses.append(loss.item())
+
+    numpy.array(losses).tofile(folder / "losses.f64")
+    gradients.numpy().tofile(folder / "gradients.f64")
+    flat(model.parameters()).numpy().tofile(folder / "trained.f64")
+    print(torch.__version__)
+
+
+if __name__ == "__main__":
+    main()
