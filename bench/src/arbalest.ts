@@ -1,3 +1,2 @@
-/** The project as the bench sees it: the public API, and the errors that it shares. */
+/** The project as its users have it: the public API and nothing else. */
 export * from '../../dist/src/index.js'
-export { ArbalestError, invalidOption, shown, unknownName } from '../../dist/src/errors.js'

@@ -1,4 +1,4 @@
-import { unknownName } from './arbalest.js'
+import { unknownName } from './errors.js'
 
 export type CasePrecision = 'f32' | 'bf16'
 
@@ -32,9 +32,12 @@ const WORKLOADS: Readonly<Record<string, Workload>> = {
 const USUAL = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] as CasePrecision[] }
 
 export function workloadOf(model: string): Workload {
-  const workload = WORKLOADS[model]
-  if (!workload) throw unknownName('model', model, Object.keys(WORKLOADS))
-  return workload
+  if (!isModel(model)) throw unknownName('model', model, Object.keys(WORKLOADS))
+  return WORKLOADS[model]!
+}
+
+function isModel(word: string): boolean {
+  return Object.hasOwn(WORKLOADS, word)
 }
 
 /**
@@ -45,11 +48,11 @@ export function chosenCases(filters: readonly string[]): readonly Case[] {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
   const numbers = (letter: string): number[] =>
     words.filter((word) => new RegExp(`^${letter}[1-9]\\d{0,4}$`).test(word)).map((word) => Number(word.slice(1)))
-  const models = words.filter((word) => word in WORKLOADS)
+  const models = words.filter(isModel)
   const precisions = words.filter((word): word is CasePrecision => word === 'f32' || word === 'bf16')
   const [batches, learners] = [numbers('b'), numbers('k')]
   if (models.length + precisions.length + batches.length + learners.length < words.length) {
-    const stranger = words.find((word) => !(word in WORKLOADS) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
+    const stranger = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
     throw unknownName('filter', stranger, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
   }
   const orUsual = <T>(some: readonly T[], usual: readonly T[]): readonly T[] => (some.length > 0 ? [...new Set(some)] : usual)

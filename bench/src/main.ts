@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util'
-import { ArbalestError, unknownName } from './arbalest.js'
+import { ArbalestError, unknownName } from './errors.js'
 import { benches } from './benches.js'
 import { stopAllSides } from './side.js'
 

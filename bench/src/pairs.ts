@@ -1,5 +1,9 @@
 import { median, spread, type Spread } from './statistics.js'
-import type { Side } from './side.js'
+
+/** Whatever can be run for a window and tells its rate: a Side. */
+export interface Contestant {
+  run(seconds: number): Promise<number>
+}
 
 export interface Comparison extends Spread {
   /** Medians of each side's rates. */
@@ -15,8 +19,8 @@ export interface Comparison extends Spread {
  * after each pair, while both sides are stopped.
  */
 export async function compare(
-  ours: Side,
-  peer: Side,
+  ours: Contestant,
+  peer: Contestant,
   options: { pairs: number; seconds: number; between?: (pair: number) => Promise<void> }
 ): Promise<Comparison> {
   const values: number[] = []

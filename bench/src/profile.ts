@@ -98,5 +98,7 @@ export async function profileCase(one: Case, options: BenchOptions): Promise<voi
     if (operators.length > 0) line(segment, '', operators)
   }
   const wait = `waits for the group ${((100 * report.waitSeconds) / total).toFixed(1)}%; data is gathered by the load segment, without a wait`
-  table.note(`${report.steps} steps, ${((total * 1e6) / report.steps).toFixed(1)} us each; ${wait}; peak ${(peak / 1e9).toFixed(0)} GFLOP/s a core`)
+  table.note(
+    `${report.steps} steps, ${((total * 1e6) / report.steps).toFixed(1)} us each; ${wait}; peak ${(peak / 1e9).toFixed(0)} GFLOP/s a core`
+  )
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { ArbalestError } from './arbalest.js'
+import { ArbalestError } from './errors.js'
 
 export interface Python {
   readonly program: string

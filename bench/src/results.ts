@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { invalidOption } from './arbalest.js'
+import { invalidOption } from './errors.js'
 import { engine } from './internals.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
 
 /** The commit that was measured, and whether the tree had been changed since. */
 async function commit(): Promise<string> {
-  const git = async (...args: readonly string[]): Promise<string> => (await promisify(execFile)('git', args, { cwd: new URL('.', FOLDER) })).stdout.trim()
+  const git = async (...args: readonly string[]): Promise<string> =>
+    (await promisify(execFile)('git', args, { cwd: new URL('.', FOLDER) })).stdout.trim()
   try {
     return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
   } catch {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface, type Interface } from 'node:readline'
-import { ArbalestError } from './arbalest.js'
+import { ArbalestError } from './errors.js'
 
 /** How to start one process of a side. */
 export interface Command {
@@ -26,6 +26,8 @@ class Process {
   readonly #child: ChildProcess
   readonly #lines: AsyncIterator<string>
   readonly #name: string
+  /** Its end, and all of its last words. */
+  readonly #closed: Promise<void>
   #stderr = ''
 
   constructor(command: Command) {
@@ -37,6 +39,7 @@ class Process {
     })
     alive.add(this.#child)
     this.#child.once('exit', () => alive.delete(this.#child))
+    this.#closed = new Promise((resolve) => this.#child.once('close', () => resolve()))
     this.#child.on('error', (error) => (this.#stderr += error.message))
     this.#child.stdin?.on('error', () => undefined)
     this.#child.stderr?.on('data', (text: Buffer) => (this.#stderr = (this.#stderr + text.toString()).slice(-4000)))
@@ -56,7 +59,10 @@ class Process {
     })
     try {
       const { value, done } = await Promise.race([this.#lines.next(), late])
-      if (done === true) throw this.#failure('ended', 'ACTOR_GONE')
+      if (done === true) {
+        await this.#closed
+        throw this.#failure('ended', 'ACTOR_GONE')
+      }
       return JSON.parse(value) as Record<string, unknown>
     } finally {
       clearTimeout(timer)

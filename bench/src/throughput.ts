@@ -1,5 +1,5 @@
 import type { Bench, BenchOptions } from './bench.js'
-import { ArbalestError } from './arbalest.js'
+import { ArbalestError } from './errors.js'
 import { chosenCases, type Case } from './cases.js'
 import { engine } from './internals.js'
 import { startOurs, startPeak } from './ours.js'
@@ -30,7 +30,7 @@ interface Result extends Comparison {
 }
 
 async function measure(one: Case, pythons: readonly Python[], options: BenchOptions): Promise<Result> {
-  const peer = await bestPyTorch(pythons, one, { seconds: Math.min(1.5, options.seconds) })
+  const peer = await bestPyTorch(pythons, one, { seconds: Math.min(2, options.seconds) })
   const ours = await startOurs(one)
   const fma = await startPeak(one.learners)
   try {
@@ -64,10 +64,15 @@ async function measure(one: Case, pythons: readonly Python[], options: BenchOpti
 function possible(cases: readonly Case[]): { cases: readonly Case[]; leftOut: readonly string[] } {
   const cpu = engine.describe().backends.find((backend) => backend.name === 'cpu')
   if (cpu?.available !== true) {
-    throw new ArbalestError('BACKEND_UNAVAILABLE', `backend: received cpu, which is not available (${cpu?.detail ?? 'not built'}); run arbalest doctor`)
+    throw new ArbalestError(
+      'BACKEND_UNAVAILABLE',
+      `backend: received cpu, which is not available (${cpu?.detail ?? 'not built'}); run arbalest doctor`
+    )
   }
   const able = cases.filter((one) => cpu.precisions.includes(one.precision))
-  const leftOut = cases.filter((one) => !able.includes(one)).map((one) => `${one.name}: left out, this processor has no ${one.precision} worth using`)
+  const leftOut = cases
+    .filter((one) => !able.includes(one))
+    .map((one) => `${one.name}: left out, this processor has no ${one.precision} worth using`)
   return { cases: able, leftOut }
 }
 

@@ -75,7 +75,7 @@ Replica::Bound& Replica::bound(int slot) const {
 int Replica::bind(std::shared_ptr<const Program> program, std::shared_ptr<const Dataset> dataset) {
   if (!same_layout(program->parameters, layout_))
     throw Error("INVALID_PROGRAM", "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
-  const auto arena = [&](Arena which) { return program->arenas[static_cast<size_t>(which)]; };
+  const auto arena = [&arenas = program->arenas](Arena which) { return arenas[static_cast<size_t>(which)]; };
   if (arena(Arena::gradients) && !gradients_.data()) gradients_ = Memory(backend_, layout_.bytes);
   if (arena(Arena::statistics)) {
     if (!statistics_.data()) statistics_ = Memory(backend_, arena(Arena::statistics));
@@ -218,7 +218,8 @@ double Replica::scalar(const Bound& bound, int id) {
   const std::byte* data = address(value);
   if (value.spec.type == Type::f64) return *reinterpret_cast<const double*>(data);
   if (value.spec.type == Type::f32) return *reinterpret_cast<const float*>(data);
-  throw Error("INVALID_PROGRAM", "value " + value.name + ": a loss or a count is f32 or f64");
+  if (value.spec.type == Type::i32) return *reinterpret_cast<const int32_t*>(data);
+  throw Error("INVALID_PROGRAM", "value " + value.name + ": a loss or a count is f32, f64 or i32");
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {

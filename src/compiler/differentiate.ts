@@ -45,9 +45,14 @@ class ReversePass {
 
   visit(operator: Operator): void {
     const isLoss = Object.hasOwn(lossRules, operator.kind)
-    if (isLoss ? !this.#reached.has(operator.inputs[0]!) : !this.#summands.has(operator.outputs[0] ?? NONE)) return
+    const output = operator.outputs[0] ?? NONE
+    if (isLoss ? !this.#reached.has(operator.inputs[0]!) : !this.#reached.has(output) || !this.#summands.has(output)) return
     const rule = isLoss ? lossRules[operator.kind] : gradientRules[operator.kind]
-    if (!rule) throw new ArbalestError('INVALID_MODEL', `layer ${operator.name}: received operator ${operator.kind}, which has no gradient; train without it`)
+    if (!rule)
+      throw new ArbalestError(
+        'INVALID_MODEL',
+        `layer ${operator.name}: received operator ${operator.kind}, which has no gradient; train without it`
+      )
     rule(this.#view(operator))
   }
 
@@ -58,7 +63,10 @@ class ReversePass {
       if (role !== 'parameter' || !summands || this.#readers.get(id) === 1) continue
       const gradient = this.#writer.value(`${name}.gradient`, shape, { role: 'parameterGradient' })
       if (summands.length === 1) this.#writer.operator('reshape', `${name}.backward`, summands, [gradient])
-      else this.#writer.operator('add', `${name}.backward`, [this.#sum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], { relu: 0 })
+      else
+        this.#writer.operator('add', `${name}.backward`, [this.#sum(summands.slice(0, -1), name), summands.at(-1)!], [gradient], {
+          relu: 0
+        })
     }
   }
 
@@ -69,7 +77,8 @@ class ReversePass {
     const gradient = (): ValueId => this.#sum(summands, name)
     const wants = (i: number): boolean => this.#reached.has(operator.inputs[i] ?? NONE)
     const contribution = (i: number): ValueId => this.#contribution(operator.inputs[i]!)
-    const emit: Backpropagation['emit'] = (kind, inputs, outputs, attributes) => this.#writer.operator(kind, name, inputs, outputs, attributes)
+    const emit: Backpropagation['emit'] = (kind, inputs, outputs, attributes) =>
+      this.#writer.operator(kind, name, inputs, outputs, attributes)
     return {
       operator,
       gradient,

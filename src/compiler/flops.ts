@@ -8,7 +8,8 @@ export function flops({ kind, inputs, outputs, attributes }: Operator, values: r
   const shape = (id: ValueId | undefined): readonly number[] => (id === undefined || id === NONE ? [0] : values[id]!.shape)
   const size = (id: ValueId | undefined): number => elements(shape(id))
   // Every element of the output (of the incoming gradient, backwards) meets one filter: an inner product of its length.
-  const product = (output: ValueId | undefined, weights: ValueId | undefined): number => 2 * size(output) * elements(shape(weights).slice(1))
+  const product = (output: ValueId | undefined, weights: ValueId | undefined): number =>
+    2 * size(output) * elements(shape(weights).slice(1))
   const window = (): number => elements(attributes.kernel as readonly number[])
   switch (kind) {
     case 'conv2d':

@@ -64,7 +64,8 @@ function rewrite(graph: Graph, match: (operator: Operator, sole: (id: ValueId) =
     const fusion = match(operator, sole)
     // What reads the moments of an absorbed batch norm would come before it now: such a one stays as it is.
     const between = fusion && operators.slice(operators.indexOf(fusion.absorbed) + 1)
-    const possible = fusion && !between!.some(({ inputs }) => inputs.some((id) => fusion.absorbed.outputs.slice(1).includes(id) && id !== NONE))
+    const possible =
+      fusion && !between!.some(({ inputs }) => inputs.some((id) => fusion.absorbed.outputs.slice(1).includes(id) && id !== NONE))
     if (possible) operators.splice(operators.indexOf(fusion.absorbed), 1)
     const kept = possible ? fusion.fused : operator
     operators.push(kept)

@@ -43,7 +43,9 @@ export class Random {
     return this.bits() < probability * 2 ** 32
   }
 
-  /** Bell-shaped, mean 0 and the given deviation, within 3.5 deviations: the sum of four uniform numbers, which needs no library function. */
+  /**
+   * Bell-shaped, mean 0 and the given deviation, within 3.5 deviations: the sum of four uniform numbers, which needs no library function.
+   */
   bell(deviation: number): number {
     const sum = this.bits() + this.bits() + this.bits() + this.bits()
     return (sum / 2 ** 32 - 2) * deviation * Math.sqrt(3)

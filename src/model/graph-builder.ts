@@ -50,7 +50,13 @@ export function buildGraph(model: Model, { batch, mode, load = {} }: BuildOption
   const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
   const loss = mode === 'train' || mode === 'evaluate' ? addLoss(writer, model, mode, output, target) : {}
   const { values, operators } = writer.graph(model.name, batch, {})
-  const loading: Operator = { kind: 'load', name: 'load', inputs: [], outputs: [input, target], attributes: loadAttributes(model, mode, load) }
+  const loading: Operator = {
+    kind: 'load',
+    name: 'load',
+    inputs: [],
+    outputs: [input, target],
+    attributes: loadAttributes(model, mode, load)
+  }
   return {
     name: model.name,
     batch,
@@ -108,9 +114,14 @@ function addLoss(writer: GraphWriter, model: Model, mode: Mode, output: ValueId,
 
 function loadAttributes({ input }: Model, mode: Mode, load: LoadOptions): Attributes {
   const { padding = 0, flip = false, mean = [], deviation = [], shuffled = true } = load
-  if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15) throw invalidOption('load.padding', padding, 'use a whole number of at least 0')
+  if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
+    throw invalidOption('load.padding', padding, 'use a whole number of at least 0')
   if ((padding > 0 || flip) && input.length !== 3)
-    throw invalidOption(padding > 0 ? 'load.padding' : 'load.flip', padding || flip, 'leave it out: only images (C, H, W) are cropped and flipped')
+    throw invalidOption(
+      padding > 0 ? 'load.padding' : 'load.flip',
+      padding || flip,
+      'leave it out: only images (C, H, W) are cropped and flipped'
+    )
   for (const [name, list] of Object.entries({ mean, deviation }))
     if (![0, 1, input.length === 3 ? input[0] : 1].includes(list.length) || !list.every(Number.isFinite))
       throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(input)}`)

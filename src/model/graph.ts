@@ -87,6 +87,8 @@ export type Initialiser =
  *
  * `relu` as an attribute means that the operator ends in max(0, .); a backward operator then masks gy by y > 0 first.
  * `foldStatistics` writes its last three inputs in place: inputs and outputs are the same values.
+ * With n batches folded before: mean' = mean + (m - mean) / (n + 1), variance' = (n variance + v + (m - mean)^2 n / (n + 1)) / (n + 1): the
+ * moments of all their samples, the variance biased.
  * `batchNormBackward` adds gy2 to gy before all else; `gresidual` is the masked sum.
  */
 export type OperatorKind =

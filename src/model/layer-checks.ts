@@ -8,7 +8,9 @@ export function shownShape(shape: readonly number[]): string {
 
 /** What a layer received cannot be its input. `shape` is one sample's. */
 export function shapeMismatch(layer: string, shape: readonly number[], mend: string): ArbalestError {
-  return new ArbalestError('SHAPE_MISMATCH', `layer ${layer}: received input ${shownShape(shape)}; ${mend}`, { data: { layer, received: shape } })
+  return new ArbalestError('SHAPE_MISMATCH', `layer ${layer}: received input ${shownShape(shape)}; ${mend}`, {
+    data: { layer, received: shape }
+  })
 }
 
 export function invalidLayer(layer: string, parameter: string, received: unknown, mend: string): ArbalestError {

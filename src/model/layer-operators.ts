@@ -2,7 +2,16 @@ import { invalidLayer, pairOf, shapeMismatch, wholeNumber, windowsOf, type Windo
 import { elements, NONE, type Attributes, type Initialiser, type OperatorKind, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { layerNames } from './layer-names.js'
-import type { BatchNorm2dLayer, Conv2dLayer, Layer, LinearLayer, PoolLayer, ResidualLayer, SubsamplePadLayer, WeightInitialiser } from './model.js'
+import type {
+  BatchNorm2dLayer,
+  Conv2dLayer,
+  Layer,
+  LinearLayer,
+  PoolLayer,
+  ResidualLayer,
+  SubsamplePadLayer,
+  WeightInitialiser
+} from './model.js'
 
 /**
  * - `train`: batch statistics, dropout, what the gradients need is kept.
@@ -99,7 +108,8 @@ export class LayerOperators {
     const filters = wholeNumber(name, 'filters', layer.filters, 1)
     const groups = wholeNumber(name, 'groups', layer.groups ?? 1, 1)
     if (filters % groups) throw invalidLayer(name, 'groups', groups, `use a divisor of its ${filters} filters`)
-    if (channels % groups) throw shapeMismatch(name, this.#shape(x).slice(1), `its ${groups} groups must divide the channels: change groups`)
+    if (channels % groups)
+      throw shapeMismatch(name, this.#shape(x).slice(1), `its ${groups} groups must divide the channels: change groups`)
     const window: Window = {
       kernel: pairOf(name, 'kernel', layer.kernel, 1),
       stride: pairOf(name, 'stride', layer.stride ?? 1, 1),

@@ -65,11 +65,6 @@ export function subsamplePad(stride: number, before: number, after: number, opti
 }
 
 /** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. */
-export function defineModel(model: {
-  name: string
-  input: readonly number[]
-  layers: readonly Layer[]
-  loss?: Model['loss']
-}): Model {
+export function defineModel(model: { name: string; input: readonly number[]; layers: readonly Layer[]; loss?: Model['loss'] }): Model {
   return { ...model, loss: model.loss ?? 'softmaxCrossEntropy' }
 }

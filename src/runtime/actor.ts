@@ -16,7 +16,8 @@ export interface ActorContext<A extends object> {
   readonly self: { readonly tell: Tells<A> }
 }
 
-export type ActorClass<A extends object = object, O = never> = new (options: O, context: ActorContext<A>) => A
+/** Any class of actors: made with its options and its context. */
+export type ActorClass = new (options: never, context: never) => object
 
 /** The actor that a class makes, and the options that it is made with. */
 export type ActorOf<C extends ActorClass> = InstanceType<C>

@@ -38,8 +38,8 @@ export class Cell {
     this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
     // A message to itself waits for the event loop's next turn, so that what comes from other threads gets its turn too.
     const tell = methodProxy((method, args) => void setImmediate(() => this.deliver({ method, args })))
-    const context = { name, self: { tell } } as ActorContext<never>
-    this.#actor = new actorClass(options as never, context)
+    const context = { name, self: { tell } } as ActorContext<object>
+    this.#actor = new actorClass(options as never, context as never)
   }
 
   /** What arrives after the end is dropped: whoever asked learns of it by the exit. */

@@ -32,6 +32,7 @@ export class WorkerLink implements Link {
   #resolveExit!: (reason: ExitReason) => void
   /** Known before the thread has ended, where it had time to say so. */
   #reason: ExitReason | undefined
+  #ended = false
 
   /** Resolves when the actor runs; rejects, its thread ended, with what it threw. */
   static async start(start: Omit<WorkerStart, 'port'>, pending: PendingAsks, deadline: number): Promise<WorkerLink> {
@@ -57,7 +58,9 @@ export class WorkerLink implements Link {
     this.#outbox = new Outbox(port1, (message, error) => this.#refused(message, error))
     this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
     const workerData: WorkerStart = { ...start, port: port2 }
-    this.#worker = new Worker(new URL('./worker-entry.js', import.meta.url), { name: start.name, workerData, transferList: [port2] })
+    // How the main program was read, with `node --eval`, says nothing about the entry, and node refuses a file then.
+    const execArgv = process.execArgv.filter((argument) => !argument.startsWith('--input-type'))
+    this.#worker = new Worker(new URL('./worker-entry.js', import.meta.url), { name: start.name, workerData, transferList: [port2], execArgv })
     this.#worker.on('error', (error) => (this.#reason ??= { kind: 'failed', error: asError(error) }))
     this.#worker.on('exit', (code) => this.#exit(code))
     port1.on('message', (envelope: Envelope) => this.#receive(envelope))
@@ -72,8 +75,10 @@ export class WorkerLink implements Link {
   }
 
   stop(deadline: number): Promise<ExitReason> {
-    this.#outbox.post(['stop'])
-    this.#terminateAfter(deadline)
+    if (!this.#ended) {
+      this.#outbox.post(['stop'])
+      this.#terminateAfter(deadline)
+    }
     return this.exited
   }
 
@@ -94,6 +99,7 @@ export class WorkerLink implements Link {
   }
 
   #exit(code: number): void {
+    this.#ended = true
     // The thread may be gone before its last envelopes are read.
     for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) this.#receive(last.message as Envelope)
     for (const timer of this.#timers) clearTimeout(timer)

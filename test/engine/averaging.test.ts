@@ -18,7 +18,7 @@ function smallProgram(backend: BackendName, momentum = MOMENTUM): { program: Pro
   const optimiser = { momentum, weightDecay: 1e-3, nesterov: false }
   const load = { padding: 0, flip: false, mean: [], deviation: [], shuffled: true }
   const program = compile(model, loweringBackend(engine, backend), { batch: BATCH, mode: 'train', precision: 'f32', load, optimiser })
-  return { program, initial: initialParameters(buildGraph(model, { batch: BATCH, mode: 'train', load, optimiser }), 7) }
+  return { program, initial: initialParameters(buildGraph(model, { batch: BATCH, mode: 'train', load }), 7) }
 }
 
 function randomSamples(count: number): Handle {

@@ -46,11 +46,11 @@ describe('the addon in several environments', () => {
       const workers = Array.from({ length: 4 }, () => worker(program, then))
       const exits = workers.map((each) => {
         each.on('error', () => {})
-        return once(each, 'exit')
+        return new Promise<number>((resolve) => each.once('exit', resolve))
       })
       for (const values of await Promise.all(workers.map(result))) expect(values).to.deep.equal([0, 2, 0, 4])
       if (terminate) await Promise.all(workers.map((each) => each.terminate()))
-      for (const [code] of (await Promise.all(exits)) as [number][]) expect(code).to.equal(exitCode)
+      for (const code of await Promise.all(exits)) expect(code).to.equal(exitCode)
       engine.release(program)
     })
 
@@ -69,7 +69,8 @@ describe('the addon in several environments', () => {
     await once(making, 'exit')
     expect(engine.bind(replica, program)).to.equal(1)
     engine.release(program)
-    expect(() => engine.bind(replica, program))
+    engine.release(replica)
+    expect(() => engine.createReplica({ backend: 'reference', layout: reluProgram().parameters, threads: 1, seed: 1, group: program, learner: 0 }))
       .to.throw()
       .with.property('code', 'STALE_HANDLE')
   })

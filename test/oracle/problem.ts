@@ -61,6 +61,7 @@ export function problemNamed(name: 'lenet' | 'resnet20', options: { batch: numbe
 /** Of weights, inputs and targets: two problems with the same one are the same to the last bit. */
 export function fingerprint(problem: Problem): string {
   const hash = createHash('sha256')
-  for (const data of [problem.weights, ...problem.inputs, ...problem.targets]) hash.update(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
+  for (const data of [problem.weights, ...problem.inputs, ...problem.targets])
+    hash.update(new Uint8Array(data.buffer, data.byteOffset, data.byteLength))
   return hash.digest('hex')
 }

@@ -23,8 +23,7 @@ void check_precision(Type precision) {
 }
 
 // oneDNN's own exceptions must not leave the library: they are known to it alone.
-template <class Work>
-auto guarded(const std::string& what, Work&& work) {
+template <class Work> auto guarded(const std::string& what, Work&& work) {
   try {
     return work();
   } catch (const dnnl::error& error) {
@@ -80,6 +79,8 @@ class CpuBackend final : public Backend {
   void* allocate(size_t bytes) override { return allocate_pages(bytes); }
   void release(void* memory, size_t bytes) noexcept override { release_pages(memory, bytes); }
 
+  double measure_peak() override { return kernels_.measure_peak(); }
+
   void use_threads(int threads) override {
     if (threads < 1) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; a replica has at least 1");
     omp_set_num_threads(threads);
@@ -99,8 +100,9 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 Backend* cpu_backend() {
-  static CpuBackend backend;
-  return &backend;
+  // Never destroyed: at the process's end other threads may still be in its kernels.
+  static CpuBackend* const backend = new CpuBackend;
+  return backend;
 }
 
 }  // namespace arbalest

@@ -6,7 +6,7 @@ namespace arbalest {
 namespace {
 
 constexpr std::array<std::string_view, 6> kKinds{"conv2d", "conv2dBackwardData", "conv2dBackwardWeights",
-                                                "linear", "linearBackwardData", "linearBackwardWeights"};
+                                                 "linear", "linearBackwardData", "linearBackwardWeights"};
 
 int kind_index(const std::string& kind) {
   for (size_t i = 0; i < kKinds.size(); ++i) {
@@ -23,8 +23,8 @@ std::string shown(const Shape& shape) {
 
 void require(bool holds, const std::string& kind, const Layer& layer, const char* mend) {
   if (holds) return;
-  throw Error("INVALID_PROGRAM", kind + ": received x " + shown(layer.tensors[kX].shape) + ", w " + shown(layer.tensors[kW].shape) + ", y " +
-                                     shown(layer.tensors[kY].shape) + "; " + mend);
+  throw Error("INVALID_PROGRAM", kind + ": received x " + shown(layer.tensors[kX].shape) + ", w " + shown(layer.tensors[kW].shape) +
+                                     ", y " + shown(layer.tensors[kY].shape) + "; " + mend);
 }
 
 int64_t out_extent(int64_t in, int64_t kernel, int64_t stride, int64_t padding) { return (in + 2 * padding - kernel) / stride + 1; }
@@ -62,11 +62,19 @@ Layer forward_hint(const Layer& layer) {
   return hint;
 }
 
+// oneDNN has fast implementations for x and y of one kind only, and its cache of primitives takes "plain" and "nhwc" for the same where
+// they are the same memory. There both go by one name, which follows the other tensor's.
+TensorSpec beside(const TensorSpec& tensor, const TensorSpec& other) {
+  TensorSpec named = tensor;
+  if (!is_plain_and_nhwc(tensor.shape) || (tensor.layout != kPlain && tensor.layout != "nhwc")) return named;
+  named.layout = other.layout == "nhwc" || is_plain_and_nhwc(other.shape) ? "nhwc" : std::string(kPlain);
+  return named;
+}
+
 onednn::LayerDescriptors descriptors_of(const Layer& layer) {
-  onednn::LayerDescriptors d{descriptor_of(layer.tensors[kX]), descriptor_of(layer.tensors[kW], layer.groups), {},
-                             descriptor_of(layer.tensors[kY])};
-  if (!layer.tensors[kB].shape.empty()) d.b = descriptor_of(layer.tensors[kB]);
-  return d;
+  const TensorSpec &x = layer.tensors[kX], &w = layer.tensors[kW], &b = layer.tensors[kB], &y = layer.tensors[kY];
+  return {descriptor_of(beside(x, y)), descriptor_of(w, layer.groups), b.shape.empty() ? dnnl::memory::desc() : descriptor_of(b),
+          descriptor_of(beside(y, x))};
 }
 
 dnnl::primitive_attr attributes_of(const Layer& layer) {
@@ -93,10 +101,9 @@ dnnl::inner_product_forward::primitive_desc forward_linear(const Layer& layer, c
 bool is_layer(const std::string& kind) { return kind_index(kind) >= 0; }
 
 Position position_of(Pass pass, Role role) {
-  static constexpr Position kPositions[3][kRoles] = {
-      {{false, 0}, {false, 1}, {false, 2}, {true, 0}},   // x, w, b -> y
-      {{true, 0}, {false, 1}, {false, -1}, {false, 0}},  // gy, w -> gx
-      {{false, 0}, {true, 0}, {true, 1}, {false, 1}}};   // x, gy -> gw, gb
+  static constexpr Position kPositions[3][kRoles] = {{{false, 0}, {false, 1}, {false, 2}, {true, 0}},   // x, w, b -> y
+                                                     {{true, 0}, {false, 1}, {false, -1}, {false, 0}},  // gy, w -> gx
+                                                     {{false, 0}, {true, 0}, {true, 1}, {false, 1}}};   // x, gy -> gw, gb
   return kPositions[static_cast<int>(pass)][role];
 }
 

@@ -29,8 +29,7 @@ struct Layer {
   bool relu = false;
   int64_t groups = 1;
   onednn::ConvolutionGeometry geometry;
-  // By role: (N,C,H,W), (O,C/groups,KH,KW), (O), (N,O,OH,OW), or (N,F), (O,F), (O), (N,O). An absent bias has an empty shape. x or w, where
-  // the pass does not touch it, has a shape and no layout.
+  // By role: (N,C,H,W), (O,C/groups,KH,KW), (O), (N,O,OH,OW), or (N,F), (O,F), (O), (N,O). An absent bias has an empty shape.
   std::array<TensorSpec, kRoles> tensors;
 };
 

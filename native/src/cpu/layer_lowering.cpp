@@ -34,62 +34,73 @@ class OneThread {
 
 bool is_activation_layout(const std::string& layout) { return layout != kAny && layout != kPlain; }
 
-// Channels that fill no whole block would be padded (20 to 24, 50 to 56) and the padding multiplied: such layers run faster in nhwc.
-std::string open_activation_layout(const Layer& layer, int channel_block) {
+// Channels that fill no whole block would be padded (20 to 24, 50 to 56) and the padding multiplied: such layers run faster in nhwc. One
+// channel lies in memory as in the canonical layout, and is called so.
+std::string open_activation_layout(const Layer& layer, Role role, int channel_block) {
   const bool fills_blocks = layer.tensors[kY].shape[1] % channel_block == 0;
-  return layer.tensors[kX].type == Type::f32 && !fills_blocks ? "nhwc" : std::string(kAny);
+  if (layer.tensors[kX].type != Type::f32 || fills_blocks) return std::string(kAny);
+  return layer.tensors[role].shape[1] == 1 ? std::string(kPlain) : "nhwc";
 }
 
 // What to try, best first. The offered layouts come before others as they cost no reorder.
 std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_block) {
   const auto offered = [&](Role role) { return layer.tensors[role].layout; };
   std::string x = offered(kX), y = offered(kY);
-  const std::string open = open_activation_layout(layer, channel_block);
-  if (x == kAny) x = is_activation_layout(y) ? y : open;
-  if (y == kAny) y = is_activation_layout(x) ? x : open;
+  if (x == kAny) x = is_activation_layout(y) ? y : open_activation_layout(layer, kX, channel_block);
+  if (y == kAny) y = is_activation_layout(x) ? x : open_activation_layout(layer, kY, channel_block);
   const std::string b(kPlain), any(kAny);
-  return {{x, offered(kW), b, y}, {x, any, b, y}, {x, any, b, any}, {any, any, b, y}, {any, any, b, any}, {"nhwc", any, b, "nhwc"},
-          {b, any, b, b}};
+  return {{x, offered(kW), b, y}, {x, any, b, y},           {x, any, b, any}, {any, any, b, y},
+          {any, any, b, any},     {"nhwc", any, b, "nhwc"}, {b, any, b, b}};
 }
 
 // In f32 plain weights serve all three passes nearly as fast as packed ones, and spare each step a packing of every weight. In bf16 the
 // weights are copies in any case, packed as the pass likes them.
 std::vector<Layouts> linear_candidates(const Layer& layer) {
   const std::string plain(kPlain), any(kAny);
-  if (layer.tensors[kX].type == Type::f32 || layer.pass == Pass::backward_weights) return {{plain, plain, plain, plain}, {plain, any, plain, plain}};
+  if (layer.tensors[kX].type == Type::f32 || layer.pass == Pass::backward_weights)
+    return {{plain, plain, plain, plain}, {plain, any, plain, plain}};
   return {{plain, any, plain, plain}};
 }
 
 struct Choice {
-  dnnl::primitive_desc primitive;
   Layouts layouts;
   std::string implementation;
+  size_t scratch_bytes = 0;
 };
 
-dnnl::memory::desc chosen(const dnnl::primitive_desc& primitive, Pass pass, Role role) {
-  return primitive.query_md(dnnl::query::exec_arg_md, argument_of(pass, role));
-}
-
-// Empty where oneDNN has no implementation, or one with a layout that cannot be named.
-std::optional<Choice> tried(Layer layer, const Layouts& layouts, const dnnl::engine& engine) {
+Layer with_layouts(Layer layer, const Layouts& layouts) {
   for (int role = 0; role < kRoles; ++role) {
     if (!layer.tensors[role].shape.empty()) layer.tensors[role].layout = layouts[role];
   }
+  return layer;
+}
+
+// The wanted layout's name, or that of the one which oneDNN chose.
+std::string name_of(const Layer& layer, Role role, const std::string& wanted, const dnnl::primitive_desc& primitive) {
+  const TensorSpec& tensor = layer.tensors[role];
+  if (wanted != kAny || position_of(layer.pass, role).index < 0 || tensor.shape.empty()) return wanted;
+  const auto descriptor = primitive.query_md(dnnl::query::exec_arg_md, argument_of(layer.pass, role));
+  const std::string name = layout_of(descriptor, tensor, role == kW ? layer.groups : 1);
+  return name == "nhwc" && role != kW && is_plain_and_nhwc(tensor.shape) ? std::string(kPlain) : name;
+}
+
+// Asked for by its layouts' names, an implementation must be the one that oneDNN gave when it was free to choose. None where there is none,
+// or where its layouts have no names.
+std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnnl::engine& engine) {
   try {
-    Choice choice{describe(layer, engine), {}, ""};
-    choice.implementation = choice.primitive.impl_info_str();
-    for (int r = 0; r < kRoles; ++r) {
-      const Role role = static_cast<Role>(r);
-      if (position_of(layer.pass, role).index < 0 || layer.tensors[role].shape.empty()) continue;
-      choice.layouts[role] = layout_of(chosen(choice.primitive, layer.pass, role), layer.tensors[role], role == kW ? layer.groups : 1);
-      if (choice.layouts[role] == kAny) return std::nullopt;
+    const auto free = describe(with_layouts(layer, wanted), engine);
+    Layouts names;
+    for (int role = 0; role < kRoles; ++role) names[role] = name_of(layer, static_cast<Role>(role), wanted[role], free);
+    if (names[kX] == kAny || names[kW] == kAny || names[kY] == kAny) return std::nullopt;
+    const auto named = describe(with_layouts(layer, names), engine);
+    const std::string implementation = named.impl_info_str();
+    if (implementation == free.impl_info_str()) {
+      return Choice{names, implementation, named.query_md(dnnl::query::scratchpad_md).get_size()};
     }
-    return choice;
-  } catch (const dnnl::error&) {
-    return std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;  // the offered layout has no meaning here: a blocked one for two dimensions, say
+  } catch (const dnnl::error&) {  // oneDNN has nothing for these layouts
+  } catch (const Error&) {        // a layout has no meaning here: a blocked one offered for two dimensions, say
   }
+  return std::nullopt;
 }
 
 Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade enough, const std::string& kind,
@@ -101,7 +112,8 @@ Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade
     if (best && grade_of(best->implementation) >= enough) break;
   }
   if (!best) {
-    throw Error("UNSUPPORTED_OPERATOR", kind + ": oneDNN has no implementation for these shapes on this processor; use the reference backend");
+    throw Error("UNSUPPORTED_OPERATOR",
+                kind + ": oneDNN has no implementation for these shapes on this processor; use the reference backend");
   }
   return std::move(*best);
 }
@@ -118,7 +130,7 @@ LoweringAnswer lower_layer(const LoweringRequest& request, int channel_block, co
   answer.inputs = request.inputs;
   answer.outputs = request.outputs;
   answer.implementation = choice.implementation;
-  answer.scratch_bytes = choice.primitive.query_md(dnnl::query::scratchpad_md).get_size();
+  answer.scratch_bytes = choice.scratch_bytes;
   for (int role = 0; role < kRoles; ++role) {
     const Position at = position_of(layer.pass, static_cast<Role>(role));
     if (at.index < 0 || layer.tensors[role].shape.empty()) continue;

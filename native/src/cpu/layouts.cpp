@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "error.h"
+#include "onednn_compat.h"
 
 namespace arbalest {
 namespace {
@@ -96,21 +97,21 @@ memory::desc descriptor_of(const TensorSpec& spec, int64_t groups) {
 std::string layout_of(const memory::desc& descriptor, const TensorSpec& spec, int64_t groups) {
   const memory::dims dims = dimensions(spec, groups);
   const auto type = data_type_of(spec.type);
-  const auto is = [&](tag each) { return memory::desc(dims, type, each, true) == descriptor; };
-  const std::string suffix = groups > 1 ? "/" + std::to_string(groups) : "";
-
-  // In this order: where several names describe the same memory (one channel, say), the canonical one is given.
+  const auto is = [&](tag each) {
+    const memory::desc named(dims, type, each, true);
+    return named == descriptor && onednn::strides_equal(named, descriptor);
+  };
   if (is(plain_tag(spec, dims.size()))) return std::string(kPlain);
-  if (dims.size() == 4) {
-    for (const auto& [name, each] : kActivationTags) {
-      if (is(each)) return std::string(name);
-    }
+  for (const auto& [name, each] : kActivationTags) {
+    if (groups == 1 && is(each)) return std::string(name);
   }
   for (const auto& [name, each] : tags_by_name()) {
-    if (is(each)) return name + suffix;
+    if (is(each)) return groups > 1 ? name + "/" + std::to_string(groups) : name;
   }
   return std::string(kAny);
 }
+
+bool is_plain_and_nhwc(const Shape& shape) { return shape.size() == 4 && (shape[1] == 1 || (shape[2] == 1 && shape[3] == 1)); }
 
 size_t bytes_of(const TensorSpec& spec) {
   if (spec.layout == kPlain) return static_cast<size_t>(elements_of(spec.shape)) * size_of(spec.type);

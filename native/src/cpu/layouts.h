@@ -22,6 +22,9 @@ dnnl::memory::desc descriptor_of(const TensorSpec& spec, int64_t groups = 1);
 // The name of a descriptor's layout; empty where it has none and can therefore not be asked for again.
 std::string layout_of(const dnnl::memory::desc& descriptor, const TensorSpec& spec, int64_t groups = 1);
 
+// One channel, or one pixel: "plain" and "nhwc" are the same memory.
+bool is_plain_and_nhwc(const Shape& shape);
+
 // Groups that the layout's name tells of; 1 where it tells of none.
 int64_t groups_of(std::string_view layout);
 

@@ -2,6 +2,7 @@
 // Shapes and layouts are in the memory descriptors; a default-constructed bias stands for none.
 #pragma once
 
+#include <algorithm>
 #include <oneapi/dnnl/dnnl.hpp>
 
 namespace arbalest::onednn {
@@ -15,19 +16,26 @@ struct LayerDescriptors {
   dnnl::memory::desc x, w, b, y;
 };
 
+// What == leaves out: strides along extents of 1. They touch no memory, but oneDNN's implementations recognise layouts by them.
+inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
+
 #if DNNL_VERSION_MAJOR >= 3
+
+inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b) { return a.get_strides() == b.get_strides(); }
 
 inline void append_relu(dnnl::post_ops& operations) { operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.f, 0.f); }
 
 inline dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::engine& engine, const LayerDescriptors& d,
                                                                      const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
-  return {engine, dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding,
-          g.padding, attr};
+  return {
+      engine, dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding,
+      attr};
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
-    const dnnl::engine& engine, const LayerDescriptors& d, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
-    const dnnl::convolution_forward::primitive_desc& forward) {
+inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data(const dnnl::engine& engine, const LayerDescriptors& d,
+                                                                                 const ConvolutionGeometry& g,
+                                                                                 const dnnl::primitive_attr& attr,
+                                                                                 const dnnl::convolution_forward::primitive_desc& forward) {
   return {engine, dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.padding, g.padding, forward, attr};
 }
 
@@ -42,9 +50,9 @@ inline dnnl::inner_product_forward::primitive_desc linear_forward(const dnnl::en
   return {engine, dnnl::prop_kind::forward_training, d.x, d.w, d.b, d.y, attr};
 }
 
-inline dnnl::inner_product_backward_data::primitive_desc linear_backward_data(
-    const dnnl::engine& engine, const LayerDescriptors& d, const dnnl::primitive_attr& attr,
-    const dnnl::inner_product_forward::primitive_desc& forward) {
+inline dnnl::inner_product_backward_data::primitive_desc linear_backward_data(const dnnl::engine& engine, const LayerDescriptors& d,
+                                                                              const dnnl::primitive_attr& attr,
+                                                                              const dnnl::inner_product_forward::primitive_desc& forward) {
   return {engine, d.x, d.w, d.y, forward, attr};
 }
 
@@ -56,17 +64,24 @@ inline dnnl::inner_product_backward_weights::primitive_desc linear_backward_weig
 
 #else
 
+inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b) {
+  const auto* const strides = a.data.format_desc.blocking.strides;
+  return std::equal(strides, strides + a.data.ndims, b.data.format_desc.blocking.strides);
+}
+
 inline void append_relu(dnnl::post_ops& operations) { operations.append_eltwise(1.f, dnnl::algorithm::eltwise_relu, 0.f, 0.f); }
 
 inline dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::engine& engine, const LayerDescriptors& d,
                                                                      const ConvolutionGeometry& g, const dnnl::primitive_attr& attr) {
   return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, d.x, d.w, d.b, d.y, g.strides, g.padding, g.padding},
-          attr, engine};
+          attr,
+          engine};
 }
 
-inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
-    const dnnl::engine& engine, const LayerDescriptors& d, const ConvolutionGeometry& g, const dnnl::primitive_attr& attr,
-    const dnnl::convolution_forward::primitive_desc& forward) {
+inline dnnl::convolution_backward_data::primitive_desc convolution_backward_data(const dnnl::engine& engine, const LayerDescriptors& d,
+                                                                                 const ConvolutionGeometry& g,
+                                                                                 const dnnl::primitive_attr& attr,
+                                                                                 const dnnl::convolution_forward::primitive_desc& forward) {
   return {{dnnl::algorithm::convolution_direct, d.x, d.w, d.y, g.strides, g.padding, g.padding}, attr, engine, forward};
 }
 
@@ -81,9 +96,9 @@ inline dnnl::inner_product_forward::primitive_desc linear_forward(const dnnl::en
   return {{dnnl::prop_kind::forward_training, d.x, d.w, d.b, d.y}, attr, engine};
 }
 
-inline dnnl::inner_product_backward_data::primitive_desc linear_backward_data(
-    const dnnl::engine& engine, const LayerDescriptors& d, const dnnl::primitive_attr& attr,
-    const dnnl::inner_product_forward::primitive_desc& forward) {
+inline dnnl::inner_product_backward_data::primitive_desc linear_backward_data(const dnnl::engine& engine, const LayerDescriptors& d,
+                                                                              const dnnl::primitive_attr& attr,
+                                                                              const dnnl::inner_product_forward::primitive_desc& forward) {
   return {{d.x, d.w, d.y}, attr, engine, forward};
 }
 

@@ -5,9 +5,9 @@
 
 namespace arbalest {
 
-PrimitiveKernel::PrimitiveKernel(const dnnl::primitive_desc& primitive, const std::vector<Argument>& arguments, const dnnl::engine& engine,
-                                 void* scratch, size_t scratch_bytes)
-    : primitive_(primitive), stream_(engine) {
+PrimitiveKernel::PrimitiveKernel(const dnnl::primitive_desc_base& primitive, const std::vector<Argument>& arguments,
+                                 const dnnl::engine& engine, void* scratch, size_t scratch_bytes)
+    : primitive_(primitive.get()), stream_(engine) {
   memories_.reserve(arguments.size() + 1);
   for (const Argument& argument : arguments) add(argument, engine);
   const auto wanted = primitive.query_md(dnnl::query::scratchpad_md);

@@ -20,8 +20,8 @@ class PrimitiveKernel : public Kernel {
   };
 
   // `scratch` was planned for one thread; where the primitive wants more, the kernel has its own.
-  PrimitiveKernel(const dnnl::primitive_desc& primitive, const std::vector<Argument>& arguments, const dnnl::engine& engine, void* scratch,
-                  size_t scratch_bytes);
+  PrimitiveKernel(const dnnl::primitive_desc_base& primitive, const std::vector<Argument>& arguments, const dnnl::engine& engine,
+                  void* scratch, size_t scratch_bytes);
   void run(const StepContext& step) override;
 
  private:

@@ -19,11 +19,11 @@ bool onednn_has(dnnl_cpu_isa_t isa) { return (static_cast<int>(dnnl::get_effecti
 
 std::string_view onednn_instruction_set() {
   static constexpr std::array<std::pair<dnnl_cpu_isa_t, std::string_view>, 6> kSets{{{dnnl_cpu_isa_avx512_core_amx, "avx512_amx"},
-                                                                                    {dnnl_cpu_isa_avx512_core_bf16, "avx512_bf16"},
-                                                                                    {dnnl_cpu_isa_avx512_core_vnni, "avx512_vnni"},
-                                                                                    {dnnl_cpu_isa_avx512_core, "avx512"},
-                                                                                    {dnnl_cpu_isa_avx2, "avx2"},
-                                                                                    {dnnl_cpu_isa_sse41, "sse41"}}};
+                                                                                     {dnnl_cpu_isa_avx512_core_bf16, "avx512_bf16"},
+                                                                                     {dnnl_cpu_isa_avx512_core_vnni, "avx512_vnni"},
+                                                                                     {dnnl_cpu_isa_avx512_core, "avx512"},
+                                                                                     {dnnl_cpu_isa_avx2, "avx2"},
+                                                                                     {dnnl_cpu_isa_sse41, "sse41"}}};
   for (const auto& [isa, name] : kSets) {
     if (onednn_has(isa)) return name;
   }

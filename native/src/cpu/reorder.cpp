@@ -7,7 +7,8 @@ namespace arbalest {
 namespace {
 
 dnnl::reorder::primitive_desc described(const TensorSpec& from, const TensorSpec& to, const dnnl::engine& engine) {
-  if (from.shape != to.shape) throw Error("INVALID_PROGRAM", "reorder: received two shapes; a reorder changes layout and element type only");
+  if (from.shape != to.shape)
+    throw Error("INVALID_PROGRAM", "reorder: received two shapes; a reorder changes layout and element type only");
   const int64_t groups = std::max(groups_of(from.layout), groups_of(to.layout));
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -30,7 +31,8 @@ LoweringAnswer lower_reorder(const LoweringRequest& request, const dnnl::engine&
   return answer;
 }
 
-std::unique_ptr<Kernel> make_reorder(const Tensor& from, const Tensor& to, void* scratch, size_t scratch_bytes, const dnnl::engine& engine) {
+std::unique_ptr<Kernel> make_reorder(const Tensor& from, const Tensor& to, void* scratch, size_t scratch_bytes,
+                                     const dnnl::engine& engine) {
   const int64_t groups = std::max(groups_of(from.spec.layout), groups_of(to.spec.layout));
   const std::vector<PrimitiveKernel::Argument> arguments{{DNNL_ARG_FROM, descriptor_of(from.spec, groups), from.data},
                                                          {DNNL_ARG_TO, descriptor_of(to.spec, groups), to.data}};

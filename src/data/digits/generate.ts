@@ -17,8 +17,8 @@ export interface DrawnDigits {
 }
 
 /**
- * Draws `count` digits. The images are a function of (seed, part) alone; two parts of a seed share no image. Works in short slices, so that the
- * event loop goes on turning.
+ * Draws `count` digits. The images are a function of (seed, part) alone; two parts of a seed share no image. Works in short slices, so
+ * that the event loop goes on turning.
  */
 export async function generateDigits(count: number, seed: number, part: number): Promise<DrawnDigits> {
   const labels = new Random(seed, part, 0).shuffle(Int32Array.from({ length: count }, (_, i) => i % SKELETONS.length))
@@ -39,7 +39,7 @@ function drawDigit(digit: number, random: Random, canvas: Float32Array, image: U
   canvas.fill(0)
   const pieces = drawn(ways[random.below(ways.length)]!, anyHand(random, DIGIT_SIDE), random)
   ink(canvas, DIGIT_SIDE, pieces, random.between(0.7, 1.6), random.between(0.7, 1))
-  if (random.chance(0.25)) for (let strokes = 1 + random.below(2); strokes > 0; strokes--) {
+  for (let scribbles = random.chance(0.25) ? 1 + random.below(2) : 0; scribbles > 0; scribbles--) {
     ink(canvas, DIGIT_SIDE, scribble(random, DIGIT_SIDE), random.between(0.3, 0.9), random.between(0.3, 0.9))
   }
   if (random.chance(0.4)) blur(canvas, DIGIT_SIDE, random.between(0.3, 1))

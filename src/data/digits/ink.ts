@@ -49,7 +49,12 @@ export function blur(canvas: Float32Array, side: number, share: number): void {
 export function scribble(random: Random, side: number): Pieces {
   const across = random.between(0, side)
   const inwards = random.between(0, side * 0.2)
-  const [x, y] = [[across, inwards], [across, side - inwards], [inwards, across], [side - inwards, across]][random.below(4)] as [number, number]
+  const [x, y] = [
+    [across, inwards],
+    [across, side - inwards],
+    [inwards, across],
+    [side - inwards, across]
+  ][random.below(4)] as [number, number]
   return [x, y, x + random.bell(side / 9), y + random.bell(side / 9)]
 }
 

@@ -30,11 +30,11 @@ export function anyHand(random: Random, side: number): Hand {
   const shift = (side / 28) * 0.8
   const centre = [side / 2 + random.bell(shift), side / 2 + random.bell(shift)] as const
   const wobble = Array.from({ length: 4 }, () => ({
-    amplitude: random.between(0, 0.8),
+    amplitude: random.between(0, 0.85),
     rate: random.between(0.25, 0.75),
     phase: random.between(0, 2 * Math.PI)
   }))
-  return { matrix, centre, slip: random.between(0.1, 0.65), wobble }
+  return { matrix, centre, slip: random.between(0.1, 0.55), wobble }
 }
 
 /** The skeleton as that hand draws it. */

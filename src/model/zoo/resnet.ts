@@ -42,10 +42,7 @@ function block(name: string, filters: number, halves: boolean, shortcut: Shortcu
 
 const shortcuts: Readonly<Record<Shortcut, (filters: number) => Layer[]>> = {
   A: (filters) => [subsamplePad(2, filters / 4, filters / 4)],
-  B: (filters) => [
-    conv2d(filters, 1, { stride: 2, bias: false, initialiser: 'heNormal', name: '0' }),
-    batchNorm2d({ name: '1' })
-  ]
+  B: (filters) => [conv2d(filters, 1, { stride: 2, bias: false, initialiser: 'heNormal', name: '0' }), batchNorm2d({ name: '1' })]
 }
 
 function conv3x3(filters: number, stride: number, name: string): Layer {

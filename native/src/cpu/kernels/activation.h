@@ -42,7 +42,7 @@ inline Activation activation_of(const TensorSpec& spec) {
   if (spec.layout == "nChw8c" || spec.layout == "nChw16c") {
     view.lanes = spec.layout == "nChw8c" ? 8 : 16;
     view.blocks = (view.channels + view.lanes - 1) / view.lanes;
-  } else if (spec.layout == "nhwc" || view.pixels() == 1) {  // with one pixel plain is nhwc, and lanes vectorise better
+  } else if (spec.layout == "nhwc") {
     view.lanes = view.channels;
   } else {
     view.blocks = view.channels;

@@ -2,9 +2,6 @@
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), (max 0), with the batch's statistics or with given ones.
 #include "batch_norm.h"
 
-#include "channels.h"
-#include "operator.h"
-
 namespace arbalest::kernels {
 namespace {
 
@@ -67,8 +64,8 @@ void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t s
 template <class T>
 class Normaliser {
  public:
-  Normaliser(const ChannelGroups& layout, const Tensor& x, const Tensor& residual, const Tensor& y, bool relu)
-      : layout_(layout), x_(x.as<T>()), residual_(residual.as<T>()), y_(y.as<T>()), relu_(relu) {}
+  Normaliser(const ChannelGroups& layout, const T* x, const T* residual, T* y, bool relu)
+      : layout_(layout), x_(x), residual_(residual), y_(y), relu_(relu) {}
 
   void apply(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
     if (residual_) relu_ ? run<true, true>(group, image, by) : run<true, false>(group, image, by);
@@ -98,13 +95,13 @@ class BatchNorm final : public Kernel {
  public:
   explicit BatchNorm(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
-        x_(spec.inputs[0].as<T>()),
-        gamma_(spec.inputs[1].as<float>()),
-        beta_(spec.inputs[2].as<float>()),
-        mean_(spec.outputs[1].as<float>()),
-        variance_(spec.outputs[2].as<float>()),
+        x_(input<T>(spec, 0)),
+        gamma_(input<float>(spec, 1)),
+        beta_(input<float>(spec, 2)),
+        mean_(output<float>(spec, 1)),
+        variance_(output<float>(spec, 2)),
         epsilon_(spec.attributes.number("epsilon")),
-        normaliser_(layout_, spec.inputs[0], spec.inputs[3], spec.outputs[0], spec.attributes.number("relu", 0) != 0),
+        normaliser_(layout_, x_, input<T>(spec, 3), output<T>(spec, 0), spec.attributes.number("relu", 0) != 0),
         moments_(layout_.groups.size() * static_cast<size_t>(layout_.chunks())),
         rows_(layout_.groups.size()) {}
 
@@ -161,7 +158,6 @@ class BatchNorm final : public Kernel {
   void finish(int64_t g) {
     const ChannelGroup& group = layout_.groups[g];
     const int width = group.vectors * kLanes;
-    float scale[kMostWidth];
     for (int c = 0; c < group.channels; ++c) {
       double count = 0, mean = 0, square = 0;
       for (int64_t chunk = 0; chunk < layout_.chunks(); ++chunk) {
@@ -174,12 +170,10 @@ class BatchNorm final : public Kernel {
           count = total;
         }
       }
-      const double variance = square / count;
       mean_[group.channel + c] = static_cast<float>(mean);
-      variance_[group.channel + c] = static_cast<float>(variance);
-      scale[c] = static_cast<float>(gamma_[group.channel + c] / std::sqrt(variance + epsilon_));
+      variance_[group.channel + c] = static_cast<float>(square / count);
     }
-    rows_[g] = NormaliseRow(group, mean_, scale, beta_);
+    rows_[g] = NormaliseRow(group, mean_, variance_, gamma_, beta_, epsilon_);
   }
 
   const ChannelGroups layout_;
@@ -197,22 +191,19 @@ class BatchNormInference final : public Kernel {
  public:
   explicit BatchNormInference(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
-        gamma_(spec.inputs[1].as<float>()),
-        beta_(spec.inputs[2].as<float>()),
-        mean_(spec.inputs[3].as<float>()),
-        variance_(spec.inputs[4].as<float>()),
+        gamma_(input<float>(spec, 1)),
+        beta_(input<float>(spec, 2)),
+        mean_(input<float>(spec, 3)),
+        variance_(input<float>(spec, 4)),
         epsilon_(spec.attributes.number("epsilon")),
-        normaliser_(layout_, spec.inputs[0], optional_input(spec, 5), spec.outputs[0], spec.attributes.number("relu", 0) != 0) {}
+        normaliser_(layout_, input<T>(spec, 0), input<T>(spec, 5), output<T>(spec, 0), spec.attributes.number("relu", 0) != 0),
+        rows_(layout_.groups.size()) {}
 
   void run(const StepContext&) override {
     const auto groups = static_cast<int64_t>(layout_.groups.size());
+    for (int64_t g = 0; g < groups; ++g) rows_[g] = NormaliseRow(layout_.groups[g], mean_, variance_, gamma_, beta_, epsilon_);
     for_each(groups * layout_.images, layout_.elements, [&](int64_t item) {
-      const ChannelGroup& group = layout_.groups[item % groups];
-      float scale[kMostWidth];
-      for (int c = 0; c < group.channels; ++c) {
-        scale[c] = static_cast<float>(gamma_[group.channel + c] / std::sqrt(variance_[group.channel + c] + epsilon_));
-      }
-      normaliser_.apply(group, item / groups, NormaliseRow(group, mean_, scale, beta_));
+      normaliser_.apply(layout_.groups[item % groups], item / groups, rows_[item % groups]);
     });
   }
 
@@ -221,6 +212,7 @@ class BatchNormInference final : public Kernel {
   const float *gamma_, *beta_, *mean_, *variance_;  // (C)
   const double epsilon_;
   const Normaliser<T> normaliser_;
+  std::vector<NormaliseRow> rows_;  // (groups)
 };
 
 void check_forward(const Shapes& shapes) {
@@ -251,9 +243,7 @@ std::vector<Operator> batch_norm_operators() {
        {{"x", activation}, {"gamma", parameter}, {"beta", parameter}, {"residual", activation, true}},
        {{"y", activation}, {"mean", parameter}, {"variance", parameter}},
        check_forward,
-       [](const OperatorSpec& spec) {
-         return for_storage(spec, [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<BatchNorm<T>>(spec); });
-       },
+       make_typed<BatchNorm>,
        {{0, 0}, {0, 3}}},
       {"batchNormInference",
        {{"x", activation},
@@ -264,9 +254,7 @@ std::vector<Operator> batch_norm_operators() {
         {"residual", activation, true}},
        {{"y", activation}},
        check_inference,
-       [](const OperatorSpec& spec) {
-         return for_storage(spec, [&]<class T>() -> std::unique_ptr<Kernel> { return std::make_unique<BatchNormInference<T>>(spec); });
-       },
+       make_typed<BatchNormInference>,
        {{0, 0}, {0, 5}}},
   };
 }

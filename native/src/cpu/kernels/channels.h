@@ -31,10 +31,11 @@ inline constexpr int kMostWidth = kMostVectors * kLanes;
 class ChannelGroups {
  public:
   explicit ChannelGroups(const Activation& view) : images(view.images) {
-    const bool plain = view.lanes == 1 && view.channels == view.blocks;
-    const bool nhwc = !plain && view.blocks == 1 && view.lanes == view.channels;
+    // With one pixel plain is nhwc.
+    const bool nhwc = view.lanes == 1 ? view.pixels() == 1 : view.blocks == 1 && view.lanes == view.channels;
     image_stride = view.blocks * view.plane();
     elements = view.elements();
+    elements_a_channel = view.images * view.pixels();
     if (nhwc) {
       rows = view.pixels();
       row_stride = view.channels;
@@ -59,7 +60,7 @@ class ChannelGroups {
   }
 
   std::vector<ChannelGroup> groups;
-  int64_t images, image_stride, elements;
+  int64_t images, image_stride, elements, elements_a_channel;
   int64_t rows, row_stride;  // whole rows of one group in one image
   int tail = 0;              // elements of the last row, which is not whole; 0: there is none
 
@@ -70,12 +71,12 @@ class ChannelGroups {
   int64_t at(const ChannelGroup& group, int64_t image) const { return group.offset + image * image_stride; }
 };
 
-// One number for each element of a row, from one for each channel; `elsewhere` for padding lanes.
+// `values` of a group's channels, repeated over the elements of a row; zero for padding lanes.
 template <class Value>
-void spread(const ChannelGroup& group, float* row, float elsewhere, const Value& value) {
+void spread(const ChannelGroup& group, Value* row, const Value* values) {
   for (int i = 0; i < kMostWidth; ++i) {
     const int channel = i % group.period;
-    row[i] = channel < group.channels ? value(channel) : elsewhere;
+    row[i] = channel < group.channels ? values[channel] : Value{};
   }
 }
 

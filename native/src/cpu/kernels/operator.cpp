@@ -136,7 +136,7 @@ LoweringAnswer lower(const Operator& op, const LoweringRequest& request) {
   for (const auto& [output, input] : op.in_place) {
     if (shapes.has_output(output) && shapes.has_input(input)) answer.in_place.emplace_back(output, input);
   }
-  answer.implementation = kLanes == 16 ? "own:avx512" : kLanes == 8 ? "own:avx2" : "own:generic";
+  answer.implementation = std::string("own:") + kInstructionSet;
   return answer;
 }
 

@@ -71,10 +71,22 @@ std::string shown(const Shape& shape);
 // All activations get the layout of the first input that has one of ours, so that nothing is reordered on the way.
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
 
-// build.operator()<T>() for the storage type of activations.
-template <class Build>
-std::unique_ptr<Kernel> for_storage(Type type, const Build& build) {
-  return type == Type::bf16 ? build.template operator()<bf16>() : build.template operator()<float>();
+// Null where the port is absent.
+template <class T>
+const T* input(const OperatorSpec& spec, size_t i) {
+  return i < spec.inputs.size() ? spec.inputs[i].as<T>() : nullptr;
+}
+
+template <class T>
+T* output(const OperatorSpec& spec, size_t i) {
+  return i < spec.outputs.size() ? spec.outputs[i].as<T>() : nullptr;
+}
+
+// The kernel for the storage type of the program's activations.
+template <template <class> class Typed>
+std::unique_ptr<Kernel> make_typed(const OperatorSpec& spec) {
+  if (spec.precision == Type::bf16) return std::make_unique<Typed<bf16>>(spec);
+  return std::make_unique<Typed<float>>(spec);
 }
 
 std::vector<Operator> load_operators();

@@ -13,10 +13,13 @@ namespace arbalest::kernels {
 
 #if defined(__AVX512F__)
 inline constexpr int kLanes = 16;
+inline constexpr const char* kInstructionSet = "avx512";
 #elif defined(__AVX2__)
 inline constexpr int kLanes = 8;
+inline constexpr const char* kInstructionSet = "avx2";
 #else
 inline constexpr int kLanes = 4;
+inline constexpr const char* kInstructionSet = "generic";
 #endif
 
 using Floats = float __attribute__((vector_size(kLanes * 4)));

@@ -9,7 +9,7 @@ namespace {
 
 void check_epsilon(const Request& request) {
   const double epsilon = request.attributes.number("epsilon");
-  if (!(epsilon > 0 && epsilon < 1)) request.refuse("epsilon", std::to_string(epsilon), "give a number between 0 and 1, such as 1e-5");
+  if (!(epsilon > 0 && std::isfinite(epsilon))) request.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
 }
 
 void check_forward(const Request& request) {

@@ -1,0 +1,35 @@
+// What batch norm's passes share: numbers by channel, spread over the elements of a row.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "channels.h"
+#include "operator.h"
+
+namespace arbalest::kernels {
+
+// y = (x - mean) * scale + beta. All are zero in padding lanes, and so is y.
+struct NormaliseRow {
+  float mean[kMostWidth], scale[kMostWidth], beta[kMostWidth];
+
+  NormaliseRow() = default;
+  // `mean`, `variance`, `gamma` and `beta` are (C).
+  NormaliseRow(const ChannelGroup& group, const float* means, const float* variances, const float* gammas, const float* betas, double epsilon) {
+    float scales[kMostWidth];
+    for (int c = 0; c < group.channels; ++c) {
+      const int64_t channel = group.channel + c;
+      scales[c] = static_cast<float>(gammas[channel] / std::sqrt(variances[channel] + epsilon));
+    }
+    spread(group, mean, means + group.channel);
+    spread(group, scale, scales);
+    spread(group, beta, betas + group.channel);
+  }
+};
+
+inline void check_epsilon(const Shapes& shapes) {
+  const double epsilon = shapes.attributes().number("epsilon");
+  if (!(epsilon > 0 && epsilon < 1)) shapes.refuse("epsilon", std::to_string(epsilon), "give a number between 0 and 1, such as 1e-5");
+}
+
+}  // namespace arbalest::kernels

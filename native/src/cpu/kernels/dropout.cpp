@@ -1,0 +1,131 @@
+// y = x * mask / (1 - rate), with the mask of dropout_mask.h; the gradient is the same operator.
+#include <cmath>
+
+#include "../../dropout_mask.h"
+#include "activation.h"
+#include "operator.h"
+#include "parallel.h"
+
+namespace arbalest::kernels {
+namespace {
+
+// The words of philox() for `kLanes` consecutive stream values that differ in their low word only.
+struct PhiloxLanes {
+  alignas(64) uint32_t word[4][kLanes];
+
+  PhiloxLanes(uint64_t key, uint64_t counter, uint64_t stream) {
+    auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+    for (int i = 0; i < kLanes; ++i) {
+      word[0][i] = static_cast<uint32_t>(counter);
+      word[1][i] = static_cast<uint32_t>(counter >> 32);
+      word[2][i] = static_cast<uint32_t>(stream) + static_cast<uint32_t>(i);
+      word[3][i] = static_cast<uint32_t>(stream >> 32);
+    }
+    for (int round = 0; round < 10; ++round) {
+      for (int i = 0; i < kLanes; ++i) {
+        const uint64_t a = uint64_t{0xD2511F53u} * word[0][i], b = uint64_t{0xCD9E8D57u} * word[2][i];
+        const uint32_t c1 = word[1][i], c3 = word[3][i];
+        word[0][i] = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
+        word[1][i] = static_cast<uint32_t>(b);
+        word[2][i] = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
+        word[3][i] = static_cast<uint32_t>(a);
+      }
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+  }
+};
+
+template <class T>
+class Dropout final : public Kernel {
+ public:
+  explicit Dropout(const OperatorSpec& spec)
+      : shape_(spec.inputs[0].shape()),
+        elements_(elements_of(shape_) / shape_[0]),
+        x_(input<T>(spec, 0)),
+        y_(output<T>(spec, 0)),
+        stream_((kFirstOperator + static_cast<uint64_t>(spec.attributes.number("stream"))) << 32),
+        // uniform(r) >= rate, on the 24 bits that uniform() looks at.
+        least_(static_cast<uint32_t>(std::ceil(static_cast<double>(static_cast<float>(spec.attributes.number("rate"))) * 0x1p24))),
+        scale_(static_cast<float>(1 / (1 - spec.attributes.number("rate")))) {
+    if (spec.inputs[0].spec.layout == kPlain) {
+      view_.images = shape_[0];
+      view_.channels = view_.lanes = elements_;
+    } else {
+      view_ = activation_of(spec.inputs[0].spec);
+    }
+  }
+
+  void run(const StepContext& step) override {
+    for_each(view_.images, view_.elements() * 4, [&](int64_t sample) { drop(sample, step); });
+  }
+
+ private:
+  // Elements in canonical order are channel by channel; the mask is made for a run of them at a time.
+  void drop(int64_t sample, const StepContext& step) const {
+    constexpr int64_t kRun = 4 * kLanes;
+    const T* x = x_ + view_.offset(sample, 0);
+    T* y = y_ + view_.offset(sample, 0);
+    const bool contiguous = view_.blocks == 1 && view_.pixels() == 1;
+    if (view_.blocks * view_.lanes > view_.channels) clear_padding(x, y);
+    int64_t channel = 0, pixel = 0;
+    for (int64_t element = 0; element < elements_; element += kRun) {
+      const PhiloxLanes random(step.seed, step.position + static_cast<uint64_t>(sample), stream_ | static_cast<uint64_t>(element / 4));
+      float factor[kRun];
+      for (int group = 0; group < kLanes; ++group) {
+        for (int i = 0; i < 4; ++i) factor[4 * group + i] = (random.word[i][group] >> 8) >= least_ ? scale_ : 0.0f;
+      }
+      const int64_t run = std::min(kRun, elements_ - element);
+      if (contiguous) {
+        for (int64_t i = 0; i < run; ++i) y[element + i] = dropped(x[element + i], factor[i]);
+        continue;
+      }
+      for (int64_t i = 0; i < run; ++i) {
+        const int64_t at = view_.channel_offset(channel) + pixel * view_.lanes;
+        y[at] = dropped(x[at], factor[i]);
+        if (++pixel < view_.pixels()) continue;
+        pixel = 0;
+        ++channel;
+      }
+    }
+  }
+
+  static T dropped(T value, float factor) { return factor == 0 ? from_float<T>(0) : from_float<T>(to_float(value) * factor); }
+
+  void clear_padding(const T* x, T* y) const {
+    if (x == y) return;
+    const int64_t lanes = view_.lanes, used = view_.channels % lanes;
+    T* const last = y + (view_.blocks - 1) * view_.plane();
+    for (int64_t pixel = 0; pixel < view_.pixels(); ++pixel) {
+      for (int64_t lane = used; lane < lanes; ++lane) last[pixel * lanes + lane] = from_float<T>(0);
+    }
+  }
+
+  const Shape shape_;
+  const int64_t elements_;  // of a sample
+  Activation view_;         // a plain sample is one pixel
+  const T* x_;
+  T* y_;
+  const uint64_t stream_;
+  const uint32_t least_;
+  const float scale_;
+};
+
+void check(const Shapes& shapes) {
+  shapes.output_is(0, shapes.input(0));
+  const double rate = shapes.attributes().number("rate");
+  if (!(rate >= 0 && rate < 1)) shapes.refuse("rate", std::to_string(rate), "give a number from 0 to below 1");
+  shapes.whole("stream", 0, 0xffff0000);
+}
+
+}  // namespace
+
+std::vector<Operator> dropout_operators() {
+  using enum Role;
+  return {
+      {"dropout", {{"x", activation}}, {{"y", activation}}, check, make_typed<Dropout>, {{0, 0}}},
+      {"dropoutBackward", {{"gy", activation}}, {{"gx", activation}}, check, make_typed<Dropout>, {{0, 0}}},
+  };
+}
+
+}  // namespace arbalest::kernels

@@ -1,0 +1,190 @@
+// Gathers a batch straight from the dataset into its layout: order, crop and flip by load_plan.h, then pixels divided by 255 (where they
+// are bytes), minus mean, over deviation.
+#include <algorithm>
+
+#include "../../load_plan.h"
+#include "activation.h"
+#include "operator.h"
+#include "parallel.h"
+
+namespace arbalest::kernels {
+namespace {
+
+// value = pixel * scale + shift, of one channel.
+struct Normalisation {
+  float scale, shift;
+};
+
+std::vector<Normalisation> normalisations_of(const Attributes& attributes, int64_t channels, double unit) {
+  const auto value = [](const std::vector<double>& values, int64_t channel, double otherwise) {
+    return values.empty() ? otherwise : values[values.size() == 1 ? 0 : static_cast<size_t>(channel)];
+  };
+  std::vector<Normalisation> all;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    const double mean = value(attributes.list("mean"), channel, 0), deviation = value(attributes.list("deviation"), channel, 1);
+    all.push_back({static_cast<float>(unit / deviation), static_cast<float>(-mean / deviation)});
+  }
+  return all;
+}
+
+template <class T>
+class Load final : public Kernel {
+ public:
+  explicit Load(const OperatorSpec& spec)
+      : shape_(spec.outputs[0].shape()),
+        x_(output<T>(spec, 0)),
+        bytes_(normalisations_of(spec.attributes, shape_[1], 1.0 / 255)),
+        floats_(normalisations_of(spec.attributes, shape_[1], 1)) {
+    if (spec.outputs.size() > 1) target_ = spec.outputs[1];
+    // Samples that are not images are rows of one pixel each: (N, F, 1, 1).
+    view_.images = shape_[0];
+    if (shape_.size() == 4) {
+      view_ = activation_of(spec.outputs[0].spec);
+    } else {
+      view_.channels = view_.blocks = elements_of(shape_) / shape_[0];
+      uniform_ = shape_.size() == 2 && (bytes_.size() == 1 || same_for_all());
+    }
+    options_.padding = static_cast<int64_t>(spec.attributes.number("padding"));
+    options_.flip = spec.attributes.number("flip") != 0;
+    options_.shuffled = spec.attributes.number("shuffled") != 0;
+  }
+
+  void run(const StepContext& step) override {
+    const Dataset& data = checked(step);
+    LoadOptions options = options_;
+    options.count = static_cast<uint64_t>(data.count);
+    for_each(view_.images, view_.elements(), [&](int64_t sample) {
+      const LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(sample));
+      if (data.sample_type == Type::u8) load_sample(data.samples.data(), bytes_, sample, plan);
+      else load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
+      if (target_) load_target(data, sample, plan.index);
+    });
+  }
+
+ private:
+  // Errors are found before any thread is woken.
+  const Dataset& checked(const StepContext& step) const {
+    if (!step.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
+    const Dataset& data = *step.dataset;
+    if (Shape(shape_.begin() + 1, shape_.end()) != data.sample) {
+      throw Error("SHAPE_MISMATCH", "load: received samples of shape " + shown(data.sample) + "; the program takes batches of " + shown(shape_));
+    }
+    if (!target_) return data;
+    if (target_.spec.type == Type::i32) {
+      if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
+    } else if (data.classifies() || elements_of(data.target) != elements_of(target_.shape()) / target_.shape()[0]) {
+      throw Error("SHAPE_MISMATCH",
+                  "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target_.shape()));
+    }
+    return data;
+  }
+
+  template <class Pixel>
+  void load_sample(const Pixel* samples, const std::vector<Normalisation>& by, int64_t sample, const LoadPlan& plan) const {
+    const Pixel* image = samples + static_cast<int64_t>(plan.index) * view_.channels * view_.pixels();
+    T* x = x_ + view_.offset(sample, 0);
+    if (shape_.size() != 4) {
+      load_features(image, by, x);
+      return;
+    }
+    if (view_.blocks * view_.lanes > view_.channels) {
+      std::memset(static_cast<void*>(x + (view_.blocks - 1) * view_.plane()), 0, static_cast<size_t>(view_.plane()) * sizeof(T));
+    }
+    for (int64_t channel = 0; channel < view_.channels; ++channel) {
+      const Pixel* plane = image + channel * view_.pixels();
+      T* to = x + view_.channel_offset(channel);
+      if (view_.lanes == 1) load_plane<1>(plane, by[channel], plan, to);
+      else load_plane<0>(plane, by[channel], plan, to);
+    }
+  }
+
+  template <class Pixel>
+  void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
+    if (uniform_) {
+      for (int64_t f = 0; f < view_.channels; ++f) to[f] = normalised(from[f], by.front());
+    } else {
+      const int64_t inner = view_.channels / static_cast<int64_t>(by.size());
+      for (int64_t f = 0; f < view_.channels; ++f) to[f] = normalised(from[f], by[f / inner]);
+    }
+  }
+
+  // One channel; `Step` is the distance of two pixels of the result where it is known.
+  template <int Step, class Pixel>
+  void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
+    const int64_t step = Step ? Step : view_.lanes, height = view_.height, width = view_.width;
+    const T outside = from_float<T>(by.shift);
+    // Result pixel w is source pixel w + column, or mirrored first; inside of the image for w in [first, last).
+    const int64_t shift = plan.flip ? width - 1 + plan.column : plan.column;
+    const int64_t first = plan.flip ? std::max<int64_t>(0, shift - width + 1) : std::max<int64_t>(0, -shift);
+    const int64_t last = plan.flip ? std::min(width, shift + 1) : std::min(width, width - shift);
+    for (int64_t h = 0; h < height; ++h, to += width * step) {
+      const int64_t row = h + plan.row;
+      if (row < 0 || row >= height || first >= last) {
+        for (int64_t w = 0; w < width; ++w) to[w * step] = outside;
+        continue;
+      }
+      for (int64_t w = 0; w < first; ++w) to[w * step] = outside;
+      const Pixel* in = from + row * width + shift;
+      if (plan.flip) {
+        for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[-w], by);
+      } else {
+        for (int64_t w = first; w < last; ++w) to[w * step] = normalised(in[w], by);
+      }
+      for (int64_t w = last; w < width; ++w) to[w * step] = outside;
+    }
+  }
+
+  template <class Pixel>
+  static T normalised(Pixel pixel, Normalisation by) { return from_float<T>(static_cast<float>(pixel) * by.scale + by.shift); }
+
+  void load_target(const Dataset& data, int64_t sample, uint64_t index) const {
+    if (target_.spec.type == Type::i32) {
+      target_.as<int32_t>()[sample] = data.labels[index];
+      return;
+    }
+    const int64_t elements = elements_of(data.target);
+    const float* from = data.targets.data() + static_cast<int64_t>(index) * elements;
+    for (int64_t e = 0; e < elements; ++e) target_.as<T>()[sample * elements + e] = from_float<T>(from[e]);
+  }
+
+  bool same_for_all() const {
+    return std::all_of(bytes_.begin(), bytes_.end(),
+                       [&](const Normalisation& by) { return by.scale == bytes_[0].scale && by.shift == bytes_[0].shift; });
+  }
+
+  const Shape shape_;  // (N, C, H, W) or (N, F)
+  Activation view_;
+  T* x_;
+  Tensor target_;
+  const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
+  bool uniform_ = false;                             // one rule for all features
+  LoadOptions options_;
+};
+
+void check(const Shapes& shapes) {
+  const Shape& x = shapes.output(0);
+  if (x.size() < 2) shapes.refuse("shape of output x", shown(x), "give it (N, C, H, W) or (N, F)");
+  if (shapes.has_output(1) && shapes.output(1)[0] != x[0]) {
+    shapes.refuse("shape of output target", shown(shapes.output(1)), "make it a batch of " + std::to_string(x[0]) + " too");
+  }
+  const int64_t padding = shapes.whole("padding", 0, 1 << 16);
+  if ((padding != 0 || shapes.attributes().number("flip") != 0) && x.size() != 4) {
+    shapes.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
+  }
+  for (const char* name : {"mean", "deviation"}) {
+    const size_t given = shapes.attributes().list(name).size();
+    if (given <= 1 || given == static_cast<size_t>(x[1])) continue;
+    shapes.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
+  }
+  for (double deviation : shapes.attributes().list("deviation")) {
+    if (!(deviation > 0)) shapes.refuse("deviation", std::to_string(deviation), "give numbers above 0");
+  }
+}
+
+}  // namespace
+
+std::vector<Operator> load_operators() {
+  return {{"load", {}, {{"x", Role::activation}, {"target", Role::target, true}}, check, make_typed<Load>}};
+}
+
+}  // namespace arbalest::kernels

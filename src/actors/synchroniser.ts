@@ -1,0 +1,65 @@
+import type { Engine, GroupSpec, GroupStatus, Handle } from '../engine/contract.js'
+
+export interface SynchroniserOptions {
+  readonly engine: Engine
+  readonly group: GroupSpec
+}
+
+/** What changes while the group runs, all tied to numbers of rounds and iterations. */
+export interface GroupSchedule {
+  /** Rate of each iteration from the first on; the last one holds for ever. */
+  readonly rates: Float32Array
+  /** Rounds at whose start every learner starts anew from the central model. */
+  readonly restarts: readonly number[]
+  /** The first iteration that is not run. */
+  readonly iterations: number
+}
+
+/** Owns the group and its central model. It only sets numbers: the averaging itself is done by the learners' threads in native code. */
+export class Synchroniser {
+  readonly #engine: Engine
+  readonly #group: Handle
+
+  constructor({ engine, group }: SynchroniserOptions) {
+    this.#engine = engine
+    this.#group = engine.createGroup(group)
+  }
+
+  group(): Handle {
+    return this.#group
+  }
+
+  follow({ rates, restarts, iterations }: GroupSchedule): void {
+    this.#engine.setRates(this.#group, 0, rates)
+    this.#engine.setRestarts(this.#group, restarts)
+    this.#engine.setEnd(this.#group, iterations)
+  }
+
+  /** Learners pause at this round, or at the first that nobody has entered yet where it is later. */
+  pauseAt(round: number): void {
+    this.#engine.setPause(this.#group, round)
+  }
+
+  pauseSoon(): void {
+    this.#engine.setPause(this.#group, this.status().round)
+  }
+
+  status(): GroupStatus {
+    return this.#engine.groupStatus(this.#group)
+  }
+
+  /** Mean loss over the learners of each whole iteration since `fromIteration`. */
+  losses(fromIteration: number): Float32Array {
+    return this.#engine.losses(this.#group, fromIteration)
+  }
+
+  /** The central model in canonical order. */
+  central(): Float32Array | Float64Array {
+    return this.#engine.readCentral(this.#group)
+  }
+
+  stopping(): void {
+    this.#engine.stop(this.#group)
+    this.#engine.release(this.#group)
+  }
+}

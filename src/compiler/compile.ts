@@ -1,0 +1,97 @@
+import { invalidOption } from '../errors.js'
+import { buildGraph, type LoadOptions, type Mode } from '../model/graph-builder.js'
+import type { Graph, Operator } from '../model/graph.js'
+import type { Model } from '../model/model.js'
+import { differentiate } from './differentiate.js'
+import { flops } from './flops.js'
+import { fuse } from './fuse.js'
+import { lower, type LoweredStepOperator } from './lower.js'
+import { plan } from './plan.js'
+import {
+  SEGMENTS,
+  type LoweredOperator,
+  type LoweringBackend,
+  type ParameterLayout,
+  type Precision,
+  type Program,
+  type SegmentName
+} from './program.js'
+import { prune } from './prune.js'
+import { forwardStep, type Step } from './step.js'
+
+/** The optimiser of `train`: momentum SGD with weight decay, as in PyTorch. */
+export interface OptimiserAttributes {
+  readonly momentum?: number
+  readonly weightDecay?: number
+  readonly nesterov?: boolean
+}
+
+export interface CompileGraphOptions {
+  readonly mode: Mode
+  readonly precision: Precision
+  /** The job's layout, from the program that was compiled first; left out, this program's parameters lie as it likes them best. */
+  readonly parameters?: ParameterLayout
+  readonly optimiser?: OptimiserAttributes
+}
+
+export interface CompileOptions extends CompileGraphOptions {
+  readonly batch: number
+  readonly load?: LoadOptions
+}
+
+/**
+ * A Model as a Program for a backend. Deterministic: the same model, backend and options give the same Program.
+ *
+ * Compile `train` first and pass its `parameters` on to the other programs of a job: they then share a replica's weights.
+ * Throws what `buildGraph` throws, INVALID_OPTION for the optimiser, INVALID_PROGRAM where `parameters` are another model's, and
+ * what the backend throws.
+ */
+export function compile(model: Model, backend: LoweringBackend, { batch, load, ...options }: CompileOptions): Program {
+  return compileGraph(buildGraph(model, { batch, mode: options.mode, ...(load && { load }) }), backend, options)
+}
+
+/** The same for a forward Graph: with mode `train` it is differentiated and ends in the optimiser's update. */
+export function compileGraph(
+  graph: Graph,
+  backend: LoweringBackend,
+  { mode, precision, parameters, optimiser = {} }: CompileGraphOptions
+): Program {
+  const forward = fuse(prune(graph))
+  const step = mode === 'train' ? trainStep(forward, optimiser) : forwardStep(forward)
+  const lowered = lower(step, backend, precision, parameters)
+  const { scratchOffsets, ...placed } = plan(lowered, backend, parameters)
+  let at = 0
+  const finished = ({ scratchBytes, inPlace: _, ...operator }: LoweredStepOperator): LoweredOperator => ({
+    ...operator,
+    scratch: { bytes: scratchBytes, offset: scratchOffsets[at++]! },
+    flops: flops(operator, lowered.values)
+  })
+  const segments = Object.fromEntries(SEGMENTS.map((segment) => [segment, lowered.segments[segment].map(finished)]))
+  return {
+    name: `${graph.name}.${mode}`,
+    backend: backend.name,
+    precision,
+    batch: graph.batch,
+    segments: segments as Record<SegmentName, LoweredOperator[]>,
+    named: lowered.named,
+    ...placed
+  }
+}
+
+function trainStep(graph: Graph, { momentum = 0, weightDecay = 0, nesterov = false }: OptimiserAttributes): Step {
+  if (!(momentum >= 0 && momentum < 1)) throw invalidOption('optimiser.momentum', momentum, 'use a number from 0 to less than 1')
+  if (!(weightDecay >= 0 && weightDecay < Infinity)) throw invalidOption('optimiser.weightDecay', weightDecay, 'use a number of at least 0')
+  if (nesterov && momentum === 0) throw invalidOption('optimiser.nesterov', nesterov, 'give it a momentum above 0')
+  const step = differentiate(graph)
+  const whole = (kind: 'exchange' | 'update', attributes: Operator['attributes']): Operator[] => [
+    { kind, name: kind, inputs: [], outputs: [], attributes }
+  ]
+  return {
+    ...step,
+    segments: {
+      ...step.segments,
+      exchange: whole('exchange', {}),
+      update: whole('update', { momentum, weightDecay, nesterov: nesterov ? 1 : 0 })
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { elements, type ValueId } from '../model/graph.js'
+import type { LoweredStep, LoweredStepOperator } from './lower.js'
+import { aligned, pack, type Block } from './pack.js'
+import type { Arena, LoweringBackend, ParameterLayout, PlacedParameter, PlacedValue, Placement } from './program.js'
+import { MemorySharing } from './share.js'
+import { inOrder, present } from './step.js'
+
+export interface Plan {
+  readonly values: readonly PlacedValue[]
+  /** Where each operator's scratch lies, operators counted over all segments. */
+  readonly scratchOffsets: readonly number[]
+  readonly parameters: ParameterLayout
+  readonly arenas: Readonly<Record<Arena, number>>
+}
+
+type PlacedBefore = Omit<PlacedValue, 'placement'>
+
+/**
+ * A place for every value. Parameters lie as `parameters` says or, in the model's order, one after another; gradients lie alike in
+ * their own arena, and statistics follow each other. All else shares one arena by lifetimes.
+ */
+export function plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Plan {
+  const operators = inOrder(step.segments)
+  const values = step.values.map(({ id, name, role, shape, form }): PlacedBefore => ({
+    id,
+    name,
+    role,
+    shape,
+    ...form,
+    bytes: backend.bytes(shape, form.type, form.layout)
+  }))
+  const layout = parameters ?? layParameters(values)
+  const activations = planActivations(step, values, operators)
+  const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
+  const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
+  const always = { from: 0, until: Math.max(0, operators.length - 1) }
+  const place = ({ id, name, role }: PlacedBefore): Placement => {
+    if (role === 'parameter') return { tier: 'device', arena: 'weights', offset: offsets.get(name)!, ...always }
+    if (role === 'parameterGradient')
+      return { tier: 'device', arena: 'gradients', offset: offsets.get(name.slice(0, -'.gradient'.length))!, ...always }
+    if (role === 'statistic') return { tier: 'device', arena: 'statistics', offset: statistics.offsets.get(id)!, ...always }
+    return { tier: 'device', arena: 'activations', ...activations.places.get(id)! }
+  }
+  return {
+    values: values.map((value) => ({ ...value, placement: place(value) })),
+    scratchOffsets: activations.scratchOffsets,
+    parameters: layout,
+    arenas: {
+      weights: layout.bytes,
+      gradients: values.some(({ role }) => role === 'parameterGradient') ? layout.bytes : 0,
+      statistics: statistics.bytes,
+      activations: activations.bytes
+    }
+  }
+}
+
+function layInOrder(values: readonly PlacedBefore[]): { offsets: ReadonlyMap<ValueId, number>; bytes: number } {
+  const offsets = new Map<ValueId, number>()
+  let bytes = 0
+  for (const value of values) {
+    offsets.set(value.id, bytes)
+    bytes += aligned(value.bytes)
+  }
+  return { offsets, bytes }
+}
+
+function layParameters(values: readonly PlacedBefore[]): ParameterLayout {
+  const parameters = values.filter(({ role }) => role === 'parameter')
+  const { offsets, bytes } = layInOrder(parameters)
+  let canonical = 0
+  const placed = parameters.map(({ id, name, shape, type, layout, bytes }): PlacedParameter => {
+    const before = canonical
+    canonical += elements(shape)
+    return { name, shape, type, layout, offset: offsets.get(id)!, bytes, canonical: before }
+  })
+  return { parameters: placed, bytes, elements: canonical }
+}
+
+interface ActivationPlan {
+  readonly places: ReadonlyMap<ValueId, { offset: number; from: number; until: number }>
+  readonly scratchOffsets: readonly number[]
+  readonly bytes: number
+}
+
+function planActivations(step: LoweredStep, values: readonly PlacedBefore[], operators: readonly LoweredStepOperator[]): ActivationPlan {
+  const lives = lifetimes(step, operators)
+  const kept = new Set(Object.values(step.named))
+  const sharing = new MemorySharing(
+    values
+      .filter(({ role }) => role === 'input' || role === 'target' || role === 'activation')
+      .map(({ id, bytes }) => ({ id, bytes, ...lives[id]!, kept: kept.has(id) }))
+  )
+  for (const [at, operator] of operators.entries()) sharing.visit(operator, at)
+  const groups = sharing.groups()
+  const scratch = operators.flatMap(({ scratchBytes }, at): Block[] =>
+    scratchBytes > 0 ? [{ bytes: scratchBytes, from: at, until: at }] : []
+  )
+  const packed = pack([...groups, ...scratch])
+  const places = new Map(groups.flatMap(({ members }, i) => members.map((id) => [id, { offset: packed.offsets[i]!, ...lives[id]! }])))
+  let next = groups.length
+  return {
+    places,
+    scratchOffsets: operators.map(({ scratchBytes }) => (scratchBytes > 0 ? packed.offsets[next++]! : 0)),
+    bytes: packed.bytes
+  }
+}
+
+/** From a value's writer, or the start where the caller writes it, to its last reader, or the end where it has a name. */
+function lifetimes(step: LoweredStep, operators: readonly LoweredStepOperator[]): { from: number; until: number }[] {
+  const last = Math.max(0, operators.length - 1)
+  const lives = step.values.map(() => ({ from: 0, until: 0 }))
+  for (const [at, { inputs, outputs }] of operators.entries()) {
+    for (const id of present(outputs)) lives[id] = { from: at, until: at }
+    for (const id of present(inputs)) lives[id]!.until = at
+  }
+  for (const id of Object.values(step.named)) lives[id]!.until = last
+  return lives
+}

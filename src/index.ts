@@ -1,0 +1,29 @@
+export { train } from './training/train.js'
+export type { Job, JobEvents } from './training/job.js'
+export type { EvaluatedEvent, FinishedEvent, JobEvent, ProgressEvent, StartedEvent } from './training/events.js'
+export type { OptimiserOptions, SynchroniserOptions, TrainOptions, UntilOptions } from './training/options.js'
+
+export {
+  avgPool2d,
+  batchNorm2d,
+  conv2d,
+  defineModel,
+  dropout,
+  flatten,
+  globalAvgPool,
+  linear,
+  maxPool2d,
+  relu,
+  residual,
+  subsamplePad
+} from './model/layers.js'
+export type { Layer, Model, Pair, WeightInitialiser } from './model/model.js'
+export { lenet, logisticRegression, mlp, modelNamed, resnet, zoo, type Shortcut, type ZooShape } from './model/zoo/index.js'
+export { parameterCount } from './model/graph-builder.js'
+
+export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/fromArrays.js'
+export { datasetNames, openDataset, type OpenDatasetOptions } from './data/open.js'
+export type { Dataset } from './data/dataset.js'
+export type { DatasetSpec } from './engine/contract.js'
+
+export { ArbalestError, type ErrorCode } from './errors.js'

@@ -1,0 +1,60 @@
+/** How many events wait for a slow reader. */
+const MOST_WAITING = 1024
+
+interface Reader<T> {
+  readonly waiting: T[]
+  wake: (() => void) | undefined
+}
+
+type End = { readonly error?: unknown }
+
+/**
+ * Events for any number of readers, each at its own pace; one who comes late sees what is still to come. For a reader who lags far
+ * behind the oldest events are dropped; the end always arrives.
+ */
+export class EventStream<T> implements AsyncIterable<T> {
+  readonly #readers = new Set<Reader<T>>()
+  #end: End | undefined
+
+  push(event: T): void {
+    for (const reader of this.#readers) {
+      if (reader.waiting.push(event) > MOST_WAITING) reader.waiting.shift()
+      reader.wake?.()
+    }
+  }
+
+  /** Readers end once they have read what waits for them; with an error they throw it then. */
+  end(end: End = {}): void {
+    this.#end = end
+    for (const reader of this.#readers) reader.wake?.()
+  }
+
+  /** Reads from this call on, not from the first `next`. */
+  [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
+    const reader: Reader<T> = { waiting: [], wake: undefined }
+    this.#readers.add(reader)
+    return this.#read(reader)
+  }
+
+  #read(reader: Reader<T>): AsyncIterator<T, undefined> {
+    let closed = false
+    const close = (): IteratorResult<T, undefined> => {
+      closed = true
+      this.#readers.delete(reader)
+      reader.wake?.()
+      return { done: true, value: undefined }
+    }
+    const next = async (): Promise<IteratorResult<T, undefined>> => {
+      while (!closed && reader.waiting.length === 0) {
+        if (this.#end) {
+          close()
+          if ('error' in this.#end) throw this.#end.error
+          break
+        }
+        await new Promise<void>((resolve) => (reader.wake = resolve))
+      }
+      return closed ? { done: true, value: undefined } : { done: false, value: reader.waiting.shift()! }
+    }
+    return { next, return: () => Promise.resolve(close()) }
+  }
+}

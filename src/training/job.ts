@@ -1,0 +1,100 @@
+import { EventEmitter } from 'eventemitter3'
+import { EventStream } from './event-stream.js'
+import type { EvaluatedEvent, FinishedEvent, JobEvent, ProgressEvent, StartedEvent } from './events.js'
+import type { TrainedModel } from './trained-model.js'
+
+/** What a Job emits: every event by its name, and `failed` with the error where the run cannot be finished. */
+export interface JobEvents {
+  started: [StartedEvent]
+  progress: [ProgressEvent]
+  evaluated: [EvaluatedEvent]
+  finished: [FinishedEvent]
+  failed: [Error]
+}
+
+/** How a run talks to its Job. */
+export interface JobControl {
+  emit(event: Exclude<JobEvent, FinishedEvent>): void
+  /** Aborted when the run shall end at its next round. */
+  readonly stop: AbortSignal
+}
+
+export interface JobOutcome {
+  readonly finished: FinishedEvent
+  readonly model: TrainedModel
+}
+
+/**
+ * One training run. `for await (const event of job)` reads its events, for any number of readers at once, each from where it began;
+ * `finished` gives the last of them.
+ */
+export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
+  /** Resolves when all is done and every thread of the run has ended; rejects with the ArbalestError that ended it. */
+  readonly finished: Promise<FinishedEvent>
+  /** The trained model: answers once the job has finished, and rejects as `finished` does. */
+  readonly model: { predict(batch: Float32Array | Uint8Array): Promise<Float32Array> }
+  readonly #stop = new AbortController()
+  readonly #emitter = new EventEmitter<JobEvents>()
+  readonly #stream = new EventStream<JobEvent>()
+
+  constructor(run: (control: JobControl) => Promise<JobOutcome>, { signal }: { signal?: AbortSignal | undefined } = {}) {
+    const stop = () => this.stop()
+    if (signal?.aborted) stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    const outcome = this.#run(run).finally(() => signal?.removeEventListener('abort', stop))
+    this.finished = outcome.then(({ finished }) => finished)
+    // Who reads the events meets the error there: it must not bring the process down for want of a second listener.
+    this.finished.catch(() => {})
+    this.model = { predict: async (batch) => (await outcome).model.predict(batch) }
+  }
+
+  /** The run ends at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. */
+  stop(): void {
+    this.#stop.abort()
+  }
+
+  on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+    this.#emitter.on(name, listener as never)
+    return this
+  }
+
+  once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+    this.#emitter.once(name, listener as never)
+    return this
+  }
+
+  off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+    this.#emitter.off(name, listener as never)
+    return this
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<JobEvent, undefined> {
+    return this.#stream[Symbol.asyncIterator]()
+  }
+
+  /** Stops the run and waits for its end, however it ends. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop()
+    await this.finished.catch(() => {})
+  }
+
+  async #run(run: (control: JobControl) => Promise<JobOutcome>): Promise<JobOutcome> {
+    // Whoever made the job gets to listen before it says anything.
+    await Promise.resolve()
+    try {
+      const outcome = await run({ emit: (event) => this.#emit(event), stop: this.#stop.signal })
+      this.#emit(outcome.finished)
+      this.#stream.end()
+      return outcome
+    } catch (error) {
+      this.#stream.end({ error })
+      this.#emitter.emit('failed', error as Error)
+      throw error
+    }
+  }
+
+  #emit(event: JobEvent): void {
+    this.#stream.push(event)
+    this.#emitter.emit(event.event, event as never)
+  }
+}

@@ -1,0 +1,85 @@
+import { compile, type CompileOptions } from '../compiler/compile.js'
+import type { LoweringBackend, Program } from '../compiler/program.js'
+import type { Dataset } from '../data/dataset.js'
+import { ArbalestError, shown } from '../errors.js'
+import type { Model } from '../model/model.js'
+import type { Settings } from './settings.js'
+
+/** A program and the part of a data set that it runs over. */
+export interface ProgramPass {
+  readonly program: Program
+  readonly batch: number
+  readonly steps: number
+  readonly position: number
+}
+
+/** All programs of a run; they share one parameter layout. */
+export interface Programs {
+  readonly train: Program
+  /** Over the same training samples each time; absent where the model has no batch norm. */
+  readonly statistics: ProgramPass | undefined
+  /** Over every test sample once: whole batches, then the rest. */
+  readonly evaluate: readonly ProgramPass[]
+  readonly predict: Program
+}
+
+/** Small enough for a core's cache, large enough for a few threads. */
+const EVALUATION_BATCH = 64
+
+/** Enough for a batch norm's mean and variance to be known to a fraction of a percent: its every pixel counts. */
+const STATISTICS_SAMPLES = 2048
+
+/** Throws what `compile` throws, and SHAPE_MISMATCH where the data does not suit the model. */
+export function programsOf(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Programs {
+  checkSamples(model, dataset)
+  const { precision, optimiser } = settings
+  const { mean, deviation, augmentation } = dataset
+  const training = { mean, deviation, shuffled: true, ...augmentation }
+  const train = compile(model, backend, { batch: settings.batch, mode: 'train', precision, load: training, optimiser })
+  const like = (mode: CompileOptions['mode'], batch: number, load: CompileOptions['load'] = {}) =>
+    compile(model, backend, { mode, batch, precision, load, parameters: train.parameters })
+  const predict = like('predict', EVALUATION_BATCH)
+  checkTargets(model, dataset, predict)
+  const evaluate = passes(dataset.test.count).map((pass) => ({ ...pass, program: like('evaluate', pass.batch, { mean, deviation }) }))
+  return { train, evaluate, predict, statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, training) }
+}
+
+function statisticsPass(
+  { train }: Dataset,
+  like: (mode: 'statistics', batch: number, load: CompileOptions['load']) => Program,
+  load: CompileOptions['load']
+): ProgramPass {
+  const batch = Math.min(EVALUATION_BATCH, train.count)
+  const steps = Math.floor(Math.min(STATISTICS_SAMPLES, train.count) / batch)
+  return { program: like('statistics', batch, load), batch, steps, position: 0 }
+}
+
+/** Whole batches, then what is left as a smaller one. */
+function passes(samples: number): Omit<ProgramPass, 'program'>[] {
+  const steps = Math.floor(samples / EVALUATION_BATCH)
+  const position = steps * EVALUATION_BATCH
+  return [
+    ...(steps > 0 ? [{ batch: EVALUATION_BATCH, steps, position: 0 }] : []),
+    ...(position < samples ? [{ batch: samples - position, steps: 1, position }] : [])
+  ]
+}
+
+function checkSamples(model: Model, dataset: Dataset): void {
+  if (dataset.train.count < 1 || dataset.test.count < 1)
+    throw new ArbalestError('SHAPE_MISMATCH', `data ${dataset.name}: it has no samples to train on or to be measured on; give it some of each`)
+  if (shown(model.input) !== shown(dataset.sample))
+    throw new ArbalestError(
+      'SHAPE_MISMATCH',
+      `data ${dataset.name}: its samples are ${shown(dataset.sample)} where model ${model.name} takes ${shown(model.input)}; give the model the data's shape as its input`
+    )
+}
+
+function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
+  const output = predict.values[predict.named['output']!]!.shape.slice(1)
+  const wanted = dataset.classes > 0 ? [dataset.classes] : [...(dataset.train.target ?? [])]
+  const suits = model.loss === 'softmaxCrossEntropy' ? dataset.classes > 0 && shown(output) === shown(wanted) : shown(output) === shown(wanted)
+  if (suits) return
+  const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
+  const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; change its last layer or its loss`
+  throw new ArbalestError('SHAPE_MISMATCH', message)
+}

@@ -1,0 +1,189 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { checkProgram } from '../../src/compiler/check.js'
+import { compile } from '../../src/compiler/compile.js'
+import type { OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
+import { inOrder } from '../../src/compiler/step.js'
+import type { Mode } from '../../src/model/graph-builder.js'
+import { conv2d, defineModel, globalAvgPool, relu, residual } from '../../src/model/layers.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+import { FakeLowering } from '../fakes/lowering.js'
+import { thrown } from '../support/thrown.js'
+import { randomModel } from './support/random-model.js'
+import { simulate } from './support/simulate.js'
+
+const modes: readonly Mode[] = ['train', 'statistics', 'evaluate', 'predict']
+const anyProgram = fc.record({
+  model: randomModel(),
+  batch: fc.integer({ min: 2, max: 5 }),
+  mode: fc.constantFrom(...modes),
+  precision: fc.constantFrom<Precision>('f32', 'bf16', 'f64')
+})
+const hold = <T>(arbitrary: fc.Arbitrary<T>, promise: (value: T) => void): void =>
+  fc.assert(fc.property(arbitrary, promise), { seed: 20, numRuns: 150 })
+const kinds = (program: Program, segment: keyof Program['segments']): string => program.segments[segment].map(({ kind }) => kind).join(' ')
+
+describe('compile: any model', () => {
+  it('keeps every promise of a Program', () => {
+    hold(anyProgram, ({ model, ...options }) => checkProgram(compile(model, new FakeLowering(), options)))
+  })
+
+  it('overwrites nothing that is still read', () => {
+    hold(anyProgram, ({ model, ...options }) => simulate(compile(model, new FakeLowering(), options)))
+  })
+
+  it('gives every operator the layouts and types that the backend wants', () => {
+    hold(anyProgram, ({ model, ...options }) => {
+      const program = compile(model, new FakeLowering(), options)
+      const offered = (id: number): OfferedTensor | null => program.values[id] ?? null
+      for (const { kind, name, attributes, inputs, outputs } of inOrder(program.segments)) {
+        if (kind === 'exchange' || kind === 'update') continue
+        const request = { kind, attributes, inputs: inputs.map(offered), outputs: outputs.map(offered), precision: options.precision }
+        const wanted = new FakeLowering().lower(request)
+        for (const [tensors, ids] of [
+          [wanted.inputs, inputs],
+          [wanted.outputs, outputs]
+        ] as const)
+          for (const [i, tensor] of tensors.entries()) {
+            if (!tensor) continue
+            const { type, layout, bytes } = program.values[ids[i]!]!
+            expect({ type, layout, bytes }, `${kind} ${name}`).to.deep.equal(tensor)
+          }
+      }
+    })
+  })
+
+  it('is the same every time', () => {
+    hold(anyProgram, ({ model, ...options }) => {
+      expect(compile(model, new FakeLowering(), options)).to.deep.equal(compile(model, new FakeLowering(), options))
+    })
+  })
+
+  it('has a gradient for every parameter when it trains', () => {
+    hold(anyProgram, ({ model, batch, precision }) => {
+      const { values } = compile(model, new FakeLowering(), { batch, precision, mode: 'train' })
+      const names = (role: string): string[] => values.filter((value) => value.role === role).map(({ name }) => name)
+      expect(names('parameterGradient').sort()).to.deep.equal(
+        names('parameter')
+          .map((name) => `${name}.gradient`)
+          .sort()
+      )
+    })
+  })
+
+  it('shares weights and statistics with the other programs of its job', () => {
+    hold(anyProgram, ({ model, batch, precision }) => {
+      const train = compile(model, new FakeLowering(), { batch, precision, mode: 'train' })
+      const persistent = ({ values }: Program) =>
+        values
+          .filter(({ role }) => role === 'parameter' || role === 'statistic')
+          .map(({ name, type, layout, placement: { arena, offset } }) => ({ name, type, layout, arena, offset }))
+      for (const mode of modes) {
+        const other = compile(model, new FakeLowering(), { batch: batch + 3, precision, mode, parameters: train.parameters })
+        checkProgram(other)
+        expect(persistent(other)).to.deep.equal(persistent(train))
+        expect(other.parameters).to.deep.equal(train.parameters)
+        expect(other.arenas.statistics).to.equal(train.arenas.statistics)
+      }
+    })
+  })
+})
+
+describe('compile', () => {
+  const lenet = modelNamed('lenet', { input: [1, 28, 28], classes: 10 })
+  const train = compile(lenet, new FakeLowering(), {
+    batch: 8,
+    mode: 'train',
+    precision: 'f32',
+    load: { mean: [0.1], deviation: [0.3] },
+    optimiser: { momentum: 0.9, weightDecay: 1e-4, nesterov: true }
+  })
+
+  it('deals operators out to segments', () => {
+    expect(kinds(train, 'load')).to.equal('load')
+    expect(kinds(train, 'forward')).to.equal('conv2d maxPool2d conv2d maxPool2d reorder reshape linear linear softmaxCrossEntropy')
+    expect(kinds(train, 'exchange')).to.equal('exchange')
+    expect(kinds(train, 'update')).to.equal('update')
+    expect(train.segments.update[0]!.attributes).to.deep.equal({ momentum: 0.9, weightDecay: 1e-4, nesterov: 1 })
+  })
+
+  it('loads samples straight into the layout of their first reader', () => {
+    expect(train.values[train.named.input!]).to.include({ layout: 'blocked', type: 'f32' })
+  })
+
+  it('keeps parameters and their gradients in one layout of the flat vector', () => {
+    const { parameters, elements } = train.parameters
+    expect(parameters.map(({ name }) => name)).to.deep.equal(
+      ['conv1', 'conv2', 'fc1', 'fc2'].flatMap((layer) => [`${layer}.weight`, `${layer}.bias`])
+    )
+    expect(elements).to.equal(431_080)
+    expect(parameters[2]).to.include({ layout: 'weights-forward', canonical: 520 })
+    expect(train.arenas.gradients).to.equal(train.arenas.weights)
+  })
+
+  it('takes no gradients and no memory for them where it does not train', () => {
+    for (const mode of ['statistics', 'evaluate', 'predict'] as const) {
+      const program = compile(lenet, new FakeLowering(), { batch: 8, mode, precision: 'f32' })
+      expect(program.arenas.gradients).to.equal(0)
+      expect(kinds(program, 'backward') + kinds(program, 'exchange') + kinds(program, 'update')).to.equal('')
+    }
+  })
+
+  it('counts floating-point operations as the literature does', () => {
+    const resnet = compile(modelNamed('resnet20', { input: [3, 32, 32], classes: 10 }), new FakeLowering(), {
+      batch: 4,
+      mode: 'train',
+      precision: 'f32'
+    })
+    const products = inOrder(resnet.segments).filter(({ kind }) => /^(conv2d|linear)/.test(kind))
+    // 40.55 million multiplications and additions forward, three times that for a step but for the first layer's data gradient.
+    expect(products.reduce((sum, { flops }) => sum + flops, 0) / 4 / 1e6).to.be.closeTo(2 * (3 * 40.55 - 0.44), 0.5)
+  })
+
+  it('keeps parameters and statistics wide in bf16, and feeds operators bf16 copies', () => {
+    const program = compile(modelNamed('resnet20', { input: [3, 32, 32], classes: 10 }), new FakeLowering(), {
+      batch: 4,
+      mode: 'train',
+      precision: 'bf16'
+    })
+    for (const { role, type, name } of program.values)
+      if (role === 'parameter' || role === 'parameterGradient' || role === 'statistic' || name === 'loss')
+        expect(type, name).to.equal('f32')
+    expect(new Set(program.parameters.parameters.map(({ layout }) => layout))).to.deep.equal(new Set(['plain']))
+    expect(program.values.filter(({ name }) => name === 'conv1.weight.bf16.weights-forward')).to.have.length(1)
+  })
+
+  it('makes a reorder once for all readers that want the same', () => {
+    // What relu writes lies plain; both convolutions and both of their weight gradients want it blocked.
+    const layers = [relu(), residual({ body: [conv2d(4, 1)], shortcut: [conv2d(4, 1)] }), globalAvgPool()]
+    const model = defineModel({ name: 'twice', input: [4, 6, 6], layers })
+    const program = compile(model, new FakeLowering(), { batch: 2, mode: 'train', precision: 'f32' })
+    const made = inOrder(program.segments).filter(({ kind, inputs }) => kind === 'reorder' && program.values[inputs[0]!]!.name === 'relu1')
+    const readers = inOrder(program.segments).filter(({ inputs }) => inputs.includes(made[0]!.outputs[0]!))
+    expect(made).to.have.length(1)
+    expect(readers.map(({ kind }) => kind).sort()).to.deep.equal(['conv2d', 'conv2d', 'conv2dBackwardWeights', 'conv2dBackwardWeights'])
+  })
+
+  it('overwrites nothing that has a name, not even at the end', () => {
+    const model = defineModel({ name: 'last', input: [4], layers: [relu()] })
+    const { values, named } = compile(model, new FakeLowering(), { batch: 2, mode: 'predict', precision: 'f32' })
+    expect(values[named.input!]!.placement.offset).not.to.equal(values[named.output!]!.placement.offset)
+  })
+
+  it('refuses the parameters of another model', () => {
+    const mlp = modelNamed('mlp', { input: [1, 28, 28], classes: 10 })
+    const error = thrown(() =>
+      compile(mlp, new FakeLowering(), { batch: 1, mode: 'predict', precision: 'f32', parameters: train.parameters })
+    )
+    expect(error.code).to.equal('INVALID_PROGRAM')
+    expect(error.message).to.include('the layout of 8 parameters that are not the 6 of mlp')
+  })
+
+  it('refuses an optimiser that cannot be', () => {
+    const refused = (optimiser: object): string =>
+      thrown(() => compile(lenet, new FakeLowering(), { batch: 1, mode: 'train', precision: 'f32', optimiser })).message
+    expect(refused({ momentum: 1 })).to.include('optimiser.momentum: received 1')
+    expect(refused({ weightDecay: -1 })).to.include('optimiser.weightDecay: received -1')
+    expect(refused({ nesterov: true })).to.include('optimiser.nesterov: received true')
+  })
+})

@@ -1,0 +1,103 @@
+import fc from 'fast-check'
+import {
+  avgPool2d,
+  batchNorm2d,
+  conv2d,
+  defineModel,
+  dropout,
+  flatten,
+  globalAvgPool,
+  linear,
+  maxPool2d,
+  relu,
+  residual,
+  subsamplePad
+} from '../../../src/model/layers.js'
+import type { Layer, Model } from '../../../src/model/model.js'
+
+/** Which operators a random model may have. */
+export interface RandomModelOptions {
+  readonly dropout?: boolean
+  /** Largest height and width. */
+  readonly extent?: number
+  readonly layers?: number
+}
+
+/** Small valid models of every layer, residual blocks nested, with either loss; every one has a parameter. */
+export function randomModel({ dropout: drops = true, extent = 9, layers = 7 }: RandomModelOptions = {}): fc.Arbitrary<Model> {
+  const recipe = fc.record({
+    input: fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 4, max: extent }), fc.integer({ min: 4, max: extent })),
+    picks: fc.array(pick, { minLength: 0, maxLength: layers }),
+    ending: fc.record({ pools: fc.boolean(), hidden: fc.boolean(), classes: fc.integer({ min: 2, max: 5 }), regression: fc.boolean() })
+  })
+  return recipe.map(({ input, picks, ending }) => {
+    const images = imageLayers(picks, input, drops)
+    const end: Layer[] = [
+      ending.pools ? globalAvgPool() : flatten(),
+      ...(ending.hidden ? [linear(6), relu(), ...(drops ? [dropout(0.25)] : [])] : []),
+      linear(ending.classes, { bias: !ending.pools })
+    ]
+    const loss = ending.regression ? 'meanSquaredError' : 'softmaxCrossEntropy'
+    return defineModel({ name: 'random', input, layers: [...images, ...end], loss })
+  })
+}
+
+interface Pick {
+  readonly kind: number
+  readonly channels: number
+  readonly kernel: number
+  readonly flag: boolean
+  readonly stride: number
+}
+
+const pick: fc.Arbitrary<Pick> = fc.record({
+  kind: fc.integer({ min: 0, max: 9 }),
+  channels: fc.integer({ min: 1, max: 5 }),
+  kernel: fc.integer({ min: 1, max: 3 }),
+  flag: fc.boolean(),
+  stride: fc.integer({ min: 1, max: 2 })
+})
+
+type Sample = readonly [number, number, number]
+
+/** Layers after the wishes of `picks`; a wish that the shape does not allow is passed over. */
+function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Layer[] {
+  const layers: Layer[] = []
+  let [channels, height, width] = input
+  for (const { kind, channels: filters, kernel, flag, stride } of picks) {
+    const pooled = (extent: number, padding: number): number => Math.floor((extent + 2 * padding - kernel) / stride) + 1
+    const padding = flag ? Math.floor(kernel / 2) : 0
+    const [rows, columns] = [pooled(height, padding), pooled(width, padding)]
+    const shrink = (layer: Layer, to: number): void => {
+      if (rows < 2 || columns < 2) return
+      layers.push(layer)
+      ;[channels, height, width] = [to, rows, columns]
+    }
+    if (kind === 0) shrink(conv2d(filters, kernel, { stride, padding, bias: flag }), filters)
+    else if (kind === 1) shrink(conv2d(channels, kernel, { stride, padding, groups: channels }), channels)
+    else if (kind === 2) layers.push(batchNorm2d({ epsilon: 0.01 }), ...(flag ? [relu()] : []))
+    else if (kind === 3) layers.push(relu())
+    else if (kind === 4) shrink(maxPool2d(kernel, { stride, padding }), channels)
+    else if (kind === 5) shrink(avgPool2d(kernel, { stride, padding }), channels)
+    else if (kind === 6) layers.push(residual({ body: [conv2d(channels, 3, { padding: 1 }), batchNorm2d({ epsilon: 0.01 })], relu: flag }))
+    else if (kind === 7) {
+      layers.push(
+        residual({
+          body: [conv2d(filters, 1), relu(), residual({ body: [batchNorm2d({ epsilon: 0.01 })], relu: flag })],
+          shortcut: [conv2d(filters, 1, { bias: false }), ...(flag ? [batchNorm2d({ epsilon: 0.01 })] : [])]
+        })
+      )
+      channels = filters
+    } else if (kind === 8 && Math.min(height, width) >= 4) {
+      layers.push(
+        residual({
+          body: [conv2d(channels + 2, 3, { stride: 2, padding: 1 }), batchNorm2d({ epsilon: 0.01 })],
+          shortcut: [subsamplePad(2, 1, 1)],
+          relu: flag
+        })
+      )
+      ;[channels, height, width] = [channels + 2, Math.ceil(height / 2), Math.ceil(width / 2)]
+    } else if (kind === 9 && drops) layers.push(dropout(0.5))
+  }
+  return layers
+}

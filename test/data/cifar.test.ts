@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { readCifar } from '../../src/data/cifar.js'
+import { refused } from '../support/codes.js'
+import { cifarFile, Folder } from './support/files.js'
+
+const xzWorks = spawnSync('xz', ['--version']).status === 0
+
+describe('CIFAR-10 batches', () => {
+  let folder: Folder
+  beforeEach(async () => {
+    folder = await Folder.make()
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  it('follow one another in the order of their files, plain or packed', async () => {
+    const first = await folder.write('a.bin', cifarFile([3, 0, 9]))
+    const second = await folder.write('b.bin.gz', gzipSync(cifarFile([1, 2, 8])))
+    const spec = await readCifar([first, second], 3)
+    expect(spec.count).to.equal(6)
+    expect(spec.sample).to.deep.equal([3, 32, 32])
+    expect(spec.labels).to.deep.equal(Int32Array.of(3, 0, 9, 1, 2, 8))
+    for (let r = 0; r < 6; r++) {
+      const image = spec.samples.subarray(r * 3072, (r + 1) * 3072)
+      expect(
+        image.every((pixel, i) => pixel === ((r % 3) + i) % 251),
+        `record ${r}`
+      ).to.equal(true)
+    }
+  })
+
+  it('hold exactly as many records as they should', async () => {
+    const file = await folder.write('a.bin', cifarFile([3, 0, 9]))
+    await refused('DATA_CORRUPT', () => readCifar([file], 2), file, 'its end after 6146 bytes')
+    await refused('DATA_CORRUPT', () => readCifar([file], 4), file, 'records 0 to 3 of 4', '9219')
+    await refused('DATA_CORRUPT', () => readCifar([file]), file, 'records 0 to 99 of 10000')
+  })
+
+  it('name the file and the record of a label out of range', async () => {
+    const labels = Array.from({ length: 130 }, (_, r) => (r === 117 ? 10 : r % 10))
+    const [good, bad] = [await folder.write('a.bin', cifarFile(labels.map(() => 4))), await folder.write('b.bin', cifarFile(labels))]
+    const error = await refused('LABEL_OUT_OF_RANGE', () => readCifar([good, bad], 130), bad, 'record 117', 'label 10')
+    expect(error.data).to.include({ record: 117, label: 10 })
+  })
+
+  it('are unpacked by xz, whose complaints are told', async function () {
+    if (!xzWorks) {
+      console.log('      skipped: no program xz')
+      this.skip()
+    }
+    const content = cifarFile([5, 6])
+    const packed = spawnSync('xz', ['-c'], { input: content }).stdout
+    const whole = await folder.write('a.bin.xz', packed)
+    expect((await readCifar([whole], 2)).labels).to.deep.equal(Int32Array.of(5, 6))
+    await refused('DATA_CORRUPT', () => readCifar([whole], 1), 'its end after 3073 bytes')
+    const cut = await folder.write('b.bin.xz', packed.subarray(0, -5))
+    await refused('DATA_CORRUPT', () => readCifar([cut], 2), cut, 'a whole xz stream')
+  })
+
+  it('say the command that installs xz where it is missing', async () => {
+    const file = await folder.write('a.bin.xz', Buffer.from('fd377a585a000004', 'hex'))
+    const path = process.env['PATH']
+    process.env['PATH'] = folder.path
+    try {
+      await refused('DATA_NOT_FOUND', () => readCifar([file], 1), file, 'sudo apt-get install xz-utils')
+    } finally {
+      process.env['PATH'] = path
+    }
+  })
+})

@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { engine } from '../../src/engine/native.js'
+import { BoundOperator } from './support/bound-operator.js'
+import { activation, type OperatorCase } from './support/operator-case.js'
+
+const RATE = 0.3
+
+const dropout = (kind: 'dropout' | 'dropoutBackward', samples: number, stream = 0): OperatorCase => ({
+  kind,
+  name: kind,
+  attributes: { rate: RATE, stream },
+  inputs: { x: activation(samples, 5, 20, 20) },
+  outputs: { y: activation(samples, 5, 20, 20) }
+})
+
+/** Which elements are kept: the operator over ones. */
+function kept(backend: 'cpu' | 'reference', use: OperatorCase, position: number, seed = 1): Float64Array {
+  const bound = new BoundOperator(backend, 'f32', use, { seed })
+  try {
+    return bound.run({ x: new Float64Array(use.inputs['x']!.shape.reduce((a, b) => a * b)).fill(1) }, position).outputs['y']!
+  } finally {
+    bound.release()
+  }
+}
+
+describe('dropout', () => {
+  for (const { name: backend } of engine.describe().backends) {
+    describe(`on ${backend}`, () => {
+      it('keeps the share it should, enlarged so that the mean stays', () => {
+        const y = kept(backend, dropout('dropout', 4), 0)
+        const share = y.filter((value) => value !== 0).length / y.length
+        // Five standard deviations of 8,000 draws.
+        expect(share).to.be.closeTo(1 - RATE, 5 * Math.sqrt((RATE * (1 - RATE)) / y.length))
+        expect(Math.max(...y)).to.be.closeTo(1 / (1 - RATE), 1e-6)
+      })
+
+      it('draws a mask a sample, the same in whatever batch the sample stands', () => {
+        const four = kept(backend, dropout('dropout', 4), 100)
+        for (const i of [0, 1, 3]) {
+          expect(four.slice(i * 2000, (i + 1) * 2000)).to.deep.equal(kept(backend, dropout('dropout', 1), 100 + i))
+        }
+      })
+
+      it('draws the same mask backwards, and others for other seeds, positions and streams', () => {
+        const mask = kept(backend, dropout('dropout', 2), 7)
+        expect(kept(backend, dropout('dropoutBackward', 2), 7)).to.deep.equal(mask)
+        expect(kept(backend, dropout('dropout', 2), 9)).not.to.deep.equal(mask)
+        expect(kept(backend, dropout('dropout', 2), 7, 2)).not.to.deep.equal(mask)
+        expect(kept(backend, dropout('dropout', 2, 1), 7)).not.to.deep.equal(mask)
+      })
+    })
+  }
+})

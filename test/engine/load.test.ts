@@ -1,0 +1,130 @@
+import { expect } from 'chai'
+import type { BackendName, Precision } from '../../src/compiler/program.js'
+import { engine } from '../../src/engine/native.js'
+import { BoundOperator } from './support/bound-operator.js'
+import { deviations } from './support/magnitudes.js'
+import { activation, elements, generator, label, type OperatorCase } from './support/operator-case.js'
+import { loaded, type LoadAttributes, type Samples } from './support/load-oracle.js'
+
+const SEED = 11
+const COUNT = 37
+const PLAIN: LoadAttributes = { padding: 0, flip: 0, shuffled: 0, mean: [], deviation: [] }
+
+interface LoadCase {
+  readonly name: string
+  readonly sample: readonly number[]
+  readonly bytes: boolean
+  readonly attributes: LoadAttributes
+}
+
+const cases: readonly LoadCase[] = [
+  { name: 'pixels as they are', sample: [1, 4, 5], bytes: true, attributes: PLAIN },
+  { name: 'pixels normalised by one mean', sample: [3, 3, 2], bytes: true, attributes: { ...PLAIN, mean: [0.3], deviation: [0.2] } },
+  {
+    name: 'pixels cropped, flipped and normalised by channel',
+    sample: [3, 8, 6],
+    bytes: true,
+    attributes: { padding: 2, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], deviation: [0.2, 0.3, 0.4] }
+  },
+  { name: 'pixels cropped far', sample: [17, 3, 3], bytes: true, attributes: { ...PLAIN, padding: 4, shuffled: 1, mean: [0.5] } },
+  { name: 'pixels flipped', sample: [2, 2, 9], bytes: true, attributes: { ...PLAIN, flip: 1 } },
+  { name: 'features in another order', sample: [13], bytes: false, attributes: { ...PLAIN, shuffled: 1 } },
+  {
+    name: 'images of floats, normalised',
+    sample: [2, 5, 3],
+    bytes: false,
+    attributes: { ...PLAIN, padding: 1, flip: 1, deviation: [3, 4] }
+  }
+]
+
+const next = generator(5)
+const labels = Int32Array.from({ length: COUNT }, () => Math.floor(next() * 9))
+const targets = Float32Array.from({ length: COUNT * 3 }, () => next() - 0.5)
+
+function samplesOf({ sample, bytes }: LoadCase): Samples {
+  const length = COUNT * elements(sample)
+  const samples = bytes ? Uint8Array.from({ length }, () => next() * 256) : Float32Array.from({ length }, () => 4 * next() - 2)
+  return { count: COUNT, sample, samples }
+}
+
+/** The batch of `size` samples from a position on, as the oracle has it. */
+function batchOf(data: Samples, attributes: LoadAttributes, position: number, size: number): { x: Float64Array; indices: Float64Array } {
+  const batch = Array.from({ length: size }, (_, i) => loaded(data, attributes, SEED, position + i))
+  return { x: Float64Array.from(batch.flatMap(({ x }) => x)), indices: Float64Array.from(batch, ({ index }) => index) }
+}
+
+const useOf = (each: LoadCase, size: number, target: OperatorCase['outputs'][string]): OperatorCase => ({
+  kind: 'load',
+  name: each.name,
+  attributes: { ...each.attributes },
+  inputs: {},
+  outputs: { x: activation(size, ...each.sample), target }
+})
+
+/** Runs `load` at a few positions, an epoch's end among them, and compares. */
+function faultsOf(
+  backend: BackendName,
+  precision: Precision,
+  layout: string | null,
+  each: LoadCase,
+  size: number,
+  classes: boolean
+): string[] {
+  const data = samplesOf(each)
+  const dataset = engine.createDataset({ ...data, ...(classes ? { labels, classes: 9 } : { target: [3], targets }) })
+  const use = useOf(each, size, classes ? label(9, size) : activation(size, 3))
+  const bound = new BoundOperator(backend, precision, use, { layout, dataset, seed: SEED })
+  try {
+    return [0, 1, COUNT - 2, 5 * COUNT + 3].flatMap((position) => {
+      const { x, indices } = batchOf(data, each.attributes, position, size)
+      const target = Float64Array.from(
+        Array.from(indices).flatMap((i) => (classes ? [labels[i]!] : Array.from(targets.slice(3 * i, 3 * i + 3))))
+      )
+      const { outputs, faults } = bound.run({}, position)
+      // A pixel's size, its mean's and its deviation's: of the order of 10 at most.
+      const magnitudes = { x: x.map((value) => Math.abs(value) + 1), ...(classes ? {} : { target: target.map(Math.abs) }) }
+      return [...deviations(use, outputs, { x, target }, magnitudes, precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
+    })
+  } finally {
+    bound.release()
+    engine.release(dataset)
+  }
+}
+
+describe('load', () => {
+  for (const { name: backend, precisions } of engine.describe().backends) {
+    for (const precision of precisions) {
+      const layouts = backend === 'cpu' ? [null, 'plain', 'nhwc', 'nChw8c', 'nChw16c'] : [null]
+      for (const layout of layouts) {
+        it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} gives the samples of their positions`, () => {
+          const faults = cases.flatMap((each) => {
+            if (each.sample.length === 1 && layout !== null && layout !== 'plain') return []
+            return [1, 5].flatMap((size) => [true, false].flatMap((classes) => faultsOf(backend, precision, layout, each, size, classes)))
+          })
+          expect(faults).to.deep.equal([])
+        })
+      }
+    }
+  }
+
+  it('takes every sample once an epoch, in another order each', () => {
+    const orders = [0, 1].map((epoch) => {
+      const data = samplesOf(cases[0]!)
+      return Array.from(batchOf(data, { ...PLAIN, shuffled: 1 }, epoch * COUNT, COUNT).indices)
+    })
+    for (const order of orders) expect([...order].sort((a, b) => a - b)).to.deep.equal(Array.from({ length: COUNT }, (_, i) => i))
+    expect(orders[0]).not.to.deep.equal(orders[1])
+  })
+
+  it('refuses a data set of another shape', () => {
+    const dataset = engine.createDataset({ ...samplesOf(cases[0]!), labels, classes: 9 })
+    try {
+      const use = useOf(cases[1]!, 2, label(9, 2))
+      expect(() => new BoundOperator('reference', 'f32', use, { dataset }))
+        .to.throw()
+        .with.property('code', 'SHAPE_MISMATCH')
+    } finally {
+      engine.release(dataset)
+    }
+  })
+})

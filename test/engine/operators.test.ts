@@ -1,0 +1,100 @@
+import { expect } from 'chai'
+import type { BackendName, Precision } from '../../src/compiler/program.js'
+import { engine } from '../../src/engine/native.js'
+import { backwardProblem, forwardProblem, hasBackward, type Problem } from './support/backward-case.js'
+import { BoundOperator, runOnce } from './support/bound-operator.js'
+import { gradientFaults, isSmall } from './support/finite-differences.js'
+import { deviations, type Magnitude } from './support/magnitudes.js'
+import { present, type Values } from './support/operator-case.js'
+import { operatorTable } from './support/operator-table.js'
+
+/** Of the sum of |a * b|. */
+const TOLERANCE: Record<Precision, number> = { f32: 1e-5, bf16: 1e-2, f64: 0 }
+/** How images are offered to the CPU backend: as it likes, and in each layout that its own kernels know. */
+const LAYOUTS: Record<BackendName, readonly (string | null)[]> = {
+  reference: [null],
+  cpu: [null, 'plain', 'nhwc', 'nChw8c', 'nChw16c']
+}
+
+interface Expected extends Problem {
+  readonly outputs: Values
+  readonly magnitudes: Values
+}
+
+/** A problem's answer in double from the reference, made when first asked for. */
+function answers(problems: (precision: Precision) => Problem[], magnitude: Magnitude): (precision: Precision) => Expected[] {
+  const known = new Map<Precision, Expected[]>()
+  return (precision) => {
+    const found = known.get(precision)
+    if (found) return found
+    const expected = problems(precision).map(({ use, values }) => {
+      const { outputs } = runOnce('reference', 'f64', use, values)
+      return { use, values, outputs, magnitudes: magnitude(use, values, outputs) }
+    })
+    known.set(precision, expected)
+    return expected
+  }
+}
+
+/** What is wrong with a backend's answer: values, padding, memory behind; also with outputs laid over the inputs that it offers for it. */
+function faultsOf(backend: BackendName, precision: Precision, layout: string | null, expected: Expected): string[] {
+  const { use, values, outputs, magnitudes } = expected
+  const run = (inPlace?: readonly [string, string]): { faults: string[]; pairs: (readonly [string, string])[] } => {
+    const bound = new BoundOperator(backend, precision, use, { layout, ...(inPlace && { inPlace }) })
+    try {
+      const found = bound.run(values)
+      const faults = [...deviations(use, found.outputs, outputs, magnitudes, TOLERANCE[precision]), ...found.faults]
+      const pairs = bound.answer.inPlace.map(([o, i]) => [Object.keys(use.outputs)[o]!, Object.keys(use.inputs)[i]!] as const)
+      return { faults: inPlace ? faults.map((fault) => `${inPlace.join(' over ')}: ${fault}`) : faults, pairs }
+    } finally {
+      bound.release()
+    }
+  }
+  const apart = run()
+  // Values of one name are one value already.
+  const pairs = apart.pairs.filter(([output, input]) => output !== input && use.outputs[output] && use.inputs[input])
+  return [...apart.faults, ...pairs.flatMap((pair) => run(pair).faults)]
+}
+
+function testOperator(problems: (precision: Precision) => Problem[], magnitude: Magnitude, layouts: typeof LAYOUTS): void {
+  const expected = answers(problems, magnitude)
+  for (const { name: backend, available, detail, precisions } of engine.describe().backends) {
+    if (!available) throw new Error(`the ${backend} backend is missing: ${detail}`)
+    for (const precision of ['f32', 'bf16'] as const) {
+      if (!precisions.includes(precision)) {
+        it.skip(`${backend} in ${precision}: not run, for this processor has no ${precision}`)
+        continue
+      }
+      for (const layout of layouts[backend]) {
+        it(`${backend} in ${precision}${layout ? ` from ${layout}` : ''}`, () => {
+          expect(expected(precision).flatMap((each) => faultsOf(backend, precision, layout, each))).to.deep.equal([])
+        })
+      }
+    }
+  }
+}
+
+describe('operators', function () {
+  this.timeout(60_000)
+
+  for (const row of operatorTable) {
+    const images = row.cases.some((use) => present({ ...use.inputs, ...use.outputs }).some(([, port]) => port.shape.length === 4))
+    const layouts = images ? LAYOUTS : { reference: [null], cpu: [null] }
+    describe(row.kind, () => {
+      testOperator((precision) => row.cases.map((use) => forwardProblem(row, use, precision)), row.magnitude, layouts)
+    })
+    for (const backward of row.backward) {
+      const cases = row.cases.filter((use) => hasBackward(row, use))
+      describe(backward.kind, () => {
+        testOperator((precision) => cases.map((use) => backwardProblem(row, backward, use, precision)), backward.magnitude, layouts)
+
+        it('is the derivative of its forward operator', () => {
+          // Where values are equal the maximum has no derivative.
+          const small = cases.filter((use) => isSmall(use) && !use.name.endsWith('with ties'))
+          expect(small).not.to.be.empty
+          expect(small.flatMap((use) => gradientFaults(row, backward, use))).to.deep.equal([])
+        })
+      })
+    }
+  }
+})

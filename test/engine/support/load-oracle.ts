@@ -1,0 +1,65 @@
+import { keyOf, philox, type Words4 } from '../../../src/model/philox.js'
+
+/** The streams of native/src/random.h. */
+const ORDER = 1
+const AUGMENT = 2
+
+export interface LoadAttributes {
+  readonly padding: number
+  readonly flip: number
+  readonly shuffled: number
+  readonly mean: readonly number[]
+  readonly deviation: readonly number[]
+}
+
+export interface Samples {
+  readonly count: number
+  /** (C, H, W) or (F). */
+  readonly sample: readonly number[]
+  readonly samples: Uint8Array | Float32Array
+}
+
+/** A second writing of what `load` promises: the sample at a position, cropped, flipped and normalised, with its place in the data. */
+export function loaded(data: Samples, attributes: LoadAttributes, seed: number, position: number): { index: number; x: number[] } {
+  const { padding, flip, shuffled, mean, deviation } = attributes
+  const [channels, height, width] = [data.sample[0]!, data.sample[1] ?? 1, data.sample[2] ?? 1]
+  const epoch = Math.floor(position / data.count)
+  const place = position % data.count
+  const index = shuffled ? permuted(seed, epoch, place, data.count) : place
+  const random = philox(keyOf(seed), [position, 0, AUGMENT, 0])
+  const [rows, columns] = [0, 1].map((axis) => Math.floor((random[axis]! * (2 * padding + 1)) / 2 ** 32) - padding) as [number, number]
+  const flipped = flip === 1 && random[2] >= 2 ** 31
+  const x: number[] = []
+  for (let c = 0; c < channels; c++) {
+    const [shift, scale] = [ofChannel(mean, c, 0), ofChannel(deviation, c, 1)]
+    for (let h = 0; h < height; h++) {
+      for (let w = 0; w < width; w++) {
+        const row = h + rows
+        const column = (flipped ? width - 1 - w : w) + columns
+        const inside = row >= 0 && row < height && column >= 0 && column < width
+        const raw = inside ? data.samples[((index * channels + c) * height + row) * width + column]! : 0
+        x.push(((data.samples instanceof Uint8Array ? raw / 255 : raw) - shift) / scale)
+      }
+    }
+  }
+  return { index, x }
+}
+
+const ofChannel = (values: readonly number[], c: number, otherwise: number): number => values[values.length === 1 ? 0 : c] ?? otherwise
+
+/** A Feistel network of four rounds over the smallest even number of bits that holds `count`, walked until it falls below `count`. */
+function permuted(seed: number, epoch: number, place: number, count: number): number {
+  let half = 1
+  while (4 ** half < count) half++
+  const side = 2 ** half
+  let index = place
+  do {
+    let [left, right] = [Math.floor(index / side), index % side]
+    for (let round = 0; round < 4; round++) {
+      const counter: Words4 = [right * 4 + round, 0, epoch * 256 + ORDER, 0]
+      ;[left, right] = [right, (left ^ (philox(keyOf(seed), counter)[0] % side)) >>> 0]
+    }
+    index = left * side + right
+  } while (index >= count)
+  return index
+}

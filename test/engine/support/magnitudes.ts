@@ -1,0 +1,118 @@
+import { runOnce } from './bound-operator.js'
+import { present, type OperatorCase, type Values } from './operator-case.js'
+
+/**
+ * How much was summed into each element of each output: what its error is measured against. A missing output, or null, must be exact.
+ */
+export type Magnitude = (use: OperatorCase, inputs: Values, outputs: Values) => Values
+
+/** Nothing is rounded: elements are chosen, moved or zeroed. */
+export const exact: Magnitude = () => ({})
+
+/** What came before, and what it came from. */
+export const folding: Magnitude = (_use, inputs, outputs) => ({
+  foldedMean: inputs['foldedMean']!.map((value, i) => Math.abs(value) + Math.abs(inputs['mean']![i]!)),
+  foldedVariance: outputs['foldedVariance']!
+})
+
+/** The sum of |a * b|: the operator itself over the sizes of its inputs, for operators that only multiply and add. */
+export const absolute: Magnitude = (use, inputs) => {
+  const plain = { ...use, attributes: { ...use.attributes, ...('relu' in use.attributes ? { relu: 0 } : {}) } }
+  return runOnce('reference', 'f64', plain, sized(inputs)).outputs
+}
+
+/** As `absolute`, where the other input says which gradients pass. */
+export const absoluteGradient: Magnitude = (use, inputs) =>
+  runOnce('reference', 'f64', use, { ...inputs, gy: inputs['gy']!.map(Math.abs) }).outputs
+
+/** Channels of (N, C, H, W) in which batch norm works, with what it computes of each element. */
+interface Channels {
+  readonly of: (i: number) => number
+  readonly count: number
+  readonly normalised: (i: number) => number
+  readonly inverse: (c: number) => number
+}
+
+function channels(use: OperatorCase, x: Float64Array, mean: Float64Array, variance: Float64Array): Channels {
+  const shape = use.inputs['x']!.shape
+  const pixels = shape[2]! * shape[3]!
+  const of = (i: number): number => Math.floor(i / pixels) % shape[1]!
+  const inverse = (c: number): number => 1 / Math.sqrt(variance[c]! + (use.attributes['epsilon'] as number))
+  return { of, inverse, count: x.length / shape[1]!, normalised: (i) => (x[i]! - mean[of(i)]!) * inverse(of(i)) }
+}
+
+/** The mean of |x|; the variance itself, since its sum has no cancellation; y to within one deviation of its channel. */
+export const batchNorm: Magnitude = (use, inputs, outputs) => {
+  const { x, gamma, beta, residual } = inputs as Record<string, Float64Array>
+  const mean = (outputs['mean'] ?? inputs['mean'])!
+  const variance = (outputs['variance'] ?? inputs['variance'])!
+  const { of, count, normalised } = channels(use, x!, mean, variance)
+  const means = new Float64Array(mean.length)
+  x!.forEach((value, i) => (means[of(i)]! += Math.abs(value) / count))
+  const y = x!.map((_, i) => {
+    const c = of(i)
+    return Math.abs(gamma![c]!) * (Math.abs(normalised(i)) + 1) + Math.abs(beta![c]!) + Math.abs(residual?.[i] ?? 0)
+  })
+  return { y, mean: means, variance: variance.map((value) => value + (use.attributes['epsilon'] as number)) }
+}
+
+export const batchNormBackward: Magnitude = (use, inputs) => {
+  const { x, gamma, mean, variance, y, gy, gy2 } = inputs as Record<string, Float64Array>
+  const { of, inverse, count, normalised } = channels(use, x!, mean!, variance!)
+  const passes = (i: number): boolean => !use.attributes['relu'] || y![i]! > 0
+  const gresidual = gy!.map((value, i) => (passes(i) ? Math.abs(value) + Math.abs(gy2?.[i] ?? 0) : 0))
+  const ggamma = new Float64Array(mean!.length)
+  const gbeta = new Float64Array(mean!.length)
+  gresidual.forEach((value, i) => {
+    ggamma[of(i)]! += value * Math.abs(normalised(i))
+    gbeta[of(i)]! += value
+  })
+  const gx = gresidual.map((value, i) => {
+    const c = of(i)
+    return Math.abs(gamma![c]!) * inverse(c) * (value + gbeta[c]! / count + (Math.abs(normalised(i)) * ggamma[c]!) / count)
+  })
+  return { gx, ggamma, gbeta, gresidual }
+}
+
+/** A loss of order 1 is the logarithm of a sum of order 1; probabilities below a millionth are as good as 0. */
+export const softmaxCrossEntropy: Magnitude = (_use, _inputs, outputs) => ({
+  loss: outputs['loss']!.map((value) => Math.abs(value) + 1),
+  ...(outputs['probabilities'] && { probabilities: outputs['probabilities'].map((value) => value + 1e-6) })
+})
+
+/** (p - 1) / N where the class is right, p / N elsewhere; as above, a millionth is as good as 0. */
+export const softmaxCrossEntropyBackward: Magnitude = (_use, inputs, outputs) => {
+  const p = inputs['probabilities']!
+  const target = inputs['target']!
+  const classes = p.length / target.length
+  const hit = (i: number): number => (i % classes === target[Math.floor(i / classes)] ? 1 : 0)
+  return { glogits: outputs['glogits']!.map((_, i) => (p[i]! + hit(i) + 1e-6) / target.length) }
+}
+
+export const squaredError: Magnitude = (_use, inputs) => {
+  const sum = inputs['prediction']!.map((value, i) => Math.abs(value) + Math.abs(inputs['target']![i]!))
+  const count = sum.length
+  return { loss: Float64Array.of(sum.reduce((total, s) => total + (s * s) / count, 0)), gprediction: sum.map((s) => (2 * s) / count) }
+}
+
+/** What differs from `expected` by more than `tolerance` of what was summed, the worst of each output in words. */
+export function deviations(use: OperatorCase, found: Values, expected: Values, magnitudes: Values, tolerance: number): string[] {
+  return present(use.outputs).flatMap(([name]) => {
+    const [got, want, magnitude] = [found[name]!, expected[name]!, magnitudes[name]]
+    const error = (i: number): number => {
+      if (got[i] === want[i]) return 0
+      const share = Math.abs(got[i]! - want[i]!) / (magnitude?.[i] ?? 0)
+      return Number.isNaN(share) ? Infinity : share
+    }
+    let worst = 0
+    for (let i = 1; i < want.length; i++) if (error(i) > error(worst)) worst = i
+    if (error(worst) <= tolerance) return []
+    return [
+      `${use.name}: ${name}[${worst}] is ${got[worst]}, not ${want[worst]}: off by ${error(worst).toExponential(1)} of what was summed`
+    ]
+  })
+}
+
+function sized(values: Values): Values {
+  return Object.fromEntries(Object.entries(values).map(([name, numbers]) => [name, numbers.map(Math.abs)]))
+}

@@ -1,0 +1,96 @@
+import { activation, position, wide, type Port } from './operator-case.js'
+import type { Use } from './operator-table.js'
+
+type Pair = readonly [number, number]
+
+/** Rows or columns of a sliding window's output. */
+const extent = (input: number, kernel: number, stride: number, padding: number): number =>
+  Math.floor((input + 2 * padding - kernel) / stride) + 1
+
+interface Convolution {
+  readonly image: readonly [n: number, c: number, h: number, w: number]
+  readonly filters: number
+  readonly kernel: Pair
+  readonly stride?: Pair
+  readonly padding?: Pair
+  readonly groups?: number
+}
+
+function convolution({ image, filters, kernel, stride = [1, 1], padding = [0, 0], groups = 1 }: Convolution): Use[] {
+  const [n, c, h, w] = image
+  const y = activation(n, filters, extent(h, kernel[0], stride[0], padding[0]), extent(w, kernel[1], stride[1], padding[1]))
+  return [
+    { bias: false, relu: 0 },
+    { bias: true, relu: 0 },
+    { bias: true, relu: 1 }
+  ].map(({ bias, relu }) => ({
+    name: `${image.join('x')} to ${filters}, ${kernel.join('x')} stride ${stride.join()} padding ${padding.join()} groups ${groups}${bias ? ' with bias' : ''}${relu ? ' with relu' : ''}`,
+    attributes: { stride, padding, groups, relu },
+    inputs: { x: activation(...image), w: wide(filters, c / groups, ...kernel), b: bias ? wide(filters) : null },
+    outputs: { y }
+  }))
+}
+
+/** Odd shapes first, then every network's own, then channel counts around the widths of vector registers. */
+export const convolutionCases: readonly Use[] = [
+  convolution({ image: [1, 1, 1, 1], filters: 1, kernel: [1, 1] }),
+  convolution({ image: [1, 1, 5, 5], filters: 1, kernel: [3, 3] }),
+  convolution({ image: [2, 7, 6, 5], filters: 13, kernel: [3, 2], stride: [2, 1], padding: [1, 0] }),
+  convolution({ image: [1, 4, 2, 2], filters: 6, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [3, 5, 7, 7], filters: 9, kernel: [3, 3], padding: [2, 2] }),
+  convolution({ image: [2, 33, 1, 1], filters: 17, kernel: [1, 1] }),
+  convolution({ image: [1, 2, 9, 4], filters: 3, kernel: [5, 1], stride: [3, 2], padding: [2, 0] }),
+  convolution({ image: [2, 1, 28, 28], filters: 20, kernel: [5, 5] }),
+  convolution({ image: [2, 20, 12, 12], filters: 50, kernel: [5, 5] }),
+  convolution({ image: [2, 3, 8, 8], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [2, 16, 8, 8], filters: 16, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [2, 16, 8, 8], filters: 32, kernel: [3, 3], stride: [2, 2], padding: [1, 1] }),
+  convolution({ image: [2, 16, 8, 8], filters: 32, kernel: [1, 1], stride: [2, 2] }),
+  convolution({ image: [1, 64, 4, 4], filters: 64, kernel: [3, 3], padding: [1, 1] }),
+  convolution({ image: [2, 8, 6, 6], filters: 16, kernel: [3, 3], padding: [1, 1], groups: 2 }),
+  convolution({ image: [2, 6, 5, 5], filters: 9, kernel: [3, 3], groups: 3 }),
+  convolution({ image: [1, 32, 6, 6], filters: 64, kernel: [3, 3], padding: [1, 1], groups: 4 }),
+  convolution({ image: [2, 16, 5, 5], filters: 16, kernel: [3, 3], padding: [1, 1], groups: 16 }),
+  convolution({ image: [1, 21, 9, 9], filters: 42, kernel: [3, 3], stride: [2, 2], padding: [1, 1], groups: 21 }),
+  ...[2, 8, 15, 17, 24, 31, 48, 70].map((channels) =>
+    convolution({ image: [2, channels, 5, 6], filters: channels + 1, kernel: [3, 3], padding: [1, 1] })
+  )
+].flat()
+
+interface Pooling {
+  readonly image: readonly [n: number, c: number, h: number, w: number]
+  readonly kernel: Pair
+  readonly stride: Pair
+  readonly padding?: Pair
+}
+
+const poolings: readonly Pooling[] = [
+  { image: [1, 1, 2, 2], kernel: [2, 2], stride: [2, 2] },
+  { image: [2, 20, 24, 24], kernel: [2, 2], stride: [2, 2] },
+  { image: [1, 3, 7, 9], kernel: [2, 2], stride: [2, 2] },
+  { image: [2, 17, 8, 8], kernel: [3, 3], stride: [2, 2], padding: [1, 1] },
+  { image: [3, 8, 6, 5], kernel: [3, 2], stride: [1, 2], padding: [1, 1] },
+  { image: [1, 70, 5, 5], kernel: [3, 3], stride: [1, 1] },
+  { image: [2, 33, 4, 4], kernel: [4, 4], stride: [4, 4] },
+  { image: [1, 2, 16, 16], kernel: [15, 15], stride: [1, 1], padding: [7, 7] },
+  { image: [2, 5, 9, 9], kernel: [2, 2], stride: [3, 3] }
+]
+
+function pooling({ image, kernel, stride, padding = [0, 0] }: Pooling, name: string, x: Port, marks: boolean): Use {
+  const [n, c, h, w] = image
+  const shape = [n, c, extent(h, kernel[0], stride[0], padding[0]), extent(w, kernel[1], stride[1], padding[1])]
+  return {
+    name: `${image.join('x')} by ${kernel.join('x')} stride ${stride.join()} padding ${padding.join()}${name}`,
+    attributes: { kernel, stride, padding },
+    inputs: { x },
+    outputs: { y: activation(...shape), ...(marks ? { position: position(...shape) } : {}) }
+  }
+}
+
+/** With distinct values, and with many equal ones, of which the first must win. */
+export const maximumCases: readonly Use[] = poolings.flatMap((each) => [
+  pooling(each, '', activation(...each.image), true),
+  pooling(each, ' with ties', { ...activation(...each.image), draw: (u) => Math.floor(u * 3) - 1 }, true)
+])
+
+export const averageCases: readonly Use[] = poolings.map((each) => pooling(each, '', activation(...each.image), false))

@@ -1,0 +1,235 @@
+import type { GroupSpec, GroupStatus, Handle } from '../../src/engine/contract.js'
+import { memory } from './shared-memory.js'
+
+const MEMBERS = 16
+const RATES = 4096
+const RESTARTS = 64
+const LOSSES = 65_536
+const NEVER = Infinity
+
+/** Where a group's numbers lie from its handle on. */
+const AT = {
+  elements: 0,
+  batch: 1,
+  period: 2,
+  alpha: 3,
+  mu: 4,
+  round: 5,
+  pause: 6,
+  end: 7,
+  stopped: 8,
+  notFiniteAt: 9,
+  position: 10,
+  rateCount: 11,
+  restartCount: 12,
+  opened: 13,
+  members: 16,
+  rates: 16 + MEMBERS * 4,
+  restarts: 16 + MEMBERS * 4 + RATES,
+  lossSums: 16 + MEMBERS * 4 + RATES + RESTARTS,
+  lossCounts: 16 + MEMBERS * 4 + RATES + RESTARTS + LOSSES,
+  vectors: 16 + MEMBERS * 4 + RATES + RESTARTS + 2 * LOSSES
+} as const
+
+interface Member {
+  readonly active: number
+  /** Whole ones, counted from the group's first. */
+  readonly iterations: number
+  /** Takes the central model before its next step. */
+  readonly fresh: number
+  /** The last round in which its correction is in place. */
+  readonly arrived: number
+}
+
+/** What a member does next: an iteration, or wait, or pause. */
+export type Turn =
+  | { readonly kind: 'step'; readonly rate: number; readonly alpha: number; readonly fresh: boolean; readonly corrects: boolean; readonly iteration: number }
+  | { readonly kind: 'waiting' | 'paused' | 'evicted' | 'cancelled' }
+
+/** The group protocol on plain numbers: the same rounds, positions and averages as the engine's, one big lock instead of its overlap. */
+export class FakeGroup {
+  readonly #at: number
+  readonly #numbers = memory.numbers
+
+  constructor(handle: Handle) {
+    this.#at = handle
+  }
+
+  static create(spec: GroupSpec): Handle {
+    const { elements } = spec.layout
+    const handle = memory.allocate(AT.vectors + (2 + MEMBERS) * elements)
+    const group = new FakeGroup(handle)
+    Object.entries({ elements, batch: spec.batch, period: spec.period, alpha: spec.alpha ?? 0, mu: spec.syncMomentum }).forEach(([key, value]) =>
+      group.#set(AT[key as 'batch'], value)
+    )
+    group.#set(AT.pause, NEVER)
+    group.#set(AT.end, NEVER)
+    group.#set(AT.notFiniteAt, -1)
+    group.#set(AT.opened, -1)
+    group.central.set(spec.initial)
+    group.#before.set(spec.initial)
+    return handle
+  }
+
+  get elements(): number {
+    return this.#get(AT.elements)
+  }
+
+  get batch(): number {
+    return this.#get(AT.batch)
+  }
+
+  get central(): Float64Array {
+    return this.#vector(0)
+  }
+
+  get #before(): Float64Array {
+    return this.#vector(1)
+  }
+
+  correction(learner: number): Float64Array {
+    return this.#vector(2 + learner)
+  }
+
+  join(learner: number): number {
+    if (this.#member(learner).active) throw new Error(`learner ${learner} is a member already`)
+    const round = this.#get(AT.opened) + 1
+    this.#setMember(learner, { active: 1, iterations: round * this.#get(AT.period), fresh: 1, arrived: -1 })
+    return round
+  }
+
+  evict(learner: number): void {
+    this.#setMember(learner, { active: 0 })
+    this.#averageIfAllArrived()
+  }
+
+  setRates(rates: Float32Array): void {
+    this.#numbers.set(rates.subarray(0, RATES), this.#at + AT.rates)
+    this.#set(AT.rateCount, Math.min(RATES, rates.length))
+  }
+
+  setRestarts(rounds: readonly number[]): void {
+    this.#numbers.set(rounds, this.#at + AT.restarts)
+    this.#set(AT.restartCount, rounds.length)
+  }
+
+  setPause(round: number): void {
+    this.#set(AT.pause, round === NEVER ? NEVER : Math.max(round, this.#get(AT.opened) + 1))
+  }
+
+  setEnd(iterations: number): void {
+    this.#set(AT.end, iterations)
+  }
+
+  stop(): void {
+    this.#set(AT.stopped, 1)
+  }
+
+  status(): GroupStatus {
+    const round = this.#get(AT.round)
+    const members = this.#members()
+    return {
+      round,
+      iterations: this.#wholeIterations(),
+      position: this.#get(AT.position),
+      members,
+      arrived: members.filter((learner) => this.#member(learner).arrived >= round),
+      notFiniteAt: this.#get(AT.notFiniteAt)
+    }
+  }
+
+  losses(from: number): Float32Array {
+    const whole = Array.from({ length: Math.max(0, this.#wholeIterations() - from) }, (_, i) => (from + i) % LOSSES)
+    return Float32Array.from(whole, (i) => this.#get(AT.lossSums + i) / this.#get(AT.lossCounts + i))
+  }
+
+  /** What this member may do now; a granted step must be reported before the next is asked for. */
+  enter(learner: number): Turn {
+    const { active, iterations, fresh } = this.#member(learner)
+    if (!active) return { kind: 'evicted' }
+    if (this.#get(AT.stopped)) return { kind: 'cancelled' }
+    const period = this.#get(AT.period)
+    const end = this.#get(AT.end)
+    const round = Math.floor(iterations / period)
+    const whole = this.#get(AT.round) >= round
+    const begins = iterations % period === 0
+    if (iterations >= end || (begins && round >= this.#get(AT.pause))) return { kind: whole ? 'paused' : 'waiting' }
+    const anew = begins && (fresh === 1 || this.#restarts(round))
+    const corrects = (iterations + 1) % period === 0 || iterations + 1 === end
+    if ((anew || corrects) && !whole) return { kind: 'waiting' }
+    this.#set(AT.opened, Math.max(round, this.#get(AT.opened)))
+    this.#setMember(learner, { fresh: 0 })
+    const rate = this.#get(AT.rates + Math.min(iterations, this.#get(AT.rateCount) - 1))
+    const alpha = this.#get(AT.alpha) || Math.min(1 / this.#members().length, 1 / 2)
+    return { kind: 'step', rate, alpha, fresh: anew, corrects, iteration: iterations }
+  }
+
+  /** The iteration is over; where it corrected, its correction is in place. */
+  report(learner: number, iteration: number, loss: number, corrected: boolean): void {
+    if (!Number.isFinite(loss)) {
+      if (this.#get(AT.notFiniteAt) < 0) this.#set(AT.notFiniteAt, iteration)
+      return this.stop()
+    }
+    const slot = iteration % LOSSES
+    this.#set(AT.lossSums + slot, this.#get(AT.lossSums + slot) + loss)
+    this.#set(AT.lossCounts + slot, this.#get(AT.lossCounts + slot) + 1)
+    const round = Math.floor(iteration / this.#get(AT.period))
+    this.#setMember(learner, { iterations: iteration + 1, ...(corrected && { arrived: round }) })
+    if (corrected) this.#averageIfAllArrived()
+  }
+
+  #averageIfAllArrived(): void {
+    const round = this.#get(AT.round)
+    const members = this.#members()
+    if (members.length === 0 || members.some((learner) => this.#member(learner).arrived < round)) return
+    const still = round === 0 || this.#restarts(round)
+    const { central } = this
+    const before = this.#before
+    for (let i = 0; i < central.length; i++) {
+      const z = central[i]!
+      const sum = members.reduce((total, learner) => total + this.correction(learner)[i]!, 0)
+      central[i] = z + sum + (still ? 0 : this.#get(AT.mu) * (z - before[i]!))
+      before[i] = z
+    }
+    const period = this.#get(AT.period)
+    const length = Math.min(period, this.#get(AT.end) - round * period)
+    this.#set(AT.position, this.#get(AT.position) + members.length * length * this.batch)
+    this.#set(AT.round, round + 1)
+  }
+
+  #restarts(round: number): boolean {
+    return this.#numbers.subarray(this.#at + AT.restarts, this.#at + AT.restarts + this.#get(AT.restartCount)).includes(round)
+  }
+
+  #wholeIterations(): number {
+    const iterations = this.#members().map((learner) => this.#member(learner).iterations)
+    return iterations.length === 0 ? 0 : Math.min(...iterations)
+  }
+
+  #members(): number[] {
+    return Array.from({ length: MEMBERS }, (_, learner) => learner).filter((learner) => this.#member(learner).active)
+  }
+
+  #member(learner: number): Member {
+    const [active, iterations, fresh, arrived] = this.#numbers.subarray(this.#at + AT.members + 4 * learner)
+    return { active: active!, iterations: iterations!, fresh: fresh!, arrived: arrived! }
+  }
+
+  #setMember(learner: number, change: Partial<Member>): void {
+    const { active, iterations, fresh, arrived } = { ...this.#member(learner), ...change }
+    this.#numbers.set([active, iterations, fresh, arrived], this.#at + AT.members + 4 * learner)
+  }
+
+  #vector(index: number): Float64Array {
+    const from = this.#at + AT.vectors + index * this.elements
+    return this.#numbers.subarray(from, from + this.elements)
+  }
+
+  #get(field: number): number {
+    return this.#numbers[this.#at + field]!
+  }
+
+  #set(field: number, value: number): void {
+    this.#numbers[this.#at + field] = value
+  }
+}

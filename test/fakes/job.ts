@@ -1,0 +1,21 @@
+import { datasetFromArrays } from '../../src/data/fromArrays.js'
+import type { Dataset } from '../../src/data/dataset.js'
+import { flatten, linear, defineModel } from '../../src/model/layers.js'
+import type { Model } from '../../src/model/model.js'
+import type { RunModules } from '../../src/training/crew.js'
+
+/** A job's modules with the fake engine in the place of the native one. */
+export const FAKES: RunModules = {
+  engine: new URL('./engine.js', import.meta.url),
+  learner: new URL('../../src/actors/learner.js', import.meta.url)
+}
+
+/** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */
+export function tinyData(): Dataset {
+  const samplesOf = (count: number) => ({ samples: new Float32Array(4 * count).fill(0.5), labels: Array.from({ length: count }, (_, i) => i % 3) })
+  return datasetFromArrays({ name: 'tiny', sample: [1, 2, 2], classes: 3, ...samplesOf(60), test: samplesOf(70) })
+}
+
+export function tinyModel(): Model {
+  return defineModel({ name: 'tiny', input: [1, 2, 2], layers: [flatten(), linear(3)] })
+}

@@ -1,0 +1,194 @@
+import { expect } from 'chai'
+import { buildGraph, parameterCount, type LoadOptions } from '../../src/model/graph-builder.js'
+import { parametersOf, type Graph } from '../../src/model/graph.js'
+import {
+  avgPool2d,
+  batchNorm2d,
+  conv2d,
+  defineModel,
+  dropout,
+  flatten,
+  globalAvgPool,
+  linear,
+  maxPool2d,
+  relu,
+  residual,
+  subsamplePad
+} from '../../src/model/layers.js'
+import type { Layer } from '../../src/model/model.js'
+import { thrown } from '../support/thrown.js'
+
+const image = (layers: Layer[]) => defineModel({ name: 'test', input: [4, 9, 7], layers })
+const ending = [globalAvgPool(), linear(3)]
+const kinds = (graph: Graph): string[] => graph.operators.map(({ kind }) => kind)
+const names = (graph: Graph): string[] => parametersOf(graph).map(({ name }) => name)
+
+describe('buildGraph', () => {
+  const model = image([
+    conv2d(6, 3, { stride: [2, 1], padding: 1, groups: 2 }),
+    batchNorm2d(),
+    relu(),
+    maxPool2d(2),
+    dropout(0.5),
+    ...ending
+  ])
+
+  it('gives each mode its operators', () => {
+    const of = (mode: 'train' | 'statistics' | 'evaluate' | 'predict'): string => kinds(buildGraph(model, { batch: 2, mode })).join(' ')
+    expect(of('train')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear softmaxCrossEntropy')
+    expect(of('statistics')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear foldStatistics')
+    expect(of('evaluate')).to.equal('load conv2d batchNormInference relu maxPool2d globalAvgPool linear softmaxCrossEntropy')
+    expect(of('predict')).to.equal('conv2d batchNormInference relu maxPool2d globalAvgPool linear')
+  })
+
+  it('infers shapes, batch first', () => {
+    const { values } = buildGraph(model, { batch: 2, mode: 'train' })
+    const shape = (name: string): readonly number[] => values.find((value) => value.name === name)!.shape
+    expect(shape('input')).to.deep.equal([2, 4, 9, 7])
+    expect(shape('conv1')).to.deep.equal([2, 6, 5, 7])
+    expect(shape('conv1.weight')).to.deep.equal([6, 2, 3, 3])
+    expect(shape('pool1')).to.deep.equal([2, 6, 2, 3])
+    expect(shape('pool1.position')).to.deep.equal([2, 6, 2, 3])
+    expect(shape('linear1.weight')).to.deep.equal([3, 6])
+    expect(shape('target')).to.deep.equal([2])
+  })
+
+  it('names parameters by layer, counting where a layer has no name', () => {
+    const layers = [
+      conv2d(4, 1),
+      conv2d(4, 1, { name: 'conv2', bias: false }),
+      conv2d(4, 1),
+      residual({ name: 'layer1.0', body: [conv2d(8, 1), batchNorm2d()], shortcut: [conv2d(8, 1, { name: '0', bias: false })] }),
+      ...ending
+    ]
+    expect(names(buildGraph(image(layers), { batch: 2, mode: 'train' }))).to.deep.equal([
+      'conv1.weight',
+      'conv1.bias',
+      'conv2.weight',
+      'conv3.weight',
+      'conv3.bias',
+      'layer1.0.conv1.weight',
+      'layer1.0.conv1.bias',
+      'layer1.0.bn1.weight',
+      'layer1.0.bn1.bias',
+      'layer1.0.shortcut.0.weight',
+      'linear1.weight',
+      'linear1.bias'
+    ])
+  })
+
+  it('has the same parameters and statistics in every mode', () => {
+    const persistent = (mode: 'train' | 'statistics' | 'evaluate' | 'predict') =>
+      buildGraph(model, { batch: 3, mode })
+        .values.filter(({ role }) => role === 'parameter' || role === 'statistic')
+        .map(({ name, shape }) => ({ name, shape }))
+    const train = persistent('train')
+    expect(train.map(({ name }) => name)).to.include.members(['bn1.count', 'bn1.runningMean', 'bn1.runningVariance'])
+    for (const mode of ['statistics', 'evaluate', 'predict'] as const) expect(persistent(mode)).to.deep.equal(train)
+  })
+
+  it('names what stays readable', () => {
+    const named = (mode: 'train' | 'statistics' | 'evaluate' | 'predict'): string[] =>
+      Object.keys(buildGraph(model, { batch: 2, mode }).named)
+    const statistics = ['bn1.count', 'bn1.runningMean', 'bn1.runningVariance']
+    expect(named('train')).to.have.members(['input', 'target', 'output', 'loss', 'correct', ...statistics])
+    expect(named('statistics')).to.have.members(['input', 'target', ...statistics])
+    expect(named('predict')).to.have.members(['input', 'output', ...statistics])
+  })
+
+  it('augments in training only, and evaluates in order', () => {
+    const load: LoadOptions = { padding: 2, flip: true, mean: [0.5], deviation: [0.2], shuffled: true }
+    const attributes = (mode: 'train' | 'statistics' | 'evaluate') => buildGraph(model, { batch: 2, mode, load }).operators[0]!.attributes
+    expect(attributes('train')).to.deep.equal({ padding: 2, flip: 1, mean: [0.5], deviation: [0.2], shuffled: 1 })
+    expect(attributes('statistics')).to.deep.equal(attributes('train'))
+    expect(attributes('evaluate')).to.deep.equal({ padding: 0, flip: 0, mean: [0.5], deviation: [0.2], shuffled: 0 })
+  })
+
+  it('takes targets of the output’s shape for the mean squared error', () => {
+    const regression = defineModel({ name: 'line', input: [3], layers: [linear(2)], loss: 'meanSquaredError' })
+    const { values, named } = buildGraph(regression, { batch: 4, mode: 'train' })
+    expect(values[named.target!]).to.include({ type: 'float' }).and.to.have.deep.property('shape', [4, 2])
+    expect(named).not.to.have.property('correct')
+  })
+
+  it('counts parameters', () => {
+    expect(parameterCount(model)).to.equal(6 * 2 * 9 + 6 + 2 * 6 + 3 * 6 + 3)
+  })
+})
+
+describe('a model that cannot be', () => {
+  const wrong: readonly [string, Layer[], string, string][] = [
+    [
+      'a linear layer on an image',
+      [linear(3)],
+      'SHAPE_MISMATCH',
+      'layer linear1: received input (4, 9, 7); it takes features (F): put flatten before it'
+    ],
+    ['a convolution after flatten', [flatten(), conv2d(2, 3)], 'SHAPE_MISMATCH', 'layer conv1: received input (252)'],
+    ['a kernel larger than its input', [conv2d(2, [3, 8])], 'SHAPE_MISMATCH', 'layer conv1: received input (4, 9, 7); its kernel (3, 8)'],
+    [
+      'groups that do not divide the channels',
+      [conv2d(6, 1, { groups: 3 })],
+      'SHAPE_MISMATCH',
+      'layer conv1: received input (4, 9, 7); its 3 groups'
+    ],
+    ['groups that do not divide the filters', [conv2d(5, 1, { groups: 2 })], 'INVALID_MODEL', 'layer conv1: groups: received 2'],
+    ['no filters', [conv2d(0, 1)], 'INVALID_MODEL', 'layer conv1: filters: received 0; use a whole number of at least 1'],
+    ['half a stride', [maxPool2d(2, { stride: 0.5 })], 'INVALID_MODEL', 'layer pool1: stride: received 0.5'],
+    ['padding beyond the kernel', [avgPool2d(3, { padding: 2 })], 'INVALID_MODEL', 'layer pool1: padding: received 2'],
+    ['a window without positions', [maxPool2d(16, { padding: 8 })], 'INVALID_MODEL', 'layer pool1: kernel: received 16'],
+    ['a rate of 1', [dropout(1)], 'INVALID_MODEL', 'layer dropout1: rate: received 1'],
+    ['a negative epsilon', [batchNorm2d({ epsilon: -1 })], 'INVALID_MODEL', 'layer bn1: epsilon: received -1'],
+    ['an empty body', [residual({ body: [] })], 'INVALID_MODEL', 'layer block1: body: received []'],
+    [
+      'branches of two shapes',
+      [residual({ body: [conv2d(5, 1)] })],
+      'SHAPE_MISMATCH',
+      'layer block1: received input (4, 9, 7); its body gives (5, 9, 7) and its shortcut (4, 9, 7)'
+    ],
+    ['an error inside a body', [residual({ name: 'r', body: [linear(2)] })], 'SHAPE_MISMATCH', 'layer r.linear1: received input (4, 9, 7)'],
+    ['no stride', [subsamplePad(0, 1, 1)], 'INVALID_MODEL', 'layer subsample1: stride: received 0'],
+    ['the same name twice', [conv2d(2, 1, { name: 'a' }), relu({ name: 'a' })], 'INVALID_MODEL', 'layer a: two layers have this name'],
+    ['a name that is taken', [relu({ name: 'input' })], 'INVALID_MODEL', 'received input twice'],
+    [
+      'a kind that does not exist',
+      [{ kind: 'attention' } as unknown as Layer],
+      'INVALID_MODEL',
+      'received kind attention; use one of conv2d'
+    ],
+    [
+      'an initialiser that does not exist',
+      [conv2d(1, 1, { initialiser: 'zero' as 'heNormal' })],
+      'INVALID_MODEL',
+      'layer conv1: initialiser'
+    ],
+    ['an image before the softmax', [conv2d(2, 1)], 'SHAPE_MISMATCH', 'layer conv1: gives (2, 9, 7) to the softmax'],
+    ['no layers', [], 'INVALID_MODEL', 'model test: layers']
+  ]
+  for (const [what, layers, code, message] of wrong)
+    it(`is refused: ${what}`, () => {
+      const error = thrown(() => buildGraph(image(layers), { batch: 2, mode: 'train' }))
+      expect(error.code).to.equal(code)
+      expect(error.message).to.include(message)
+    })
+
+  it('is refused: one value a channel for batch norm, in training only', () => {
+    const single = defineModel({ name: 'single', input: [2, 1, 1], layers: [batchNorm2d(), flatten()] })
+    expect(thrown(() => buildGraph(single, { batch: 1, mode: 'train' })).message).to.include('layer bn1: received input (2, 1, 1)')
+    expect(kinds(buildGraph(single, { batch: 1, mode: 'predict' }))).to.include('batchNormInference')
+  })
+
+  it('is refused: a batch that is no number of samples', () => {
+    for (const batch of [0, -1, 1.5, NaN, 2 ** 31])
+      expect(thrown(() => buildGraph(image([flatten()]), { batch, mode: 'train' })).code).to.equal('INVALID_OPTION')
+  })
+
+  it('is refused: loading that does not suit the samples', () => {
+    const features = defineModel({ name: 'features', input: [5], layers: [linear(2)] })
+    const build = (load: LoadOptions) => thrown(() => buildGraph(features, { batch: 1, mode: 'train', load })).message
+    expect(build({ padding: 1 })).to.include('load.padding: received 1')
+    expect(build({ flip: true })).to.include('load.flip')
+    expect(build({ mean: [1, 2] })).to.include('load.mean: received [1,2]')
+    expect(build({ deviation: [0] })).to.include('load.deviation: received [0]')
+  })
+})

@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { measureFixture, readFixture } from './fixture.js'
+import { runOurs } from './ours.js'
+import { fingerprint } from './problem.js'
+import { PROBLEMS } from './problems.js'
+import { pythonWithTorch } from './pytorch.js'
+import { distances, drift, project } from './trace.js'
+
+/** Ours may be as far from float64 as this many times PyTorch's own float32. */
+const ALLOWANCE = 3
+
+describe('PyTorch as the oracle', function () {
+  this.timeout(120_000)
+
+  it('is asked about the problems that its recorded answers are about', () => {
+    for (const [name, problem] of PROBLEMS) expect(fingerprint(problem()), name).to.equal(readFixture(name).fingerprint)
+  })
+
+  it('gives its recorded answers again where it is installed', function () {
+    const python = pythonWithTorch()
+    if (python === undefined) return this.skip()
+    for (const [name, problem] of PROBLEMS) {
+      const recorded = readFixture(name)
+      const now = measureFixture(python, problem())
+      expect(drift(now.losses.float64, recorded.losses.float64), `${name}: losses`).to.be.below(1e-9)
+      expect(distances(now.gradients, recorded.gradients).whole, `${name}: gradients`).to.be.below(1e-8)
+      expect(distances(now.trained, recorded.trained).whole, `${name}: trained weights`).to.be.below(1e-7)
+    }
+  })
+
+  describe('LeNet, ten steps of SGD with momentum', () => {
+    const problem = PROBLEMS.get('lenet')!()
+    const recorded = readFixture('lenet')
+
+    it('has the same losses in float32, to 1e-4', () => {
+      const ours = runOurs(problem, { backend: 'cpu', precision: 'f32' })
+      expect(drift(ours.losses, recorded.losses.float32)).to.be.below(1e-4)
+    })
+
+    it('has the same losses, gradients and trained weights in plain float64 loops, to 1e-9', () => {
+      const ours = runOurs(problem, { backend: 'reference', precision: 'f64' })
+      expect(drift(ours.losses, recorded.losses.float64)).to.be.below(1e-9)
+      expect(distances(project(problem, ours.gradients), recorded.gradients).whole).to.be.below(1e-9)
+      expect(distances(project(problem, ours.trained), recorded.trained).whole).to.be.below(1e-9)
+    })
+  })
+
+  describe('ResNet-20, ten steps of SGD with momentum', () => {
+    const problem = PROBLEMS.get('resnet20')!()
+    const recorded = readFixture('resnet20')
+    const ours = (() => {
+      let trace: ReturnType<typeof runOurs> | undefined
+      return () => (trace ??= runOurs(problem, { backend: 'cpu', precision: 'f32' }))
+    })()
+
+    it('has the same first loss in float32, to 1e-5', () => {
+      expect(ours().losses[0]).to.be.closeTo(recorded.losses.float64[0]!, 1e-5)
+    })
+
+    it(`has gradients within ${ALLOWANCE} times PyTorch's own distance from float64`, () => {
+      const { whole } = distances(project(problem, ours().gradients), recorded.gradients)
+      expect(whole).to.be.below(ALLOWANCE * recorded.difference.gradients)
+    })
+
+    it(`drifts in ten steps no farther than ${ALLOWANCE} times as far as PyTorch's own float32`, () => {
+      expect(drift(ours().losses, recorded.losses.float64), 'losses').to.be.below(ALLOWANCE * recorded.difference.losses)
+      const { whole } = distances(project(problem, ours().trained), recorded.trained)
+      expect(whole, 'trained weights').to.be.below(ALLOWANCE * recorded.difference.trained)
+    })
+
+    it('has the same first step in plain float64 loops, to 1e-9', () => {
+      const exact = runOurs(problem, { backend: 'reference', precision: 'f64', steps: 1 })
+      expect(exact.losses[0]).to.be.closeTo(recorded.losses.float64[0]!, 1e-9)
+      expect(distances(project(problem, exact.gradients), recorded.gradients).whole).to.be.below(1e-8)
+    })
+  })
+})

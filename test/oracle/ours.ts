@@ -1,0 +1,44 @@
+import { compile } from '../../src/compiler/compile.js'
+import type { BackendName, LoweringBackend, Precision } from '../../src/compiler/program.js'
+import { engine } from '../../src/engine/native.js'
+import type { Problem } from './problem.js'
+import type { Trace } from './trace.js'
+
+function lowering(name: BackendName): LoweringBackend {
+  return {
+    name,
+    lower: (request) => engine.lower(name, request),
+    bytes: (shape, type, layout) => engine.bytes(name, shape, type, layout)
+  }
+}
+
+/** The problem's steps on one of our backends; the batches are a data set taken in order, so that loading is tested too. */
+export function runOurs(problem: Problem, options: { backend: BackendName; precision: Precision; steps?: number }): Trace {
+  const { model, batch, momentum, weightDecay, rate } = problem
+  const { backend, precision, steps = problem.steps } = options
+  const program = compile(model, lowering(backend), {
+    batch,
+    mode: 'train',
+    precision,
+    load: { shuffled: false },
+    optimiser: { momentum, weightDecay, nesterov: false }
+  })
+  const samples = new Float32Array(problem.inputs.flatMap((input) => [...input]))
+  const labels = new Int32Array(problem.targets.flatMap((target) => [...target]))
+  const dataset = engine.createDataset({ count: labels.length, sample: model.input, samples, labels, classes: 10 })
+  const handle = engine.createProgram(program)
+  const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
+  try {
+    const slot = engine.bind(replica, handle, dataset)
+    engine.writeVector(replica, 'weights', precision === 'f64' ? Float64Array.from(problem.weights) : problem.weights)
+    let gradients: ArrayLike<number> = []
+    const losses = Array.from({ length: steps }, (_, step) => {
+      const report = engine.run(replica, slot, { steps: 1, milliseconds: 60_000, position: step * batch, rate })
+      if (step === 0) gradients = engine.readVector(replica, 'gradients')
+      return report.lossSum
+    })
+    return { losses, gradients, trained: engine.readVector(replica, 'weights') }
+  } finally {
+    for (const held of [replica, handle, dataset]) engine.release(held)
+  }
+}

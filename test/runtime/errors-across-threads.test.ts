@@ -1,0 +1,39 @@
+import { expect } from 'chai'
+import { ArbalestError } from '../../src/errors.js'
+import { asError, packError, unpackError } from '../../src/runtime/errors-across-threads.js'
+
+const across = (thrown: unknown) => unpackError(structuredClone(packError(thrown)))
+
+describe('errors across threads', () => {
+  it('are ArbalestErrors again, with all that they carried', () => {
+    const cause = new ArbalestError('DATA_CORRUPT', 'idx: short', { data: { file: 'a' } })
+    const error = new ArbalestError('LEARNER_FAILED', 'learner 1: ended', { cause, data: { learner: 1 } })
+    const arrived = across(error) as ArbalestError
+    expect(arrived).to.be.instanceOf(ArbalestError)
+    expect(arrived).to.include({ name: 'ArbalestError', code: 'LEARNER_FAILED', message: 'learner 1: ended', stack: error.stack })
+    expect(arrived.data).to.deep.equal({ learner: 1 })
+    expect(arrived.cause).to.be.instanceOf(ArbalestError).with.property('code', 'DATA_CORRUPT')
+  })
+
+  it('keep built-in classes, and the names, codes and data of others', () => {
+    expect(across(new RangeError('far'))).to.be.instanceOf(RangeError).with.property('message', 'far')
+    class Odd extends Error {
+      override name = 'Odd'
+      code = 'ODD'
+      data = { n: 1 }
+    }
+    const odd = across(new Odd('strange'))
+    expect(odd).to.be.instanceOf(Error).and.to.include({ name: 'Odd', code: 'ODD', message: 'strange' })
+    expect(odd).to.have.deep.property('data', { n: 1 })
+  })
+
+  it('survive what cannot be cloned, causes in a circle, and things that are no errors', () => {
+    const error = new ArbalestError('INTERNAL', 'odd data', { data: { call: () => {} } })
+    expect(across(error)).to.have.property('code', 'INTERNAL')
+    const circle = new Error('round')
+    circle.cause = circle
+    expect(across(circle)).to.have.property('message', 'round')
+    expect(across(7)).to.equal(7)
+    expect(asError(across(undefined))).to.be.instanceOf(Error).with.property('message', 'thrown: undefined')
+  })
+})

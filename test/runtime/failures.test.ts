@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { ActorRef } from '../../src/runtime/ref.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { refused } from '../support/codes.js'
+import { rejection } from '../support/rejection.js'
+import { Faulty, type FaultyOptions } from './support/actors.js'
+
+const ACTORS = new URL('./support/actors.js', import.meta.url)
+
+async function terminateInLoop(faulty: ActorRef<Faulty>): Promise<void> {
+  faulty.tell.spin()
+  await sleep(50)
+  await faulty.stop({ deadline: 20 })
+}
+
+describe('actors that fail', () => {
+  let system: ActorSystem
+  beforeEach(() => (system = new ActorSystem()))
+  afterEach(() => system.stop({ deadline: 200 }))
+
+  const inWorker = (options: FaultyOptions = {}) => system.spawn<typeof Faulty>(ACTORS, 'Faulty', options)
+  const here = (options: FaultyOptions = {}) => system.spawnHere(Faulty, options)
+
+  for (const [place, spawn] of [
+    ['in a worker', inWorker],
+    ['in the caller’s thread', here]
+  ] as const) {
+    it(`give what a method threw to the asker and live on, ${place}`, async () => {
+      const faulty = await spawn()
+      const error = await refused('DATA_CORRUPT', () => faulty.ask.fail(), 'idx: broken')
+      expect(error.data).to.deep.equal({ at: 7 })
+      expect(error.stack).to.contain('support/actors')
+      expect(error.cause).to.be.instanceOf(RangeError).with.property('message', 'too far')
+      expect(await rejection(faulty.ask.failLater())).to.be.instanceOf(TypeError).with.property('code', 'ERR_LATE')
+      expect(await rejection(faulty.ask.throwNothing())).to.deep.equal({ not: 'an error' })
+      expect(await faulty.ask.alive()).to.equal(true)
+    })
+
+    it(`end when they were told and not asked: with the reason, after their hook, their open asks rejected, ${place}`, async () => {
+      const stops = new SharedArrayBuffer(4)
+      const faulty = await spawn({ stops })
+      const open = rejection(faulty.askWith({ deadline: Infinity }).later())
+      faulty.tell.fail()
+      const reason = await faulty.exited
+      expect(reason).to.have.nested.property('error.code', 'DATA_CORRUPT')
+      expect(new Int32Array(stops)[0]).to.equal(1)
+      expect(await open).to.include({ code: 'ACTOR_GONE', cause: (reason as { error: Error }).error })
+    })
+
+    it(`make their spawn reject where they do not start, ${place}`, async () => {
+      const error = await refused('INVALID_STATE', () => spawn({ failToStart: true }))
+      expect(error.data).to.deep.equal({ reason: 'test' })
+    })
+
+    it(`are left behind where they do not stop in time, ${place}`, async () => {
+      const faulty = await spawn()
+      const open = rejection(faulty.askWith({ deadline: Infinity }).never())
+      await sleep(50)
+      expect((await faulty.stop({ deadline: 20 })).kind).to.equal(place === 'in a worker' ? 'exited' : 'failed')
+      expect(await open).to.have.property('code', 'ACTOR_GONE')
+    })
+  }
+
+  const deaths: readonly [how: string, die: (faulty: ActorRef<Faulty>) => unknown, kind: string][] = [
+    ['throws in a timer', (faulty) => faulty.tell.throwFromTimer(), 'failed'],
+    ['rejects with nobody listening', (faulty) => faulty.tell.rejectUnheard(), 'failed'],
+    ['calls process.exit', (faulty) => faulty.tell.exit(3), 'exited'],
+    ['is terminated in an endless loop', terminateInLoop, 'exited']
+  ]
+  for (const [how, die, kind] of deaths) {
+    it(`reject every ask when their worker ${how}`, async () => {
+      const faulty = await inWorker()
+      const open = rejection(faulty.askWith({ deadline: Infinity }).later())
+      await faulty.ask.alive()
+      void die(faulty)
+      const reason = await faulty.exited
+      expect(reason.kind).to.equal(kind)
+      expect(await open).to.have.property('code', 'ACTOR_GONE')
+      if (reason.kind === 'failed') expect(await open).to.have.property('cause', reason.error)
+      await refused('ACTOR_GONE', () => faulty.ask.alive())
+    })
+  }
+
+  it('keep code and data of an error thrown outside of any message', async () => {
+    const faulty = await inWorker()
+    faulty.tell.throwFromTimer()
+    const reason = await faulty.exited
+    expect(reason).to.have.nested.property('error.code', 'LOSS_NOT_FINITE')
+    expect(reason).to.have.nested.property('error.data').that.deep.equals({ iteration: 3 })
+  })
+
+  it('keep the code of process.exit', async () => {
+    const faulty = await inWorker()
+    faulty.tell.exit(3)
+    expect(await faulty.exited).to.deep.equal({ kind: 'exited', code: 3 })
+  })
+
+  it('say which classes a module has, and that a module is not there', async () => {
+    await refused('UNKNOWN_NAME', () => system.spawn(ACTORS, 'Nobody', undefined as never), 'Nobody', 'Faulty', 'Recorder')
+    expect(await rejection(system.spawn(new URL('./nowhere.js', import.meta.url), 'Nobody', undefined as never))).to.have.property('code', 'ERR_MODULE_NOT_FOUND')
+  })
+
+  it('give up a start that takes too long, and its thread', async () => {
+    const spawned = system.spawn<typeof Faulty>(ACTORS, 'Faulty', { startTakes: 10_000 }, { deadline: 300 })
+    await refused('DEADLINE_EXCEEDED', () => spawned, '300 ms')
+  })
+
+  it('reject what cannot be posted, without harm to what was sent beside it', async () => {
+    const faulty = await inWorker()
+    const before = faulty.ask.alive()
+    const refusedArgument = rejection((faulty.ask.alive as (argument: unknown) => Promise<boolean>)(() => {}))
+    expect(await before).to.equal(true)
+    expect(await refusedArgument).to.have.property('name', 'DataCloneError')
+    expect(await rejection(faulty.ask.unpostable())).to.have.property('name', 'DataCloneError')
+    expect(await faulty.ask.alive()).to.equal(true)
+  })
+})

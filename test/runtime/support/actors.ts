@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ArbalestError } from '../../../src/errors.js'
+import { Later, type ActorContext } from '../../../src/runtime/actor.js'
+
+/** Writes down what it handles, and when each message began and ended. */
+export class Recorder {
+  readonly #log: string[] = []
+  readonly #context: ActorContext<Recorder>
+  #turns = 0
+
+  constructor(_options: object, context: ActorContext<Recorder>) {
+    this.#context = context
+  }
+
+  note(text: string): void {
+    this.#log.push(text)
+  }
+
+  async slowly(text: string, milliseconds: number): Promise<string> {
+    this.#log.push(`${text} begins`)
+    await sleep(milliseconds)
+    this.#log.push(`${text} ends`)
+    return text
+  }
+
+  log(): readonly string[] {
+    return this.#log
+  }
+
+  /** Keeps itself busy with messages to itself for ever. */
+  turn(): void {
+    this.#turns++
+    this.#context.self.tell.turn()
+  }
+
+  turns(): number {
+    return this.#turns
+  }
+
+  /** Answers once `open` has been handled, which it can be meanwhile. */
+  wait(): Later<string> {
+    return new Later(new Promise((resolve) => (this.#open = resolve)))
+  }
+
+  open(answer: string): void {
+    this.#open?.(answer)
+  }
+
+  #open: ((answer: string) => void) | undefined
+}
+
+export interface FaultyOptions {
+  readonly failToStart?: boolean
+  /** Counted up by the `stopping` hook. */
+  readonly stops?: SharedArrayBuffer
+  /** Milliseconds. */
+  readonly startTakes?: number
+}
+
+/** Goes wrong in every way that an actor can. */
+export class Faulty {
+  readonly #options: FaultyOptions
+
+  constructor(options: FaultyOptions) {
+    this.#options = options
+  }
+
+  async started(): Promise<void> {
+    await sleep(this.#options.startTakes ?? 0)
+    if (this.#options.failToStart) throw new ArbalestError('INVALID_STATE', 'faulty: told to fail', { data: { reason: 'test' } })
+  }
+
+  stopping(): void {
+    if (this.#options.stops) Atomics.add(new Int32Array(this.#options.stops), 0, 1)
+  }
+
+  fail(): never {
+    throw new ArbalestError('DATA_CORRUPT', 'idx: broken', { data: { at: 7 }, cause: new RangeError('too far') })
+  }
+
+  async failLater(): Promise<never> {
+    await sleep(1)
+    throw Object.assign(new TypeError('late'), { code: 'ERR_LATE' })
+  }
+
+  throwNothing(): never {
+    throw { not: 'an error' }
+  }
+
+  /** Outside of any message. */
+  throwFromTimer(): void {
+    setTimeout(() => {
+      throw new ArbalestError('LOSS_NOT_FINITE', 'from a timer', { data: { iteration: 3 } })
+    }, 1)
+  }
+
+  rejectUnheard(): void {
+    void Promise.reject(new RangeError('unheard'))
+  }
+
+  exit(code: number): void {
+    process.exit(code)
+  }
+
+  /** Never comes back, as native code that hangs. */
+  spin(): void {
+    for (;;);
+  }
+
+  /** Holds up all that comes after it. */
+  never(): Promise<void> {
+    return new Promise(() => {})
+  }
+
+  /** An answer that does not come, though others do. */
+  later(): Later<void> {
+    return new Later(new Promise(() => {}))
+  }
+
+  unpostable(): () => void {
+    return () => {}
+  }
+
+  alive(): boolean {
+    return true
+  }
+}
