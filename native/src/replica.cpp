@@ -85,6 +85,8 @@ int Replica::bind(std::shared_ptr<const Program> program, std::shared_ptr<const 
   auto bound = std::make_unique<Bound>();
   bound->program = std::move(program);
   bound->dataset = std::move(dataset);
+  // Primitives are made for as many threads as will run them.
+  backend_.use_threads(threads_);
   const bool grows = arena(Arena::activations) > activations_.bytes();
   if (grows) activations_ = Memory(backend_, arena(Arena::activations));
   make_kernels(*bound);

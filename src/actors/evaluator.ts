@@ -26,22 +26,26 @@ export interface EvaluatorOptions {
   readonly test: Handle
   /** Absent where the model has no statistics. */
   readonly statistics?: StatisticsPass
-  /** Together they see every test sample once: whole batches, then the rest. */
+  /** This evaluator's share of the test samples. */
   readonly evaluate: readonly Pass[]
-  /** Whether samples can be right or wrong. */
-  readonly classifies: boolean
 }
 
-export interface Measurement {
-  readonly testLoss: number
-  readonly testAccuracy: number | null
-  readonly seconds: number
+/** What was found on a share of the test samples. */
+export interface Findings {
+  readonly samples: number
+  /** Sums over the samples. */
+  readonly loss: number
+  readonly correct: number
 }
 
 /** A native call lasts no longer than this, or one step, so that it can be cancelled between two. */
 const CALL_MILLISECONDS = 50
 
-/** Measures the central model on held-out data, with batch-norm statistics estimated through that very model: an average of learners has none. */
+/**
+ * Measures the central model on a share of the held-out data, with batch-norm statistics estimated through that very model: an average of
+ * learners has none. Several of one thread each share the work better than one of several threads, which all wait for the slowest at
+ * every operator.
+ */
 export class Evaluator {
   readonly #options: EvaluatorOptions
   #engine!: Engine
@@ -60,21 +64,18 @@ export class Evaluator {
   }
 
   /** Measures the central model of the group's last whole round. */
-  measure(): Measurement {
-    const { group, replica, evaluate, classifies } = this.#options
-    const start = performance.now()
+  measure(): Findings {
+    const { group, replica, evaluate } = this.#options
     this.#engine.adopt(replica, group)
     this.#estimateStatistics()
-    let samples = 0
-    let loss = 0
-    let correct = 0
+    const findings = { samples: 0, loss: 0, correct: 0 }
     for (const [index, pass] of evaluate.entries()) {
-      const sums = this.#pass(this.#evaluateSlots[index]!, pass)
-      samples += pass.steps * pass.batch
-      loss += sums.loss * pass.batch
-      correct += sums.correct
+      const { loss, correct } = this.#pass(this.#evaluateSlots[index]!, pass)
+      findings.samples += pass.steps * pass.batch
+      findings.loss += loss * pass.batch
+      findings.correct += correct
     }
-    return { testLoss: loss / samples, testAccuracy: classifies ? correct / samples : null, seconds: (performance.now() - start) / 1000 }
+    return findings
   }
 
   #estimateStatistics(): void {

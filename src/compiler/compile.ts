@@ -61,10 +61,15 @@ export function compileGraph(
   const lowered = lower(step, backend, precision, parameters)
   const { scratchOffsets, ...placed } = plan(lowered, backend, parameters)
   let at = 0
-  const finished = ({ scratchBytes, inPlace: _, ...operator }: LoweredStepOperator): LoweredOperator => ({
-    ...operator,
+  const finished = ({ scratchBytes, kind, name, inputs, outputs, attributes, implementation }: LoweredStepOperator): LoweredOperator => ({
+    kind,
+    name,
+    inputs,
+    outputs,
+    attributes,
+    implementation,
     scratch: { bytes: scratchBytes, offset: scratchOffsets[at++]! },
-    flops: flops(operator, lowered.values)
+    flops: flops({ kind, name, inputs, outputs, attributes }, lowered.values)
   })
   const segments = Object.fromEntries(SEGMENTS.map((segment) => [segment, lowered.segments[segment].map(finished)]))
   return {
@@ -83,15 +88,16 @@ function trainStep(graph: Graph, { momentum = 0, weightDecay = 0, nesterov = fal
   if (!(weightDecay >= 0 && weightDecay < Infinity)) throw invalidOption('optimiser.weightDecay', weightDecay, 'use a number of at least 0')
   if (nesterov && momentum === 0) throw invalidOption('optimiser.nesterov', nesterov, 'give it a momentum above 0')
   const step = differentiate(graph)
-  const whole = (kind: 'exchange' | 'update', attributes: Operator['attributes']): Operator[] => [
-    { kind, name: kind, inputs: [], outputs: [], attributes }
-  ]
   return {
     ...step,
     segments: {
       ...step.segments,
-      exchange: whole('exchange', {}),
-      update: whole('update', { momentum, weightDecay, nesterov: nesterov ? 1 : 0 })
+      exchange: [wholeVector('exchange')],
+      update: [wholeVector('update', { momentum, weightDecay, nesterov: nesterov ? 1 : 0 })]
     }
   }
+}
+
+function wholeVector(kind: 'exchange' | 'update', attributes: Operator['attributes'] = {}): Operator {
+  return { kind, name: kind, inputs: [], outputs: [], attributes }
 }

@@ -124,7 +124,7 @@ class Lowering {
     if (!match)
       throw new ArbalestError(
         'INVALID_PROGRAM',
-        `parameters: received the layout of ${parameters.length} parameters that are not the ${ours.length} of ${this.#step.name}; pass the layout of a program of the same model`
+        `parameters: received a layout of ${parameters.length} that are not the ${ours.length} of ${this.#step.name}; pass that of a program of the same model`
       )
     for (const [i, { id }] of ours.entries()) this.#forms.set(id, { type: parameters[i]!.type, layout: parameters[i]!.layout })
   }

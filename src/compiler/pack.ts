@@ -17,7 +17,7 @@ export function aligned(bytes: number): number {
  * holds it (greedy by size: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
  */
 export function pack(blocks: readonly Block[]): { readonly offsets: readonly number[]; readonly bytes: number } {
-  const offsets = new Array<number>(blocks.length).fill(0)
+  const offsets = blocks.map(() => 0)
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || blocks[a]!.from - blocks[b]!.from || a - b)
   // Placed blocks by offset.
   const placed: number[] = []

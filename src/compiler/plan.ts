@@ -66,14 +66,14 @@ function layInOrder(values: readonly PlacedBefore[]): { offsets: ReadonlyMap<Val
 
 function layParameters(values: readonly PlacedBefore[]): ParameterLayout {
   const parameters = values.filter(({ role }) => role === 'parameter')
-  const { offsets, bytes } = layInOrder(parameters)
+  const vector = layInOrder(parameters)
   let canonical = 0
   const placed = parameters.map(({ id, name, shape, type, layout, bytes }): PlacedParameter => {
     const before = canonical
     canonical += elements(shape)
-    return { name, shape, type, layout, offset: offsets.get(id)!, bytes, canonical: before }
+    return { name, shape, type, layout, offset: vector.offsets.get(id)!, bytes, canonical: before }
   })
-  return { parameters: placed, bytes, elements: canonical }
+  return { parameters: placed, bytes: vector.bytes, elements: canonical }
 }
 
 interface ActivationPlan {

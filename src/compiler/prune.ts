@@ -13,7 +13,7 @@ export function prune(graph: Graph): Graph {
     for (const id of present(operator.inputs)) wanted.add(id)
     operators.push(operator)
   }
-  return withoutUnused({ ...graph, operators: operators.reverse() })
+  return withoutUnused({ ...graph, operators: operators.toReversed() })
 }
 
 /** Drops values that no operator, no name and no arena of its own keeps, and numbers the others anew. */

@@ -94,7 +94,7 @@ function addTarget(writer: GraphWriter, { name, loss }: Model, output: ValueId):
   if (shape.length !== 2)
     throw new ArbalestError(
       'SHAPE_MISMATCH',
-      `layer ${layer}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class (F): put flatten or globalAvgPool and linear last`,
+      `layer ${layer}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last`,
       { data: { layer, received: shape.slice(1) } }
     )
   return writer.value('target', [shape[0]!], { role: 'target', type: 'integer' })

@@ -34,8 +34,8 @@ export interface Workplace {
 export interface Crew {
   readonly synchroniser: ActorRef<Synchroniser>
   readonly supervisor: ActorRef<Supervisor>
-  readonly evaluator: ActorRef<Evaluator>
-  /** Holds the model that was measured last. */
+  readonly evaluators: readonly ActorRef<Evaluator>[]
+  /** The first evaluator's replica, which holds the model that was measured last. */
   readonly evaluation: Handle
 }
 
@@ -52,25 +52,15 @@ export async function assembleCrew(model: Model, dataset: Dataset, programs: Pro
   const synchroniser = await system.spawnHere(Synchroniser, { engine, group: { backend, layout, initial, batch, ...sma } }, { name: 'synchroniser' })
   const group = await synchroniser.ask.group()
 
-  // Learners rest while the central model is measured: it may use the cores of all of them.
-  const evaluationThreads = Math.min(learners * threads, usableCores())
-  const evaluation = handles.own(engine.createReplica({ backend, layout, threads: evaluationThreads, seed }))
   const passOf = ({ program, ...pass }: ProgramPass): Pass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...passOf(programs.statistics), values: statisticsOf(programs.statistics) }
-  const evaluator = await system.spawn<typeof Evaluator>(
-    EVALUATOR,
-    'Evaluator',
-    {
-      engine: modules.engine.href,
-      group,
-      replica: evaluation,
-      train,
-      test,
-      evaluate: programs.evaluate.map(passOf),
-      classifies: dataset.classes > 0,
-      ...(statistics && { statistics })
-    },
-    { name: 'evaluator' }
+  const shares = sharesOf(programs.evaluate.map(passOf), evaluatorCount(settings))
+  const replicas = shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed })))
+  const evaluators = await Promise.all(
+    shares.map((evaluate, i) => {
+      const options = { engine: modules.engine.href, group, replica: replicas[i]!, train, test, evaluate, ...(statistics && { statistics }) }
+      return system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', options, { name: `evaluator ${i}` })
+    })
   )
 
   const program = handles.own(engine.createProgram(programs.train))
@@ -81,7 +71,24 @@ export async function assembleCrew(model: Model, dataset: Dataset, programs: Pro
   }
   const supervisor = await system.spawnHere(Supervisor, { engine, group, learners, spawn }, { name: 'supervisor' })
   await supervisor.askWith({ deadline: Infinity }).start()
-  return { synchroniser, supervisor, evaluator, evaluation }
+  return { synchroniser, supervisor, evaluators, evaluation: replicas[0]! }
+}
+
+/** Learners rest while the central model is measured, so that its evaluators may have the cores of all of them. */
+export function evaluatorCount({ learners }: Pick<Settings, 'learners'>): number {
+  return Math.min(learners, usableCores())
+}
+
+/** Every pass dealt out in runs of whole steps, as evenly as they go; shares that would be empty are left out. */
+export function sharesOf(passes: readonly Pass[], count: number): Pass[][] {
+  const shares = Array.from({ length: count }, (_, share) =>
+    passes.flatMap((pass) => {
+      const from = Math.floor((pass.steps * share) / count)
+      const steps = Math.floor((pass.steps * (share + 1)) / count) - from
+      return steps === 0 ? [] : [{ ...pass, steps, position: pass.position + from * pass.batch }]
+    })
+  )
+  return shares.filter(({ length }) => length > 0)
 }
 
 function statisticsOf({ program }: ProgramPass): StatisticsPass['values'] {

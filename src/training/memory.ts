@@ -8,14 +8,20 @@ export interface MemoryNeed {
   readonly shared: number
 }
 
+/** The programs that measure a model, and on how many replicas they are bound. */
+export interface EvaluationNeed {
+  readonly programs: readonly Program[]
+  readonly replicas: number
+}
+
 /** A learner has its arenas, its velocity and the slot for its corrections; all share two central models, the evaluation and the samples. */
-export function memoryNeed(train: Program, evaluation: readonly Program[], data: readonly DatasetSpec[]): MemoryNeed {
+export function memoryNeed(train: Program, evaluation: EvaluationNeed, data: readonly DatasetSpec[]): MemoryNeed {
   const vector = train.parameters.bytes
-  const activations = Math.max(...evaluation.map(({ arenas }) => arenas.activations))
+  const arena = (name: 'activations' | 'statistics') => Math.max(...evaluation.programs.map(({ arenas }) => arenas[name]))
   const samples = data.reduce((sum, spec) => sum + spec.samples.byteLength + (spec.labels?.byteLength ?? 0) + (spec.targets?.byteLength ?? 0), 0)
   return {
     perLearner: arenaBytes(train) + 2 * vector,
-    shared: 2 * vector + vector + train.arenas.statistics + activations + samples
+    shared: 2 * vector + evaluation.replicas * (vector + arena('activations') + arena('statistics')) + samples
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { loadEngine } from '../actors/engine-module.js'
-import type { Measurement } from '../actors/evaluator.js'
+import type { Findings } from '../actors/evaluator.js'
 import type { Dataset } from '../data/dataset.js'
 import { openDataset } from '../data/open.js'
 import type { Engine, GroupStatus } from '../engine/contract.js'
@@ -9,8 +9,8 @@ import { ArbalestError } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { modelNamed } from '../model/zoo/index.js'
 import { ActorSystem } from '../runtime/system.js'
-import { assembleCrew, type Crew, type RunModules, type Workplace } from './crew.js'
-import type { FinishedEvent, StartedEvent } from './events.js'
+import { assembleCrew, evaluatorCount, type Crew, type RunModules, type Workplace } from './crew.js'
+import type { EvaluatedEvent, FinishedEvent, StartedEvent } from './events.js'
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { checkMemory, memoryNeed, type MemoryNeed } from './memory.js'
@@ -30,7 +30,7 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
   const dataset = typeof settings.data === 'string' ? await openDataset(settings.data, { directory: settings.dataDir }) : settings.data
   const model = typeof settings.model === 'string' ? modelNamed(settings.model, { input: dataset.sample, classes: dataset.classes }) : settings.model
   const programs = programsOf(model, dataset, settings, loweringBackend(engine, settings.backend))
-  const need = memoryOf(programs, dataset)
+  const need = memoryOf(programs, dataset, settings)
   checkMemory(need, settings.learners, engine.describe().freeMemory)
 
   const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine) }
@@ -39,7 +39,7 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
     const schedule = scheduleOf(settings, dataset.train.count)
     await crew.synchroniser.ask.follow(schedule)
     control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
-    const finished = await new Course(crew, schedule, dataset.train.count, settings, control).finish()
+    const finished = await new Course(crew, { schedule, settings, samples: dataset.train.count, classifies: dataset.classes > 0 }, control).finish()
     return { finished, model: await trainedModel(crew, programs, dataset, workplace) }
   } finally {
     await workplace.system.stop()
@@ -47,27 +47,32 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
   }
 }
 
+interface CourseOptions {
+  readonly schedule: Schedule
+  readonly settings: Settings
+  /** In the training set. */
+  readonly samples: number
+  /** Whether samples can be right or wrong. */
+  readonly classifies: boolean
+}
+
 /** The way from evaluation to evaluation. */
 class Course {
   readonly #crew: Crew
-  readonly #schedule: Schedule
-  readonly #samples: number
-  readonly #settings: Settings
+  readonly #run: CourseOptions
   readonly #control: JobControl
   readonly #meter: ProgressMeter
 
-  constructor(crew: Crew, schedule: Schedule, samples: number, settings: Settings, control: JobControl) {
+  constructor(crew: Crew, run: CourseOptions, control: JobControl) {
     this.#crew = crew
-    this.#schedule = schedule
-    this.#samples = samples
-    this.#settings = settings
+    this.#run = run
     this.#control = control
-    this.#meter = new ProgressMeter({ samples, iterations: schedule.iterations, rates: schedule.rates })
+    this.#meter = new ProgressMeter({ samples: run.samples, ...run.schedule })
   }
 
   async finish(): Promise<FinishedEvent> {
-    let measured: Measurement | undefined
-    for (const round of this.#schedule.evaluations) {
+    let measured: EvaluatedEvent | undefined
+    for (const round of this.#run.schedule.evaluations) {
       if (!this.#control.stop.aborted) await this.#trainUntil(round)
       else if (measured) break
       measured = await this.#measure()
@@ -103,31 +108,37 @@ class Course {
 
   #checkLoss({ notFiniteAt }: GroupStatus): void {
     if (notFiniteAt < 0) return
-    const { rate } = this.#settings.optimiser
+    const { rate } = this.#run.settings.optimiser
     const message = `optimiser.rate: received ${rate}; the loss was not a finite number at iteration ${notFiniteAt}: use a lower rate`
     throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration: notFiniteAt, rate } })
   }
 
-  async #measure(): Promise<Measurement> {
-    const { evaluator, synchroniser } = this.#crew
-    const measured = await evaluator.askWith({ deadline: Infinity }).measure()
-    const { iterations, position } = await synchroniser.ask.status()
-    this.#control.emit({ event: 'evaluated', iteration: iterations, epoch: position / this.#samples, ...measured })
+  async #measure(): Promise<EvaluatedEvent> {
+    const { evaluators, synchroniser } = this.#crew
+    const start = performance.now()
+    const findings = await Promise.all(evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
+    const seconds = (performance.now() - start) / 1000
+    const total = (what: keyof Findings) => findings.reduce((sum, each) => sum + each[what], 0)
+    const testAccuracy = this.#run.classifies ? total('correct') / total('samples') : null
+    const { iterations: iteration, position } = await synchroniser.ask.status()
+    const epoch = position / this.#run.samples
+    const measured: EvaluatedEvent = { event: 'evaluated', iteration, epoch, testLoss: total('loss') / total('samples'), testAccuracy, seconds }
+    this.#control.emit(measured)
     return measured
   }
 
-  async #finishedEvent({ testLoss, testAccuracy }: Measurement): Promise<FinishedEvent> {
+  async #finishedEvent({ testLoss, testAccuracy }: EvaluatedEvent): Promise<FinishedEvent> {
     const { synchroniser } = this.#crew
     const { iterations, position } = await synchroniser.ask.status()
     const { seconds } = this.#meter
     return {
       event: 'finished',
-      reason: iterations < this.#schedule.iterations ? 'stopped' : 'completed',
+      reason: iterations < this.#run.schedule.iterations ? 'stopped' : 'completed',
       testAccuracy,
       testLoss,
       imagesPerSecond: perSecond(position, seconds),
-      learners: this.#settings.learners,
-      epochs: position / this.#samples,
+      learners: this.#run.settings.learners,
+      epochs: position / this.#run.samples,
       iterations,
       seconds,
       weightsSha256: sha256(await synchroniser.ask.central())
@@ -144,9 +155,9 @@ function checkPrecision(engine: Engine, { backend, precision }: Settings): void 
   throw new ArbalestError('UNSUPPORTED_PRECISION', message, { data: { precision, backend, precisions: found.precisions } })
 }
 
-function memoryOf({ train, statistics, evaluate, predict }: Programs, dataset: Dataset): MemoryNeed {
+function memoryOf({ train, statistics, evaluate, predict }: Programs, dataset: Dataset, settings: Settings): MemoryNeed {
   const evaluation = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
-  return memoryNeed(train, evaluation, [dataset.train, dataset.test])
+  return memoryNeed(train, { programs: evaluation, replicas: evaluatorCount(settings) }, [dataset.train, dataset.test])
 }
 
 function startedEvent(model: Model, dataset: Dataset, settings: Settings, programs: Programs, schedule: Schedule, need: MemoryNeed): StartedEvent {
@@ -169,8 +180,8 @@ function startedEvent(model: Model, dataset: Dataset, settings: Settings, progra
 }
 
 /** The replica that was measured last holds the weights and their statistics: it becomes the trained model's. */
-async function trainedModel({ evaluator, evaluation }: Crew, { predict }: Programs, dataset: Dataset, { engine, handles }: Workplace): Promise<TrainedModel> {
-  await evaluator.stop()
+async function trainedModel({ evaluators, evaluation }: Crew, { predict }: Programs, dataset: Dataset, { engine, handles }: Workplace): Promise<TrainedModel> {
+  await Promise.all(evaluators.map((evaluator) => evaluator.stop()))
   return new TrainedModel({ engine, replica: handles.pass(evaluation), program: predict, normalisation: dataset })
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { checkProgram } from '../../src/compiler/check.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
@@ -22,6 +22,11 @@ const anyProgram = fc.record({
 const hold = <T>(arbitrary: fc.Arbitrary<T>, promise: (value: T) => void): void =>
   fc.assert(fc.property(arbitrary, promise), { seed: 20, numRuns: 150 })
 const kinds = (program: Program, segment: keyof Program['segments']): string => program.segments[segment].map(({ kind }) => kind).join(' ')
+
+const persistentOf = ({ values }: Program): object[] =>
+  values
+    .filter(({ role }) => role === 'parameter' || role === 'statistic')
+    .map(({ name, type, layout, placement: { arena, offset } }) => ({ name, type, layout, arena, offset }))
 
 describe('compile: any model', () => {
   it('keeps every promise of a Program', () => {
@@ -74,14 +79,10 @@ describe('compile: any model', () => {
   it('shares weights and statistics with the other programs of its job', () => {
     hold(anyProgram, ({ model, batch, precision }) => {
       const train = compile(model, new FakeLowering(), { batch, precision, mode: 'train' })
-      const persistent = ({ values }: Program) =>
-        values
-          .filter(({ role }) => role === 'parameter' || role === 'statistic')
-          .map(({ name, type, layout, placement: { arena, offset } }) => ({ name, type, layout, arena, offset }))
       for (const mode of modes) {
         const other = compile(model, new FakeLowering(), { batch: batch + 3, precision, mode, parameters: train.parameters })
         checkProgram(other)
-        expect(persistent(other)).to.deep.equal(persistent(train))
+        expect(persistentOf(other)).to.deep.equal(persistentOf(train))
         expect(other.parameters).to.deep.equal(train.parameters)
         expect(other.arenas.statistics).to.equal(train.arenas.statistics)
       }
@@ -176,14 +177,18 @@ describe('compile', () => {
       compile(mlp, new FakeLowering(), { batch: 1, mode: 'predict', precision: 'f32', parameters: train.parameters })
     )
     expect(error.code).to.equal('INVALID_PROGRAM')
-    expect(error.message).to.include('the layout of 8 parameters that are not the 6 of mlp')
+    expect(error.message).to.include('a layout of 8 that are not the 6 of mlp')
   })
 
   it('refuses an optimiser that cannot be', () => {
-    const refused = (optimiser: object): string =>
-      thrown(() => compile(lenet, new FakeLowering(), { batch: 1, mode: 'train', precision: 'f32', optimiser })).message
-    expect(refused({ momentum: 1 })).to.include('optimiser.momentum: received 1')
-    expect(refused({ weightDecay: -1 })).to.include('optimiser.weightDecay: received -1')
-    expect(refused({ nesterov: true })).to.include('optimiser.nesterov: received true')
+    for (const [optimiser, message] of [
+      [{ momentum: 1 }, 'optimiser.momentum: received 1'],
+      [{ weightDecay: -1 }, 'optimiser.weightDecay: received -1'],
+      [{ nesterov: true }, 'optimiser.nesterov: received true']
+    ] as const) {
+      const error = thrown(() => compile(lenet, new FakeLowering(), { batch: 1, mode: 'train', precision: 'f32', optimiser }))
+      expect(error.code).to.equal('INVALID_OPTION')
+      expect(error.message).to.include(message)
+    }
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { pack, type Block } from '../../src/compiler/pack.js'
 
 const block = fc
@@ -28,9 +28,8 @@ describe('pack', () => {
   it('never takes more than the largest sum of what lives together by more than half', () => {
     fc.assert(
       fc.property(fc.array(block, { minLength: 1, maxLength: 40 }), (blocks) => {
-        const size = ({ bytes }: Block): number => Math.ceil(bytes / 64) * 64
         const alive = (at: number): number =>
-          blocks.filter(({ from, until }) => from <= at && at <= until).reduce((sum, one) => sum + size(one), 0)
+          blocks.filter(({ from, until }) => from <= at && at <= until).reduce((sum, one) => sum + 64 * Math.ceil(one.bytes / 64), 0)
         const least = Math.max(...blocks.map(({ from }) => alive(from)))
         expect(pack(blocks).bytes).to.be.within(least, 1.5 * least)
       }),

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { BackendName, Precision } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { BoundOperator } from './support/bound-operator.js'
-import { deviations } from './support/magnitudes.js'
+import { deviations, expectNone } from './support/magnitudes.js'
 import { activation, elements, generator, label, type OperatorCase } from './support/operator-case.js'
 import { loaded, type LoadAttributes, type Samples } from './support/load-oracle.js'
 
@@ -93,7 +93,11 @@ function faultsOf(
 
 describe('load', () => {
   for (const { name: backend, precisions } of engine.describe().backends) {
-    for (const precision of precisions) {
+    for (const precision of backend === 'cpu' ? (['f32', 'bf16'] as const) : precisions) {
+      if (!precisions.includes(precision)) {
+        it.skip(`${backend} in ${precision}: not run, for this processor has no ${precision}`)
+        continue
+      }
       const layouts = backend === 'cpu' ? [null, 'plain', 'nhwc', 'nChw8c', 'nChw16c'] : [null]
       for (const layout of layouts) {
         it(`${backend} in ${precision}${layout ? ` to ${layout}` : ''} gives the samples of their positions`, () => {
@@ -101,7 +105,7 @@ describe('load', () => {
             if (each.sample.length === 1 && layout !== null && layout !== 'plain') return []
             return [1, 5].flatMap((size) => [true, false].flatMap((classes) => faultsOf(backend, precision, layout, each, size, classes)))
           })
-          expect(faults).to.deep.equal([])
+          expectNone(faults)
         })
       }
     }

@@ -44,7 +44,6 @@ export class FakeLowering implements LoweringBackend {
     const wide = parameterType(precision)
     const images: Form = [precision, 'blocked']
     const plain: Form = [precision, 'plain']
-    const asOffered = (tensor: OfferedTensor | null): Form => tensor && [tensor.type, tensor.layout ?? 'plain']
     switch (kind) {
       case 'conv2d':
         return { inputs: [images, [precision, 'weights-forward'], [wide, 'plain']], outputs: [images] }
@@ -82,6 +81,10 @@ export class FakeLowering implements LoweringBackend {
 }
 
 type Form = [ElementType, Layout] | null
+
+function asOffered(tensor: OfferedTensor | null): Form {
+  return tensor && [tensor.type, tensor.layout ?? 'plain']
+}
 
 /** Outputs that may overwrite inputs, by position. */
 export const IN_PLACE: Readonly<Record<string, [number, number][]>> = {

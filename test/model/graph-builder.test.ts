@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { buildGraph, parameterCount, type LoadOptions } from '../../src/model/graph-builder.js'
-import { parametersOf, type Graph } from '../../src/model/graph.js'
+import { buildGraph, parameterCount, type LoadOptions, type Mode } from '../../src/model/graph-builder.js'
+import { parametersOf, type Graph, type Value } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
@@ -21,6 +21,8 @@ import { thrown } from '../support/thrown.js'
 const image = (layers: Layer[]) => defineModel({ name: 'test', input: [4, 9, 7], layers })
 const ending = [globalAvgPool(), linear(3)]
 const kinds = (graph: Graph): string[] => graph.operators.map(({ kind }) => kind)
+const persistentOf = ({ values }: Graph): Pick<Value, 'name' | 'shape'>[] =>
+  values.filter(({ role }) => role === 'parameter' || role === 'statistic').map(({ name, shape }) => ({ name, shape }))
 const names = (graph: Graph): string[] => parametersOf(graph).map(({ name }) => name)
 
 describe('buildGraph', () => {
@@ -32,13 +34,14 @@ describe('buildGraph', () => {
     dropout(0.5),
     ...ending
   ])
+  const build = (mode: Mode): Graph => buildGraph(model, { batch: 2, mode })
+  const kindsOf = (mode: Mode): string => kinds(build(mode)).join(' ')
 
   it('gives each mode its operators', () => {
-    const of = (mode: 'train' | 'statistics' | 'evaluate' | 'predict'): string => kinds(buildGraph(model, { batch: 2, mode })).join(' ')
-    expect(of('train')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear softmaxCrossEntropy')
-    expect(of('statistics')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear foldStatistics')
-    expect(of('evaluate')).to.equal('load conv2d batchNormInference relu maxPool2d globalAvgPool linear softmaxCrossEntropy')
-    expect(of('predict')).to.equal('conv2d batchNormInference relu maxPool2d globalAvgPool linear')
+    expect(kindsOf('train')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear softmaxCrossEntropy')
+    expect(kindsOf('statistics')).to.equal('load conv2d batchNorm relu maxPool2d dropout globalAvgPool linear foldStatistics')
+    expect(kindsOf('evaluate')).to.equal('load conv2d batchNormInference relu maxPool2d globalAvgPool linear softmaxCrossEntropy')
+    expect(kindsOf('predict')).to.equal('conv2d batchNormInference relu maxPool2d globalAvgPool linear')
   })
 
   it('infers shapes, batch first', () => {
@@ -78,22 +81,16 @@ describe('buildGraph', () => {
   })
 
   it('has the same parameters and statistics in every mode', () => {
-    const persistent = (mode: 'train' | 'statistics' | 'evaluate' | 'predict') =>
-      buildGraph(model, { batch: 3, mode })
-        .values.filter(({ role }) => role === 'parameter' || role === 'statistic')
-        .map(({ name, shape }) => ({ name, shape }))
-    const train = persistent('train')
+    const train = persistentOf(build('train'))
     expect(train.map(({ name }) => name)).to.include.members(['bn1.count', 'bn1.runningMean', 'bn1.runningVariance'])
-    for (const mode of ['statistics', 'evaluate', 'predict'] as const) expect(persistent(mode)).to.deep.equal(train)
+    for (const mode of ['statistics', 'evaluate', 'predict'] as const) expect(persistentOf(build(mode))).to.deep.equal(train)
   })
 
   it('names what stays readable', () => {
-    const named = (mode: 'train' | 'statistics' | 'evaluate' | 'predict'): string[] =>
-      Object.keys(buildGraph(model, { batch: 2, mode }).named)
     const statistics = ['bn1.count', 'bn1.runningMean', 'bn1.runningVariance']
-    expect(named('train')).to.have.members(['input', 'target', 'output', 'loss', 'correct', ...statistics])
-    expect(named('statistics')).to.have.members(['input', 'target', ...statistics])
-    expect(named('predict')).to.have.members(['input', 'output', ...statistics])
+    expect(Object.keys(build('train').named)).to.have.members(['input', 'target', 'output', 'loss', 'correct', ...statistics])
+    expect(Object.keys(build('statistics').named)).to.have.members(['input', 'target', ...statistics])
+    expect(Object.keys(build('predict').named)).to.have.members(['input', 'output', ...statistics])
   })
 
   it('augments in training only, and evaluates in order', () => {

@@ -89,7 +89,7 @@ memory::desc descriptor_of(const TensorSpec& spec, int64_t groups) {
   const auto found = tags_by_name().find(name);
   if (found != tags_by_name().end() && groups_of(spec.layout) == groups) {
     const memory::desc made(dims, type, found->second, true);
-    if (made != memory::desc()) return made;
+    if (onednn::is_made(made)) return made;
   }
   throw Error("INVALID_PROGRAM", "layout: received " + shown(spec) + "; the cpu backend has no such layout for this shape");
 }
@@ -99,7 +99,7 @@ std::string layout_of(const memory::desc& descriptor, const TensorSpec& spec, in
   const auto type = data_type_of(spec.type);
   const auto is = [&](tag each) {
     const memory::desc named(dims, type, each, true);
-    return named == descriptor && onednn::strides_equal(named, descriptor);
+    return onednn::is_made(named) && named == descriptor && onednn::strides_equal(named, descriptor);
   };
   if (is(plain_tag(spec, dims.size()))) return std::string(kPlain);
   for (const auto& [name, each] : kActivationTags) {

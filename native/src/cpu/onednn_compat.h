@@ -16,10 +16,13 @@ struct LayerDescriptors {
   dnnl::memory::desc x, w, b, y;
 };
 
-// What == leaves out: strides along extents of 1. They touch no memory, but oneDNN's implementations recognise layouts by them.
-inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
+// `is_made`: whether a descriptor that was allowed to stay empty is one.
+// `strides_equal`: what == leaves out, strides along extents of 1. They touch no memory, but oneDNN's implementations recognise layouts by
+// them.
 
 #if DNNL_VERSION_MAJOR >= 3
+
+inline bool is_made(const dnnl::memory::desc& descriptor) { return static_cast<bool>(descriptor); }
 
 inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b) { return a.get_strides() == b.get_strides(); }
 
@@ -63,6 +66,8 @@ inline dnnl::inner_product_backward_weights::primitive_desc linear_backward_weig
 }
 
 #else
+
+inline bool is_made(const dnnl::memory::desc& descriptor) { return descriptor.data.ndims != 0; }
 
 inline bool strides_equal(const dnnl::memory::desc& a, const dnnl::memory::desc& b) {
   const auto* const strides = a.data.format_desc.blocking.strides;

@@ -30,8 +30,3 @@ export function sma({ period = 1, alpha = null, syncMomentum = 0 }: Partial<Sma>
   }
   return { period, alpha, syncMomentum }
 }
-
-/** How far a correction goes where nobody says otherwise. One learner must not jump onto its own average: 1 would never settle. */
-export function defaultAlpha(learners: number): number {
-  return Math.min(1 / learners, 1 / 2)
-}

@@ -14,10 +14,6 @@ export function simulate(program: Program): void {
     Object.entries(program.arenas).map(([arena, bytes]) => [arena, new Int32Array(Math.ceil(bytes / LINE)).fill(-1)])
   )
   const content = program.values.map(({ id }) => id)
-  const range = ({ bytes, placement }: PlacedValue): [number, number] => [
-    placement.offset / LINE,
-    Math.ceil((placement.offset + bytes) / LINE)
-  ]
   const write = (value: PlacedValue, token: number): void => void lines[value.placement.arena]!.fill(token, ...range(value))
   const intact = (value: PlacedValue, reader: string): void => {
     const seen = lines[value.placement.arena]!.slice(...range(value))
@@ -41,6 +37,11 @@ export function simulate(program: Program): void {
   for (const [name, id] of Object.entries(program.named))
     if (name !== 'target' || loaded) intact(program.values[id]!, `the caller (${name})`)
   for (const value of persistent) intact(value, 'the next step')
+}
+
+/** The lines on which a value lies. */
+function range({ bytes, placement }: PlacedValue): [number, number] {
+  return [placement.offset / LINE, Math.ceil((placement.offset + bytes) / LINE)]
 }
 
 /** No output and no scratch on an input, but where the operator may overwrite it or its input and output are one. */

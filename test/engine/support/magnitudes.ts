@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import { runOnce } from './bound-operator.js'
 import { present, type OperatorCase, type Values } from './operator-case.js'
 
@@ -111,6 +112,11 @@ export function deviations(use: OperatorCase, found: Values, expected: Values, m
       `${use.name}: ${name}[${worst}] is ${got[worst]}, not ${want[worst]}: off by ${error(worst).toExponential(1)} of what was summed`
     ]
   })
+}
+
+/** Passes where there are no faults; else the error shows the first few. */
+export function expectNone(faults: readonly string[]): void {
+  expect(faults.length, `${faults.slice(0, 12).join('\n')}\n`).to.equal(0)
 }
 
 function sized(values: Values): Values {

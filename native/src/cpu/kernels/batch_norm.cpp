@@ -157,12 +157,11 @@ class BatchNorm final : public Kernel {
 
   void finish(int64_t g) {
     const ChannelGroup& group = layout_.groups[g];
-    const int width = group.vectors * kLanes;
     for (int c = 0; c < group.channels; ++c) {
       double count = 0, mean = 0, square = 0;
       for (int64_t chunk = 0; chunk < layout_.chunks(); ++chunk) {
         const Moments& moments = moments_[g * layout_.chunks() + chunk];
-        for (int i = c; i < width; i += group.period) {
+        for (int i = c; i < group.width; i += group.period) {
           if (moments.count[i] == 0) continue;
           const double total = count + moments.count[i], step = moments.mean[i] - mean, share = moments.count[i] / total;
           square += moments.square[i] + step * step * count * share;

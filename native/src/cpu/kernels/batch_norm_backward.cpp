@@ -161,7 +161,7 @@ class BatchNormBackward final : public Kernel {
       double sum = 0, product = 0;
       for (int64_t chunk = 0; chunk < layout_.chunks(); ++chunk) {
         const Products& found = products_[g * layout_.chunks() + chunk];
-        for (int i = c; i < group.vectors * kLanes; i += group.period) {
+        for (int i = c; i < group.width; i += group.period) {
           sum += found.sum[i];
           product += found.product[i];
         }

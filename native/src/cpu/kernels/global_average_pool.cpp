@@ -33,7 +33,7 @@ class GlobalAveragePool final : public Kernel {
     const float share = 1.0f / static_cast<float>(layout_.elements_a_channel / layout_.images);
     for (int c = 0; c < group.channels; ++c) {
       float sum = 0;
-      for (int i = c; i < Vectors * kLanes; i += group.period) sum += lanes[i];
+      for (int i = c; i < group.width; i += group.period) sum += lanes[i];
       y_[image * channels_ + group.channel + c] = from_float<T>(sum * share);
     }
   }

@@ -1,0 +1,65 @@
+import { compileGraph } from '../../../src/compiler/compile.js'
+import type { BackendName, Program } from '../../../src/compiler/program.js'
+import type { Handle } from '../../../src/engine/contract.js'
+import { loweringBackend } from '../../../src/engine/lowering.js'
+import { engine } from '../../../src/engine/native.js'
+import { buildGraph } from '../../../src/model/graph-builder.js'
+import { elements } from '../../../src/model/graph.js'
+import type { Model } from '../../../src/model/model.js'
+import { keyOf, philox } from '../../../src/model/philox.js'
+
+/** Numbers in [-1, 1) that f32 holds exactly, a function of the key. */
+export function numbers(count: number, key: number): Float64Array {
+  return Float64Array.from({ length: count }, (_, i) => (philox(keyOf(key), [i, 0, 0, 0])[0] >>> 8) * 2 ** -23 - 1)
+}
+
+/** A training step on a backend of the engine, with inputs, targets and weights from a seed, the same for every backend. */
+export class TrainingStep {
+  readonly program: Program
+  readonly weights: Float64Array
+  readonly #replica: Handle
+  readonly #slot: number
+
+  constructor(model: Model, batch: number, seed: number, { backend, precision }: { backend: BackendName; precision: 'f32' | 'f64' }) {
+    const graph = buildGraph(model, { batch, mode: 'train' })
+    const unloaded = { ...graph, operators: graph.operators.filter(({ kind }) => kind !== 'load') }
+    this.program = compileGraph(unloaded, loweringBackend(engine, backend), { mode: 'train', precision })
+    const layout = this.program.parameters
+    this.#replica = engine.createReplica({ backend, layout, threads: 1, seed })
+    const program = engine.createProgram(this.program)
+    this.#slot = engine.bind(this.#replica, program)
+    engine.release(program)
+    this.weights = numbers(layout.elements, seed)
+    const { input, target, output } = this.program.named
+    this.#write('input', numbers(elements(this.program.values[input!]!.shape), seed + 1))
+    const { shape, type } = this.program.values[target!]!
+    const classes = this.program.values[output!]!.shape[1]!
+    const targets = numbers(elements(shape), seed + 2)
+    this.#write('target', type === 'i32' ? Int32Array.from(targets, (value) => Math.floor(((value + 1) / 2) * classes)) : targets)
+  }
+
+  loss(weights: Float64Array): number {
+    engine.writeVector(this.#replica, 'weights', this.#own(weights))
+    engine.runSegment(this.#replica, this.#slot, 'forward')
+    return engine.readValue(this.#replica, this.#slot, 'loss')[0]!
+  }
+
+  /** At `weights`, in canonical order. */
+  gradients(): Float64Array {
+    this.loss(this.weights)
+    engine.runSegment(this.#replica, this.#slot, 'backward')
+    return Float64Array.from(engine.readVector(this.#replica, 'gradients'))
+  }
+
+  release(): void {
+    engine.release(this.#replica)
+  }
+
+  #write(name: string, data: Float64Array | Int32Array): void {
+    engine.writeValue(this.#replica, this.#slot, name, data instanceof Int32Array ? data : this.#own(data))
+  }
+
+  #own(data: Float64Array): Float32Array | Float64Array {
+    return this.program.precision === 'f64' ? data : Float32Array.from(data)
+  }
+}
