@@ -55,7 +55,6 @@ export function chosenCases(filters: readonly string[]): readonly Case[] {
     const stranger = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
     throw unknownName('filter', stranger, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
   }
-  const orUsual = <T>(some: readonly T[], usual: readonly T[]): readonly T[] => (some.length > 0 ? [...new Set(some)] : usual)
   return orUsual(models, USUAL.models).flatMap((model) =>
     orUsual(batches, USUAL.batches).flatMap((batch) =>
       orUsual(learners, USUAL.learners).flatMap((count) =>
@@ -69,4 +68,8 @@ export function chosenCases(filters: readonly string[]): readonly Case[] {
       )
     )
   )
+}
+
+function orUsual<T>(some: readonly T[], usual: readonly T[]): readonly T[] {
+  return some.length > 0 ? [...new Set(some)] : usual
 }

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ArbalestError, unknownName } from './errors.js'
 import { benches } from './benches.js'
+import { checkedName } from './results.js'
 import { stopAllSides } from './side.js'
 
 const USAGE = `Usage: npm run bench -- BENCH [FILTERS] [options]
@@ -57,7 +58,7 @@ async function main(): Promise<void> {
     profile: values.profile,
     pairs: positive('pairs', values.pairs, 5, true),
     seconds: positive('seconds', values.seconds, 3, false),
-    ...(values.save === undefined ? {} : { save: values.save })
+    ...(values.save === undefined ? {} : { save: checkedName(values.save) })
   })
 }
 

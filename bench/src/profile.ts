@@ -58,7 +58,7 @@ async function runLearners(one: Case, seconds: number): Promise<readonly Profile
   }
 }
 
-const COLUMNS = [34, 30, 9, 7, 9, 8, 8, 8] as const
+const COLUMNS = [48, 13, 9, 7, 9, 8, 8, 8] as const
 
 /** Where a learner's step goes: every operator with its time, share of one core's peak and memory traffic; and the waits. */
 export async function profileCase(one: Case, options: BenchOptions): Promise<void> {
@@ -74,7 +74,7 @@ export async function profileCase(one: Case, options: BenchOptions): Promise<voi
     process.stdout.write(`${JSON.stringify({ bench: 'profile', ...waits })}\n`)
     return
   }
-  const table = new Table(COLUMNS, process.stdout)
+  const table = new Table(COLUMNS, process.stdout, { words: 2 })
   table.row([`${one.name}: operator`, 'implementation', 'us/step', 'time', 'GFLOP/s', 'of peak', 'MB', 'GB/s'])
   const line = (name: string, implementation: string, operators: readonly OperatorProfile[]): void => {
     const seconds = operators.reduce((sum, operator) => sum + operator.seconds, 0)

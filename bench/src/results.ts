@@ -6,10 +6,8 @@ import { engine } from './internals.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
 
-/** The commit that was measured, and whether the tree had been changed since. */
+/** The commit that was measured, with a `+` where the tree had been changed since. */
 async function commit(): Promise<string> {
-  const git = async (...args: readonly string[]): Promise<string> =>
-    (await promisify(execFile)('git', args, { cwd: new URL('.', FOLDER) })).stdout.trim()
   try {
     return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
   } catch {
@@ -17,9 +15,19 @@ async function commit(): Promise<string> {
   }
 }
 
+async function git(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('git', args, { cwd: new URL('..', FOLDER) })
+  return stdout.trim()
+}
+
+/** A name that is a file's and no path. Throws INVALID_OPTION. */
+export function checkedName(name: string): string {
+  if (!/^\w[\w.-]*$/.test(name)) throw invalidOption('--save', name, 'use letters, digits, dots and dashes')
+  return name
+}
+
 /** Keeps the results with what is needed to judge them: where, when and of what they were measured. */
 export async function saveResults(name: string, results: readonly object[]): Promise<void> {
-  if (!/^[\w.-]+$/.test(name)) throw invalidOption('--save', name, 'use letters, digits, dots and dashes')
   const { processor, features, cores, backends } = engine.describe()
   const machine = { processor, features, cores, engine: backends.find((backend) => backend.name === 'cpu')?.detail }
   const record = { commit: await commit(), date: new Date().toISOString(), machine, node: process.version, results }

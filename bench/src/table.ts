@@ -1,17 +1,19 @@
-/** A table that grows row by row on a stream; on `null` it is silent. First column to the left, numbers to the right. */
+/** A table that grows row by row on a stream; on `null` it is silent. The first columns are words, to the left; the others numbers, to the right. */
 export class Table {
   readonly #widths: readonly number[]
+  readonly #words: number
   readonly #stream: NodeJS.WritableStream | null
 
-  constructor(widths: readonly number[], stream: NodeJS.WritableStream | null) {
+  constructor(widths: readonly number[], stream: NodeJS.WritableStream | null, { words = 1 }: { words?: number } = {}) {
     this.#widths = widths
+    this.#words = words
     this.#stream = stream
   }
 
   row(cells: readonly string[]): void {
     const padded = cells.map((cell, column) => {
       const width = this.#widths[column] ?? 0
-      return column === 0 ? cell.padEnd(width) : cell.padStart(width)
+      return column < this.#words ? cell.padEnd(width) : cell.padStart(width)
     })
     this.#stream?.write(`${padded.join(' ').trimEnd()}\n`)
   }

@@ -64,8 +64,12 @@ export class Supervisor {
 function learnerFailed(learner: number, thrown: unknown): ArbalestError {
   const error = asError(thrown)
   const cause = error instanceof ArbalestError && error.code === 'ACTOR_GONE' && error.cause !== undefined ? asError(error.cause) : error
-  return new ArbalestError('LEARNER_FAILED', `learner ${learner}: it ended with ${cause.name}: ${cause.message}; the job cannot go on without it`, {
-    cause,
-    data: { learner }
-  })
+  return new ArbalestError(
+    'LEARNER_FAILED',
+    `learner ${learner}: it ended with ${cause.name}: ${cause.message}; the job cannot go on without it`,
+    {
+      cause,
+      data: { learner }
+    }
+  )
 }

@@ -7,8 +7,8 @@ export interface SynchroniserOptions {
 
 /** What changes while the group runs, all tied to numbers of rounds and iterations. */
 export interface GroupSchedule {
-  /** Rate of each iteration from the first on; the last one holds for ever. */
-  readonly rates: Float32Array
+  /** Rates of iterations, in pieces that begin at rising iterations, the first at 0; a piece's last rate holds until the next begins. */
+  readonly rates: readonly { readonly from: number; readonly rates: Float32Array }[]
   /** Rounds at whose start every learner starts anew from the central model. */
   readonly restarts: readonly number[]
   /** The first iteration that is not run. */
@@ -30,7 +30,7 @@ export class Synchroniser {
   }
 
   follow({ rates, restarts, iterations }: GroupSchedule): void {
-    this.#engine.setRates(this.#group, 0, rates)
+    for (const piece of rates) this.#engine.setRates(this.#group, piece.from, piece.rates)
     this.#engine.setRestarts(this.#group, restarts)
     this.#engine.setEnd(this.#group, iterations)
   }

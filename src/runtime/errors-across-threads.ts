@@ -21,7 +21,15 @@ export type PortableError =
 /** A chain of causes is cut here: a cycle must not hang the one who reports it. */
 const DEEPEST_CAUSE = 8
 
-const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = { Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError }
+const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
+  Error,
+  EvalError,
+  RangeError,
+  ReferenceError,
+  SyntaxError,
+  TypeError,
+  URIError
+}
 
 /** What was thrown, in a form that may be posted to another thread. */
 export function packError(thrown: unknown, depth = 0): PortableError {

@@ -37,7 +37,8 @@ export class PendingAsks {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       const abort = () => this.settle(id, { error: this.#abortedError(method, signal!) })
-      const timer = deadline === Infinity ? undefined : setTimeout(() => this.settle(id, { error: this.#lateError(method, deadline) }), deadline)
+      const timer =
+        deadline === Infinity ? undefined : setTimeout(() => this.settle(id, { error: this.#lateError(method, deadline) }), deadline)
       signal?.addEventListener('abort', abort, { once: true })
       const cleanUp = () => {
         clearTimeout(timer)

@@ -22,7 +22,12 @@ export class ActorSystem {
    * An actor in a worker of its own. `C` is the class's type: `spawn<typeof Learner>(url, 'Learner', options)`. The options are cloned
    * to the worker. Rejects with what the module, the constructor or the `started` hook threw.
    */
-  async spawn<C extends ActorClass>(module: URL, className: string, options: OptionsOf<C>, how: SpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+  async spawn<C extends ActorClass>(
+    module: URL,
+    className: string,
+    options: OptionsOf<C>,
+    how: SpawnOptions = {}
+  ): Promise<ActorRef<ActorOf<C>>> {
     const { name = this.#nextName(className), deadline = DEFAULT_START_DEADLINE } = how
     const pending = new PendingAsks(name)
     const link = await WorkerLink.start({ name, module: module.href, className, options }, pending, deadline)

@@ -60,7 +60,12 @@ export class WorkerLink implements Link {
     const workerData: WorkerStart = { ...start, port: port2 }
     // How the main program was read, with `node --eval`, says nothing about the entry, and node refuses a file then.
     const execArgv = process.execArgv.filter((argument) => !argument.startsWith('--input-type'))
-    this.#worker = new Worker(new URL('./worker-entry.js', import.meta.url), { name: start.name, workerData, transferList: [port2], execArgv })
+    this.#worker = new Worker(new URL('./worker-entry.js', import.meta.url), {
+      name: start.name,
+      workerData,
+      transferList: [port2],
+      execArgv
+    })
     this.#worker.on('error', (error) => (this.#reason ??= { kind: 'failed', error: asError(error) }))
     this.#worker.on('exit', (code) => this.#exit(code))
     port1.on('message', (envelope: Envelope) => this.#receive(envelope))

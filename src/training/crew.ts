@@ -42,14 +42,24 @@ export interface Crew {
 const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
 
 /** Puts the data and the programs into the engine and starts the actors. Throws OUT_OF_MEMORY, LEARNER_FAILED and what they throw. */
-export async function assembleCrew(model: Model, dataset: Dataset, programs: Programs, settings: Settings, workplace: Workplace): Promise<Crew> {
+export async function assembleCrew(
+  model: Model,
+  dataset: Dataset,
+  programs: Programs,
+  settings: Settings,
+  workplace: Workplace
+): Promise<Crew> {
   const { engine, modules, system, handles } = workplace
   const { backend, learners, threads, seed, batch, sma } = settings
   const layout = programs.train.parameters
   const train = handles.own(engine.createDataset(dataset.train))
   const test = handles.own(engine.createDataset(dataset.test))
   const initial = initialParameters(buildGraph(model, { batch: 1, mode: 'predict' }), seed)
-  const synchroniser = await system.spawnHere(Synchroniser, { engine, group: { backend, layout, initial, batch, ...sma } }, { name: 'synchroniser' })
+  const synchroniser = await system.spawnHere(
+    Synchroniser,
+    { engine, group: { backend, layout, initial, batch, ...sma } },
+    { name: 'synchroniser' }
+  )
   const group = await synchroniser.ask.group()
 
   const passOf = ({ program, ...pass }: ProgramPass): Pass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
@@ -58,7 +68,15 @@ export async function assembleCrew(model: Model, dataset: Dataset, programs: Pro
   const replicas = shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed })))
   const evaluators = await Promise.all(
     shares.map((evaluate, i) => {
-      const options = { engine: modules.engine.href, group, replica: replicas[i]!, train, test, evaluate, ...(statistics && { statistics }) }
+      const options = {
+        engine: modules.engine.href,
+        group,
+        replica: replicas[i]!,
+        train,
+        test,
+        evaluate,
+        ...(statistics && { statistics })
+      }
       return system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', options, { name: `evaluator ${i}` })
     })
   )

@@ -18,7 +18,10 @@ export interface EvaluationNeed {
 export function memoryNeed(train: Program, evaluation: EvaluationNeed, data: readonly DatasetSpec[]): MemoryNeed {
   const vector = train.parameters.bytes
   const arena = (name: 'activations' | 'statistics') => Math.max(...evaluation.programs.map(({ arenas }) => arenas[name]))
-  const samples = data.reduce((sum, spec) => sum + spec.samples.byteLength + (spec.labels?.byteLength ?? 0) + (spec.targets?.byteLength ?? 0), 0)
+  const samples = data.reduce(
+    (sum, spec) => sum + spec.samples.byteLength + (spec.labels?.byteLength ?? 0) + (spec.targets?.byteLength ?? 0),
+    0
+  )
   return {
     perLearner: arenaBytes(train) + 2 * vector,
     shared: 2 * vector + evaluation.replicas * (vector + arena('activations') + arena('statistics')) + samples

@@ -41,7 +41,12 @@ export function programsOf(model: Model, dataset: Dataset, settings: Settings, b
   const predict = like('predict', EVALUATION_BATCH)
   checkTargets(model, dataset, predict)
   const evaluate = passes(dataset.test.count).map((pass) => ({ ...pass, program: like('evaluate', pass.batch, { mean, deviation }) }))
-  return { train, evaluate, predict, statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, training) }
+  return {
+    train,
+    evaluate,
+    predict,
+    statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, training)
+  }
 }
 
 function statisticsPass(
@@ -66,7 +71,10 @@ function passes(samples: number): Omit<ProgramPass, 'program'>[] {
 
 function checkSamples(model: Model, dataset: Dataset): void {
   if (dataset.train.count < 1 || dataset.test.count < 1)
-    throw new ArbalestError('SHAPE_MISMATCH', `data ${dataset.name}: it has no samples to train on or to be measured on; give it some of each`)
+    throw new ArbalestError(
+      'SHAPE_MISMATCH',
+      `data ${dataset.name}: it has no samples to train on or to be measured on; give it some of each`
+    )
   if (shown(model.input) !== shown(dataset.sample))
     throw new ArbalestError(
       'SHAPE_MISMATCH',
@@ -77,7 +85,8 @@ function checkSamples(model: Model, dataset: Dataset): void {
 function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
   const wanted = dataset.classes > 0 ? [dataset.classes] : [...(dataset.train.target ?? [])]
-  const suits = model.loss === 'softmaxCrossEntropy' ? dataset.classes > 0 && shown(output) === shown(wanted) : shown(output) === shown(wanted)
+  const suits =
+    model.loss === 'softmaxCrossEntropy' ? dataset.classes > 0 && shown(output) === shown(wanted) : shown(output) === shown(wanted)
   if (suits) return
   const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
   const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; change its last layer or its loss`

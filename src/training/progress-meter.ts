@@ -1,14 +1,15 @@
 import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from './events.js'
+import { rateAt, type RatePiece } from './rates.js'
 
 /** Measures how a run gets on: its clock runs while the learners train, and stands still while the central model is measured. */
 export class ProgressMeter {
-  readonly #run: { readonly samples: number; readonly iterations: number; readonly rates: Float32Array }
+  readonly #run: { readonly samples: number; readonly iterations: number; readonly rates: readonly RatePiece[] }
   #seconds = 0
   #runningSince: number | undefined
   #last = { iteration: 0, position: 0, seconds: 0 }
 
-  constructor(run: { samples: number; iterations: number; rates: Float32Array }) {
+  constructor(run: { samples: number; iterations: number; rates: readonly RatePiece[] }) {
     this.#run = run
   }
 
@@ -43,7 +44,7 @@ export class ProgressMeter {
       iterations: this.#run.iterations,
       epoch: position / this.#run.samples,
       loss: told.reduce((sum, loss) => sum + loss, 0) / told.length,
-      rate: this.#run.rates[Math.min(whole, this.#run.rates.length) - 1]!,
+      rate: rateAt(this.#run.rates, whole - 1),
       imagesPerSecond: perSecond(position - this.#last.position, seconds - this.#last.seconds),
       learners: members.length,
       seconds

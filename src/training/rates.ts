@@ -1,4 +1,10 @@
-/** Constant between milestones, multiplied by `decay` at each; plain data, one rate an iteration. */
+/** Rates of iterations from `from` on, one each; the last one holds until the next piece begins, or for ever. */
+export interface RatePiece {
+  readonly from: number
+  readonly rates: Float32Array
+}
+
+/** Constant between milestones, multiplied by `decay` at each. */
 export interface MultistepRates {
   readonly rate: number
   readonly decay: number
@@ -6,14 +12,12 @@ export interface MultistepRates {
   readonly milestones: readonly number[]
 }
 
-/** The rate of each iteration up to the last milestone, whose rate holds for ever. Iterations that no run reaches are left out. */
-export function multistep({ rate, decay, milestones }: MultistepRates, iterations: number): Float32Array {
-  const reached = milestones.filter((milestone) => milestone < iterations)
-  const rates = new Float32Array((reached.at(-1) ?? 0) + 1)
-  let from = 0
-  for (const [drops, until] of [...reached, rates.length].entries()) {
-    rates.fill(rate * decay ** drops, from, until)
-    from = until
-  }
-  return rates
+export function multistep({ rate, decay, milestones }: MultistepRates): RatePiece[] {
+  return [0, ...milestones].map((from, drops) => ({ from, rates: Float32Array.of(rate * decay ** drops) }))
+}
+
+/** The rate of one iteration. */
+export function rateAt(pieces: readonly RatePiece[], iteration: number): number {
+  const { from, rates } = pieces.findLast((piece) => piece.from <= iteration)!
+  return rates[Math.min(iteration - from, rates.length - 1)]!
 }

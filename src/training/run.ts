@@ -28,7 +28,8 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
   const engine = await loadEngine(modules.engine.href)
   checkPrecision(engine, settings)
   const dataset = typeof settings.data === 'string' ? await openDataset(settings.data, { directory: settings.dataDir }) : settings.data
-  const model = typeof settings.model === 'string' ? modelNamed(settings.model, { input: dataset.sample, classes: dataset.classes }) : settings.model
+  const model =
+    typeof settings.model === 'string' ? modelNamed(settings.model, { input: dataset.sample, classes: dataset.classes }) : settings.model
   const programs = programsOf(model, dataset, settings, loweringBackend(engine, settings.backend))
   const need = memoryOf(programs, dataset, settings)
   checkMemory(need, settings.learners, engine.describe().freeMemory)
@@ -39,7 +40,11 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
     const schedule = scheduleOf(settings, dataset.train.count)
     await crew.synchroniser.ask.follow(schedule)
     control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
-    const finished = await new Course(crew, { schedule, settings, samples: dataset.train.count, classifies: dataset.classes > 0 }, control).finish()
+    const finished = await new Course(
+      crew,
+      { schedule, settings, samples: dataset.train.count, classifies: dataset.classes > 0 },
+      control
+    ).finish()
     return { finished, model: await trainedModel(crew, programs, dataset, workplace) }
   } finally {
     await workplace.system.stop()
@@ -71,8 +76,10 @@ class Course {
   }
 
   async finish(): Promise<FinishedEvent> {
+    const { rounds, measuredAfter } = this.#run.schedule
     let measured: EvaluatedEvent | undefined
-    for (const round of this.#run.schedule.evaluations) {
+    for (let round = 0; round < rounds;) {
+      round = measuredAfter(round)
       if (!this.#control.stop.aborted) await this.#trainUntil(round)
       else if (measured) break
       measured = await this.#measure()
@@ -122,7 +129,14 @@ class Course {
     const testAccuracy = this.#run.classifies ? total('correct') / total('samples') : null
     const { iterations: iteration, position } = await synchroniser.ask.status()
     const epoch = position / this.#run.samples
-    const measured: EvaluatedEvent = { event: 'evaluated', iteration, epoch, testLoss: total('loss') / total('samples'), testAccuracy, seconds }
+    const measured: EvaluatedEvent = {
+      event: 'evaluated',
+      iteration,
+      epoch,
+      testLoss: total('loss') / total('samples'),
+      testAccuracy,
+      seconds
+    }
     this.#control.emit(measured)
     return measured
   }
@@ -160,7 +174,14 @@ function memoryOf({ train, statistics, evaluate, predict }: Programs, dataset: D
   return memoryNeed(train, { programs: evaluation, replicas: evaluatorCount(settings) }, [dataset.train, dataset.test])
 }
 
-function startedEvent(model: Model, dataset: Dataset, settings: Settings, programs: Programs, schedule: Schedule, need: MemoryNeed): StartedEvent {
+function startedEvent(
+  model: Model,
+  dataset: Dataset,
+  settings: Settings,
+  programs: Programs,
+  schedule: Schedule,
+  need: MemoryNeed
+): StartedEvent {
   const { learners, batch, precision, seed } = settings
   return {
     event: 'started',
@@ -180,7 +201,12 @@ function startedEvent(model: Model, dataset: Dataset, settings: Settings, progra
 }
 
 /** The replica that was measured last holds the weights and their statistics: it becomes the trained model's. */
-async function trainedModel({ evaluators, evaluation }: Crew, { predict }: Programs, dataset: Dataset, { engine, handles }: Workplace): Promise<TrainedModel> {
+async function trainedModel(
+  { evaluators, evaluation }: Crew,
+  { predict }: Programs,
+  dataset: Dataset,
+  { engine, handles }: Workplace
+): Promise<TrainedModel> {
   await Promise.all(evaluators.map((evaluator) => evaluator.stop()))
   return new TrainedModel({ engine, replica: handles.pass(evaluation), program: predict, normalisation: dataset })
 }

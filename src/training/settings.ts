@@ -43,7 +43,21 @@ export interface Milestones {
 
 const MOST_LEARNERS = 1024
 const DEFAULT_DATA = 'digits'
-const OPTIONS = ['model', 'data', 'dataDir', 'batch', 'learners', 'optimiser', 'synchroniser', 'until', 'precision', 'backend', 'seed', 'threads', 'signal']
+const OPTIONS = [
+  'model',
+  'data',
+  'dataDir',
+  'batch',
+  'learners',
+  'optimiser',
+  'synchroniser',
+  'until',
+  'precision',
+  'backend',
+  'seed',
+  'threads',
+  'signal'
+]
 
 /** Every option checked, before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME. */
 export function settingsOf(options: TrainOptions): Settings {
@@ -104,12 +118,15 @@ function optimiserOf(options: OptimiserOptions, defaults: ReturnType<typeof defa
     weightDecay: real('optimiser.weightDecay', weightDecay, 'of at least 0', (value) => value >= 0),
     decay: real('optimiser.decay', decay, 'above 0, at most 1', (value) => value > 0 && value <= 1),
     nesterov,
-    milestones: options.milestones ? { unit: 'epochs', at: checkedMilestones(options.milestones) } : { unit: 'run', at: defaults.milestones }
+    milestones: options.milestones
+      ? { unit: 'epochs', at: checkedMilestones(options.milestones) }
+      : { unit: 'run', at: defaults.milestones }
   }
 }
 
 function checkedMilestones(milestones: unknown): readonly number[] {
-  const rising = Array.isArray(milestones) && milestones.every((at, i, all) => Number.isFinite(at) && at > (i === 0 ? 0 : (all[i - 1] as number)))
+  const rising =
+    Array.isArray(milestones) && milestones.every((at, i, all) => Number.isFinite(at) && at > (i === 0 ? 0 : (all[i - 1] as number)))
   if (!rising) throw invalidOption('optimiser.milestones', milestones, 'use a list of epochs above 0, each later than the one before')
   return milestones as readonly number[]
 }
@@ -118,7 +135,12 @@ function untilOf(options: UntilOptions, defaultEpochs: number): Settings['until'
   onlyKeys('until', options, ['epochs', 'steps'])
   const { epochs, steps } = options
   return {
-    epochs: epochs === undefined ? (steps === undefined ? defaultEpochs : Infinity) : real('until.epochs', epochs, 'above 0', (value) => value > 0),
+    epochs:
+      epochs === undefined
+        ? steps === undefined
+          ? defaultEpochs
+          : Infinity
+        : real('until.epochs', epochs, 'above 0', (value) => value > 0),
     steps: steps === undefined ? Infinity : whole('until.steps', steps, 1)
   }
 }

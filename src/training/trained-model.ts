@@ -34,7 +34,11 @@ export class TrainedModel {
     const { shape } = program.values[program.named['input']!]!
     const size = product(shape.slice(1))
     if (!(samples instanceof Float32Array || samples instanceof Uint8Array) || samples.length % size !== 0)
-      throw invalidOption('batch', samples?.constructor?.name ?? samples, `use a Float32Array or Uint8Array of whole samples, ${size} numbers each`)
+      throw invalidOption(
+        'batch',
+        samples?.constructor?.name ?? samples,
+        `use a Float32Array or Uint8Array of whole samples, ${size} numbers each`
+      )
     const slot = (this.#slot ??= this.#bind())
     const count = samples.length / size
     const outputSize = product(program.values[program.named['output']!]!.shape.slice(1))

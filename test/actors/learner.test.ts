@@ -33,7 +33,7 @@ describe('learners and their group', () => {
     }
     const supervisor = await system.spawnHere(Supervisor, { engine, group, learners: 2, spawn })
     await supervisor.ask.start()
-    await synchroniser.ask.follow({ rates: Float32Array.of(0.1), restarts: [], iterations: 1000 })
+    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     return { synchroniser, supervisor, program, dataset }
   }
 
@@ -53,7 +53,7 @@ describe('learners and their group', () => {
 
   it('leave the event loop to others while they train', async () => {
     const { synchroniser, supervisor } = await twoLearners()
-    await synchroniser.ask.follow({ rates: Float32Array.of(0.1), restarts: [], iterations: 1e9 })
+    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1e9 })
     const trained = supervisor.askWith({ deadline: Infinity }).train()
     await new Promise((resolve) => setTimeout(resolve, 20))
     const before = (await synchroniser.ask.status()).iterations
@@ -85,7 +85,9 @@ describe('learners and their group', () => {
     const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, period: 1, alpha: null, syncMomentum: 0 })
     engine.join(group, 0)
     engine.join(group, 1)
-    const program = engine.createProgram(compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' }))
+    const program = engine.createProgram(
+      compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
+    )
     const replica = { backend: 'cpu', layout, threads: 1, seed: 1, group, learner: 0 } as const
     const learner = await system.spawnHere(Learner, { engine: FAKES.engine.href, replica, program, dataset: 0 }, { name: 'learner 0' })
     const waitsForTheOther = learner.askWith({ deadline: Infinity }).train()

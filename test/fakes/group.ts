@@ -43,7 +43,14 @@ interface Member {
 
 /** What a member does next: an iteration, or wait, or pause. */
 export type Turn =
-  | { readonly kind: 'step'; readonly rate: number; readonly alpha: number; readonly fresh: boolean; readonly corrects: boolean; readonly iteration: number }
+  | {
+      readonly kind: 'step'
+      readonly rate: number
+      readonly alpha: number
+      readonly fresh: boolean
+      readonly corrects: boolean
+      readonly iteration: number
+    }
   | { readonly kind: 'waiting' | 'paused' | 'evicted' | 'cancelled' }
 
 /** The group protocol on plain numbers: the same rounds, positions and averages as the engine's, one big lock instead of its overlap. */
@@ -59,8 +66,8 @@ export class FakeGroup {
     const { elements } = spec.layout
     const handle = memory.allocate(AT.vectors + (2 + MEMBERS) * elements)
     const group = new FakeGroup(handle)
-    Object.entries({ elements, batch: spec.batch, period: spec.period, alpha: spec.alpha ?? 0, mu: spec.syncMomentum }).forEach(([key, value]) =>
-      group.#set(AT[key as 'batch'], value)
+    Object.entries({ elements, batch: spec.batch, period: spec.period, alpha: spec.alpha ?? 0, mu: spec.syncMomentum }).forEach(
+      ([key, value]) => group.#set(AT[key as 'batch'], value)
     )
     group.#set(AT.pause, NEVER)
     group.#set(AT.end, NEVER)
@@ -103,9 +110,16 @@ export class FakeGroup {
     this.#averageIfAllArrived()
   }
 
-  setRates(rates: Float32Array): void {
-    this.#numbers.set(rates.subarray(0, RATES), this.#at + AT.rates)
-    this.#set(AT.rateCount, Math.min(RATES, rates.length))
+  /** Kept as pairs of an iteration and the rate from there on. */
+  setRates(from: number, rates: Float32Array): void {
+    const kept = this.#rates().filter(([iteration]) => iteration < from)
+    const pairs = [...kept, ...[...rates].map((rate, i): [number, number] => [from + i, rate])]
+    this.#numbers.set(pairs.flat(), this.#at + AT.rates)
+    this.#set(AT.rateCount, pairs.length)
+  }
+
+  #rates(): [iteration: number, rate: number][] {
+    return Array.from({ length: this.#get(AT.rateCount) }, (_, i) => [this.#get(AT.rates + 2 * i), this.#get(AT.rates + 2 * i + 1)])
   }
 
   setRestarts(rounds: readonly number[]): void {
@@ -159,7 +173,7 @@ export class FakeGroup {
     if ((anew || corrects) && !whole) return { kind: 'waiting' }
     this.#set(AT.opened, Math.max(round, this.#get(AT.opened)))
     this.#setMember(learner, { fresh: 0 })
-    const rate = this.#get(AT.rates + Math.min(iterations, this.#get(AT.rateCount) - 1))
+    const rate = this.#rates().findLast(([from]) => from <= iterations)![1]
     const alpha = this.#get(AT.alpha) || Math.min(1 / this.#members().length, 1 / 2)
     return { kind: 'step', rate, alpha, fresh: anew, corrects, iteration: iterations }
   }

@@ -12,7 +12,10 @@ export const FAKES: RunModules = {
 
 /** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */
 export function tinyData(): Dataset {
-  const samplesOf = (count: number) => ({ samples: new Float32Array(4 * count).fill(0.5), labels: Array.from({ length: count }, (_, i) => i % 3) })
+  const samplesOf = (count: number) => ({
+    samples: new Float32Array(4 * count).fill(0.5),
+    labels: Array.from({ length: count }, (_, i) => i % 3)
+  })
   return datasetFromArrays({ name: 'tiny', sample: [1, 2, 2], classes: 3, ...samplesOf(60), test: samplesOf(70) })
 }
 

@@ -46,8 +46,11 @@ export function readFixture(name: string): Fixture {
   return JSON.parse(readFileSync(file(name), 'utf8')) as Fixture
 }
 
-/** Twelve digits tell a distance of 1e-7 of the vector to a thousandth. */
 export function writeFixture(name: string, fixture: Fixture): void {
-  const rounded = (_: string, value: unknown): unknown => (typeof value === 'number' ? Number(value.toPrecision(12)) : value)
   writeFileSync(file(name), `${JSON.stringify(fixture, rounded, 2)}\n`)
+}
+
+/** Twelve digits tell a distance of 1e-7 of the vector to a thousandth. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' ? Number(value.toPrecision(12)) : value
 }

@@ -22,7 +22,7 @@ export function project(problem: Problem, vector: ArrayLike<number>): number[][]
   let element = 0
   let words: readonly number[] = []
   return problem.parameters.map(({ shape }) => {
-    const sums = new Array<number>(PROJECTIONS).fill(0)
+    const sums = Array.from({ length: PROJECTIONS }, () => 0)
     const end = element + shape.reduce((product, extent) => product * extent, 1)
     for (; element < end; element++) {
       // One block of the generator gives the eight signs of sixteen neighbours.

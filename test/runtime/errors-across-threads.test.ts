@@ -16,7 +16,9 @@ describe('errors across threads', () => {
   })
 
   it('keep built-in classes, and the names, codes and data of others', () => {
-    expect(across(new RangeError('far'))).to.be.instanceOf(RangeError).with.property('message', 'far')
+    expect(across(new RangeError('far')))
+      .to.be.instanceOf(RangeError)
+      .with.property('message', 'far')
     class Odd extends Error {
       override name = 'Odd'
       code = 'ODD'
@@ -34,6 +36,8 @@ describe('errors across threads', () => {
     circle.cause = circle
     expect(across(circle)).to.have.property('message', 'round')
     expect(across(7)).to.equal(7)
-    expect(asError(across(undefined))).to.be.instanceOf(Error).with.property('message', 'thrown: undefined')
+    expect(asError(across(undefined)))
+      .to.be.instanceOf(Error)
+      .with.property('message', 'thrown: undefined')
   })
 })

@@ -32,7 +32,9 @@ describe('actors that fail', () => {
       expect(error.data).to.deep.equal({ at: 7 })
       expect(error.stack).to.contain('support/actors')
       expect(error.cause).to.be.instanceOf(RangeError).with.property('message', 'too far')
-      expect(await rejection(faulty.ask.failLater())).to.be.instanceOf(TypeError).with.property('code', 'ERR_LATE')
+      expect(await rejection(faulty.ask.failLater()))
+        .to.be.instanceOf(TypeError)
+        .with.property('code', 'ERR_LATE')
       expect(await rejection(faulty.ask.throwNothing())).to.deep.equal({ not: 'an error' })
       expect(await faulty.ask.alive()).to.equal(true)
     })
@@ -98,7 +100,10 @@ describe('actors that fail', () => {
 
   it('say which classes a module has, and that a module is not there', async () => {
     await refused('UNKNOWN_NAME', () => system.spawn(ACTORS, 'Nobody', undefined as never), 'Nobody', 'Faulty', 'Recorder')
-    expect(await rejection(system.spawn(new URL('./nowhere.js', import.meta.url), 'Nobody', undefined as never))).to.have.property('code', 'ERR_MODULE_NOT_FOUND')
+    expect(await rejection(system.spawn(new URL('./nowhere.js', import.meta.url), 'Nobody', undefined as never))).to.have.property(
+      'code',
+      'ERR_MODULE_NOT_FOUND'
+    )
   })
 
   it('give up a start that takes too long, and its thread', async () => {

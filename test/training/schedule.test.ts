@@ -1,8 +1,15 @@
 import { expect } from 'chai'
-import { multistep } from '../../src/training/rates.js'
-import { scheduleOf } from '../../src/training/schedule.js'
+import { multistep, rateAt } from '../../src/training/rates.js'
+import { scheduleOf, type Schedule } from '../../src/training/schedule.js'
 import { settingsOf } from '../../src/training/settings.js'
 import type { TrainOptions } from '../../src/training/options.js'
+
+/** The rounds before which a run is measured. */
+function measurements(run: Schedule): number[] {
+  const rounds: number[] = []
+  for (let round = 0; round < run.rounds; rounds.push(round)) round = run.measuredAfter(round)
+  return rounds
+}
 
 const schedule = (options: Partial<TrainOptions>, samples: number) =>
   scheduleOf(settingsOf({ model: 'mlp', learners: 2, batch: 5, optimiser: { milestones: [] }, ...options }), samples)
@@ -17,18 +24,21 @@ describe('a run’s schedule', () => {
   })
 
   it('measures before the first round that begins after an epoch’s end, and at the end', () => {
-    expect(schedule({ until: { epochs: 3 } }, 100).evaluations).to.deep.equal([10, 20, 30])
-    expect(schedule({ until: { epochs: 2.5 } }, 101).evaluations).to.deep.equal([11, 21, 26])
-    expect(schedule({ until: { epochs: 3 }, synchroniser: { period: 4 } }, 100).evaluations).to.deep.equal([3, 5, 8])
-    expect(schedule({ until: { steps: 2 } }, 100).evaluations).to.deep.equal([2])
+    expect(measurements(schedule({ until: { epochs: 3 } }, 100))).to.deep.equal([10, 20, 30])
+    expect(measurements(schedule({ until: { epochs: 2.5 } }, 101))).to.deep.equal([11, 21, 26])
+    expect(measurements(schedule({ until: { epochs: 3 }, synchroniser: { period: 4 } }, 100))).to.deep.equal([3, 5, 8])
+    expect(measurements(schedule({ until: { steps: 2 } }, 100))).to.deep.equal([2])
     // An epoch that is shorter than a round is not measured twice.
-    expect(schedule({ until: { epochs: 4 }, synchroniser: { period: 2 } }, 10).evaluations).to.deep.equal([1, 2])
+    expect(measurements(schedule({ until: { epochs: 4 }, synchroniser: { period: 2 } }, 10))).to.deep.equal([1, 2])
   })
 
   it('drops the rate where the learners start anew: at rounds', () => {
-    const { restarts, rates } = schedule({ until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1, 1.25, 7] }, synchroniser: { period: 4 } }, 100)
+    const { restarts, rates } = schedule(
+      { until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1, 1.25, 7] }, synchroniser: { period: 4 } },
+      100
+    )
     expect(restarts).to.deep.equal([3, 4])
-    expect([...rates]).to.deep.equal([...Array<number>(12).fill(1), ...Array<number>(4).fill(0.5), 0.25])
+    expect([0, 11, 12, 15, 16, 29].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 1, 0.5, 0.5, 0.25, 0.25])
   })
 
   it('places default milestones by the run’s length', () => {
@@ -38,12 +48,13 @@ describe('a run’s schedule', () => {
 })
 
 describe('multistep rates', () => {
-  it('are one number where nothing drops', () => {
-    expect([...multistep({ rate: 0.5, decay: 0.1, milestones: [] }, 100)]).to.deep.equal([0.5])
-    expect([...multistep({ rate: 0.5, decay: 0.1, milestones: [100] }, 100)]).to.deep.equal([0.5])
+  it('hold between milestones, and the last one for ever', () => {
+    const rates = multistep({ rate: 1, decay: 0.5, milestones: [1, 3] })
+    expect([0, 1, 2, 3, 1e9].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25, 0.25])
   })
 
-  it('end with the last one, which holds for ever', () => {
-    expect([...multistep({ rate: 1, decay: 0.5, milestones: [1, 3] }, 100)]).to.deep.equal([1, 0.5, 0.5, 0.25])
+  it('follow a piece of one rate an iteration', () => {
+    const rates = [...multistep({ rate: 1, decay: 1, milestones: [] }), { from: 2, rates: Float32Array.of(3, 4) }]
+    expect([1, 2, 3, 4].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 3, 4, 4])
   })
 })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FinishedEvent, JobEvent } from '../../src/training/events.js'
 import type { Job } from '../../src/training/job.js'
@@ -11,7 +12,10 @@ import { thrown } from '../support/thrown.js'
 
 /** Two learners of batch 4 on 60 samples: 8 samples an iteration, 8 iterations an epoch. */
 function start(options: Partial<TrainOptions> = {}, modules = {}): Job {
-  return trainWith({ model: tinyModel(), data: tinyData(), learners: 2, batch: 4, until: { epochs: 2 }, ...options }, { ...FAKES, ...modules })
+  return trainWith(
+    { model: tinyModel(), data: tinyData(), learners: 2, batch: 4, until: { epochs: 2 }, ...options },
+    { ...FAKES, ...modules }
+  )
 }
 
 /** Long enough that it ends only by being ended. */
@@ -77,6 +81,7 @@ describe('a training job', () => {
     const before = ports()
     const job = start()
     await job.finished
+    await sleep(20)
     expect(held.size).to.equal(1)
     expect(ports()).to.equal(before)
   })
@@ -99,7 +104,11 @@ describe('a training job that is stopped', () => {
     const job = start({ ...ENDLESS, signal: controller.signal })
     job.once('started', () => controller.abort())
     expect((await job.finished).reason).to.equal('stopped')
-    expect(await start({ ...ENDLESS, signal: AbortSignal.abort() }).finished).to.include({ reason: 'stopped', iterations: 0, imagesPerSecond: 0 })
+    expect(await start({ ...ENDLESS, signal: AbortSignal.abort() }).finished).to.include({
+      reason: 'stopped',
+      iterations: 0,
+      imagesPerSecond: 0
+    })
   })
 
   it('is over when it is disposed of', async () => {
@@ -108,7 +117,8 @@ describe('a training job that is stopped', () => {
       await using disposed = start(ENDLESS)
       job = disposed
     }
-    expect(await Promise.race([job.finished.then(({ reason }) => reason), 'still running'])).to.equal('stopped')
+    const still = new Promise((resolve) => setImmediate(resolve, 'still running'))
+    expect(await Promise.race([job.finished.then(({ reason }) => reason), still])).to.equal('stopped')
   })
 })
 
@@ -131,6 +141,8 @@ describe('a training job that fails', () => {
       expect(error.cause).to.include(cause)
       expect(await rejection(job.model.predict(new Float32Array(4)))).to.equal(error)
       expect(held.size).to.equal(0)
+      // Handles are closed in the event loop's next turns.
+      await sleep(20)
       expect(ports()).to.equal(before)
     })
   }
@@ -151,7 +163,7 @@ describe('a training job that fails', () => {
   })
 
   it('refuses data that does not suit the model', async () => {
-    await refused('SHAPE_MISMATCH', () => start({ model: 'lenet' }).finished.then(() => undefined), 'lenet')
+    await refused('SHAPE_MISMATCH', () => start({ model: 'lenet' }).finished, 'conv1')
     await refused('SHAPE_MISMATCH', () => start({ model: { ...tinyModel(), input: [1, 3, 3] } }).finished, '[1,2,2]', '[1,3,3]')
     const fourClasses = { ...tinyData(), classes: 4 }
     await refused('SHAPE_MISMATCH', () => start({ data: fourClasses }).finished, '4 classes')

@@ -21,8 +21,10 @@ export interface Sma {
 export function sma({ period = 1, alpha = null, syncMomentum = 0 }: Partial<Sma>, learners: number): Sma {
   if (!Number.isSafeInteger(period) || period < 1)
     throw invalidOption('synchroniser.period', period, 'use a whole number of iterations of at least 1')
-  if (alpha !== null && !(alpha > 0 && alpha < 1)) throw invalidOption('synchroniser.alpha', alpha, 'use a number between 0 and 1, both excluded')
-  if (!(syncMomentum >= 0 && syncMomentum < 1)) throw invalidOption('synchroniser.syncMomentum', syncMomentum, 'use a number from 0 to below 1')
+  if (alpha !== null && !(alpha > 0 && alpha < 1))
+    throw invalidOption('synchroniser.alpha', alpha, 'use a number between 0 and 1, both excluded')
+  if (!(syncMomentum >= 0 && syncMomentum < 1))
+    throw invalidOption('synchroniser.syncMomentum', syncMomentum, 'use a number from 0 to below 1')
   // At rate zero the corrections alone must die out.
   if (alpha !== null && learners * alpha >= (2 - alpha) * (1 + syncMomentum)) {
     const bound = (2 * (1 + syncMomentum)) / (learners + 1 + syncMomentum)

@@ -27,9 +27,9 @@ class AveragePool final : public Kernel {
     const float share = 1.0f / static_cast<float>(window_.area());
     T* to = y_ + strip.begin(y_view_);
     for (int64_t oh = 0; oh < rows.outputs; ++oh) {
-      const Range kh = rows.taps(oh);
+      const Range kh = rows.taps[oh];
       for (int64_t ow = 0; ow < columns.outputs; ++ow, to += stride) {
-        const Range kw = columns.taps(ow);
+        const Range kw = columns.taps[ow];
         const T* from = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride + columns.first(ow) * stride;
         typename Lanes::Value sum{};
         for (int64_t i = kh.begin; i < kh.end; ++i) {
@@ -69,9 +69,9 @@ class AveragePoolBackward final : public Kernel {
     const T* from = gy_ + strip.begin(y_view_);
     T* to = gx_ + strip.begin(x_view_);
     for (int64_t h = 0; h < x_view_.height; ++h) {
-      const Range oh = rows.covering(h);
+      const Range oh = rows.covering[h];
       for (int64_t w = 0; w < x_view_.width; ++w, to += stride) {
-        const Range ow = columns.covering(w);
+        const Range ow = columns.covering[w];
         typename Lanes::Value sum{};
         for (int64_t i = oh.begin; i < oh.end; ++i) {
           for (int64_t j = ow.begin; j < ow.end; ++j) sum += Lanes::load(from + (i * columns.outputs + j) * stride, strip.width);

@@ -141,17 +141,20 @@ class BatchNorm final : public Kernel {
       add_rows<T, Vectors, Partial>(x, rows, stride, group.width, sums);
       if (layout_.tail) add_rows<T, 1, true>(x + rows * stride, 1, 0, layout_.tail, tails);
     }
-    for (int i = 0; i < Vectors * kLanes; ++i) {
-      const int v = i / kLanes, lane = i % kLanes;
-      double sum = sums.sum[v][lane], square = sums.square[v][lane], count = static_cast<double>((last - first) * rows);
-      if (i < layout_.tail) {
-        sum += tails.sum[0][lane];
-        square += tails.square[0][lane];
-        count += static_cast<double>(last - first);
-      }
+    const auto images = static_cast<double>(last - first), count = images * static_cast<double>(rows);
+    for (int v = 0; v < Vectors; ++v) note(sums.shift[v], sums.sum[v], sums.square[v], count, v * kLanes, (v + 1) * kLanes, moments);
+    if (layout_.tail) note(tails.shift[0], sums.sum[0] + tails.sum[0], sums.square[0] + tails.square[0], count + images, 0, layout_.tail, moments);
+  }
+
+  // Elements [begin, end) of a row, all in one register.
+  static void note(Floats shift, Floats sum, Floats square, double count, int begin, int end, Moments& moments) {
+    const double inverse = count > 0 ? 1 / count : 0;
+    for (int i = begin; i < end; ++i) {
+      const int lane = i % kLanes;
+      const double step = sum[lane] * inverse;
       moments.count[i] = count;
-      moments.mean[i] = count > 0 ? sums.shift[v][lane] + sum / count : 0;
-      moments.square[i] = count > 0 ? std::max(0.0, square - sum * sum / count) : 0;
+      moments.mean[i] = shift[lane] + step;
+      moments.square[i] = std::max(0.0, square[lane] - step * sum[lane]);
     }
   }
 

@@ -74,9 +74,9 @@ class ChannelGroups {
 // `values` of a group's channels, repeated over the elements of a row; zero for padding lanes.
 template <class Value>
 void spread(const ChannelGroup& group, Value* row, const Value* values) {
-  for (int i = 0; i < kMostWidth; ++i) {
-    const int channel = i % group.period;
+  for (int i = 0, channel = 0; i < group.vectors * kLanes; ++i) {
     row[i] = channel < group.channels ? values[channel] : Value{};
+    if (++channel == group.period) channel = 0;
   }
 }
 

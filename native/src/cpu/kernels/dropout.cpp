@@ -9,30 +9,24 @@
 namespace arbalest::kernels {
 namespace {
 
-// The words of philox() for `kLanes` consecutive stream values that differ in their low word only.
+// philox() of random.h for `kLanes` consecutive streams that differ in their low word only: word i of each stream in words[i].
 struct PhiloxLanes {
-  alignas(64) uint32_t word[4][kLanes];
+  Words words[4];
 
   PhiloxLanes(uint64_t key, uint64_t counter, uint64_t stream) {
+    const auto low = [](uint64_t value) { return Words{} + static_cast<uint32_t>(value); };
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int i = 0; i < kLanes; ++i) {
-      word[0][i] = static_cast<uint32_t>(counter);
-      word[1][i] = static_cast<uint32_t>(counter >> 32);
-      word[2][i] = static_cast<uint32_t>(stream) + static_cast<uint32_t>(i);
-      word[3][i] = static_cast<uint32_t>(stream >> 32);
-    }
+    Words c0 = low(counter), c1 = low(counter >> 32), c2 = low(stream) + reinterpret_cast<Words>(lane_numbers()), c3 = low(stream >> 32);
     for (int round = 0; round < 10; ++round) {
-      for (int i = 0; i < kLanes; ++i) {
-        const uint64_t a = uint64_t{0xD2511F53u} * word[0][i], b = uint64_t{0xCD9E8D57u} * word[2][i];
-        const uint32_t c1 = word[1][i], c3 = word[3][i];
-        word[0][i] = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0;
-        word[1][i] = static_cast<uint32_t>(b);
-        word[2][i] = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
-        word[3][i] = static_cast<uint32_t>(a);
-      }
+      const Products32 a = multiply(c0, 0xD2511F53u), b = multiply(c2, 0xCD9E8D57u);
+      c0 = b.high ^ c1 ^ k0;
+      c1 = b.low;
+      c2 = a.high ^ c3 ^ k1;
+      c3 = a.low;
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
+    words[0] = c0, words[1] = c1, words[2] = c2, words[3] = c3;
   }
 };
 
@@ -71,9 +65,10 @@ class Dropout final : public Kernel {
     int64_t channel = 0, pixel = 0;
     for (int64_t element = 0; element < elements_; element += kRun) {
       const PhiloxLanes random(step.seed, step.position + static_cast<uint64_t>(sample), stream_ | static_cast<uint64_t>(element / 4));
-      float factor[kRun];
-      for (int group = 0; group < kLanes; ++group) {
-        for (int i = 0; i < 4; ++i) factor[4 * group + i] = (random.word[i][group] >> 8) >= least_ ? scale_ : 0.0f;
+      float factor[kRun];  // of element `element` and those after it
+      for (int i = 0; i < 4; ++i) {
+        const Floats factors = (random.words[i] >> 8) >= least_ ? all(scale_) : Floats{};
+        for (int group = 0; group < kLanes; ++group) factor[4 * group + i] = factors[group];
       }
       const int64_t run = std::min(kRun, elements_ - element);
       if (contiguous) {

@@ -18,36 +18,52 @@ class MaxPool final : public Kernel {
         position_(output<uint8_t>(spec, 1)) {}
 
   void run(const StepContext&) override {
-    const bool two = window_.area() == 4 && window_.rows.kernel == 2;
+    const bool two = window_.rows.kernel == 2 && window_.columns.kernel == 2;
     for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (two) position_ ? pool<Lanes, 2, true>(strip) : pool<Lanes, 2, false>(strip);
-      else position_ ? pool<Lanes, 0, true>(strip) : pool<Lanes, 0, false>(strip);
+      if (two) position_ ? pool<Lanes, true, true>(strip) : pool<Lanes, true, false>(strip);
+      else position_ ? pool<Lanes, false, true>(strip) : pool<Lanes, false, false>(strip);
     });
   }
 
  private:
-  template <class Lanes, int Side, bool Positioned>
+  template <class Lanes, bool Two, bool Positioned>
   void pool(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
     int64_t to = strip.begin(y_view_);
     for (int64_t oh = 0; oh < rows.outputs; ++oh) {
-      const Range kh = rows.taps(oh);
+      const Range kh = rows.taps[oh];
       for (int64_t ow = 0; ow < columns.outputs; ++ow, to += stride) {
-        const Range kw = columns.taps(ow);
+        const Range kw = columns.taps[ow];
         const T* from = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride + columns.first(ow) * stride;
-        if (Side > 0 && kh.end - kh.begin == Side && kw.end - kw.begin == Side) {
-          pool_window<Lanes, Positioned>(from, {0, Side}, {0, Side}, Side, row_stride, stride, strip, to);
-        } else {
-          pool_window<Lanes, Positioned>(from, kh, kw, columns.kernel, row_stride, stride, strip, to);
-        }
+        if (Two && kh.end - kh.begin == 2 && kw.end - kw.begin == 2 && pool_two<Lanes, Positioned>(from, row_stride, strip, to)) continue;
+        pool_window<Lanes, Positioned>(from, kh, kw, row_stride, strip, to);
       }
     }
   }
 
+  // A whole window of 2x2; false where one of its values is not a number, and nothing is written.
   template <class Lanes, bool Positioned>
-  __attribute__((always_inline)) inline void pool_window(const T* from, Range rows, Range columns, int64_t kernel, int64_t row_stride,
-                                                         int64_t stride, const Strip& strip, int64_t to) const {
+  bool pool_two(const T* from, int64_t row_stride, const Strip& strip, int64_t to) const {
+    using Value = typename Lanes::Value;
+    using Index = typename Lanes::Index;
+    const int width = strip.width;
+    const Value a = Lanes::load(from, width), b = Lanes::load(from + x_view_.lanes, width);
+    const Value c = Lanes::load(from + row_stride, width), d = Lanes::load(from + row_stride + x_view_.lanes, width);
+    const Value sum = (a + b) + (c + d);
+    if (any(sum != sum)) return false;
+    const Value upper = b > a ? b : a, lower = d > c ? d : c;
+    Lanes::store(y_ + to, lower > upper ? lower : upper, width);
+    if constexpr (Positioned) {
+      const Index zero{}, first = b > a ? zero + 1 : zero, second = d > c ? zero + 3 : zero + 2;
+      Lanes::store(position_ + to, (lower > upper ? second : first) & Lanes::first(strip.channels), width);
+    }
+    return true;
+  }
+
+  template <class Lanes, bool Positioned>
+  void pool_window(const T* from, Range rows, Range columns, int64_t row_stride, const Strip& strip, int64_t to) const {
+    const int64_t stride = x_view_.lanes, kernel = window_.columns.kernel;
     const int width = strip.width;
     using Value = typename Lanes::Value;
     using Index = typename Lanes::Index;
@@ -128,9 +144,9 @@ class MaxPoolBackward final : public Kernel {
     const int64_t stride = x_view_.lanes, base = strip.begin(y_view_);
     T* to = gx_ + strip.begin(x_view_);
     for (int64_t h = 0; h < x_view_.height; ++h) {
-      const Range oh = rows.covering(h);
+      const Range oh = rows.covering[h];
       for (int64_t w = 0; w < x_view_.width; ++w, to += stride) {
-        const Range ow = columns.covering(w);
+        const Range ow = columns.covering[w];
         Value sum{};
         for (int64_t i = oh.begin; i < oh.end; ++i) {
           for (int64_t j = ow.begin; j < ow.end; ++j) {

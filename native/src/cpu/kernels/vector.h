@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX2__) || defined(__AVX512F__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -50,14 +50,32 @@ inline Floats load(const float* from) {
 
 inline void store(float* to, Floats value) { std::memcpy(to, &value, sizeof value); }
 
-inline Floats widen(Halves halves) { return reinterpret_cast<Floats>(__builtin_convertvector(halves, Words) << 16); }
+// The conversions between 16 and 32 bits are spelt out for AVX2, where GCC 12 takes them apart lane by lane.
+inline Words lengthened(Halves halves) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  return reinterpret_cast<Words>(_mm256_cvtepu16_epi32(reinterpret_cast<__m128i>(halves)));
+#else
+  return __builtin_convertvector(halves, Words);
+#endif
+}
+
+inline Halves shortened(Words words) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  const __m256i packed = _mm256_packus_epi32(reinterpret_cast<__m256i>(words), _mm256_setzero_si256());
+  return reinterpret_cast<Halves>(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+#else
+  return __builtin_convertvector(words, Halves);
+#endif
+}
+
+inline Floats widen(Halves halves) { return reinterpret_cast<Floats>(lengthened(halves) << 16); }
 
 // Rounds to nearest even; what is not a number stays none.
 inline Halves narrow(Floats value) {
   const Words bits = reinterpret_cast<Words>(value);
   const Words rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   const Words kept = value == value ? rounded : (bits | 0x400000u);
-  return __builtin_convertvector(kept >> 16, Halves);
+  return shortened(kept >> 16);
 }
 
 inline Floats load(const bf16* from) {
@@ -168,6 +186,45 @@ inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; 
 
 // Keeps `value` where `y` is positive: the gradient of rectified().
 inline Floats where_positive(Floats y, Floats value) { return y > 0.0f ? value : Floats{}; }
+
+// Whether any lane of a comparison's result is set.
+inline bool any(Ints lanes) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(lanes)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_movemask_ps(reinterpret_cast<__m256>(lanes)) != 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_ps(reinterpret_cast<__m128>(lanes)) != 0;
+#else
+  int32_t set = 0;
+  for (int lane = 0; lane < kLanes; ++lane) set |= lanes[lane];
+  return set != 0;
+#endif
+}
+
+inline bool any(bool lane) { return lane; }
+
+// The upper and lower halves of the products with a number.
+struct Products32 {
+  Words high, low;
+};
+
+inline Products32 multiply(Words words, uint32_t factor) {
+  using Longs = uint64_t __attribute__((vector_size(kLanes * 4)));
+  const Longs pairs = reinterpret_cast<Longs>(words), factors = Longs{} + factor;
+#if defined(__AVX512F__)
+  const auto times = [&](Longs a) { return reinterpret_cast<Longs>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(factors))); };
+#elif defined(__AVX2__)
+  const auto times = [&](Longs a) { return reinterpret_cast<Longs>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(factors))); };
+#elif defined(__SSE2__)
+  const auto times = [&](Longs a) { return reinterpret_cast<Longs>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(factors))); };
+#else
+  const auto times = [&](Longs a) { return (a & 0xffffffffu) * factors; };
+#endif
+  constexpr uint64_t kUpper = 0xffffffff00000000u;
+  const Longs even = times(pairs), odd = times(pairs >> 32);
+  return {reinterpret_cast<Words>((even >> 32) | (odd & kUpper)), reinterpret_cast<Words>((even & ~kUpper) | (odd << 32))};
+}
 
 // The sum of all lanes, in a fixed order.
 inline double sum_of(Floats value) {

@@ -14,15 +14,21 @@ struct Range {
 // One axis: output o covers inputs o * stride - padding to o * stride - padding + kernel - 1.
 struct Axis {
   int64_t kernel, stride, padding, inputs, outputs;
+  std::vector<Range> taps;      // by output: its taps that lie inside of the image
+  std::vector<Range> covering;  // by input: the outputs whose window covers it
+
+  Axis(int64_t kernel, int64_t stride, int64_t padding, int64_t inputs, int64_t outputs)
+      : kernel(kernel), stride(stride), padding(padding), inputs(inputs), outputs(outputs) {
+    for (int64_t output = 0; output < outputs; ++output) {
+      taps.push_back({std::max<int64_t>(0, -first(output)), std::min(kernel, inputs - first(output))});
+    }
+    for (int64_t input = 0; input < inputs; ++input) {
+      const int64_t from = input + padding - kernel + 1;
+      covering.push_back({from <= 0 ? 0 : (from + stride - 1) / stride, std::min(outputs, (input + padding) / stride + 1)});
+    }
+  }
 
   int64_t first(int64_t output) const { return output * stride - padding; }
-  // The taps of an output that lie inside of the image.
-  Range taps(int64_t output) const { return {std::max<int64_t>(0, -first(output)), std::min(kernel, inputs - first(output))}; }
-  // The outputs whose window covers an input.
-  Range covering(int64_t input) const {
-    const int64_t from = input + padding - kernel + 1;
-    return {from <= 0 ? 0 : (from + stride - 1) / stride, std::min(outputs, (input + padding) / stride + 1)};
-  }
 };
 
 struct Window {

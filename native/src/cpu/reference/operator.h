@@ -93,6 +93,7 @@ std::vector<Operator> linear_operators();
 std::vector<Operator> normalisation_operators();
 std::vector<Operator> elementwise_operators();
 std::vector<Operator> pooling_operators();
+std::vector<Operator> subsampling_operators();
 std::vector<Operator> loss_operators();
 std::vector<Operator> load_operators();
 std::vector<Operator> reorder_operators();

@@ -37,7 +37,7 @@ class Table {
  public:
   Table() {
     for (auto family : {convolution_operators, linear_operators, normalisation_operators, elementwise_operators, pooling_operators,
-                        loss_operators, load_operators, reorder_operators}) {
+                        subsampling_operators, loss_operators, load_operators, reorder_operators}) {
       for (Operator& op : family()) {
         const std::string kind = op.kind;
         operators_.emplace(kind, std::move(op));

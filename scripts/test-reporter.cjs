@@ -1,0 +1,39 @@
+// Mocha's voice under scripts/test.js: a line a test, failures whole at the end, every skipped test with its reason. The totals go to
+// the parent process, which prints them last; mocha asks for a CommonJS module here.
+const { reporters, Runner } = require('mocha')
+
+const { EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } = Runner.constants
+
+module.exports = class TestReporter extends reporters.Base {
+  constructor(runner, options) {
+    super(runner, options)
+    const skipped = []
+    const { color, symbols } = reporters.Base
+    const tell = (message) => process.send?.(message)
+    const indent = (test) => '  '.repeat(test.titlePath().length - 1)
+
+    runner.on(EVENT_SUITE_BEGIN, (suite) => {
+      if (suite.title) console.log(`${indent(suite)}${color('suite', suite.title)}`)
+    })
+    runner.on(EVENT_TEST_BEGIN, (test) => tell({ begun: test.fullTitle() }))
+    runner.on(EVENT_TEST_PASS, (test) => {
+      const time = test.speed === 'fast' ? '' : color(test.speed, ` (${test.duration} ms)`)
+      console.log(`${indent(test)}${color('checkmark', symbols.ok)} ${color('pass', test.title)}${time}`)
+      tell({ count: 'passed' })
+    })
+    runner.on(EVENT_TEST_FAIL, (test) => {
+      console.log(`${indent(test)}${color('fail', `${symbols.err} ${test.title}`)}`)
+      tell({ count: 'failed' })
+    })
+    runner.on(EVENT_TEST_PENDING, (test) => {
+      console.log(`${indent(test)}${color('pending', `- ${test.title}`)}`)
+      skipped.push(test)
+      tell({ count: 'skipped' })
+    })
+    runner.once(EVENT_RUN_END, () => {
+      if (this.failures.length > 0) reporters.Base.list(this.failures)
+      for (const test of skipped) console.log(`skipped: ${test.fullTitle()}: ${test.skipReason ?? 'no reason given'}`)
+      tell({ ended: true })
+    })
+  }
+}

@@ -1,0 +1,39 @@
+/** Numbers as people read them. */
+
+export function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+/** A share of 0 to 1. */
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(2)}%`
+}
+
+export function loss(value: number): string {
+  return Number.isFinite(value) ? value.toFixed(4) : String(value)
+}
+
+/** 0:42, 12:05, 3:07:09. */
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return '-:--'
+  const whole = Math.max(0, Math.round(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const two = (value: number) => String(value).padStart(2, '0')
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
+}
+
+export function bytes(value: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  let scaled = value
+  let unit = 0
+  while (scaled >= 1000 && unit < units.length - 1) {
+    scaled /= 1000
+    unit++
+  }
+  return `${unit === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`
+}
+
+/** Seconds that are left at the pace so far. */
+export function secondsLeft({ iteration, iterations, seconds }: { iteration: number; iterations: number; seconds: number }): number {
+  return iteration > 0 ? (seconds / iteration) * (iterations - iteration) : Infinity
+}

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError, Option } from 'commander'
+import { ArbalestError } from '../index.js'
+import { runDoctor } from './doctor/doctor-command.js'
+import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
+import { tellFailure } from './failure.js'
+import { runTrain } from './train-command.js'
+import { addTrainFlags } from './train-flags.js'
+
+const EXIT_CODES = `
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 and 143 stopped by SIGINT and SIGTERM.`
+
+const TRAIN_EXAMPLES = `
+Examples:
+  arbalest train                                     LeNet on generated digits, a learner a core
+  arbalest train --model mlp --steps 100 --seed 7
+  arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --learners 2 --batch 32 --epochs 10
+  arbalest train my-run.ts --rate 0.02 --json        options from a module's default export, flags over them
+
+With --json stdout carries one object a line, the last of them {"event":"finished",...} or {"event":"failed",...}.
+${EXIT_CODES}`
+
+const JSON_FLAG = 'one JSON object a line on stdout, and nothing else'
+const STACK_FLAG = 'show where an error came from (also ARBALEST_STACK=1)'
+
+function commandLine(done: (code: ExitCode) => void): Command {
+  const program = new Command('arbalest')
+    .description('Trains deep networks with many small-batch learners on each device.')
+    .version(version())
+    .addHelpText('after', EXIT_CODES)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride()
+  const named = (name: string, description: string) =>
+    program.command(name).description(description).option('--json', JSON_FLAG).addOption(new Option('--stack', STACK_FLAG)).allowExcessArguments(false)
+
+  addTrainFlags(named('train', 'Trains a model; what is left out gets the default that suits the model.'))
+    .argument('[config]', 'TypeScript or JavaScript module whose default export is TrainOptions')
+    .addHelpText('after', TRAIN_EXAMPLES)
+    .action(async (config: string | undefined, { stack: _, ...flags }: Parameters<typeof runTrain>[1] & { stack?: boolean }) =>
+      done(await runTrain(config, flags))
+    )
+  named('doctor', 'Says what this machine offers for training, what is missing, and the mend.')
+    .addHelpText('after', EXIT_CODES)
+    .action(({ json = false }: { json?: boolean }) => done(runDoctor({ json, version: version() })))
+  return program
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return version
+}
+
+/** Commander's complaints in the project's own form. */
+function usageError(error: CommanderError): ArbalestError {
+  if (error.code === 'commander.help') return new ArbalestError('INVALID_OPTION', 'command: received none; use train or doctor', { cause: error })
+  const what = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
+  const code = error.code === 'commander.unknownCommand' ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
+  return new ArbalestError(code, `${what}; see \`arbalest --help\``, { cause: error })
+}
+
+async function main(argv: readonly string[]): Promise<ExitCode> {
+  // Wanted even where the command line cannot be read.
+  const json = argv.includes('--json')
+  const stack = argv.includes('--stack') || process.env['ARBALEST_STACK'] === '1'
+  try {
+    let code: ExitCode = EXIT.done
+    await commandLine((result) => (code = result)).parseAsync(argv, { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
+    const failure = error instanceof CommanderError ? usageError(error) : error
+    tellFailure(failure, { json, stack })
+    return exitCodeOf(failure)
+  }
+}
+
+// Set and not called: what is on its way to a pipe gets there.
+process.exitCode = await main(process.argv.slice(2))
