@@ -34,8 +34,13 @@ if (process.argv.includes('--check')) {
 /** What the addon is made from, and with what. Contents rather than times: those of a clone or a copy say nothing. */
 function stamp() {
   const inputs = createHash('sha256')
-  for (const file of sources(native)) inputs.update(`${relative(root, file)}\0`).update(readFileSync(file)).update('\0')
-  for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers']) inputs.update(`${name}@${require(`${name}/package.json`).version}\0`)
+  for (const file of sources(native))
+    inputs
+      .update(`${relative(root, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0')
+  for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers'])
+    inputs.update(`${name}@${require(`${name}/package.json`).version}\0`)
   const toolchain = [
     native,
     process.arch,
@@ -87,7 +92,14 @@ function compile() {
     [
       cmakeJs,
       'build',
-      ...['--directory', native, '--out', build, '--config', 'Release', '--parallel', String(jobs)],
+      '--directory',
+      native,
+      '--out',
+      build,
+      '--config',
+      'Release',
+      '--parallel',
+      String(jobs),
       `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
       '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
     ],

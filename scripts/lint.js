@@ -1,8 +1,8 @@
 // node scripts/lint.js           checks format and rules: prettier, oxlint with types, clang-format
 // node scripts/lint.js --write   formats in place instead
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const CLANG_FORMAT_MAJOR = '14'
@@ -10,11 +10,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const write = process.argv.includes('--write')
 
 const ok = write
-  ? [node('prettier/bin/prettier.cjs', '--write', '--log-level', 'warn', '.'), clangFormat('-i')]
+  ? [node('prettier/bin/prettier.cjs', '--write', '--log-level', 'warn', '.'), clangFormat()]
   : [
       node('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
       node('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format', 'unix', '.'),
-      clangFormat('--dry-run', '--Werror')
+      clangFormat()
     ]
 process.exitCode = ok.every(Boolean) ? 0 : 1
 
@@ -23,14 +23,21 @@ function node(script, ...args) {
 }
 
 /** Versions of clang-format disagree about details, so that only one is asked; where it is not installed a line says so. */
-function clangFormat(...args) {
-  for (const command of [`clang-format-${CLANG_FORMAT_MAJOR}`, 'clang-format']) {
-    const { stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' })
-    if (!stdout?.includes(`version ${CLANG_FORMAT_MAJOR}.`)) continue
-    return spawnSync(command, [...args, '--style=file', ...nativeSources()], { cwd: root, stdio: 'inherit' }).status === 0
+function clangFormat() {
+  const command = [`clang-format-${CLANG_FORMAT_MAJOR}`, 'clang-format'].find((name) =>
+    spawnSync(name, ['--version'], { encoding: 'utf8' }).stdout?.includes(`version ${CLANG_FORMAT_MAJOR}.`)
+  )
+  if (command === undefined) {
+    console.log(`The format of native/ was not looked at: clang-format ${CLANG_FORMAT_MAJOR} is not installed.`)
+    return true
   }
-  console.log(`The format of native/ was not looked at: clang-format ${CLANG_FORMAT_MAJOR} is not installed.`)
-  return true
+  const files = nativeSources()
+  if (write) return spawnSync(command, ['-i', '--style=file', ...files], { cwd: root, stdio: 'inherit' }).status === 0
+  const wrong = files.filter(
+    (file) => spawnSync(command, ['--style=file', file], { encoding: 'utf8' }).stdout !== readFileSync(file, 'utf8')
+  )
+  for (const file of wrong) console.log(`${relative(root, file)}: not as clang-format has it; run \`npm run format\``)
+  return wrong.length === 0
 }
 
 function nativeSources(folder = join(root, 'native', 'src')) {

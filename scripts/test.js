@@ -62,7 +62,16 @@ function runMocha() {
   return new Promise((resolve) => {
     const mocha = fork(
       join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
-      ['--reporter', join(root, 'scripts', 'test-reporter.cjs'), '--timeout', String(TEST_TIMEOUT_MS), '--slow', '2000', ...passedOn, ...testFiles()],
+      [
+        '--reporter',
+        join(root, 'scripts', 'test-reporter.cjs'),
+        '--timeout',
+        String(TEST_TIMEOUT_MS),
+        '--slow',
+        '2000',
+        ...passedOn,
+        ...testFiles()
+      ],
       { cwd: root, execArgv: ['--enable-source-maps'] }
     )
     let running = 'the start'

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'BACKEND_UNAVAILABLE'
   | 'ENGINE_MISSING'
   | 'OUT_OF_MEMORY'
+  | 'WRITE_FAILED'
   // It went wrong while it ran.
   | 'LOSS_NOT_FINITE'
   | 'LEARNER_FAILED'

@@ -56,7 +56,7 @@ export class Supervisor {
 
   async stopping(): Promise<void> {
     this.#options.engine.stop(this.#options.group)
-    for (const learner of [...this.#learners].reverse()) await learner.stop()
+    for (const learner of this.#learners.toReversed()) await learner.stop()
   }
 }
 

@@ -16,18 +16,24 @@ export async function loadConfig(path: string): Promise<Partial<TrainOptions>> {
   } catch {
     throw refusal(path, `there is no such file; name a module that exports TrainOptions as its default`)
   }
-  const jiti = createJiti(pathToFileURL(file).href, { virtualModules: { arbalest }, fsCache: false, moduleCache: false })
+  const jiti = createJiti(pathToFileURL(file).href, {
+    virtualModules: { arbalest },
+    interopDefault: false,
+    fsCache: false,
+    moduleCache: false
+  })
   let exported: unknown
   try {
-    exported = await jiti.import(file, { default: true })
+    exported = (await jiti.import<{ default?: unknown }>(file)).default
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
     throw refusal(path, `it cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }
+  if (exported === undefined) throw refusal(path, 'it has no default export; export a TrainOptions object as the default')
   if (typeof exported !== 'object' || exported === null || Array.isArray(exported)) {
     throw refusal(path, `its default export is ${exported === null ? 'null' : typeof exported}; export a TrainOptions object`)
   }
-  return exported as Partial<TrainOptions>
+  return exported
 }
 
 function refusal(path: string, what: string, cause?: unknown): ArbalestError {

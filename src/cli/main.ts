@@ -31,7 +31,12 @@ function commandLine(done: (code: ExitCode) => void): Command {
     .configureOutput({ outputError: () => {} })
     .exitOverride()
   const named = (name: string, description: string) =>
-    program.command(name).description(description).option('--json', JSON_FLAG).addOption(new Option('--stack', STACK_FLAG)).allowExcessArguments(false)
+    program
+      .command(name)
+      .description(description)
+      .option('--json', JSON_FLAG)
+      .addOption(new Option('--stack', STACK_FLAG))
+      .allowExcessArguments(false)
 
   addTrainFlags(named('train', 'Trains a model; what is left out gets the default that suits the model.'))
     .argument('[config]', 'TypeScript or JavaScript module whose default export is TrainOptions')
@@ -46,13 +51,14 @@ function commandLine(done: (code: ExitCode) => void): Command {
 }
 
 function version(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return version
+  const described = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return described.version
 }
 
 /** Commander's complaints in the project's own form. */
 function usageError(error: CommanderError): ArbalestError {
-  if (error.code === 'commander.help') return new ArbalestError('INVALID_OPTION', 'command: received none; use train or doctor', { cause: error })
+  if (error.code === 'commander.help')
+    return new ArbalestError('INVALID_OPTION', 'command: received none; use train or doctor', { cause: error })
   const what = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = error.code === 'commander.unknownCommand' ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   return new ArbalestError(code, `${what}; see \`arbalest --help\``, { cause: error })

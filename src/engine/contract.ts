@@ -9,6 +9,8 @@ import type { BackendName, LoweringAnswer, LoweringRequest, ParameterLayout, Pre
  */
 export type Handle = number & { readonly __handle?: unique symbol }
 
+export type ValueArray = Float32Array | Float64Array | Int32Array | Uint8Array
+
 export interface Engine {
   /** What the machine and the native libraries offer. */
   describe(): MachineDescription
@@ -38,9 +40,9 @@ export interface Engine {
   runSegment(replica: Handle, slot: number, segment: SegmentName, limits?: RunLimits): void
   /** Asks a running `run` to return between two operators; callable from any thread. */
   cancel(replica: Handle): void
-  /** A named value in canonical order: floats as Float32Array (Float64Array for f64), class numbers as Int32Array. */
-  readValue(replica: Handle, slot: number, name: string): Float32Array | Float64Array | Int32Array
-  writeValue(replica: Handle, slot: number, name: string, data: Float32Array | Float64Array | Int32Array): void
+  /** A named value in canonical order: floats as Float32Array (Float64Array for f64), class numbers as Int32Array, positions as bytes. */
+  readValue(replica: Handle, slot: number, name: string): ValueArray
+  writeValue(replica: Handle, slot: number, name: string, data: ValueArray): void
   /** The whole parameter vector, or a vector laid out like it, in canonical order. */
   readVector(replica: Handle, which: ReplicaVector): Float32Array | Float64Array
   writeVector(replica: Handle, which: ReplicaVector, data: Float32Array | Float64Array): void

@@ -3,6 +3,40 @@ import { addon, translated, type Addon } from './addon.js'
 import type { BackendDescription, Engine, MachineDescription } from './contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
+/** What is the addon's alone to do; `describe` is put together here. */
+const CALLS = [
+  'lower',
+  'bytes',
+  'createDataset',
+  'createProgram',
+  'createGroup',
+  'createReplica',
+  'release',
+  'bind',
+  'run',
+  'runSegment',
+  'cancel',
+  'readValue',
+  'writeValue',
+  'readVector',
+  'writeVector',
+  'adopt',
+  'profile',
+  'join',
+  'leave',
+  'evict',
+  'setRates',
+  'setRestarts',
+  'setPause',
+  'setEnd',
+  'stop',
+  'groupStatus',
+  'losses',
+  'readCentral',
+  'writeCentral',
+  'measurePeak'
+] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
+
 /** A call of the addon by name, looked up late so that a missing library is an error of the call and not of the import. */
 function call<Name extends keyof Addon>(name: Name): Addon[Name] {
   const forwarded = (...values: unknown[]): unknown => {
@@ -15,40 +49,10 @@ function call<Name extends keyof Addon>(name: Name): Addon[Name] {
   return forwarded as Addon[Name]
 }
 
+const calls = Object.fromEntries(CALLS.map((name) => [name, call(name)])) as unknown as Pick<Addon, (typeof CALLS)[number]>
+
 /** The engine of this thread. Handles made here may be posted to any other. */
-export const engine: Engine = {
-  describe,
-  lower: call('lower'),
-  bytes: call('bytes'),
-  createDataset: call('createDataset'),
-  createProgram: call('createProgram'),
-  createGroup: call('createGroup'),
-  createReplica: call('createReplica'),
-  release: call('release'),
-  bind: call('bind'),
-  run: call('run'),
-  runSegment: call('runSegment'),
-  cancel: call('cancel'),
-  readValue: call('readValue'),
-  writeValue: call('writeValue'),
-  readVector: call('readVector'),
-  writeVector: call('writeVector'),
-  adopt: call('adopt'),
-  profile: call('profile'),
-  join: call('join'),
-  leave: call('leave'),
-  evict: call('evict'),
-  setRates: call('setRates'),
-  setRestarts: call('setRestarts'),
-  setPause: call('setPause'),
-  setEnd: call('setEnd'),
-  stop: call('stop'),
-  groupStatus: call('groupStatus'),
-  losses: call('losses'),
-  readCentral: call('readCentral'),
-  writeCentral: call('writeCentral'),
-  measurePeak: call('measurePeak')
-}
+export const engine: Engine = { describe, ...calls }
 
 function describe(): MachineDescription {
   return {

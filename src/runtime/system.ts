@@ -44,7 +44,7 @@ export class ActorSystem {
 
   /** Stops every actor, the youngest first. */
   async stop(options: { deadline?: number } = {}): Promise<void> {
-    for (const ref of [...this.#living].reverse()) await ref.stop(options)
+    for (const ref of [...this.#living].toReversed()) await ref.stop(options)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -56,8 +56,8 @@ export class ActorSystem {
   }
 
   #adopt<A extends object>(ref: ActorRef<A>): ActorRef<A> {
-    this.#living.add(ref as ActorRef<object>)
-    void ref.exited.then(() => this.#living.delete(ref as ActorRef<object>))
+    this.#living.add(ref)
+    void ref.exited.then(() => this.#living.delete(ref))
     return ref
   }
 }

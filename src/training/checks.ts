@@ -14,7 +14,8 @@ export function real(parameter: string, value: unknown, range: string, holds: (v
 }
 
 /** Throws INVALID_OPTION for a key that means nothing: a slip of the pen must not train with a default in silence. */
-export function onlyKeys(parameter: string, value: object, known: readonly string[]): void {
+export function onlyKeys(parameter: string, value: unknown, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) throw invalidOption(parameter, value, `give an object with some of ${known.join(', ')}`)
   for (const key of Object.keys(value)) {
     if (!known.includes(key))
       throw invalidOption(`${parameter}.${key}`, (value as Record<string, unknown>)[key], `use only ${known.join(', ')}`)

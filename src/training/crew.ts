@@ -1,4 +1,4 @@
-import { Evaluator, type Pass, type StatisticsPass } from '../actors/evaluator.js'
+import type { Evaluator, Pass, StatisticsPass } from '../actors/evaluator.js'
 import type { Learner } from '../actors/learner.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'

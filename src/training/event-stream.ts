@@ -37,23 +37,23 @@ export class EventStream<T> implements AsyncIterable<T> {
   }
 
   #read(reader: Reader<T>): AsyncIterator<T, undefined> {
-    let closed = false
+    const readers = this.#readers
     const close = (): IteratorResult<T, undefined> => {
-      closed = true
-      this.#readers.delete(reader)
+      readers.delete(reader)
       reader.wake?.()
       return { done: true, value: undefined }
     }
     const next = async (): Promise<IteratorResult<T, undefined>> => {
-      while (!closed && reader.waiting.length === 0) {
+      while (readers.has(reader)) {
+        if (reader.waiting.length > 0) return { done: false, value: reader.waiting.shift()! }
         if (this.#end) {
           close()
           if ('error' in this.#end) throw this.#end.error
-          break
+        } else {
+          await new Promise<void>((resolve) => (reader.wake = resolve))
         }
-        await new Promise<void>((resolve) => (reader.wake = resolve))
       }
-      return closed ? { done: true, value: undefined } : { done: false, value: reader.waiting.shift()! }
+      return { done: true, value: undefined }
     }
     return { next, return: () => Promise.resolve(close()) }
   }

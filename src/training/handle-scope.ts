@@ -22,7 +22,7 @@ export class HandleScope {
 
   /** The youngest first. */
   release(): void {
-    for (const handle of [...this.#handles].reverse()) this.#engine.release(handle)
+    for (const handle of [...this.#handles].toReversed()) this.#engine.release(handle)
     this.#handles.clear()
   }
 }

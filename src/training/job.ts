@@ -34,7 +34,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** The trained model: answers once the job has finished, and rejects as `finished` does. */
   readonly model: { predict(batch: Float32Array | Uint8Array): Promise<Float32Array> }
   readonly #stop = new AbortController()
-  readonly #emitter = new EventEmitter<JobEvents>()
+  readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
 
   constructor(run: (control: JobControl) => Promise<JobOutcome>, { signal }: { signal?: AbortSignal | undefined } = {}) {
@@ -54,17 +54,17 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   }
 
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#emitter.on(name, listener as never)
+    this.#emitter.on(name, listener)
     return this
   }
 
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#emitter.once(name, listener as never)
+    this.#emitter.once(name, listener)
     return this
   }
 
   off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
-    this.#emitter.off(name, listener as never)
+    this.#emitter.off(name, listener)
     return this
   }
 
@@ -88,13 +88,13 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       return outcome
     } catch (error) {
       this.#stream.end({ error })
-      this.#emitter.emit('failed', error as Error)
+      this.#emitter.emit('failed', error)
       throw error
     }
   }
 
   #emit(event: JobEvent): void {
     this.#stream.push(event)
-    this.#emitter.emit(event.event, event as never)
+    this.#emitter.emit(event.event, event)
   }
 }

@@ -2,14 +2,26 @@ import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from './events.js'
 import { rateAt, type RatePiece } from './rates.js'
 
+export interface MeteredRun {
+  /** In the training set. */
+  readonly samples: number
+  readonly iterations: number
+  readonly batch: number
+  readonly rates: readonly RatePiece[]
+}
+
+/** Events over which images a second are counted: with large models few steps end between two of them. */
+const WINDOW = 10
+
 /** Measures how a run gets on: its clock runs while the learners train, and stands still while the central model is measured. */
 export class ProgressMeter {
-  readonly #run: { readonly samples: number; readonly iterations: number; readonly rates: readonly RatePiece[] }
+  readonly #run: MeteredRun
+  readonly #marks: { readonly images: number; readonly seconds: number }[] = [{ images: 0, seconds: 0 }]
   #seconds = 0
   #runningSince: number | undefined
-  #last = { iteration: 0, position: 0, seconds: 0 }
+  #iteration = 0
 
-  constructor(run: { samples: number; iterations: number; rates: readonly RatePiece[] }) {
+  constructor(run: MeteredRun) {
     this.#run = run
   }
 
@@ -29,28 +41,30 @@ export class ProgressMeter {
 
   /** The first iteration whose loss no event has told yet. */
   get iteration(): number {
-    return this.#last.iteration
+    return this.#iteration
   }
 
   /** What happened since the last such event; undefined where no iteration was completed. `losses` begin at `iteration`. */
-  event({ iterations, position, members }: GroupStatus, losses: Float32Array): ProgressEvent | undefined {
-    const whole = Math.min(iterations, this.#last.iteration + losses.length)
-    if (whole <= this.#last.iteration) return undefined
-    const seconds = this.seconds
-    const told = losses.subarray(0, whole - this.#last.iteration)
-    const event: ProgressEvent = {
+  event({ members }: Pick<GroupStatus, 'members'>, losses: Float32Array): ProgressEvent | undefined {
+    if (losses.length === 0) return undefined
+    const { samples, iterations, batch, rates } = this.#run
+    const images = this.#marks.at(-1)!.images + losses.length * members.length * batch
+    const { seconds } = this
+    const first = this.#marks[0]!
+    this.#marks.push({ images, seconds })
+    if (this.#marks.length > WINDOW) this.#marks.shift()
+    this.#iteration += losses.length
+    return {
       event: 'progress',
-      iteration: whole,
-      iterations: this.#run.iterations,
-      epoch: position / this.#run.samples,
-      loss: told.reduce((sum, loss) => sum + loss, 0) / told.length,
-      rate: rateAt(this.#run.rates, whole - 1),
-      imagesPerSecond: perSecond(position - this.#last.position, seconds - this.#last.seconds),
+      iteration: this.#iteration,
+      iterations,
+      epoch: images / samples,
+      loss: losses.reduce((sum, loss) => sum + loss, 0) / losses.length,
+      rate: rateAt(rates, this.#iteration - 1),
+      imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
       seconds
     }
-    this.#last = { iteration: whole, position, seconds }
-    return event
   }
 }
 

@@ -7,7 +7,7 @@ import type { Settings } from './settings.js'
 export interface Schedule extends GroupSchedule {
   readonly rounds: number
   /** The round before which the central model is measured next: an epoch's end, or the run's. */
-  measuredAfter(round: number): number
+  readonly measuredAfter: (round: number) => number
 }
 
 /** From epochs to rounds: an epoch ends at the first round that begins with so many samples handed out. Throws INVALID_OPTION. */

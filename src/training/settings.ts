@@ -61,7 +61,6 @@ const OPTIONS = [
 
 /** Every option checked, before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME. */
 export function settingsOf(options: TrainOptions): Settings {
-  if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'give an object with at least a model')
   onlyKeys('options', options, OPTIONS)
   const { model, data = DEFAULT_DATA, dataDir, synchroniser = {}, precision = 'f32', backend = 'cpu' } = options
   checkModel(model)
@@ -100,7 +99,7 @@ function checkModel(model: unknown): void {
 
 function checkData(data: unknown): void {
   if (typeof data === 'string') {
-    if (!(datasetNames as readonly string[]).includes(data)) throw unknownName('data', data, datasetNames)
+    if (!datasetNames.includes(data)) throw unknownName('data', data, datasetNames)
   } else if (typeof data !== 'object' || data === null) {
     throw invalidOption('data', data, 'give a Dataset, or the name of one')
   }

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { readCifar } from '../../src/data/cifar.js'
 import { refused } from '../support/codes.js'
+import { skip } from '../support/skip.js'
 import { cifarFile, Folder } from './support/files.js'
 
 const xzWorks = spawnSync('xz', ['--version']).status === 0
@@ -45,10 +46,7 @@ describe('CIFAR-10 batches', () => {
   })
 
   it('are unpacked by xz, whose complaints are told', async function () {
-    if (!xzWorks) {
-      console.log('      skipped: no program xz')
-      this.skip()
-    }
+    if (!xzWorks) skip(this, 'no program xz')
     const content = cifarFile([5, 6])
     const packed = spawnSync('xz', ['-c'], { input: content }).stdout
     const whole = await folder.write('a.bin.xz', packed)

@@ -171,7 +171,8 @@ function runAlone(replica: Handle, program: Handle, { steps }: RunLimits): RunRe
 /** Output c of a sample is its first number plus c. */
 function predict(replica: Handle, slot: number, name: string): Float32Array {
   const { programs, values } = slotsOf(replica)
-  const [, batch, outputs, inputs] = memory.locked(() => memory.numbers.slice(programs[slot]!, programs[slot]! + 4))
+  const program = programs[slot]!
+  const [, batch, outputs, inputs] = memory.locked(() => memory.numbers.slice(program, program + 4))
   if (name !== 'output') return values.get(name) ?? unsupported(`readValue ${name}`)
   const input = values.get('input')!
   return Float32Array.from({ length: batch! * outputs! }, (_, i) => input[Math.floor(i / outputs!) * inputs!]! + (i % outputs!))

@@ -1,4 +1,4 @@
-import { datasetFromArrays } from '../../src/data/fromArrays.js'
+import { datasetFromArrays, type SampleArrays } from '../../src/data/fromArrays.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { flatten, linear, defineModel } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'
@@ -12,11 +12,11 @@ export const FAKES: RunModules = {
 
 /** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */
 export function tinyData(): Dataset {
-  const samplesOf = (count: number) => ({
-    samples: new Float32Array(4 * count).fill(0.5),
-    labels: Array.from({ length: count }, (_, i) => i % 3)
-  })
   return datasetFromArrays({ name: 'tiny', sample: [1, 2, 2], classes: 3, ...samplesOf(60), test: samplesOf(70) })
+}
+
+function samplesOf(count: number): SampleArrays {
+  return { samples: new Float32Array(4 * count).fill(0.5), labels: Array.from({ length: count }, (_, i) => i % 3) }
 }
 
 export function tinyModel(): Model {

@@ -55,7 +55,7 @@ class SharedMemory {
 function sharedBuffer(): SharedArrayBuffer {
   if (!isMainThread) return getEnvironmentData(KEY) as unknown as SharedArrayBuffer
   const buffer = new SharedArrayBuffer(BYTES)
-  setEnvironmentData(KEY, buffer as never)
+  setEnvironmentData(KEY, buffer)
   return buffer
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { skip } from '../support/skip.js'
 import { readFixture } from './fixture.js'
 import { runOurs } from './ours.js'
 import { fingerprint } from './problem.js'
@@ -18,7 +19,7 @@ describe('PyTorch as the oracle', function () {
 
   it('gives its recorded answers again where it is installed', function () {
     const python = pythonWithTorch()
-    if (python === undefined) return this.skip() // Debian: apt-get install python3-torch
+    if (python === undefined) skip(this, 'no python3 that imports torch; on Debian: apt-get install python3-torch')
     for (const [name, make] of PROBLEMS) {
       const recorded = readFixture(name)
       const problem = make()

@@ -18,7 +18,11 @@ describe('actors', () => {
       it('handle what one sender sends in its order, tells and asks alike', async () => {
         const recorder = await spawn()
         const expected = Array.from({ length: 2000 }, (_, i) => String(i))
-        const asks = expected.map((text, i) => (i % 3 === 0 ? recorder.ask.note(text) : recorder.tell.note(text)))
+        const asks: Promise<void>[] = []
+        for (const [i, text] of expected.entries()) {
+          if (i % 3 === 0) asks.push(recorder.ask.note(text))
+          else recorder.tell.note(text)
+        }
         await Promise.all(asks)
         expect(await recorder.ask.log()).to.deep.equal(expected)
       })
@@ -68,7 +72,9 @@ describe('actors', () => {
         const recorder = await spawn()
         const error = await refused('UNKNOWN_NAME', () => (recorder.ask as unknown as { sing(): Promise<void> }).sing())
         expect(error.message).to.contain('sing').and.to.contain('slowly')
-        await refused('UNKNOWN_NAME', () => (recorder.ask as unknown as { constructor(): Promise<void> }).constructor())
+        for (const hook of ['constructor', 'stopping']) {
+          await refused('UNKNOWN_NAME', () => (recorder.ask as unknown as Record<string, () => Promise<unknown>>)[hook]!(), hook)
+        }
       })
 
       it('are stopped in order and answer nothing afterwards', async () => {

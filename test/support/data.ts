@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { skip } from './skip.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -10,12 +11,8 @@ export function dataDirectory(name: string): string | undefined {
   return existsSync(folder) ? folder : undefined
 }
 
-/** The same, for a test that cannot run without: where the data is absent the test is skipped, and a line says so. */
+/** The same, for a test that cannot run without: where the data is absent the test is skipped, and the run's last lines say why. */
 export function requireData(test: Mocha.Context, name: string): string {
   const folder = dataDirectory(name)
-  if (folder === undefined) {
-    console.log(`      skipped: no folder ${name} in ARBALEST_DATA or in ../shared/data`)
-    test.skip()
-  }
-  return folder
+  return folder ?? skip(test, `no folder ${name} in ARBALEST_DATA or in ../shared/data`)
 }

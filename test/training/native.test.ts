@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
-import type { Model } from '../../src/model/model.js'
+import type { Layer, Model } from '../../src/model/model.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import { train, trainWith } from '../../src/training/train.js'
 import { refused } from '../support/codes.js'
@@ -24,13 +24,24 @@ async function accuracy(predict: (batch: Uint8Array) => Promise<Float32Array>, {
 
 /** Small, with all that makes measuring an average hard: batch norm, a residual block, odd channels. */
 function normed(): Model {
-  const conv = (filters: number, stride = 1) => [conv2d(filters, 3, { padding: 1, stride, bias: false }), batchNorm2d()]
   const block = residual({ body: [...conv(12), relu(), ...conv(12)] })
   return defineModel({
     name: 'normed',
     input: [1, 28, 28],
     layers: [...conv(12, 2), relu(), block, ...conv(20, 2), relu(), globalAvgPool(), linear(10)]
   })
+}
+
+function conv(filters: number, stride = 1): Layer[] {
+  return [conv2d(filters, 3, { padding: 1, stride, bias: false }), batchNorm2d()]
+}
+
+/** A program of its own that trains and says how that ended. */
+function program(options: string): string {
+  return `
+    import { train } from '${TRAIN.href}'
+    const job = train({ model: 'logistic-regression', data: 'digits', learners: 2, ${options} })
+    console.log(await job.finished.then(({ event }) => event, ({ code }) => code))`
 }
 
 describe('training on the native engine', () => {
@@ -100,10 +111,6 @@ describe('training on the native engine', () => {
   }
 
   it('lets the process end by itself afterwards, also when it fails', async () => {
-    const program = (options: string) => `
-      import { train } from '${TRAIN.href}'
-      const job = train({ model: 'logistic-regression', data: 'digits', learners: 2, ${options} })
-      console.log(await job.finished.then(({ event }) => event, ({ code }) => code))`
     for (const [options, printed] of [
       ['until: { steps: 20 }', 'finished'],
       ['until: { epochs: 9 }, optimiser: { rate: 1e38 }', 'LOSS_NOT_FINITE']

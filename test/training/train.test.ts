@@ -162,6 +162,10 @@ describe('a training job that fails', () => {
     expect((most + 1) * perLearner + shared).to.be.greaterThan(free)
   })
 
+  it('refuses a precision that the processor lacks', async () => {
+    await refused('UNSUPPORTED_PRECISION', () => start({ precision: 'bf16' }).finished, 'bf16', 'f32')
+  })
+
   it('refuses data that does not suit the model', async () => {
     await refused('SHAPE_MISMATCH', () => start({ model: 'lenet' }).finished, 'conv1')
     await refused('SHAPE_MISMATCH', () => start({ model: { ...tinyModel(), input: [1, 3, 3] } }).finished, '[1,2,2]', '[1,3,3]')
@@ -198,6 +202,8 @@ describe('options of a training job', () => {
     ['optimiser.nesterov', { optimiser: { nesterov: true, momentum: 0 } }],
     ['optimiser.milestones', { optimiser: { milestones: [3, 2] } }],
     ['optimiser.speed', { optimiser: { speed: 1 } }],
+    ['optimiser', { optimiser: 0.1 }],
+    ['until', { until: 5 }],
     ['synchroniser.alpha', { synchroniser: { alpha: 0.9 } }],
     ['synchroniser.period', { synchroniser: { period: 0 } }],
     ['synchroniser.name', { synchroniser: { name: 'gossip' } }, 'UNKNOWN_NAME'],
@@ -213,7 +219,7 @@ describe('options of a training job', () => {
   ]
   for (const [parameter, options, code = 'INVALID_OPTION'] of bad) {
     it(`refuses ${JSON.stringify(options)} at once`, () => {
-      const error = thrown(() => start(options as Partial<TrainOptions>))
+      const error = thrown(() => start(options))
       expect(error.code).to.equal(code)
       expect(error.message).to.match(new RegExp(`^${parameter}: received `))
     })

@@ -9,8 +9,6 @@ namespace arbalest {
 namespace {
 
 constexpr size_t kKeptLosses = 65536;
-// A piece of the sum: small enough to share out, large enough that claiming it costs nothing beside it.
-constexpr size_t kPiece = 16384;
 // A waiting thread looks at its flags this often.
 constexpr std::chrono::milliseconds kSlice{10};
 // Polls before a waiting thread sleeps; waking it again costs tens of microseconds.
@@ -23,16 +21,6 @@ void relax() {
 }
 
 }  // namespace
-
-// One round's averaging, shared out in pieces: each piece is summed in the members' order, so it does not matter who sums it.
-struct Group::Sum {
-  AveragePass pass;
-  std::vector<const void*> corrections;
-  std::vector<std::shared_ptr<Memory>> slots;  // kept alive until the sum is done
-  size_t n = 0;
-  std::atomic<size_t> next{0};
-  std::atomic<size_t> left{0};
-};
 
 Group::Group(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
     : backend_(backend), spec_(std::move(spec)), losses_(kKeptLosses) {
@@ -70,7 +58,7 @@ int64_t Group::leave(int learner) {
 }
 
 void Group::evict(int learner) {
-  std::shared_ptr<Sum> sum;
+  std::shared_ptr<RoundSum> sum;
   {
     const std::lock_guard lock(mutex_);
     departed_iterations_ = whole_iterations();
@@ -202,7 +190,8 @@ Entry Group::enter(int learner, Clock::time_point deadline, const std::atomic<bo
   const auto rank = std::find(entered.members.begin(), entered.members.end(), learner) - entered.members.begin();
   ticket.round = self.round;
   ticket.iteration = iteration_of(self);
-  ticket.position = entered.position + static_cast<uint64_t>((self.step * static_cast<int64_t>(entered.members.size()) + rank) * spec_.batch);
+  ticket.position =
+      entered.position + static_cast<uint64_t>((self.step * static_cast<int64_t>(entered.members.size()) + rank) * spec_.batch);
   ticket.rate = rate_at(ticket.iteration);
   ticket.alpha = entered.alpha;
   ticket.corrects = self.step == entered.length - 1;
@@ -226,7 +215,7 @@ Entry Group::await_locked(std::unique_lock<std::mutex>& lock, int learner, int64
     if (stopped_ || cancelled) return Entry::cancelled;
     if (members_.count(learner) == 0) return Entry::evicted;
     if (round_ >= round) return Entry::granted;
-    if (const std::shared_ptr<Sum> sum = sum_; sum && sum->next.load(std::memory_order_relaxed) < sum->n) {
+    if (const std::shared_ptr<RoundSum> sum = sum_; sum && sum->has_pieces()) {
       lock.unlock();
       help(sum);
       lock.lock();
@@ -252,7 +241,7 @@ std::shared_ptr<Memory> Group::slot(int learner) {
 }
 
 void Group::arrive(int learner, int64_t number) {
-  std::shared_ptr<Sum> sum;
+  std::shared_ptr<RoundSum> sum;
   {
     const std::lock_guard lock(mutex_);
     const auto member = members_.find(learner);
@@ -294,39 +283,31 @@ int64_t Group::whole_iterations() const {
   return least == kNever ? departed_iterations_ : least;
 }
 
-std::shared_ptr<Group::Sum> Group::begin_sum_if_complete() {
+std::shared_ptr<RoundSum> Group::begin_sum_if_complete() {
   if (sum_ || open_.empty() || !open_.front().pending.empty()) return nullptr;
   const Round& round = open_.front();
-  auto sum = std::make_shared<Sum>();
-  for (const auto& [id, slot] : round.arrived) {
-    sum->slots.push_back(slot);
-    sum->corrections.push_back(slot->data());
-  }
+  std::vector<std::shared_ptr<Memory>> slots;
+  for (const auto& [id, slot] : round.arrived) slots.push_back(slot);
   const Type type = spec_.layout.type();
-  sum->n = spec_.layout.bytes / size_of(type);
   // A round that all its members left before they arrived changes nothing, but it still has its number.
   const bool still = round.arrived.empty() || round.number == 0 || round.restart;
-  sum->pass = {type, 0, 0, central(round.number), central_[(round.number + 1) & 1].data(), sum->corrections, still ? 0 : spec_.sync_momentum};
-  sum->left = (sum->n + kPiece - 1) / kPiece;
+  AveragePass pass;
+  pass.type = type;
+  pass.central = central(round.number);
+  pass.before = central_[(round.number + 1) & 1].data();
+  pass.mu = still ? 0 : spec_.sync_momentum;
+  auto sum = std::make_shared<RoundSum>(backend_, pass, spec_.layout.bytes / size_of(type), std::move(slots));
   sum_ = sum;
   changed_.notify_all();
   return sum;
 }
 
-void Group::help(const std::shared_ptr<Sum>& sum) {
-  while (true) {
-    const size_t begin = sum->next.fetch_add(kPiece, std::memory_order_relaxed);
-    if (begin >= sum->n) return;
-    AveragePass piece = sum->pass;
-    piece.begin = begin;
-    piece.end = std::min(begin + kPiece, sum->n);
-    backend_.average(piece);
-    if (sum->left.fetch_sub(1, std::memory_order_acq_rel) == 1) finish_sum();
-  }
+void Group::help(const std::shared_ptr<RoundSum>& sum) {
+  if (sum->help()) finish_sum();
 }
 
 void Group::finish_sum() {
-  std::shared_ptr<Sum> next;
+  std::shared_ptr<RoundSum> next;
   {
     const std::lock_guard lock(mutex_);
     sum_.reset();

@@ -24,6 +24,7 @@
 
 #include "backend.h"
 #include "program.h"
+#include "round_sum.h"
 #include "vectors.h"
 
 namespace arbalest {
@@ -41,10 +42,10 @@ struct GroupSpec {
 // One member's share of one iteration.
 struct Ticket {
   int64_t round = 0, iteration = 0;
-  uint64_t position = 0;    // of its batch in the sequence of samples
+  uint64_t position = 0;  // of its batch in the sequence of samples
   double rate = 0, alpha = 0;
-  bool corrects = false;    // the round's last iteration
-  bool starts_anew = false; // take the central model and forget the velocity before anything else
+  bool corrects = false;     // the round's last iteration
+  bool starts_anew = false;  // take the central model and forget the velocity before anything else
 };
 
 enum class Entry { granted, waiting, paused, evicted, cancelled };
@@ -95,10 +96,10 @@ class Group {
 
  private:
   struct Member {
-    int64_t until = kNever;        // first round that it no longer takes part in
-    int64_t round = 0, step = 0;   // where it stands
-    int64_t length = 1;            // iterations of its round
-    int64_t iterations = 0;        // whole ones, counted from the group's first
+    int64_t until = kNever;       // first round that it no longer takes part in
+    int64_t round = 0, step = 0;  // where it stands
+    int64_t length = 1;           // iterations of its round
+    int64_t iterations = 0;       // whole ones, counted from the group's first
     bool fresh = true;
     std::shared_ptr<Memory> slot;
   };
@@ -107,18 +108,17 @@ class Group {
     uint64_t position = 0;
     double alpha = 0;
     bool restart = false;
-    std::vector<int> members;               // in learner order
-    std::set<int> pending;                  // members yet to arrive
+    std::vector<int> members;  // in learner order
+    std::set<int> pending;     // members yet to arrive
     std::map<int, std::shared_ptr<Memory>> arrived;
   };
-  struct Sum;
 
   Round& open(int64_t number);
   int64_t last_opened() const { return open_.empty() ? round_ - 1 : open_.back().number; }
   int64_t iteration_of(const Member& member) const { return member.round * spec_.period + member.step; }
   double rate_at(int64_t iteration) const;
-  std::shared_ptr<Sum> begin_sum_if_complete();
-  void help(const std::shared_ptr<Sum>& sum);
+  std::shared_ptr<RoundSum> begin_sum_if_complete();
+  void help(const std::shared_ptr<RoundSum>& sum);
   void finish_sum();
   Entry await_locked(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
                      const std::atomic<bool>& cancelled);
@@ -131,24 +131,24 @@ class Group {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, Member> members_;
-  std::deque<Round> open_;                 // entered by somebody, not yet averaged; at most two
-  std::shared_ptr<Sum> sum_;
-  std::atomic<int64_t> whole_rounds_{0};   // round_, readable while spinning
-  int64_t round_ = 0;                      // the central model's number: whole rounds behind it
-  uint64_t position_ = 0;                  // where the next round begins in the sequence of samples
+  std::deque<Round> open_;  // entered by somebody, not yet averaged; at most two
+  std::shared_ptr<RoundSum> sum_;
+  std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
+  int64_t round_ = 0;                     // the central model's number: whole rounds behind it
+  uint64_t position_ = 0;                 // where the next round begins in the sequence of samples
   int64_t pause_ = kNever, end_ = kNever;
   std::set<int64_t> restarts_;
   std::map<int64_t, std::vector<float>> rates_;  // by first iteration
   bool stopped_ = false;
   int64_t not_finite_at_ = -1;
-  int64_t departed_iterations_ = 0;        // whole iterations when nobody is left
+  int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
 
   struct Loss {
     double sum = 0;
     int count = 0;
     int64_t iteration = -1;
   };
-  std::vector<Loss> losses_;               // a ring by iteration
+  std::vector<Loss> losses_;  // a ring by iteration
 };
 
 }  // namespace arbalest

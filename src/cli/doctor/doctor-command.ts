@@ -7,7 +7,9 @@ import { findings } from './findings.js'
 export function runDoctor({ json, version }: { json: boolean; version: string }): ExitCode {
   const found = findings()
   const healthy = found.every(({ status }) => status !== 'missing')
-  process.stdout.write(json ? `${JSON.stringify({ event: 'doctor', healthy, version, findings: found })}\n` : report(version, found, healthy))
+  process.stdout.write(
+    json ? `${JSON.stringify({ event: 'doctor', healthy, version, findings: found })}\n` : report(version, found, healthy)
+  )
   return healthy ? EXIT.done : EXIT.failed
 }
 

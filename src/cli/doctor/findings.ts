@@ -30,7 +30,9 @@ export function supportsNode(version: string): boolean {
 
 function node(): Finding {
   const found = { name: 'Node.js', detail: process.version }
-  return supportsNode(process.version) ? { ...found, status: 'present' } : { ...found, status: 'missing', mend: 'use 20.19 or newer of 20, or 22.12 or newer' }
+  return supportsNode(process.version)
+    ? { ...found, status: 'present' }
+    : { ...found, status: 'missing', mend: 'use 20.19 or newer of 20, or 22.12 or newer' }
 }
 
 function processor(): Finding {
@@ -79,7 +81,8 @@ function cuda(): Finding {
   if (gpu !== undefined) return { name, status: 'present', detail: `${gpu}; not used yet: training runs on the CPU` }
   const libraries = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triplet) => `/usr/lib/${triplet}/libcuda.so.1`)
   const driver = libraries.find((path) => existsSync(path))
-  if (driver !== undefined) return { name, status: 'present', detail: `${driver}, and no nvidia-smi that answers; not used yet: training runs on the CPU` }
+  if (driver !== undefined)
+    return { name, status: 'present', detail: `${driver}, and no nvidia-smi that answers; not used yet: training runs on the CPU` }
   return { name, status: 'absent', detail: 'no NVIDIA driver; training runs on the CPU' }
 }
 

@@ -17,7 +17,8 @@ export class Pace {
   at({ iteration, seconds, learners }: Pick<ProgressEvent, 'iteration' | 'seconds' | 'learners'>): number {
     const passed = seconds - this.#from.seconds
     const whole = passed >= this.#window
-    if (passed > 0 && (whole || this.#from.iteration === 0)) this.#latest = ((iteration - this.#from.iteration) * this.#batch * learners) / passed
+    if (passed > 0 && (whole || this.#from.iteration === 0))
+      this.#latest = ((iteration - this.#from.iteration) * this.#batch * learners) / passed
     if (whole) this.#from = { iteration, seconds }
     return this.#latest
   }

@@ -1,10 +1,11 @@
 // y = x * mask / (1 - rate), with the mask of dropout_mask.h; the gradient is the same operator.
+#include <bit>
 #include <cmath>
 
 #include "../../dropout_mask.h"
 #include "activation.h"
+#include "elementwise.h"
 #include "operator.h"
-#include "parallel.h"
 
 namespace arbalest::kernels {
 namespace {
@@ -62,30 +63,39 @@ class Dropout final : public Kernel {
     T* y = y_ + view_.offset(sample, 0);
     const bool contiguous = view_.blocks == 1 && view_.pixels() == 1;
     if (view_.blocks * view_.lanes > view_.channels) clear_padding(x, y);
-    int64_t channel = 0, pixel = 0;
+    int64_t channel = 0, pixel = 0, at = 0;
     for (int64_t element = 0; element < elements_; element += kRun) {
       const PhiloxLanes random(step.seed, step.position + static_cast<uint64_t>(sample), stream_ | static_cast<uint64_t>(element / 4));
-      float factor[kRun];  // of element `element` and those after it
+      // All bits of what is kept, and none of what is dropped: a branch would be taken at random.
+      int32_t by_word[4][kLanes], kept[kRun];
       for (int i = 0; i < 4; ++i) {
-        const Floats factors = (random.words[i] >> 8) >= least_ ? all(scale_) : Floats{};
-        for (int group = 0; group < kLanes; ++group) factor[4 * group + i] = factors[group];
+        const Ints keeps = (random.words[i] >> 8) >= least_;
+        std::memcpy(by_word[i], &keeps, sizeof keeps);
+      }
+      for (int group = 0; group < kLanes; ++group) {
+        for (int i = 0; i < 4; ++i) kept[4 * group + i] = by_word[i][group];
       }
       const int64_t run = std::min(kRun, elements_ - element);
       if (contiguous) {
-        for (int64_t i = 0; i < run; ++i) y[element + i] = dropped(x[element + i], factor[i]);
+        for_each_register(0, run, [&]<bool Partial>(int64_t i, int width) {
+          Ints mask;
+          std::memcpy(&mask, kept + i, sizeof mask);
+          const Floats scaled = load<Partial>(x + element + i, width) * scale_;
+          store<Partial>(y + element + i, reinterpret_cast<Floats>(reinterpret_cast<Ints>(scaled) & mask), width);
+        });
         continue;
       }
       for (int64_t i = 0; i < run; ++i) {
-        const int64_t at = view_.channel_offset(channel) + pixel * view_.lanes;
-        y[at] = dropped(x[at], factor[i]);
+        y[at] = from_float<T>(masked(to_float(x[at]) * scale_, kept[i]));
+        at += view_.lanes;
         if (++pixel < view_.pixels()) continue;
         pixel = 0;
-        ++channel;
+        at = view_.channel_offset(++channel);
       }
     }
   }
 
-  static T dropped(T value, float factor) { return factor == 0 ? from_float<T>(0) : from_float<T>(to_float(value) * factor); }
+  static float masked(float value, int32_t mask) { return std::bit_cast<float>(std::bit_cast<int32_t>(value) & mask); }
 
   void clear_padding(const T* x, T* y) const {
     if (x == y) return;

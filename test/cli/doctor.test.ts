@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import type { Finding } from '../../src/cli/doctor/finding.js'
+import { supportsNode } from '../../src/cli/doctor/findings.js'
+import { ROOT, run } from './support/arbalest.js'
+
+describe('arbalest doctor', () => {
+  it('reports on what training wants, and that it can run', async () => {
+    const { code, stdout, stderr } = await run(['doctor'])
+    expect(code, stdout + stderr).to.equal(0)
+    for (const word of ['Node.js', process.version, 'usable', 'oneDNN', 'CUDA', 'Training can run here.']) expect(stdout).to.include(word)
+  })
+
+  it('gives the same as one JSON object', async () => {
+    const { code, lines } = await run(['doctor', '--json'])
+    expect(code).to.equal(0)
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.include({ event: 'doctor', healthy: true })
+    const findings = lines[0]!['findings'] as Finding[]
+    expect(findings.map(({ name }) => name)).to.include.members(['Node.js', 'processor', 'memory', 'backend cpu', 'CUDA'])
+    for (const { status } of findings) expect(status).to.be.oneOf(['present', 'absent'])
+  })
+
+  it('says what is missing and the mend where the engine is not built', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest doctor '))
+    try {
+      for (const part of ['bin', 'dist/src', 'package.json']) await cp(join(ROOT, part), join(folder, part), { recursive: true })
+      await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+      const arbalest = (...args: string[]) => spawnSync(process.execPath, [join(folder, 'bin/arbalest.js'), ...args], { encoding: 'utf8' })
+      const doctor = arbalest('doctor')
+      expect(doctor.status).to.equal(1)
+      expect(doctor.stdout)
+        .to.match(/missing.*native engine/)
+        .and.include('npm run setup')
+        .and.include('cannot run here')
+      const train = arbalest('train', '--model', 'mlp', '--steps', '1')
+      expect(train.status).to.equal(1)
+      expect(train.stderr).to.match(/^ENGINE_MISSING: .*npm run setup.*\n$/)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('takes the versions of Node that package.json takes', async () => {
+    const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } }
+    expect(engines.node).to.equal('^20.19.0 || >=22.12.0')
+    for (const version of ['v20.19.0', 'v20.20.2', 'v22.12.0', 'v24.0.0']) expect(supportsNode(version), version).to.equal(true)
+    for (const version of ['v18.20.0', 'v20.18.9', 'v21.7.0', 'v22.11.0']) expect(supportsNode(version), version).to.equal(false)
+  })
+})

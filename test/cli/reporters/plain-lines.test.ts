@@ -1,0 +1,70 @@
+import { expect } from 'chai'
+import { Writable } from 'node:stream'
+import { Pace } from '../../../src/cli/reporters/pace.js'
+import { PlainLines } from '../../../src/cli/reporters/plain-lines.js'
+import type { ProgressEvent, StartedEvent } from '../../../src/index.js'
+
+const STARTED = { event: 'started', batch: 16, learners: 2, iterations: 1000 } as StartedEvent
+
+function progress(iteration: number, seconds: number): ProgressEvent {
+  return {
+    event: 'progress',
+    iteration,
+    iterations: 1000,
+    epoch: iteration / 500,
+    loss: 1,
+    rate: 0.1,
+    imagesPerSecond: 0,
+    learners: 2,
+    seconds
+  }
+}
+
+class Text extends Writable {
+  text = ''
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
+}
+
+describe('The plain lines of progress', () => {
+  it('are about twenty, however long the run and however many its events', () => {
+    const output = new Text()
+    let now = 0
+    const lines = new PlainLines(output, { now: () => now })
+    for (let iteration = 1; iteration <= 1000; iteration++) {
+      now += 10_000
+      lines.show(progress(iteration, now / 1000))
+    }
+    expect(output.text.trimEnd().split('\n')).to.have.length(20)
+    expect(output.text)
+      .to.match(/^ +5% .*\n/)
+      .and.match(/100% .* 0:00 left\n$/)
+  })
+
+  it('are two seconds apart or more, in however short a run', () => {
+    const output = new Text()
+    let now = 0
+    const lines = new PlainLines(output, { now: () => now })
+    for (let iteration = 100; iteration <= 1000; iteration += 100) {
+      now += 500
+      lines.show(progress(iteration, now / 1000))
+    }
+    expect(output.text.trimEnd().split('\n')).to.have.length(2)
+  })
+})
+
+describe('The pace', () => {
+  it('is that of the last whole second, whatever the events between hold', () => {
+    const pace = new Pace(STARTED)
+    expect(pace.at(progress(10, 0.5))).to.equal((10 * 32) / 0.5)
+    expect(pace.at(progress(20, 1))).to.equal(20 * 32)
+    expect(pace.at(progress(20, 1.2))).to.equal(20 * 32)
+    expect(pace.at(progress(50, 2))).to.equal(30 * 32)
+  })
+
+  it('begins with nothing', () => {
+    expect(new Pace(STARTED).at(progress(0, 0))).to.equal(0)
+  })
+})

@@ -1,0 +1,114 @@
+import { expect } from 'chai'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { run, start } from './support/arbalest.js'
+
+const TINY = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8']
+const ENDLESS = [...TINY, '--steps', '100000000']
+
+describe('arbalest train', () => {
+  it('writes one JSON object a line and nothing else, the last of them `finished`', async () => {
+    const { code, lines, stderr } = await run([...TINY, '--steps', '5', '--seed', '7', '--json'])
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.equal('')
+    expect(lines[0]).to.include({ event: 'started', model: 'mlp', data: 'digits', learners: 2, batch: 8, iterations: 5, seed: 7 })
+    expect(lines.map(({ event }) => event)).to.include.members(['progress', 'evaluated'])
+    const last = lines.at(-1)!
+    expect(last).to.include({ event: 'finished', reason: 'completed', learners: 2, iterations: 5 })
+    for (const key of ['testAccuracy', 'testLoss', 'imagesPerSecond', 'epochs', 'seconds']) expect(last[key], key).to.be.a('number')
+    expect(last['weightsSha256']).to.match(/^[0-9a-f]{64}$/)
+  })
+
+  it('ends with the same weights for the same seed, and with others for another', async () => {
+    const weights = async (seed: string) => (await run([...TINY, '--steps', '5', '--seed', seed, '--json'])).lines.at(-1)!['weightsSha256']
+    const [first, second, third] = [await weights('7'), await weights('7'), await weights('8')]
+    expect(first).to.be.a('string').and.equal(second)
+    expect(third).to.be.a('string').and.not.equal(first)
+  })
+
+  it('writes few plain lines where stdout is no terminal', async () => {
+    const { code, stdout, stderr } = await run([...TINY, '--epochs', '2'])
+    expect(code, stderr).to.equal(0)
+    expect(stdout)
+      .to.match(/^mlp on digits: /)
+      .and.match(/test accuracy \d+\.\d\d%/)
+      .and.match(/weights sha256 [0-9a-f]{64}\n$/)
+    expect(stdout).to.not.include('\x1b').and.not.include('\r')
+    expect(stdout.trimEnd().split('\n').length).to.be.at.most(30)
+  })
+
+  it('says what went wrong in one line, with status 1, and in JSON last', async () => {
+    const args = ['train', '--model', 'mlp', '--data', 'mnist', '--data-dir', '/nowhere', '--json']
+    const { code, lines, stderr } = await run(args)
+    expect(code).to.equal(1)
+    expect(stderr).to.match(/^DATA_NOT_FOUND: .*\/nowhere.*\n$/)
+    expect(lines.at(-1)).to.include({ event: 'failed', code: 'DATA_NOT_FOUND' })
+    expect(stderr).to.equal(`DATA_NOT_FOUND: ${String(lines.at(-1)!['message'])}\n`)
+  })
+
+  for (const [signal, status] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143]
+  ] as const) {
+    it(`stops cleanly on ${signal}, with its last line and status ${status}`, async () => {
+      const { child, ended, said } = start([...ENDLESS, '--json'])
+      await said('"progress"')
+      child.kill(signal)
+      const { code, lines, stderr } = await ended
+      expect(code, stderr).to.equal(status)
+      expect(lines.at(-1)).to.include({ event: 'finished', reason: 'stopped' })
+    })
+  }
+
+  it('stops where nobody reads its output any more', async () => {
+    const { child, ended, said } = start([...ENDLESS, '--json'])
+    await said('"started"')
+    child.stdout!.destroy()
+    const { code, stderr } = await ended
+    expect(code, stderr).to.equal(141)
+    expect(stderr).to.equal('')
+  })
+
+  describe('with a config', () => {
+    let folder: string
+    const config = async (name: string, text: string) => {
+      const path = join(folder, name)
+      await writeFile(path, text)
+      return path
+    }
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'arbalest config '))
+    })
+    afterEach(() => rm(folder, { recursive: true }))
+
+    it('takes the options from a TypeScript module, which may import the package, and flags over them', async () => {
+      const path = await config(
+        'run.ts',
+        `import { defineModel, flatten, linear, type TrainOptions } from 'arbalest'
+         const model = defineModel({ name: 'own', input: [1, 28, 28], layers: [flatten(), linear(10)] })
+         const options: TrainOptions = { model, batch: 4, learners: 1, optimiser: { rate: 0.5, momentum: 0 }, until: { steps: 3 } }
+         export default options`
+      )
+      const { code, lines, stderr } = await run(['train', path, '--batch', '6', '--rate', '0.25', '--json'])
+      expect(code, stderr).to.equal(0)
+      expect(lines[0]).to.include({ event: 'started', model: 'own', batch: 6, learners: 1, iterations: 3, parameters: 7850 })
+      expect(lines.find(({ event }) => event === 'progress')!['rate']).to.be.at.most(0.25)
+    })
+
+    for (const [what, text, complaint] of [
+      ['has no default export', `export const batch = 4`, /^INVALID_OPTION: config: .*no default export/],
+      ['exports something else', `export default 7`, /^INVALID_OPTION: config: .*number/],
+      ['cannot be read', `export default {`, /^INVALID_OPTION: config: .*cannot be loaded/],
+      ['has a slip of the pen', `export default { learner: 2 }`, /^INVALID_OPTION: options\.learner: received 2/]
+    ] as const) {
+      it(`refuses one that ${what}`, async () => {
+        const { code, stderr } = await run(['train', await config('run.ts', text)])
+        expect(code, stderr).to.equal(2)
+        expect(stderr).to.match(complaint)
+        expect(stderr.trimEnd()).to.not.include('\n')
+      })
+    }
+  })
+})

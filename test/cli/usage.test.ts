@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { readFileSync } from 'node:fs'
+import { ROOT, run } from './support/arbalest.js'
+
+/** Arguments, and what the one line on stderr must say. */
+const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
+  [[], /INVALID_OPTION: command: received none; use train or doctor\n$/],
+  [['trian'], /^UNKNOWN_NAME: .*'trian'.*train/],
+  [['train', '--batchh', '3'], /^INVALID_OPTION: .*--batchh.*--batch/],
+  [['train', '--batch'], /^INVALID_OPTION: .*--batch/],
+  [['train', '--batch', '12x'], /^INVALID_OPTION: --batch: received "12x"; use a whole number\n$/],
+  [['train', '--batch', '1.5'], /^INVALID_OPTION: --batch: received "1.5"/],
+  [['train', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],
+  [['train', '--steps', ''], /^INVALID_OPTION: --steps: received ""/],
+  [['train', '--rate', '0,1'], /^INVALID_OPTION: --rate: received "0,1"; use a number\n$/],
+  [['train', '--rate', '1e400'], /^INVALID_OPTION: --rate: received "1e400"/],
+  [['train', '--rate', '-1'], /^INVALID_OPTION: --rate: received -1; /],
+  [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
+  [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
+  [['train', '--data', 'nmist'], /^UNKNOWN_NAME: --data: received "nmist"; use one of .*mnist/],
+  [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of sma/],
+  [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
+  [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
+  [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments/],
+  [['doctor', '--fast'], /^INVALID_OPTION: .*--fast/]
+]
+
+describe('The command line', () => {
+  for (const [args, complaint] of REFUSED) {
+    it(`refuses \`arbalest ${args.join(' ')}\` with status 2 and one line`, async () => {
+      const { code, stdout, stderr } = await run(args)
+      expect(code, stderr).to.equal(2)
+      expect(stderr).to.match(complaint)
+      if (args.length > 0) expect(stderr.trimEnd()).to.not.include('\n')
+      expect(stdout).to.equal('')
+    })
+  }
+
+  it('tells a refusal on stdout as well where JSON was asked for', async () => {
+    const { code, lines } = await run(['train', '--batchh', '3', '--json'])
+    expect(code).to.equal(2)
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.include({ event: 'failed', code: 'INVALID_OPTION' })
+  })
+
+  it('shows a stack only where it is asked for', async () => {
+    const args = ['train', '--model', 'lenett']
+    expect((await run(args)).stderr).to.not.include('    at ')
+    expect((await run([...args, '--stack'])).stderr).to.include('    at ')
+    expect((await run(args, { env: { ARBALEST_STACK: '1' } })).stderr).to.include('    at ')
+  })
+
+  it('explains itself and each command', async () => {
+    const [all, train, doctor] = await Promise.all([run(['--help']), run(['train', '--help']), run(['doctor', '--help'])])
+    for (const { code, stderr } of [all, train, doctor]) expect([code, stderr]).to.deep.equal([0, ''])
+    expect(all.stdout).to.include('train').and.include('doctor').and.include('Exit codes')
+    for (const word of ['--model', 'resnet20', 'cifar-10', '--sync-momentum', '--json', 'Examples']) expect(train.stdout).to.include(word)
+    expect(doctor.stdout).to.include('--json')
+  })
+
+  it('tells the version of the package', async () => {
+    const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string }
+    expect(await run(['--version'])).to.include({ code: 0, stdout: `${version}\n` })
+  })
+})

@@ -1,0 +1,33 @@
+/** What must not compile of the public API: checked by tsc, never run. */
+import { conv2d, defineModel, linear, train, type JobEvent, type TrainOptions } from '../../src/index.js'
+
+// @ts-expect-error a model is needed
+train({ data: 'digits' })
+// @ts-expect-error the count of learners is a number
+train({ model: 'mlp', learners: '2' })
+// @ts-expect-error a slip of the pen
+train({ model: 'mlp', learner: 2 })
+// @ts-expect-error double precision is the tests' own
+train({ model: 'mlp', precision: 'f64' })
+// @ts-expect-error there is no such rule
+train({ model: 'mlp', synchroniser: { name: 'hogwild' } })
+// @ts-expect-error a convolution needs its kernel
+conv2d(16)
+// @ts-expect-error there is no such loss
+defineModel({ name: 'own', input: [4], layers: [linear(2)], loss: 'hinge' })
+
+export function readsEvents(event: JobEvent): number | null {
+  // @ts-expect-error only some events have it
+  const wrong: unknown = event.testAccuracy
+  if (wrong === event) return null
+  return event.event === 'evaluated' || event.event === 'finished' ? event.testAccuracy : null
+}
+
+export async function readsJobs(options: TrainOptions): Promise<Float32Array> {
+  await using job = train(options)
+  // @ts-expect-error every event has a name that is known
+  job.on('done', () => {})
+  job.once('finished', ({ weightsSha256 }) => weightsSha256.length)
+  const { testLoss }: { testLoss: number } = await job.finished
+  return job.model.predict(Float32Array.of(testLoss))
+}
