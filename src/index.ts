@@ -1,5 +1,5 @@
 export { train } from './training/train.js'
-export type { Job, JobEvents } from './training/job.js'
+export type { Job, JobEvents, PromisedModel } from './training/job.js'
 export type { EvaluatedEvent, FinishedEvent, JobEvent, ProgressEvent, StartedEvent } from './training/events.js'
 export type { OptimiserOptions, SynchroniserOptions, TrainOptions, UntilOptions } from './training/options.js'
 
@@ -25,5 +25,11 @@ export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from '
 export { datasetNames, openDataset, type OpenDatasetOptions } from './data/open.js'
 export type { Dataset } from './data/dataset.js'
 export type { DatasetSpec } from './engine/contract.js'
+
+export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import.js'
+export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx/export.js'
+export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
+export type { ModelFormat, SaveOptions } from './formats/save.js'
+export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
 export { ArbalestError, type ErrorCode } from './errors.js'

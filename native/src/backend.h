@@ -46,6 +46,8 @@ struct StepContext {
   // Where this batch begins in the endless sequence of epochs: sample i of the batch stands at position + i. Order, crops, flips and
   // dropout masks are functions of (seed, position), so that no learner and no resumed run needs more than this one number.
   uint64_t position = 0;
+  // Samples (batch) that the learner chose itself; empty: those that stand at the position.
+  std::span<const int64_t> samples;
 };
 
 // An operator made ready: primitives built once, pointers fixed. Never allocates in run().

@@ -9,6 +9,10 @@ namespace {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+Clock::time_point after(Clock::time_point start, double milliseconds) {
+  return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(milliseconds));
+}
+
 RunReport::Outcome outcome_of(Entry entry) {
   switch (entry) {
     case Entry::granted: return RunReport::Outcome::ran;
@@ -50,6 +54,7 @@ struct Replica::Bound {
   // A step may stop in its middle, to answer the learner's mailbox, and go on here.
   std::optional<Ticket> ticket;
   size_t segment = 0;
+  std::vector<int64_t> samples;  // chosen for this step
 };
 
 Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner)
@@ -150,7 +155,7 @@ void Replica::make_kernels(Bound& bound) {
   };
   bound.loss = named("loss");
   bound.correct = named("correct");
-  bound.context = {bound.dataset.get(), seed_, 0};
+  bound.context = {bound.dataset.get(), seed_, 0, {}};
 }
 
 // Which step this is: its place in the data, its rate, its round.
@@ -168,12 +173,58 @@ Entry Replica::begin(Bound& bound, const RunLimits& limits, int64_t done, Clock:
   } else {
     if (cancelled_) return Entry::cancelled;
     ticket.position = limits.position + static_cast<uint64_t>(done * bound.program->batch);
-    ticket.rate = limits.rate;
   }
+  if (limits.rate) ticket.rate = *limits.rate;
   bound.context.position = ticket.position;
+  bound.context.samples = {};
   bound.ticket = ticket;
   bound.segment = 0;
   return Entry::granted;
+}
+
+// What the learner loads in this step instead of what is at its position.
+void Replica::choose(Bound& bound, const std::vector<int64_t>& samples) {
+  const Program& program = *bound.program;
+  if (!samples.empty() && samples.size() != static_cast<size_t>(program.batch))
+    throw Error("INVALID_OPTION", "samples: received " + std::to_string(samples.size()) + "; give one for each of the batch of " + std::to_string(program.batch));
+  for (int64_t sample : samples)
+    if (!bound.dataset || sample < 0 || sample >= bound.dataset->count)
+      throw Error("INVALID_OPTION", "samples: received " + std::to_string(sample) + "; the data set has numbers 0 to " +
+                                        std::to_string(bound.dataset ? bound.dataset->count - 1 : 0));
+  bound.samples = samples;
+  bound.context.samples = bound.samples;
+}
+
+// The group meets before the first operator of `exchange`.
+Entry Replica::meet(Bound& bound, Clock::time_point deadline, RunReport& report) {
+  if (!group_ || !bound.updates) return Entry::granted;
+  // What would spread to the central model is looked at before it can.
+  if (bound.loss >= 0 && !std::isfinite(scalar(bound, bound.loss))) {
+    group_->report(learner_, bound.ticket->iteration, scalar(bound, bound.loss));
+    return Entry::cancelled;
+  }
+  if (!bound.ticket->corrects) return Entry::granted;
+  const Clock::time_point waits = Clock::now();
+  const Entry entry = group_->await(learner_, bound.ticket->round, deadline, cancelled_);
+  report.wait_seconds += seconds_since(waits);
+  return entry;
+}
+
+// A step that was given up is not gone on with; a cancelled replica may run again.
+RunReport::Outcome Replica::left(Bound& bound, Entry entry) {
+  if (entry == Entry::cancelled || entry == Entry::evicted) {
+    bound.ticket.reset();
+    cancelled_ = false;
+  }
+  return outcome_of(entry);
+}
+
+// The step is over. Returns its loss.
+double Replica::complete(Bound& bound) {
+  const double loss = bound.loss >= 0 ? scalar(bound, bound.loss) : 0;
+  if (group_ && bound.updates) group_->report(learner_, bound.ticket->iteration, loss);
+  bound.ticket.reset();
+  return loss;
 }
 
 // False where it was cancelled between two operators.
@@ -228,16 +279,10 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
   RunReport report;
-  const Clock::time_point start = Clock::now();
-  const auto deadline = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(limits.milliseconds));
+  const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
   const auto ended = [&](Entry entry) {
-    report.outcome = outcome_of(entry);
+    report.outcome = left(bound, entry);
     report.busy_seconds = seconds_since(start) - report.wait_seconds;
-    // A step that was given up is not gone on with; a cancelled replica may run again.
-    if (entry == Entry::cancelled || entry == Entry::evicted) {
-      bound.ticket.reset();
-      cancelled_ = false;
-    }
     return report;
   };
 
@@ -247,53 +292,35 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
     }
     for (; bound.segment < kSegments; ++bound.segment) {
       const auto segment = static_cast<Segment>(bound.segment);
-      if (segment == Segment::exchange && group_ && bound.updates) {
-        // What would spread to the central model is looked at before it can.
-        if (bound.loss >= 0 && !std::isfinite(scalar(bound, bound.loss))) {
-          group_->report(learner_, bound.ticket->iteration, scalar(bound, bound.loss));
-          return ended(Entry::cancelled);
-        }
-        if (bound.ticket->corrects) {
-          const Clock::time_point waits = Clock::now();
-          const Entry entry = group_->await(learner_, bound.ticket->round, deadline, cancelled_);
-          report.wait_seconds += seconds_since(waits);
-          if (entry != Entry::granted) return ended(entry);
-        }
+      if (segment == Segment::exchange) {
+        if (const Entry entry = meet(bound, deadline, report); entry != Entry::granted) return ended(entry);
       }
       if (!run_operators(bound, segment)) return ended(Entry::cancelled);
     }
-    const double loss = bound.loss >= 0 ? scalar(bound, bound.loss) : 0;
-    report.loss_sum += loss;
+    report.loss_sum += complete(bound);
     if (bound.correct >= 0) report.correct_sum += scalar(bound, bound.correct);
-    if (group_ && bound.updates) group_->report(learner_, bound.ticket->iteration, loss);
-    bound.ticket.reset();
     ++report.steps;
     if (Clock::now() >= deadline) break;
   }
   return ended(Entry::granted);
 }
 
-void Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
+RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
-  const auto never = Clock::time_point::max();
-  const bool grouped = group_ && bound.updates;
-  const auto granted = [&](Entry entry) {
-    if (entry == Entry::granted) return;
-    bound.ticket.reset();
-    cancelled_ = false;
-    throw Error("INVALID_STATE", "segment: the learner cannot go on; its group has paused, stopped or evicted it");
-  };
   RunReport report;
-  if (!bound.ticket) granted(begin(bound, limits, 0, never, report));
-  if (grouped && segment == Segment::exchange && bound.ticket->corrects) granted(group_->await(learner_, bound.ticket->round, never, cancelled_));
-  if (!run_operators(bound, segment)) granted(Entry::cancelled);
-  if (segment == Segment::update) {
-    if (grouped) group_->report(learner_, bound.ticket->iteration, bound.loss >= 0 ? scalar(bound, bound.loss) : 0);
-    bound.ticket.reset();
-  } else if (!bound.updates) {
-    bound.ticket.reset();
+  const Clock::time_point deadline = after(Clock::now(), limits.milliseconds);
+  if (!bound.ticket) {
+    if (const Entry entry = begin(bound, limits, 0, deadline, report); entry != Entry::granted) return left(bound, entry);
   }
+  if (limits.rate) bound.ticket->rate = *limits.rate;
+  if (segment == Segment::load) choose(bound, limits.samples);
+  if (segment == Segment::exchange) {
+    if (const Entry entry = meet(bound, deadline, report); entry != Entry::granted) return left(bound, entry);
+  }
+  if (!run_operators(bound, segment)) return left(bound, Entry::cancelled);
+  if (segment == Segment::update || !bound.updates) complete(bound);
+  return RunReport::Outcome::ran;
 }
 
 const PlacedValue& Replica::readable(int slot, const std::string& name) const {

@@ -18,8 +18,9 @@ namespace arbalest {
 struct RunLimits {
   int64_t steps = 1;
   double milliseconds = 50;
-  uint64_t position = 0;  // of the first batch, and
-  double rate = 0;        // of `update`: for a replica without a group
+  uint64_t position = 0;         // of the first batch, for a replica without a group
+  std::optional<double> rate;    // of `update`, in the place of the group's
+  std::vector<int64_t> samples;  // (batch), that one `load` takes in the place of those at its position
 };
 
 struct RunReport {
@@ -45,7 +46,7 @@ class Replica {
 
   int bind(std::shared_ptr<const Program> program, std::shared_ptr<const Dataset> dataset);
   RunReport run(int slot, const RunLimits& limits);
-  void run_segment(int slot, Segment segment, const RunLimits& limits);
+  RunReport::Outcome run_segment(int slot, Segment segment, const RunLimits& limits);
   void cancel() { cancelled_ = true; }
 
   // A named value, or one that outlives steps by its own name; canonical order, in the value's own type (bf16 as f32).
@@ -69,7 +70,11 @@ class Replica {
   const PlacedValue& readable(int slot, const std::string& name) const;
   Memory& vector(Vector which);
   Entry begin(Bound& bound, const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
+  void choose(Bound& bound, const std::vector<int64_t>& samples);
+  Entry meet(Bound& bound, Clock::time_point deadline, RunReport& report);
   bool run_operators(Bound& bound, Segment segment);
+  RunReport::Outcome left(Bound& bound, Entry entry);
+  double complete(Bound& bound);
   void update(Bound& bound);
   double scalar(const Bound& bound, int value);
 

@@ -55,8 +55,10 @@ function checkPlaces(program: Program, operators: readonly LoweredOperator[]): v
 
 /** Statistics, weights and what the caller writes are there from the start. */
 function checkOrder(program: Program, operators: readonly LoweredOperator[]): void {
-  const callers = program.segments.load.length === 0 ? ['input', 'target'] : []
-  const written = new Set(program.values.filter(({ role }) => [...callers, 'parameter', 'statistic'].includes(role)).map(({ id }) => id))
+  const computed = new Set(operators.flatMap(({ outputs }) => outputs))
+  const there = ({ id, role }: PlacedValue): boolean =>
+    role === 'parameter' || role === 'statistic' || ((role === 'input' || role === 'target') && !computed.has(id))
+  const written = new Set(program.values.filter(there).map(({ id }) => id))
   for (const { kind, name, inputs, outputs } of operators) {
     for (const id of present([...inputs, ...outputs]))
       if (!program.values[id]) throw broken(program, `operator ${name} names value ${id}, which is not there`)

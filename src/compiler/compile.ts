@@ -1,5 +1,5 @@
 import { invalidOption } from '../errors.js'
-import { buildGraph, type LoadOptions, type Mode } from '../model/graph-builder.js'
+import { buildGraph, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
 import type { Graph, Operator } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { differentiate } from './differentiate.js'
@@ -37,6 +37,7 @@ export interface CompileGraphOptions {
 export interface CompileOptions extends CompileGraphOptions {
   readonly batch: number
   readonly load?: LoadOptions
+  readonly loss?: LossChoice
 }
 
 /**
@@ -46,8 +47,8 @@ export interface CompileOptions extends CompileGraphOptions {
  * Throws what `buildGraph` throws, INVALID_OPTION for the optimiser, INVALID_PROGRAM where `parameters` are another model's, and
  * what the backend throws.
  */
-export function compile(model: Model, backend: LoweringBackend, { batch, load, ...options }: CompileOptions): Program {
-  return compileGraph(buildGraph(model, { batch, mode: options.mode, ...(load && { load }) }), backend, options)
+export function compile(model: Model, backend: LoweringBackend, { batch, load, loss = 'model', ...options }: CompileOptions): Program {
+  return compileGraph(buildGraph(model, { batch, mode: options.mode, loss, ...(load && { load }) }), backend, options)
 }
 
 /** The same for a forward Graph: with mode `train` it is differentiated and ends in the optimiser's update. */

@@ -6,7 +6,8 @@ import { forwardStep, present, type Step } from './step.js'
 
 /**
  * Reverse-mode differentiation: adds the operators that give the gradient of the graph's losses (their sum, where there are several)
- * with respect to every parameter, in values of role `parameterGradient`. Nothing is computed for what no parameter reaches.
+ * with respect to every parameter, in values of role `parameterGradient`. Nothing is computed for what no parameter reaches. A named
+ * value `output.gradient` is the gradient of a loss that the caller computes.
  *
  * Throws INVALID_MODEL where an operator that has no gradient lies between a parameter and a loss.
  */
@@ -41,6 +42,8 @@ class ReversePass {
     this.#values = graph.values
     this.#reached = reached(graph)
     for (const id of graph.operators.flatMap(({ inputs }) => present(inputs))) this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1)
+    const { output, 'output.gradient': given } = graph.named
+    if (output !== undefined && given !== undefined) this.#addSummand(output, given)
   }
 
   visit(operator: Operator): void {

@@ -35,9 +35,10 @@ export interface Engine {
   run(replica: Handle, slot: number, limits: RunLimits): RunReport
   /**
    * One segment of one step, for learners that compose their own. A step begins with the first segment that is run and ends with `update`; in
-   * a group `exchange` waits for the others. Throws INVALID_STATE where the group has paused, stopped or evicted the learner.
+   * a group its begin and `exchange` may have to wait for the others. Any outcome but `ran` means that the segment has not run: after
+   * `waiting` and `paused` call again, after `evicted` and `cancelled` the step is given up.
    */
-  runSegment(replica: Handle, slot: number, segment: SegmentName, limits?: RunLimits): void
+  runSegment(replica: Handle, slot: number, segment: SegmentName, limits?: SegmentLimits): RunOutcome
   /** Asks a running `run` to return between two operators; callable from any thread. */
   cancel(replica: Handle): void
   /** A named value in canonical order: floats as Float32Array (Float64Array for f64), class numbers as Int32Array, positions as bytes. */
@@ -142,8 +143,13 @@ export interface RunLimits {
   readonly milliseconds: number
   /** Where the first batch begins in the sequence of samples; only for a replica without a group. */
   readonly position?: number
-  /** Learning rate of `update`; only for a replica without a group. */
+  /** Learning rate of `update`; in a group it takes the place of the group's own. */
   readonly rate?: number
+}
+
+export interface SegmentLimits extends Partial<Pick<RunLimits, 'milliseconds' | 'position' | 'rate'>> {
+  /** The numbers of the samples that `load` takes, one for each of the batch, in the place of those whose turn it is. */
+  readonly samples?: readonly number[]
 }
 
 /**

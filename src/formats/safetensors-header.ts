@@ -72,7 +72,12 @@ function entryOf(member: JsonValue, name: string, file: string): TensorEntry {
   if (!shape) throw corruptFile(file, `${where}: shape`, shownJson(fields.get('shape')), 'a list of whole numbers')
   const [begin, end, ...more] = wholeNumbers(fields.get('data_offsets')) ?? []
   if (begin === undefined || end === undefined || more.length > 0 || begin > end)
-    throw corruptFile(file, `${where}: data_offsets`, shownJson(fields.get('data_offsets')), 'two whole numbers, the first not above the second')
+    throw corruptFile(
+      file,
+      `${where}: data_offsets`,
+      shownJson(fields.get('data_offsets')),
+      'two whole numbers, the first not above the second'
+    )
   const bytes = shape.reduce((product, extent) => product * extent, ELEMENT_TYPES[type as ElementTypeName].bytes)
   if (bytes !== end - begin) throw corruptFile(file, where, `${end - begin} bytes`, `${bytes} bytes, as ${type} ${shown(shape)} has`)
   return { type: type as ElementTypeName, shape, begin, end }
@@ -83,7 +88,12 @@ function checkCoverage(tensors: ReadonlyMap<string, TensorEntry>, dataBytes: num
   const inOrder = [...tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end)
   for (const [name, { begin, end }] of inOrder) {
     if (begin !== covered)
-      throw corruptFile(file, `tensor ${shown(name)}`, `a start at byte ${begin} of the data`, `byte ${covered}, where the one before it ends`)
+      throw corruptFile(
+        file,
+        `tensor ${shown(name)}`,
+        `a start at byte ${begin} of the data`,
+        `byte ${covered}, where the one before it ends`
+      )
     covered = end
   }
   if (covered !== dataBytes) throw corruptFile(file, 'data', `${dataBytes} bytes`, `${covered}, as its tensors take`)

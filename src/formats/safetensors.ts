@@ -133,7 +133,8 @@ function headerBytes(laid: readonly LaidTensor[], metadata: SafetensorsOptions['
   const text = `{${[...members].map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`).join(',')}}`
   const json = Buffer.from(text)
   const length = Math.ceil(json.length / 8) * 8
-  if (length > LONGEST_HEADER) throw invalidOption('tensors', `a header of ${length} bytes`, `use shorter names or metadata: at most ${LONGEST_HEADER}`)
+  if (length > LONGEST_HEADER)
+    throw invalidOption('tensors', `a header of ${length} bytes`, `use shorter names or metadata: at most ${LONGEST_HEADER}`)
   const bytes = Buffer.alloc(LENGTH_BYTES + length, ' ')
   bytes.writeBigUInt64LE(BigInt(length))
   json.copy(bytes, LENGTH_BYTES)
@@ -160,9 +161,11 @@ async function readAt(handle: FileHandle, path: string, position: number, length
     throw new ArbalestError('OUT_OF_MEMORY', message, { cause, data: { file: path, bytes: length } })
   }
   for (let filled = 0; filled < length;) {
-    const { bytesRead } = await handle.read(bytes, filled, Math.min(length - filled, 2 ** 30), position + filled).catch((cause: unknown) => {
-      throw unreadableFile(path, cause)
-    })
+    const { bytesRead } = await handle
+      .read(bytes, filled, Math.min(length - filled, 2 ** 30), position + filled)
+      .catch((cause: unknown) => {
+        throw unreadableFile(path, cause)
+      })
     if (bytesRead === 0) throw corruptFile(path, 'data', `its end after ${position + filled} bytes`, `${position + length} bytes`)
     filled += bytesRead
   }

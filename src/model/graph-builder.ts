@@ -26,7 +26,16 @@ export interface BuildOptions {
   readonly batch: number
   readonly mode: Mode
   readonly load?: LoadOptions
+  /** Where a training step's gradients begin; the model's own loss if left out. */
+  readonly loss?: LossChoice
 }
+
+/**
+ * - `model`: the model's own loss.
+ * - `custom`: a caller's. Between forward and backward pass it reads `output` and writes `output.gradient`, the gradient of its loss with
+ *   respect to the output, and `loss`, the loss itself, for reports.
+ */
+export type LossChoice = 'model' | 'custom'
 
 /**
  * A Model's operators with every shape known.
@@ -37,10 +46,11 @@ export interface BuildOptions {
  *
  * Throws SHAPE_MISMATCH and INVALID_MODEL, naming the layer, and INVALID_OPTION for the batch and for how samples are loaded.
  */
-export function buildGraph(model: Model, { batch, mode, load = {} }: BuildOptions): Graph {
+export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice = 'model' }: BuildOptions): Graph {
   if (!Number.isSafeInteger(batch) || batch < 1 || batch > 2 ** 31 - 1)
     throw invalidOption('batch', batch, 'use a whole number of at least 1')
   if (!MODES.includes(mode)) throw unknownName('mode', mode, MODES)
+  if (choice !== 'model' && choice !== 'custom') throw unknownName('loss', choice, ['model', 'custom'])
   checkInput(model)
   const writer = new GraphWriter()
   const input = writer.value('input', [batch, ...model.input], { role: 'input' })
@@ -48,7 +58,8 @@ export function buildGraph(model: Model, { batch, mode, load = {} }: BuildOption
   const output = layers.sequence(model.layers, input)
   if (mode === 'statistics') layers.foldStatistics()
   const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
-  const loss = mode === 'train' || mode === 'evaluate' ? addLoss(writer, model, mode, output, target) : {}
+  const measured = mode === 'train' || mode === 'evaluate'
+  const loss = !measured ? {} : choice === 'custom' ? addCustomLoss(writer, output) : addLoss(writer, model, mode, output, target)
   const { values, operators } = writer.graph(model.name, batch, {})
   const loading: Operator = {
     kind: 'load',
@@ -110,6 +121,14 @@ function addLoss(writer: GraphWriter, model: Model, mode: Mode, output: ValueId,
   const correct = writer.value('correct', [1], { type: 'integer' })
   writer.operator('softmaxCrossEntropy', 'loss', [output, target], [loss, probabilities, correct])
   return { loss, correct }
+}
+
+/** Written by the caller: no operator computes a loss that the engine does not know. */
+function addCustomLoss(writer: GraphWriter, output: ValueId): Record<string, ValueId> {
+  return {
+    'output.gradient': writer.value('output.gradient', writer.get(output).shape, { role: 'input' }),
+    loss: writer.value('loss', [1], { role: 'input', type: 'statistic' })
+  }
 }
 
 function loadAttributes({ input }: Model, mode: Mode, load: LoadOptions): Attributes {

@@ -24,6 +24,13 @@ export interface JobOutcome {
   readonly model: TrainedModel
 }
 
+/** A trained model that is still to come: it answers as TrainedModel does, with promises. */
+export type PromisedModel = {
+  readonly [Name in 'predict' | 'weights' | 'statistics' | 'save']: (
+    ...values: Parameters<TrainedModel[Name]>
+  ) => Promise<Awaited<ReturnType<TrainedModel[Name]>>>
+}
+
 /**
  * One training run. `for await (const event of job)` reads its events, for any number of readers at once, each from where it began;
  * `finished` gives the last of them.
@@ -32,7 +39,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** Resolves when all is done and every thread of the run has ended; rejects with the ArbalestError that ended it. */
   readonly finished: Promise<FinishedEvent>
   /** The trained model: answers once the job has finished, and rejects as `finished` does. */
-  readonly model: { predict(batch: Float32Array | Uint8Array): Promise<Float32Array> }
+  readonly model: PromisedModel
   readonly #stop = new AbortController()
   readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
@@ -45,7 +52,12 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.finished = outcome.then(({ finished }) => finished)
     // Who reads the events meets the error there: it must not bring the process down for want of a second listener.
     this.finished.catch(() => {})
-    this.model = { predict: async (batch) => (await outcome).model.predict(batch) }
+    this.model = {
+      predict: async (batch) => (await outcome).model.predict(batch),
+      weights: async () => (await outcome).model.weights(),
+      statistics: async () => (await outcome).model.statistics(),
+      save: async (path, options) => (await outcome).model.save(path, options)
+    }
   }
 
   /** The run ends at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. */

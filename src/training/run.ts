@@ -40,7 +40,7 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
       { schedule, settings, samples: dataset.train.count, classifies: dataset.classes > 0 },
       control
     ).finish()
-    return { finished, model: await trainedModel(crew, programs, dataset, workplace) }
+    return { finished, model: await trainedModel(model, crew, programs, dataset, workplace) }
   } finally {
     await workplace.system.stop()
     workplace.handles.release()
@@ -89,11 +89,12 @@ function startedEvent(
 
 /** The replica that was measured last holds the weights and their statistics: it becomes the trained model's. */
 async function trainedModel(
+  model: Model,
   { evaluators, evaluation }: Crew,
   { predict }: Programs,
   dataset: Dataset,
   { engine, handles }: Workplace
 ): Promise<TrainedModel> {
   await Promise.all(evaluators.map((evaluator) => evaluator.stop()))
-  return new TrainedModel({ engine, replica: handles.pass(evaluation), program: predict, normalisation: dataset })
+  return new TrainedModel({ engine, model, replica: handles.pass(evaluation), program: predict, normalisation: dataset })
 }

@@ -1,10 +1,14 @@
-import type { Program } from '../compiler/program.js'
+import type { PlacedParameter, Program } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
+import { saveModel, type SaveOptions } from '../formats/save.js'
+import type { FloatTensors, Tensor } from '../formats/tensor.js'
+import type { Model } from '../model/model.js'
 
 export interface TrainedModelOptions {
   readonly engine: Engine
+  readonly model: Model
   /** Holds the central model's weights and statistics; it is the model's from here on. */
   readonly replica: Handle
   readonly program: Program
@@ -39,7 +43,7 @@ export class TrainedModel {
         samples?.constructor?.name ?? samples,
         `use a Float32Array or Uint8Array of whole samples, ${size} numbers each`
       )
-    const slot = (this.#slot ??= this.#bind())
+    const slot = this.#bound()
     const count = samples.length / size
     const outputSize = product(program.values[program.named['output']!]!.shape.slice(1))
     const outputs = new Float32Array(count * outputSize)
@@ -54,6 +58,44 @@ export class TrainedModel {
       outputs.set(output.subarray(0, (until - from) * outputSize), from * outputSize)
     }
     return outputs
+  }
+
+  /** The parameters by name, each in PyTorch's order: copies. */
+  weights(): FloatTensors {
+    const { engine, replica, program } = this.#options
+    const vector = engine.readVector(replica, 'weights')
+    const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
+      name,
+      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + product(shape))) }
+    ]
+    return Object.fromEntries(program.parameters.parameters.map(tensor))
+  }
+
+  /** What batch norms keep, by name: the running mean and variance of each, and how many batches these are the moments of. */
+  statistics(): FloatTensors {
+    const { engine, replica, program } = this.#options
+    const kept = program.values.filter(({ role }) => role === 'statistic')
+    return Object.fromEntries(
+      kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, this.#bound(), name)) }])
+    )
+  }
+
+  /**
+   * Writes the model to a file that appears only when it is whole, in the format that its ending names or `format` says.
+   *
+   * - `onnx`: the network from `input` (N, ...sample) to `output`, logits for a classifier, for any batch N. It takes samples in 0 to 1
+   *   (bytes divided by 255); with `normalise: false` samples that are normalised already.
+   * - `safetensors`: weights and running statistics in PyTorch's names, ready for `load_state_dict`; the normalisation is in its metadata.
+   *
+   * Throws INVALID_OPTION and WRITE_FAILED.
+   */
+  async save(path: string, options: SaveOptions = {}): Promise<void> {
+    const { model, normalisation } = this.#options
+    await saveModel(path, { model, normalisation, weights: this.weights(), statistics: this.statistics() }, options)
+  }
+
+  #bound(): number {
+    return (this.#slot ??= this.#bind())
   }
 
   #bind(): number {

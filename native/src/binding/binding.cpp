@@ -107,18 +107,21 @@ int slot(const Info& info) { return static_cast<int>(js::integer(info[1], "slot"
 RunLimits limits(const Napi::Value& value) {
   const Napi::Object from = js::object(value, "limits");
   RunLimits limits;
-  limits.steps = js::integer(from, "steps");
+  if (const Napi::Value steps = js::property(from, "steps"); !steps.IsUndefined()) limits.steps = js::integer(steps, "steps");
   limits.milliseconds = js::number(from, "milliseconds");
   if (limits.steps < 0 || !(limits.milliseconds >= 0 && limits.milliseconds <= 1e9))
     throw Error("INVALID_OPTION", "limits: steps are 0 or more, milliseconds 0 to 1e9");
   if (const Napi::Value position = js::property(from, "position"); !position.IsUndefined())
     limits.position = static_cast<uint64_t>(js::integer(position, "position"));
   if (const Napi::Value rate = js::property(from, "rate"); !rate.IsUndefined()) limits.rate = js::number(rate, "rate");
+  if (const Napi::Value samples = js::property(from, "samples"); !samples.IsUndefined())
+    limits.samples = js::list(samples, "samples", [](const Napi::Value& sample) { return js::integer(sample, "sample"); });
   return limits;
 }
 
+constexpr const char* kOutcomes[] = {"ran", "waiting", "paused", "evicted", "cancelled"};
+
 Napi::Value run(const Info& info) {
-  constexpr const char* kOutcomes[] = {"ran", "waiting", "paused", "evicted", "cancelled"};
   const auto replica = thing<ReplicaThing>(info, 0);
   const RunReport report = replica->run(slot(info), limits(info[2]));
   Napi::Object result = Napi::Object::New(info.Env());
@@ -133,8 +136,8 @@ Napi::Value run(const Info& info) {
 
 Napi::Value run_segment(const Info& info) {
   const RunLimits given = info[3].IsUndefined() ? RunLimits{} : limits(info[3]);
-  thing<ReplicaThing>(info, 0)->run_segment(slot(info), js::segment(js::string(info[2], "segment")), given);
-  return info.Env().Undefined();
+  const auto outcome = thing<ReplicaThing>(info, 0)->run_segment(slot(info), js::segment(js::string(info[2], "segment")), given);
+  return Napi::String::New(info.Env(), kOutcomes[static_cast<size_t>(outcome)]);
 }
 
 Napi::Value cancel(const Info& info) {

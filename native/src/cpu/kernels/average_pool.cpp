@@ -5,8 +5,7 @@
 namespace arbalest::kernels {
 namespace {
 
-template <class T>
-class AveragePool final : public Kernel {
+template <class T> class AveragePool final : public Kernel {
  public:
   explicit AveragePool(const OperatorSpec& spec)
       : x_view_(activation_of(spec.inputs[0].spec)),
@@ -20,8 +19,7 @@ class AveragePool final : public Kernel {
   }
 
  private:
-  template <class Lanes>
-  void pool(const Strip& strip) const {
+  template <class Lanes> void pool(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
     const float share = 1.0f / static_cast<float>(window_.area());
@@ -46,8 +44,7 @@ class AveragePool final : public Kernel {
   T* y_;
 };
 
-template <class T>
-class AveragePoolBackward final : public Kernel {
+template <class T> class AveragePoolBackward final : public Kernel {
  public:
   explicit AveragePoolBackward(const OperatorSpec& spec)
       : x_view_(activation_of(spec.outputs[0].spec)),
@@ -61,8 +58,7 @@ class AveragePoolBackward final : public Kernel {
   }
 
  private:
-  template <class Lanes>
-  void gather(const Strip& strip) const {
+  template <class Lanes> void gather(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes;
     const float share = 1.0f / static_cast<float>(window_.area());

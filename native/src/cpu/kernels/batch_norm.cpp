@@ -11,13 +11,11 @@ struct Moments {
   double count[kMostWidth], mean[kMostWidth], square[kMostWidth];  // square: of the differences from the mean
 };
 
-template <int Vectors>
-struct Sums {
+template <int Vectors> struct Sums {
   Floats shift[Vectors], sum[Vectors] = {}, square[Vectors] = {};
 };
 
-template <class T, int Vectors, bool Partial>
-void add_rows(const T* x, int64_t rows, int64_t stride, int width, Sums<Vectors>& sums) {
+template <class T, int Vectors, bool Partial> void add_rows(const T* x, int64_t rows, int64_t stride, int width, Sums<Vectors>& sums) {
   constexpr int kUnrolled = 4 / Vectors;  // chains of additions enough to hide their latency
   Floats shift[Vectors], sum[kUnrolled][Vectors] = {}, square[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) shift[v] = sums.shift[v];
@@ -61,20 +59,20 @@ void normalise_rows(const T* x, const T* residual, T* y, int64_t rows, int64_t s
   }
 }
 
-template <class T>
-class Normaliser {
+template <class T> class Normaliser {
  public:
   Normaliser(const ChannelGroups& layout, const T* x, const T* residual, T* y, bool relu)
       : layout_(layout), x_(x), residual_(residual), y_(y), relu_(relu) {}
 
   void apply(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
-    if (residual_) relu_ ? run<true, true>(group, image, by) : run<true, false>(group, image, by);
-    else relu_ ? run<false, true>(group, image, by) : run<false, false>(group, image, by);
+    if (residual_)
+      relu_ ? run<true, true>(group, image, by) : run<true, false>(group, image, by);
+    else
+      relu_ ? run<false, true>(group, image, by) : run<false, false>(group, image, by);
   }
 
  private:
-  template <bool Residual, bool Relu>
-  void run(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
+  template <bool Residual, bool Relu> void run(const ChannelGroup& group, int64_t image, const NormaliseRow& by) const {
     const int64_t begin = layout_.at(group, image), end = begin + layout_.rows * layout_.row_stride;
     const auto residual = [&](int64_t at) { return Residual ? residual_ + at : nullptr; };
     for_registers(group, [&]<int Vectors, bool Partial>() {
@@ -90,8 +88,7 @@ class Normaliser {
   bool relu_;
 };
 
-template <class T>
-class BatchNorm final : public Kernel {
+template <class T> class BatchNorm final : public Kernel {
  public:
   explicit BatchNorm(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
@@ -118,8 +115,7 @@ class BatchNorm final : public Kernel {
     for_registers(group, [&]<int Vectors, bool Partial>() { gather_rows<Vectors, Partial>(group, chunk, moments); });
   }
 
-  template <int Vectors, bool Partial>
-  void gather_rows(const ChannelGroup& group, int64_t chunk, Moments& moments) {
+  template <int Vectors, bool Partial> void gather_rows(const ChannelGroup& group, int64_t chunk, Moments& moments) {
     const int64_t first = chunk * layout_.images_a_chunk(), last = std::min(layout_.images, first + layout_.images_a_chunk());
     const int64_t rows = layout_.rows, stride = layout_.row_stride;
     Sums<Vectors> sums;
@@ -143,7 +139,8 @@ class BatchNorm final : public Kernel {
     }
     const auto images = static_cast<double>(last - first), count = images * static_cast<double>(rows);
     for (int v = 0; v < Vectors; ++v) note(sums.shift[v], sums.sum[v], sums.square[v], count, v * kLanes, (v + 1) * kLanes, moments);
-    if (layout_.tail) note(tails.shift[0], sums.sum[0] + tails.sum[0], sums.square[0] + tails.square[0], count + images, 0, layout_.tail, moments);
+    if (layout_.tail)
+      note(tails.shift[0], sums.sum[0] + tails.sum[0], sums.square[0] + tails.square[0], count + images, 0, layout_.tail, moments);
   }
 
   // Elements [begin, end) of a row, all in one register.
@@ -184,12 +181,11 @@ class BatchNorm final : public Kernel {
   float *mean_, *variance_;     // (C)
   const double epsilon_;
   const Normaliser<T> normaliser_;
-  std::vector<Moments> moments_;  // (groups, chunks)
+  std::vector<Moments> moments_;    // (groups, chunks)
   std::vector<NormaliseRow> rows_;  // (groups)
 };
 
-template <class T>
-class BatchNormInference final : public Kernel {
+template <class T> class BatchNormInference final : public Kernel {
  public:
   explicit BatchNormInference(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
@@ -204,9 +200,8 @@ class BatchNormInference final : public Kernel {
   void run(const StepContext&) override {
     const auto groups = static_cast<int64_t>(layout_.groups.size());
     for (int64_t g = 0; g < groups; ++g) rows_[g] = NormaliseRow(layout_.groups[g], mean_, variance_, gamma_, beta_, epsilon_);
-    for_each(groups * layout_.images, layout_.elements, [&](int64_t item) {
-      normaliser_.apply(layout_.groups[item % groups], item / groups, rows_[item % groups]);
-    });
+    for_each(groups * layout_.images, layout_.elements,
+             [&](int64_t item) { normaliser_.apply(layout_.groups[item % groups], item / groups, rows_[item % groups]); });
   }
 
  private:

@@ -15,7 +15,8 @@ struct NormaliseRow {
 
   NormaliseRow() = default;
   // `mean`, `variance`, `gamma` and `beta` are (C).
-  NormaliseRow(const ChannelGroup& group, const float* means, const float* variances, const float* gammas, const float* betas, double epsilon) {
+  NormaliseRow(const ChannelGroup& group, const float* means, const float* variances, const float* gammas, const float* betas,
+               double epsilon) {
     float scales[kMostWidth];
     for (int c = 0; c < group.channels; ++c) {
       const int64_t channel = group.channel + c;

@@ -15,8 +15,7 @@ struct GradientRow {
   float mean[kMostWidth], scale[kMostWidth], slope[kMostWidth], offset[kMostWidth];
 };
 
-template <class T>
-struct Streams {
+template <class T> struct Streams {
   const T *x, *y, *gy, *gy2;
   T *gx, *gresidual;
 
@@ -27,13 +26,11 @@ struct Streams {
 };
 
 // Which of the streams there are.
-template <bool Masked, bool Second, bool Residual>
-struct Variant {
+template <bool Masked, bool Second, bool Residual> struct Variant {
   static constexpr bool masked = Masked, second = Second, residual = Residual;
 };
 
-template <class Which, class T, bool Partial>
-Floats gradient(const Streams<T>& streams, int64_t at, int width) {
+template <class Which, class T, bool Partial> Floats gradient(const Streams<T>& streams, int64_t at, int width) {
   Floats g = load<Partial>(streams.gy + at, width);
   if constexpr (Which::second) g += load<Partial>(streams.gy2 + at, width);
   if constexpr (Which::masked) g = where_positive(load<Partial>(streams.y + at, width), g);
@@ -41,7 +38,7 @@ Floats gradient(const Streams<T>& streams, int64_t at, int width) {
 }
 
 template <class Which, class T, int Vectors, bool Partial>
-void sum_rows(const Streams<T>& streams, int64_t rows, int64_t stride, int width, const float* mean, Floats* sums, Floats* products) {
+void sum_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, const float* mean, Floats* sums, Floats* products) {
   constexpr int kUnrolled = 4 / Vectors;
   Floats middle[Vectors], sum[kUnrolled][Vectors] = {}, product[kUnrolled][Vectors] = {};
   for (int v = 0; v < Vectors; ++v) middle[v] = load(mean + v * kLanes);
@@ -68,7 +65,7 @@ void sum_rows(const Streams<T>& streams, int64_t rows, int64_t stride, int width
 }
 
 template <class Which, class T, int Vectors, bool Partial>
-void apply_rows(const Streams<T>& streams, int64_t rows, int64_t stride, int width, const GradientRow& by) {
+void apply_rows(Streams<T> streams, int64_t rows, int64_t stride, int width, const GradientRow& by) {
   Floats mean[Vectors], scale[Vectors], slope[Vectors], offset[Vectors];
   for (int v = 0; v < Vectors; ++v) {
     mean[v] = load(by.mean + v * kLanes);
@@ -81,16 +78,17 @@ void apply_rows(const Streams<T>& streams, int64_t rows, int64_t stride, int wid
     for (int v = 0; v < Vectors; ++v) {
       const int64_t at = row * stride + v * kLanes;
       Floats g;
-      if constexpr (Which::residual) g = load<Partial>(streams.gresidual + at, width);
-      else g = gradient<Which, T, Partial>(streams, at, width);
+      if constexpr (Which::residual)
+        g = load<Partial>(streams.gresidual + at, width);
+      else
+        g = gradient<Which, T, Partial>(streams, at, width);
       const Floats value = g * scale[v] + ((load<Partial>(streams.x + at, width) - mean[v]) * slope[v] + offset[v]);
       store<Partial>(streams.gx + at, value, width);
     }
   }
 }
 
-template <class T>
-class BatchNormBackward final : public Kernel {
+template <class T> class BatchNormBackward final : public Kernel {
  public:
   explicit BatchNormBackward(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)),
@@ -107,32 +105,34 @@ class BatchNormBackward final : public Kernel {
   }
 
   void run(const StepContext&) override {
-    if (streams_.y) run_second<true>();
-    else run_second<false>();
+    if (streams_.y)
+      run_second<true>();
+    else
+      run_second<false>();
   }
 
  private:
-  template <bool Masked>
-  void run_second() {
-    if (streams_.gy2) run_residual<Masked, true>();
-    else run_residual<Masked, false>();
+  template <bool Masked> void run_second() {
+    if (streams_.gy2)
+      run_residual<Masked, true>();
+    else
+      run_residual<Masked, false>();
   }
 
-  template <bool Masked, bool Second>
-  void run_residual() {
-    if (streams_.gresidual) run_variant<Variant<Masked, Second, true>>();
-    else run_variant<Variant<Masked, Second, false>>();
+  template <bool Masked, bool Second> void run_residual() {
+    if (streams_.gresidual)
+      run_variant<Variant<Masked, Second, true>>();
+    else
+      run_variant<Variant<Masked, Second, false>>();
   }
 
-  template <class Which>
-  void run_variant() {
+  template <class Which> void run_variant() {
     two_passes(
         layout_, [&](int64_t group, int64_t chunk) { gather<Which>(group, chunk); }, [&](int64_t group) { finish(group); },
         [&](int64_t group, int64_t image) { apply<Which>(group, image); });
   }
 
-  template <class Which>
-  void gather(int64_t g, int64_t chunk) {
+  template <class Which> void gather(int64_t g, int64_t chunk) {
     const ChannelGroup& group = layout_.groups[g];
     const int64_t first = chunk * layout_.images_a_chunk(), last = std::min(layout_.images, first + layout_.images_a_chunk());
     float mean[kMostWidth];
@@ -181,8 +181,7 @@ class BatchNormBackward final : public Kernel {
     spread(group, row.offset, offset);
   }
 
-  template <class Which>
-  void apply(int64_t g, int64_t image) {
+  template <class Which> void apply(int64_t g, int64_t image) {
     if (!streams_.gx) return;
     const ChannelGroup& group = layout_.groups[g];
     const Streams<T> streams = streams_.at(layout_.at(group, image));

@@ -17,12 +17,12 @@ namespace arbalest::kernels {
 
 // Channels [channel, channel + channels) in one set of registers.
 struct ChannelGroup {
-  int64_t offset = 0;   // elements before its first row in image 0
+  int64_t offset = 0;  // elements before its first row in image 0
   int64_t channel = 0;
-  int channels = 0;     // without padding lanes
-  int period = 0;       // channels of the row, padding lanes included
-  int vectors = 1;      // 1, 2 or 4
-  int width = 0;        // elements of a row; less than `vectors` registers only where vectors is 1
+  int channels = 0;  // without padding lanes
+  int period = 0;    // channels of the row, padding lanes included
+  int vectors = 1;   // 1, 2 or 4
+  int width = 0;     // elements of a row; less than `vectors` registers only where vectors is 1
 };
 
 inline constexpr int kMostVectors = 4;
@@ -53,8 +53,8 @@ class ChannelGroups {
       tail = static_cast<int>(view.plane() % width);
       for (int64_t block = 0; block < view.blocks; ++block) {
         const int64_t channel = block * view.lanes, left = view.channels - channel;
-        groups.push_back({view.offset(0, block), channel, static_cast<int>(std::min(left, view.lanes)), static_cast<int>(view.lanes), vectors,
-                          width});
+        groups.push_back(
+            {view.offset(0, block), channel, static_cast<int>(std::min(left, view.lanes)), static_cast<int>(view.lanes), vectors, width});
       }
     }
   }
@@ -72,8 +72,7 @@ class ChannelGroups {
 };
 
 // `values` of a group's channels, repeated over the elements of a row; zero for padding lanes.
-template <class Value>
-void spread(const ChannelGroup& group, Value* row, const Value* values) {
+template <class Value> void spread(const ChannelGroup& group, Value* row, const Value* values) {
   for (int i = 0, channel = 0; i < group.vectors * kLanes; ++i) {
     row[i] = channel < group.channels ? values[channel] : Value{};
     if (++channel == group.period) channel = 0;
@@ -81,8 +80,7 @@ void spread(const ChannelGroup& group, Value* row, const Value* values) {
 }
 
 // body.operator()<Vectors, Partial>() for the registers of a group's rows.
-template <class Body>
-inline void for_registers(const ChannelGroup& group, const Body& body) {
+template <class Body> inline void for_registers(const ChannelGroup& group, const Body& body) {
   if (group.width < kLanes) return body.template operator()<1, true>();
   if (group.vectors == 4) return body.template operator()<4, false>();
   if (group.vectors == 2) return body.template operator()<2, false>();

@@ -31,8 +31,7 @@ struct PhiloxLanes {
   }
 };
 
-template <class T>
-class Dropout final : public Kernel {
+template <class T> class Dropout final : public Kernel {
  public:
   explicit Dropout(const OperatorSpec& spec)
       : shape_(spec.inputs[0].shape()),

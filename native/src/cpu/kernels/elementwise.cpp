@@ -8,8 +8,7 @@
 namespace arbalest::kernels {
 namespace {
 
-template <class T>
-class Relu final : public Kernel {
+template <class T> class Relu final : public Kernel {
  public:
   explicit Relu(const OperatorSpec& spec)
       : x_(input<T>(spec, 0)), y_(output<T>(spec, 0)), elements_(elements_in_memory(spec.inputs[0].spec)) {}
@@ -26,8 +25,7 @@ class Relu final : public Kernel {
   const int64_t elements_;
 };
 
-template <class T>
-class ReluBackward final : public Kernel {
+template <class T> class ReluBackward final : public Kernel {
  public:
   explicit ReluBackward(const OperatorSpec& spec)
       : y_(input<T>(spec, 0)), gy_(input<T>(spec, 1)), gx_(output<T>(spec, 0)), elements_(elements_in_memory(spec.inputs[0].spec)) {}
@@ -44,8 +42,7 @@ class ReluBackward final : public Kernel {
   const int64_t elements_;
 };
 
-template <class T>
-class Add final : public Kernel {
+template <class T> class Add final : public Kernel {
  public:
   explicit Add(const OperatorSpec& spec)
       : a_(input<T>(spec, 0)),
@@ -55,13 +52,14 @@ class Add final : public Kernel {
         relu_(spec.attributes.number("relu", 0) != 0) {}
 
   void run(const StepContext&) override {
-    if (relu_) add<true>();
-    else add<false>();
+    if (relu_)
+      add<true>();
+    else
+      add<false>();
   }
 
  private:
-  template <bool Rectify>
-  void add() {
+  template <bool Rectify> void add() {
     for_all_registers(elements_, [a = a_, b = b_, y = y_]<bool Partial>(int64_t at, int width) {
       const Floats sum = load<Partial>(a + at, width) + load<Partial>(b + at, width);
       store<Partial>(y + at, Rectify ? rectified(sum) : sum, width);
@@ -75,8 +73,7 @@ class Add final : public Kernel {
 };
 
 // Canonical order does not change with the shape, so nothing moves unless the planner gave the output a place of its own.
-template <class T>
-class Reshape final : public Kernel {
+template <class T> class Reshape final : public Kernel {
  public:
   explicit Reshape(const OperatorSpec& spec)
       : x_(input<T>(spec, 0)), y_(output<T>(spec, 0)), elements_(elements_of(spec.inputs[0].shape())) {}
@@ -109,7 +106,12 @@ std::vector<Operator> elementwise_operators() {
   using enum Role;
   return {
       {"relu", {{"x", activation}}, {{"y", activation}}, check_one, make_typed<Relu>, {{0, 0}}},
-      {"reluBackward", {{"y", activation}, {"gy", activation}}, {{"gx", activation}}, check_two, make_typed<ReluBackward>, {{0, 1}, {0, 0}}},
+      {"reluBackward",
+       {{"y", activation}, {"gy", activation}},
+       {{"gx", activation}},
+       check_two,
+       make_typed<ReluBackward>,
+       {{0, 1}, {0, 0}}},
       {"add", {{"a", activation}, {"b", activation}}, {{"y", activation}}, check_two, make_typed<Add>, {{0, 0}, {0, 1}}},
       {"reshape", {{"x", canonical}}, {{"y", canonical}}, check_reshape, make_typed<Reshape>, {{0, 0}}},
   };

@@ -7,8 +7,7 @@
 namespace arbalest::kernels {
 
 // body.operator()<Partial>(at, width) for each register of elements [begin, end); only the last may be partial.
-template <class Body>
-inline void for_each_register(int64_t begin, int64_t end, const Body& body) {
+template <class Body> inline void for_each_register(int64_t begin, int64_t end, const Body& body) {
   int64_t at = begin;
 #pragma GCC unroll 4
   for (; at + kLanes <= end; at += kLanes) body.template operator()<false>(at, kLanes);
@@ -16,8 +15,7 @@ inline void for_each_register(int64_t begin, int64_t end, const Body& body) {
 }
 
 // The same over [0, elements), shared among threads.
-template <class Body>
-inline void for_all_registers(int64_t elements, const Body& body) {
+template <class Body> inline void for_all_registers(int64_t elements, const Body& body) {
   for_each_slice(elements, [&](int64_t begin, int64_t end) { for_each_register(begin, end, body); });
 }
 

@@ -5,8 +5,7 @@
 namespace arbalest::kernels {
 namespace {
 
-template <class T>
-class GlobalAveragePool final : public Kernel {
+template <class T> class GlobalAveragePool final : public Kernel {
  public:
   explicit GlobalAveragePool(const OperatorSpec& spec)
       : layout_(activation_of(spec.inputs[0].spec)), channels_(spec.inputs[0].shape()[1]), x_(input<T>(spec, 0)), y_(output<T>(spec, 0)) {}
@@ -20,8 +19,7 @@ class GlobalAveragePool final : public Kernel {
   }
 
  private:
-  template <int Vectors, bool Partial>
-  void pool(const ChannelGroup& group, int64_t image) const {
+  template <int Vectors, bool Partial> void pool(const ChannelGroup& group, int64_t image) const {
     Floats sums[Vectors] = {};
     const T* row = x_ + layout_.at(group, image);
     for (int64_t i = 0; i < layout_.rows; ++i, row += layout_.row_stride) {
@@ -44,11 +42,13 @@ class GlobalAveragePool final : public Kernel {
   T* y_;
 };
 
-template <class T>
-class GlobalAveragePoolBackward final : public Kernel {
+template <class T> class GlobalAveragePoolBackward final : public Kernel {
  public:
   explicit GlobalAveragePoolBackward(const OperatorSpec& spec)
-      : layout_(activation_of(spec.outputs[0].spec)), channels_(spec.outputs[0].shape()[1]), gy_(input<T>(spec, 0)), gx_(output<T>(spec, 0)) {}
+      : layout_(activation_of(spec.outputs[0].spec)),
+        channels_(spec.outputs[0].shape()[1]),
+        gy_(input<T>(spec, 0)),
+        gx_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
     const auto groups = static_cast<int64_t>(layout_.groups.size());
@@ -59,8 +59,7 @@ class GlobalAveragePoolBackward final : public Kernel {
   }
 
  private:
-  template <int Vectors, bool Partial>
-  void spread_rows(const ChannelGroup& group, int64_t image) const {
+  template <int Vectors, bool Partial> void spread_rows(const ChannelGroup& group, int64_t image) const {
     const float share = 1.0f / static_cast<float>(layout_.elements_a_channel / layout_.images);
     float channels[kMostWidth], lanes[kMostWidth];
     for (int c = 0; c < group.channels; ++c) channels[c] = to_float(gy_[image * channels_ + group.channel + c]) * share;

@@ -27,8 +27,7 @@ std::vector<Normalisation> normalisations_of(const Attributes& attributes, int64
   return all;
 }
 
-template <class T>
-class Load final : public Kernel {
+template <class T> class Load final : public Kernel {
  public:
   explicit Load(const OperatorSpec& spec)
       : shape_(spec.outputs[0].shape()),
@@ -54,9 +53,12 @@ class Load final : public Kernel {
     LoadOptions options = options_;
     options.count = static_cast<uint64_t>(data.count);
     for_each(view_.images, view_.elements(), [&](int64_t sample) {
-      const LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(sample));
-      if (data.sample_type == Type::u8) load_sample(data.samples.data(), bytes_, sample, plan);
-      else load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
+      LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(sample));
+      if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(sample)]);
+      if (data.sample_type == Type::u8)
+        load_sample(data.samples.data(), bytes_, sample, plan);
+      else
+        load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
       if (target_) load_target(data, sample, plan.index);
     });
   }
@@ -67,7 +69,8 @@ class Load final : public Kernel {
     if (!step.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
     const Dataset& data = *step.dataset;
     if (Shape(shape_.begin() + 1, shape_.end()) != data.sample) {
-      throw Error("SHAPE_MISMATCH", "load: received samples of shape " + shown(data.sample) + "; the program takes batches of " + shown(shape_));
+      throw Error("SHAPE_MISMATCH",
+                  "load: received samples of shape " + shown(data.sample) + "; the program takes batches of " + shown(shape_));
     }
     if (!target_) return data;
     if (target_.spec.type == Type::i32) {
@@ -93,13 +96,14 @@ class Load final : public Kernel {
     for (int64_t channel = 0; channel < view_.channels; ++channel) {
       const Pixel* plane = image + channel * view_.pixels();
       T* to = x + view_.channel_offset(channel);
-      if (view_.lanes == 1) load_plane<1>(plane, by[channel], plan, to);
-      else load_plane<0>(plane, by[channel], plan, to);
+      if (view_.lanes == 1)
+        load_plane<1>(plane, by[channel], plan, to);
+      else
+        load_plane<0>(plane, by[channel], plan, to);
     }
   }
 
-  template <class Pixel>
-  void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
+  template <class Pixel> void load_features(const Pixel* from, const std::vector<Normalisation>& by, T* to) const {
     if (uniform_) {
       for (int64_t f = 0; f < view_.channels; ++f) to[f] = normalised(from[f], by.front());
     } else {
@@ -109,8 +113,7 @@ class Load final : public Kernel {
   }
 
   // One channel; `Step` is the distance of two pixels of the result where it is known.
-  template <int Step, class Pixel>
-  void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
+  template <int Step, class Pixel> void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
     const int64_t step = Step ? Step : view_.lanes, height = view_.height, width = view_.width;
     const T outside = from_float<T>(by.shift);
     // Result pixel w is source pixel w + column, or mirrored first; inside of the image for w in [first, last).
@@ -134,8 +137,9 @@ class Load final : public Kernel {
     }
   }
 
-  template <class Pixel>
-  static T normalised(Pixel pixel, Normalisation by) { return from_float<T>(static_cast<float>(pixel) * by.scale + by.shift); }
+  template <class Pixel> static T normalised(Pixel pixel, Normalisation by) {
+    return from_float<T>(static_cast<float>(pixel) * by.scale + by.shift);
+  }
 
   void load_target(const Dataset& data, int64_t sample, uint64_t index) const {
     if (target_.spec.type == Type::i32) {

@@ -6,8 +6,7 @@
 namespace arbalest::kernels {
 namespace {
 
-template <class T>
-class MaxPool final : public Kernel {
+template <class T> class MaxPool final : public Kernel {
  public:
   explicit MaxPool(const OperatorSpec& spec)
       : x_view_(activation_of(spec.inputs[0].spec)),
@@ -20,45 +19,57 @@ class MaxPool final : public Kernel {
   void run(const StepContext&) override {
     const bool two = window_.rows.kernel == 2 && window_.columns.kernel == 2;
     for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (two) position_ ? pool<Lanes, true, true>(strip) : pool<Lanes, true, false>(strip);
-      else position_ ? pool<Lanes, false, true>(strip) : pool<Lanes, false, false>(strip);
+      if (two)
+        position_ ? pool<Lanes, true, true>(strip) : pool<Lanes, true, false>(strip);
+      else
+        position_ ? pool<Lanes, false, true>(strip) : pool<Lanes, false, false>(strip);
     });
   }
 
  private:
-  template <class Lanes, bool Two, bool Positioned>
-  void pool(const Strip& strip) const {
+  template <class Lanes, bool Two, bool Positioned> void pool(const Strip& strip) const {
     const Axis &rows = window_.rows, &columns = window_.columns;
     const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
     int64_t to = strip.begin(y_view_);
     for (int64_t oh = 0; oh < rows.outputs; ++oh) {
       const Range kh = rows.taps[oh];
-      for (int64_t ow = 0; ow < columns.outputs; ++ow, to += stride) {
-        const Range kw = columns.taps[ow];
-        const T* from = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride + columns.first(ow) * stride;
-        if (Two && kh.end - kh.begin == 2 && kw.end - kw.begin == 2 && pool_two<Lanes, Positioned>(from, row_stride, strip, to)) continue;
-        pool_window<Lanes, Positioned>(from, kh, kw, row_stride, strip, to);
+      const T* row = x_ + strip.begin(x_view_) + rows.first(oh) * row_stride;
+      for (int64_t ow = 0; ow < columns.outputs;) {
+        if (Two && kh.end - kh.begin == 2 && ow >= columns.whole.begin && ow < columns.whole.end) {
+          const int64_t pooled = pool_twos<Lanes, Positioned>(row + columns.first(ow) * stride, row_stride, stride, columns.stride * stride,
+                                                              columns.whole.end - ow, strip, y_ + to, position_ + to);
+          ow += pooled;
+          to += pooled * stride;
+          if (ow == columns.outputs) break;
+        }
+        pool_window<Lanes, Positioned>(row + columns.first(ow) * stride, kh, columns.taps[ow], row_stride, strip, to);
+        ++ow;
+        to += stride;
       }
     }
   }
 
-  // A whole window of 2x2; false where one of its values is not a number, and nothing is written.
+  // Whole windows of 2x2 in a row, up to `windows` or the first in which something is not a number. Returns how many.
   template <class Lanes, bool Positioned>
-  bool pool_two(const T* from, int64_t row_stride, const Strip& strip, int64_t to) const {
+  static int64_t pool_twos(const T* from, int64_t row_stride, int64_t stride, int64_t step, int64_t windows, const Strip& strip, T* y,
+                           uint8_t* position) {
     using Value = typename Lanes::Value;
     using Index = typename Lanes::Index;
     const int width = strip.width;
-    const Value a = Lanes::load(from, width), b = Lanes::load(from + x_view_.lanes, width);
-    const Value c = Lanes::load(from + row_stride, width), d = Lanes::load(from + row_stride + x_view_.lanes, width);
-    const Value sum = (a + b) + (c + d);
-    if (any(sum != sum)) return false;
-    const Value upper = b > a ? b : a, lower = d > c ? d : c;
-    Lanes::store(y_ + to, lower > upper ? lower : upper, width);
-    if constexpr (Positioned) {
-      const Index zero{}, first = b > a ? zero + 1 : zero, second = d > c ? zero + 3 : zero + 2;
-      Lanes::store(position_ + to, (lower > upper ? second : first) & Lanes::first(strip.channels), width);
+    const Index zero{}, one = zero + 1, two = zero + 2, three = zero + 3, inside = Lanes::first(strip.channels);
+    for (int64_t window = 0; window < windows; ++window, from += step, y += stride) {
+      const Value a = Lanes::load(from, width), b = Lanes::load(from + stride, width);
+      const Value c = Lanes::load(from + row_stride, width), d = Lanes::load(from + row_stride + stride, width);
+      const Value sum = (a + b) + (c + d);
+      if (any(sum != sum)) return window;
+      const Value upper = b > a ? b : a, lower = d > c ? d : c;
+      Lanes::store(y, lower > upper ? lower : upper, width);
+      if constexpr (!Positioned) continue;
+      const Index first = b > a ? one : zero, second = d > c ? three : two;
+      Lanes::store(position, (lower > upper ? second : first) & inside, width);
+      position += stride;
     }
-    return true;
+    return windows;
   }
 
   template <class Lanes, bool Positioned>
@@ -88,8 +99,7 @@ class MaxPool final : public Kernel {
   uint8_t* position_;  // null where nobody wants it
 };
 
-template <class T>
-class MaxPoolBackward final : public Kernel {
+template <class T> class MaxPoolBackward final : public Kernel {
  public:
   explicit MaxPoolBackward(const OperatorSpec& spec)
       : x_view_(activation_of(spec.outputs[0].spec)),
@@ -104,44 +114,49 @@ class MaxPoolBackward final : public Kernel {
     const bool tiles = rows.kernel == rows.stride && columns.kernel == columns.stride && rows.padding == 0 && columns.padding == 0;
     const bool two = tiles && rows.kernel == 2 && columns.kernel == 2;
     for_each_strip(x_view_, x_view_.elements(), [&]<class Lanes>(const Strip& strip) {
-      if (two) spread_tiles<Lanes>(strip);
-      else gather<Lanes>(strip);
+      if (two)
+        spread_tiles<Lanes>(strip);
+      else
+        gather<Lanes>(strip);
     });
   }
 
  private:
   // Every input pixel lies in at most one window of 2x2.
-  template <class Lanes>
-  void spread_tiles(const Strip& strip) const {
+  template <class Lanes> void spread_tiles(const Strip& strip) const {
     using Value = typename Lanes::Value;
-    const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride;
+    const int64_t stride = x_view_.lanes, row_stride = x_view_.width * stride, outputs = y_view_.width;
+    const int width = strip.width;
+    const uint8_t* position = position_ + strip.begin(y_view_);
+    const T* gy = gy_ + strip.begin(y_view_);
     T* const image = gx_ + strip.begin(x_view_);
-    int64_t from = strip.begin(y_view_);
     for (int64_t oh = 0; oh < y_view_.height; ++oh) {
       T* to = image + 2 * oh * row_stride;
-      for (int64_t ow = 0; ow < y_view_.width; ++ow, from += stride, to += 2 * stride) {
-        const auto where = Lanes::load(position_ + from, strip.width);
-        const Value g = Lanes::load(gy_ + from, strip.width);
-        Lanes::store(to, where == 0 ? g : Value{}, strip.width);
-        Lanes::store(to + stride, where == 1 ? g : Value{}, strip.width);
-        Lanes::store(to + row_stride, where == 2 ? g : Value{}, strip.width);
-        Lanes::store(to + row_stride + stride, where == 3 ? g : Value{}, strip.width);
+      for (int64_t ow = 0; ow < outputs; ++ow, position += stride, gy += stride, to += 2 * stride) {
+        const auto where = Lanes::load(position, width);
+        const Value g = Lanes::load(gy, width);
+        Lanes::store(to, where == 0 ? g : Value{}, width);
+        Lanes::store(to + stride, where == 1 ? g : Value{}, width);
+        Lanes::store(to + row_stride, where == 2 ? g : Value{}, width);
+        Lanes::store(to + row_stride + stride, where == 3 ? g : Value{}, width);
       }
       if (x_view_.width % 2 == 0) continue;
-      Lanes::store(to, Value{}, strip.width);
-      Lanes::store(to + row_stride, Value{}, strip.width);
+      Lanes::store(to, Value{}, width);
+      Lanes::store(to + row_stride, Value{}, width);
     }
     if (x_view_.height % 2 == 0) return;
     T* const last = image + (x_view_.height - 1) * row_stride;
-    for (int64_t w = 0; w < x_view_.width; ++w) Lanes::store(last + w * stride, Value{}, strip.width);
+    for (int64_t w = 0; w < x_view_.width; ++w) Lanes::store(last + w * stride, Value{}, width);
   }
 
   // Each input pixel sums the gradients of the windows whose maximum it was, in their order.
-  template <class Lanes>
-  void gather(const Strip& strip) const {
+  template <class Lanes> void gather(const Strip& strip) const {
     using Value = typename Lanes::Value;
     const Axis &rows = window_.rows, &columns = window_.columns;
-    const int64_t stride = x_view_.lanes, base = strip.begin(y_view_);
+    const int64_t stride = x_view_.lanes;
+    const int width = strip.width;
+    const uint8_t* position = position_ + strip.begin(y_view_);
+    const T* gy = gy_ + strip.begin(y_view_);
     T* to = gx_ + strip.begin(x_view_);
     for (int64_t h = 0; h < x_view_.height; ++h) {
       const Range oh = rows.covering[h];
@@ -150,12 +165,12 @@ class MaxPoolBackward final : public Kernel {
         Value sum{};
         for (int64_t i = oh.begin; i < oh.end; ++i) {
           for (int64_t j = ow.begin; j < ow.end; ++j) {
-            const int64_t at = base + (i * columns.outputs + j) * stride;
+            const int64_t at = (i * columns.outputs + j) * stride;
             const auto tap = static_cast<int32_t>((h - rows.first(i)) * columns.kernel + w - columns.first(j));
-            sum += Lanes::load(position_ + at, strip.width) == tap ? Lanes::load(gy_ + at, strip.width) : Value{};
+            sum += Lanes::load(position + at, width) == tap ? Lanes::load(gy + at, width) : Value{};
           }
         }
-        Lanes::store(to, sum, strip.width);
+        Lanes::store(to, sum, width);
       }
     }
   }
@@ -195,7 +210,11 @@ std::vector<Operator> max_pool_operators() {
   using enum Role;
   return {
       {"maxPool2d", {{"x", activation}}, {{"y", activation}, {"position", position, true}}, check_forward, make_typed<MaxPool>},
-      {"maxPool2dBackward", {{"position", position}, {"gy", activation}}, {{"gx", activation}}, check_backward, make_typed<MaxPoolBackward>},
+      {"maxPool2dBackward",
+       {{"position", position}, {"gy", activation}},
+       {{"gx", activation}},
+       check_backward,
+       make_typed<MaxPoolBackward>},
   };
 }
 

@@ -8,8 +8,7 @@ namespace {
 // Elements whose sum is kept in float before it is added up in double.
 constexpr int64_t kRun = 64 * kLanes;
 
-template <class T>
-class MeanSquaredError final : public Kernel {
+template <class T> class MeanSquaredError final : public Kernel {
  public:
   explicit MeanSquaredError(const OperatorSpec& spec)
       : elements_(elements_of(spec.inputs[0].shape())),
@@ -37,8 +36,7 @@ class MeanSquaredError final : public Kernel {
   float* loss_;  // (1)
 };
 
-template <class T>
-class MeanSquaredErrorBackward final : public Kernel {
+template <class T> class MeanSquaredErrorBackward final : public Kernel {
  public:
   explicit MeanSquaredErrorBackward(const OperatorSpec& spec)
       : elements_(elements_of(spec.inputs[0].shape())),
@@ -74,7 +72,11 @@ void check_backward(const Shapes& shapes) {
 std::vector<Operator> mean_squared_error_operators() {
   using enum Role;
   return {
-      {"meanSquaredError", {{"prediction", canonical}, {"target", canonical}}, {{"loss", parameter}}, check_forward, make_typed<MeanSquaredError>},
+      {"meanSquaredError",
+       {{"prediction", canonical}, {"target", canonical}},
+       {{"loss", parameter}},
+       check_forward,
+       make_typed<MeanSquaredError>},
       {"meanSquaredErrorBackward",
        {{"prediction", canonical}, {"target", canonical}},
        {{"gprediction", canonical}},

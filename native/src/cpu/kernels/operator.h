@@ -72,19 +72,12 @@ std::string shown(const Shape& shape);
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
 
 // Null where the port is absent.
-template <class T>
-const T* input(const OperatorSpec& spec, size_t i) {
-  return i < spec.inputs.size() ? spec.inputs[i].as<T>() : nullptr;
-}
+template <class T> const T* input(const OperatorSpec& spec, size_t i) { return i < spec.inputs.size() ? spec.inputs[i].as<T>() : nullptr; }
 
-template <class T>
-T* output(const OperatorSpec& spec, size_t i) {
-  return i < spec.outputs.size() ? spec.outputs[i].as<T>() : nullptr;
-}
+template <class T> T* output(const OperatorSpec& spec, size_t i) { return i < spec.outputs.size() ? spec.outputs[i].as<T>() : nullptr; }
 
 // The kernel for the storage type of the program's activations.
-template <template <class> class Typed>
-std::unique_ptr<Kernel> make_typed(const OperatorSpec& spec) {
+template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const OperatorSpec& spec) {
   if (spec.precision == Type::bf16) return std::make_unique<Typed<bf16>>(spec);
   return std::make_unique<Typed<float>>(spec);
 }

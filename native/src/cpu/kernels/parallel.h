@@ -14,8 +14,7 @@ inline constexpr int64_t kElementsWorthThreads = 32768;
 inline bool worth_threads(int64_t elements) { return elements >= kElementsWorthThreads && omp_get_max_threads() > 1; }
 
 // body(item) for each of `items`; `elements` is the size of the whole work.
-template <class Body>
-void for_each(int64_t items, int64_t elements, const Body& body) {
+template <class Body> void for_each(int64_t items, int64_t elements, const Body& body) {
   if (!worth_threads(elements)) {
     for (int64_t item = 0; item < items; ++item) body(item);
     return;
@@ -25,8 +24,7 @@ void for_each(int64_t items, int64_t elements, const Body& body) {
 }
 
 // body(begin, end) over slices of [0, elements).
-template <class Body>
-void for_each_slice(int64_t elements, const Body& body) {
+template <class Body> void for_each_slice(int64_t elements, const Body& body) {
   constexpr int64_t kSlice = 8192;
   if (!worth_threads(elements)) {
     body(int64_t{0}, elements);

@@ -16,8 +16,7 @@ void check_label(int32_t label, int64_t sample, int64_t classes) {
                                         "; give a class number from 0 to " + std::to_string(classes - 1));
 }
 
-template <class T>
-class SoftmaxCrossEntropy final : public Kernel {
+template <class T> class SoftmaxCrossEntropy final : public Kernel {
  public:
   explicit SoftmaxCrossEntropy(const OperatorSpec& spec)
       : samples_(spec.inputs[0].shape()[0]),
@@ -26,8 +25,10 @@ class SoftmaxCrossEntropy final : public Kernel {
         target_(input<int32_t>(spec, 1)),
         loss_(output<float>(spec, 0)),
         probabilities_(output<T>(spec, 1)) {
-    if (spec.outputs.size() > 2 && spec.outputs[2].spec.type == Type::i32) whole_correct_ = output<int32_t>(spec, 2);
-    else correct_ = output<float>(spec, 2);
+    if (spec.outputs.size() > 2 && spec.outputs[2].spec.type == Type::i32)
+      whole_correct_ = output<int32_t>(spec, 2);
+    else
+      correct_ = output<float>(spec, 2);
     row_.resize(static_cast<size_t>(classes_ + kLanes));
   }
 
@@ -69,9 +70,8 @@ class SoftmaxCrossEntropy final : public Kernel {
     if (probabilities_) {
       const auto share = static_cast<float>(1 / sum);
       T* p = probabilities_ + sample * classes_;
-      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-        store<Partial>(p + at, load(row_.data() + at) * share, width);
-      });
+      for_each_register(0, classes_,
+                        [&]<bool Partial>(int64_t at, int width) { store<Partial>(p + at, load(row_.data() + at) * share, width); });
     }
     return std::log(sum) + static_cast<double>(highest) - static_cast<double>(labelled);
   }
@@ -86,8 +86,7 @@ class SoftmaxCrossEntropy final : public Kernel {
   std::vector<float> row_;  // one sample's powers, whole registers
 };
 
-template <class T>
-class SoftmaxCrossEntropyBackward final : public Kernel {
+template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
  public:
   explicit SoftmaxCrossEntropyBackward(const OperatorSpec& spec)
       : samples_(spec.inputs[0].shape()[0]),
@@ -104,9 +103,8 @@ class SoftmaxCrossEntropyBackward final : public Kernel {
       const T* p = probabilities_ + sample * classes_;
       T* g = glogits_ + sample * classes_;
       const float labelled = (to_float(p[label]) - 1.0f) * share;
-      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-        store<Partial>(g + at, load<Partial>(p + at, width) * share, width);
-      });
+      for_each_register(0, classes_,
+                        [&]<bool Partial>(int64_t at, int width) { store<Partial>(g + at, load<Partial>(p + at, width) * share, width); });
       g[label] = from_float<T>(labelled);
     }
   }

@@ -2,6 +2,8 @@
 // instantiation for whole registers, one for partial ones, and one for the single lane of plain.
 #pragma once
 
+#include <algorithm>
+
 #include "activation.h"
 #include "parallel.h"
 #include "vector.h"
@@ -12,20 +14,16 @@ namespace arbalest::kernels {
 struct WholeRegister {
   using Value = Floats;
   using Index = Ints;
-  template <class T>
-  static auto load(const T* from, int width) { return kernels::load<false>(from, width); }
-  template <class T, class V>
-  static void store(T* to, V value, int width) { kernels::store<false>(to, value, width); }
+  template <class T> static auto load(const T* from, int width) { return kernels::load<false>(from, width); }
+  template <class T, class V> static void store(T* to, V value, int width) { kernels::store<false>(to, value, width); }
   static Index first(int count) { return lane_numbers() < count; }
 };
 
 struct PartialRegister {
   using Value = Floats;
   using Index = Ints;
-  template <class T>
-  static auto load(const T* from, int width) { return kernels::load<true>(from, width); }
-  template <class T, class V>
-  static void store(T* to, V value, int width) { kernels::store<true>(to, value, width); }
+  template <class T> static auto load(const T* from, int width) { return kernels::load<true>(from, width); }
+  template <class T, class V> static void store(T* to, V value, int width) { kernels::store<true>(to, value, width); }
   static Index first(int count) { return lane_numbers() < count; }
 };
 
@@ -35,8 +33,7 @@ struct SingleLane {
   static float load(const float* from, int) { return *from; }
   static float load(const bf16* from, int) { return to_float(*from); }
   static int32_t load(const uint8_t* from, int) { return *from; }
-  template <class T>
-  static void store(T* to, float value, int) { *to = from_float<T>(value); }
+  template <class T> static void store(T* to, float value, int) { *to = from_float<T>(value); }
   static void store(uint8_t* to, int32_t value, int) { *to = static_cast<uint8_t>(value); }
   static Index first(int count) { return count > 0 ? -1 : 0; }
 };
@@ -44,24 +41,28 @@ struct SingleLane {
 struct Strip {
   int64_t image, block, lane;
   int width;
-  int channels;  // the lanes of it that are no padding
+  int channels;  // lanes from its first on that are no padding; may be more than its width, or none
 
   // Elements before the strip's first pixel in an activation with the same blocks and lanes.
   int64_t begin(const Activation& view) const { return view.offset(image, block) + lane; }
 };
 
-// body.operator()<Lanes>(strip) for every strip; `elements` is the size of the work.
-template <class Body>
-void for_each_strip(const Activation& view, int64_t elements, const Body& body) {
-  const int64_t strips = (view.lanes + kLanes - 1) / kLanes;
-  for_each(view.images * view.blocks * strips, elements, [&](int64_t item) {
-    const int64_t lane = item % strips * kLanes, plane = item / strips, left = view.lanes - lane;
-    const int64_t block = plane % view.blocks, channels = view.channels - block * view.lanes - lane;
-    const int width = static_cast<int>(left < kLanes ? left : kLanes);
-    const Strip strip{plane / view.blocks, block, lane, width, static_cast<int>(channels < width ? channels : width)};
-    if (strip.width == kLanes) body.template operator()<WholeRegister>(strip);
-    else if (view.lanes == 1) body.template operator()<SingleLane>(strip);
-    else body.template operator()<PartialRegister>(strip);
+// body.operator()<Lanes>(strip) for every strip; `elements` is the size of the work. Where the lanes fill no whole number of registers the
+// last two strips overlap: the same values are written twice, by one thread, which is cheaper than a partial register.
+template <class Body> void for_each_strip(const Activation& view, int64_t elements, const Body& body) {
+  for_each(view.images * view.blocks, elements, [&](int64_t plane) {
+    const int64_t image = plane / view.blocks, block = plane % view.blocks;
+    const auto channels = static_cast<int>(std::min(view.lanes, view.channels - block * view.lanes));
+    if (view.lanes == 1) {
+      body.template operator()<SingleLane>(Strip{image, block, 0, 1, 1});
+    } else if (view.lanes < kLanes) {
+      body.template operator()<PartialRegister>(Strip{image, block, 0, static_cast<int>(view.lanes), channels});
+    } else {
+      for (int64_t next = 0; next < view.lanes; next += kLanes) {
+        const int64_t lane = std::min(next, view.lanes - kLanes);
+        body.template operator()<WholeRegister>(Strip{image, block, lane, kLanes, channels - static_cast<int>(lane)});
+      }
+    }
   });
 }
 

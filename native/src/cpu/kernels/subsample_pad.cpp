@@ -22,8 +22,10 @@ std::vector<std::vector<Run>> runs_of(const Activation& source, const Activation
     if (from < 0 || from >= source.channels) continue;
     std::vector<Run>& runs = blocks[static_cast<size_t>(channel / result.lanes)];
     const bool follows = !runs.empty() && runs.back().lane + runs.back().lanes == lane && from % source.lanes != 0;
-    if (follows) ++runs.back().lanes;
-    else runs.push_back({source.channel_offset(from), lane, 1});
+    if (follows)
+      ++runs.back().lanes;
+    else
+      runs.push_back({source.channel_offset(from), lane, 1});
   }
   return blocks;
 }
@@ -43,17 +45,20 @@ void copy_plane(const Activation& source, const Activation& result, const std::v
       const auto copy = [&](auto lanes) {
         for (int64_t w = 0; w < columns; ++w) std::memcpy(out + w * to_step, in + w * from_step, static_cast<size_t>(lanes) * sizeof(T));
       };
-      if (run.lanes == 1) copy(std::integral_constant<int, 1>{});
-      else if (run.lanes == 8) copy(std::integral_constant<int, 8>{});
-      else if (run.lanes == 16) copy(std::integral_constant<int, 16>{});
-      else copy(run.lanes);
+      if (run.lanes == 1)
+        copy(std::integral_constant<int, 1>{});
+      else if (run.lanes == 8)
+        copy(std::integral_constant<int, 8>{});
+      else if (run.lanes == 16)
+        copy(std::integral_constant<int, 16>{});
+      else
+        copy(run.lanes);
     }
   }
 }
 
 // Both directions: forward thins the source out, backward puts it back between zeros.
-template <class T>
-class SubsamplePad : public Kernel {
+template <class T> class SubsamplePad : public Kernel {
  public:
   SubsamplePad(const OperatorSpec& spec, int64_t shift, int64_t stride, int64_t step)
       : source_(activation_of(spec.inputs[0].spec)),
@@ -81,19 +86,18 @@ class SubsamplePad : public Kernel {
 
 int64_t whole(const OperatorSpec& spec, const char* name) { return static_cast<int64_t>(spec.attributes.number(name)); }
 
-template <class T>
-struct Forward final : SubsamplePad<T> {
+template <class T> struct Forward final : SubsamplePad<T> {
   explicit Forward(const OperatorSpec& spec) : SubsamplePad<T>(spec, -whole(spec, "before"), whole(spec, "stride"), 1) {}
 };
 
-template <class T>
-struct Backward final : SubsamplePad<T> {
+template <class T> struct Backward final : SubsamplePad<T> {
   explicit Backward(const OperatorSpec& spec) : SubsamplePad<T>(spec, whole(spec, "before"), 1, whole(spec, "stride")) {}
 };
 
 Shape subsampled(const Shapes& shapes, const Shape& x) {
   constexpr int64_t kMost = 1 << 20;
-  const int64_t stride = shapes.whole("stride", 1, kMost), before = shapes.whole("before", 0, kMost), after = shapes.whole("after", 0, kMost);
+  const int64_t stride = shapes.whole("stride", 1, kMost), before = shapes.whole("before", 0, kMost),
+                after = shapes.whole("after", 0, kMost);
   return {x[0], before + x[1] + after, (x[2] + stride - 1) / stride, (x[3] + stride - 1) / stride};
 }
 

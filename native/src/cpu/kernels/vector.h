@@ -195,16 +195,18 @@ inline void store(uint8_t* to, Ints value, int count) {
 }
 
 // Whole vectors where `Partial` is false: then `count` is not looked at.
-template <bool Partial, class T>
-inline auto load(const T* from, int count) {
-  if constexpr (Partial) return load(from, count);
-  else return load(from);
+template <bool Partial, class T> inline auto load(const T* from, int count) {
+  if constexpr (Partial)
+    return load(from, count);
+  else
+    return load(from);
 }
 
-template <bool Partial, class T, class Vector>
-inline void store(T* to, Vector value, int count) {
-  if constexpr (Partial) store(to, value, count);
-  else store(to, value);
+template <bool Partial, class T, class Vector> inline void store(T* to, Vector value, int count) {
+  if constexpr (Partial)
+    store(to, value, count);
+  else
+    store(to, value);
 }
 
 inline float to_float(float value) { return value; }
@@ -216,14 +218,11 @@ inline float to_float(bf16 value) {
   return result;
 }
 
-template <class T>
-inline T from_float(float value);
+template <class T> inline T from_float(float value);
 
-template <>
-inline float from_float<float>(float value) { return value; }
+template <> inline float from_float<float>(float value) { return value; }
 
-template <>
-inline bf16 from_float<bf16>(float value) {
+template <> inline bf16 from_float<bf16>(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   if (value != value) return {static_cast<uint16_t>((bits | 0x400000u) >> 16)};

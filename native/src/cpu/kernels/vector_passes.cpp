@@ -10,8 +10,7 @@ struct Momentum {
   bool velocity, nesterov, correction;
 };
 
-template <Momentum with>
-void optimise_floats(const OptimiserPass& pass) {
+template <Momentum with> void optimise_floats(const OptimiserPass& pass) {
   auto* const weights = static_cast<float*>(pass.weights);
   const auto* const gradients = static_cast<const float*>(pass.gradients);
   auto* const velocity = static_cast<float*>(pass.velocity);
@@ -38,8 +37,7 @@ void optimise_floats(const OptimiserPass& pass) {
   });
 }
 
-template <size_t Corrections>
-void average_floats(const AveragePass& pass) {
+template <size_t Corrections> void average_floats(const AveragePass& pass) {
   const auto* const central = static_cast<const float*>(pass.central);
   auto* const before = static_cast<float*>(pass.before);
   const auto mu = static_cast<float>(pass.mu);
@@ -65,13 +63,19 @@ void optimise(const OptimiserPass& pass) {
   require_floats(pass.type);
   const bool velocity = pass.velocity && pass.momentum != 0;
   if (pass.central) {
-    if (!velocity) optimise_floats<{false, false, true}>(pass);
-    else if (pass.nesterov) optimise_floats<{true, true, true}>(pass);
-    else optimise_floats<{true, false, true}>(pass);
+    if (!velocity)
+      optimise_floats<{false, false, true}>(pass);
+    else if (pass.nesterov)
+      optimise_floats<{true, true, true}>(pass);
+    else
+      optimise_floats<{true, false, true}>(pass);
   } else {
-    if (!velocity) optimise_floats<{false, false, false}>(pass);
-    else if (pass.nesterov) optimise_floats<{true, true, false}>(pass);
-    else optimise_floats<{true, false, false}>(pass);
+    if (!velocity)
+      optimise_floats<{false, false, false}>(pass);
+    else if (pass.nesterov)
+      optimise_floats<{true, true, false}>(pass);
+    else
+      optimise_floats<{true, false, false}>(pass);
   }
 }
 

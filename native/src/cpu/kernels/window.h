@@ -16,11 +16,15 @@ struct Axis {
   int64_t kernel, stride, padding, inputs, outputs;
   std::vector<Range> taps;      // by output: its taps that lie inside of the image
   std::vector<Range> covering;  // by input: the outputs whose window covers it
+  Range whole{0, 0};            // the outputs whose window lies inside of the image
 
   Axis(int64_t kernel, int64_t stride, int64_t padding, int64_t inputs, int64_t outputs)
       : kernel(kernel), stride(stride), padding(padding), inputs(inputs), outputs(outputs) {
     for (int64_t output = 0; output < outputs; ++output) {
       taps.push_back({std::max<int64_t>(0, -first(output)), std::min(kernel, inputs - first(output))});
+      if (taps.back().end - taps.back().begin < kernel) continue;
+      if (whole.end == 0) whole.begin = output;
+      whole.end = output + 1;
     }
     for (int64_t input = 0; input < inputs; ++input) {
       const int64_t from = input + padding - kernel + 1;

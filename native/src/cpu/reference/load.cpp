@@ -68,7 +68,8 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   options.flip = op.attributes.number("flip") != 0;
   options.shuffled = op.attributes.number("shuffled") != 0;
   for (int64_t n = 0; n < image.n; ++n) {
-    const LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
+    LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
+    if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(n)]);
     for (int64_t c = 0; c < image.c; ++c) {
       const double mean = channel_value(means, c, 0), deviation = channel_value(deviations, c, 1);
       for (int64_t h = 0; h < image.h; ++h) {

@@ -1,0 +1,16 @@
+/** The actor, and the object that peers serve. */
+export class Counter {
+  #added = 0
+
+  echo(value: number): number {
+    return value
+  }
+
+  add(_value: number): void {
+    this.#added++
+  }
+
+  added(): number {
+    return this.#added
+  }
+}

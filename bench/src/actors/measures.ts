@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Window } from '../answer-windows.js'
+import type { CaseName } from './cases.js'
+import type { Contestant, Opener } from './contestant.js'
+
+/** What a case measures in a window, once for all contestants. */
+export type Measure = (seconds: number) => Promise<Window>
+
+const IN_FLIGHT = 256
+/** Messages an envelope, and envelopes that may be under way: never more than a bounded mailbox takes. */
+const TOLD = 256
+const ENVELOPES = 3
+const IDLERS = 20
+
+/** Made once; contestants that a case keeps are up and have answered. */
+export const MEASURES: Readonly<Record<CaseName, (open: Opener) => Promise<Measure>>> = {
+  'ask-round-trip': async (open) => {
+    const contestant = await up(open)
+    return (seconds) => timed(seconds, (running) => asks(contestant, running))
+  },
+
+  'ask-pipelined': async (open) => {
+    const contestant = await up(open)
+    return (seconds) =>
+      timed(seconds, async (running) => sum(await Promise.all(Array.from({ length: IN_FLIGHT }, () => asks(contestant, running)))))
+  },
+
+  tell: async (open) => {
+    const contestant = await up(open)
+    return (seconds) => timed(seconds, (running) => tells(contestant, running))
+  },
+
+  /** Until the first answer; what ends them is not counted. */
+  spawn: async (open) => async (seconds) => {
+    const window = { work: 0, seconds: 0 }
+    while (window.seconds < seconds) {
+      const began = performance.now()
+      const contestant = await up(open)
+      window.seconds += (performance.now() - began) / 1000
+      window.work++
+      await contestant.close()
+    }
+    return window
+  },
+
+  /** Seconds of idling by a second of processor time. */
+  idle: async (open) => {
+    for (let i = 0; i < IDLERS; i++) await up(open)
+    await sleep(500)
+    return async (seconds) => {
+      const before = process.cpuUsage()
+      await sleep(seconds * 1000)
+      const { user, system } = process.cpuUsage(before)
+      return { work: seconds, seconds: (user + system) / 1e6 }
+    }
+  }
+}
+
+async function up(open: Opener): Promise<Contestant> {
+  const contestant = await open()
+  if ((await contestant.echo(7)) !== 7) throw new Error('echo: another number came back')
+  return contestant
+}
+
+interface Running {
+  on: boolean
+}
+
+async function timed(seconds: number, work: (running: Running) => Promise<number>): Promise<Window> {
+  const running = { on: true }
+  const timer = setTimeout(() => (running.on = false), seconds * 1000)
+  const began = performance.now()
+  const done = await work(running)
+  clearTimeout(timer)
+  return { work: done, seconds: (performance.now() - began) / 1000 }
+}
+
+async function asks(contestant: Contestant, running: Running): Promise<number> {
+  let count = 0
+  while (running.on) {
+    await contestant.echo(count)
+    count++
+  }
+  return count
+}
+
+/** Counted where they are handled. */
+async function tells(contestant: Contestant, running: Running): Promise<number> {
+  const before = await contestant.added()
+  const underWay: Promise<number>[] = []
+  while (running.on) {
+    for (let i = 0; i < TOLD; i++) contestant.add(i)
+    underWay.push(contestant.added())
+    if (underWay.length === ENVELOPES) await underWay.shift()
+  }
+  await Promise.all(underWay)
+  return (await contestant.added()) - before
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

@@ -1,0 +1,24 @@
+/** Entries whose packages carry types, but not where their `exports` let the compiler find them. */
+
+declare module 'comlink/dist/esm/comlink.mjs' {
+  export { expose, wrap } from 'comlink'
+}
+
+declare module 'comlink/dist/esm/node-adapter.mjs' {
+  import type { Endpoint } from 'comlink'
+  export default function nodeEndpoint(port: import('node:worker_threads').Worker | import('node:worker_threads').MessagePort): Endpoint
+}
+
+declare module 'threads' {
+  type Asked<F> = F extends (...values: infer P) => infer R ? (...values: P) => Promise<R> : never
+  export type ModuleThread<Methods> = { readonly [Name in keyof Methods]: Asked<Methods[Name]> }
+  export class Worker {
+    constructor(path: string)
+  }
+  export function spawn<T>(worker: Worker): Promise<T>
+  export const Thread: { terminate(thread: unknown): Promise<void> }
+}
+
+declare module 'threads/worker' {
+  export function expose(methods: object): void
+}

@@ -1,0 +1,28 @@
+import { dispatch, query, spawn, start, stop, type Ref } from 'nact'
+import type { Contestant } from './contestant.js'
+import { Counter } from './counter.js'
+
+type NactMessage =
+  | { readonly method: 'add'; readonly value: number }
+  | { readonly method: 'echo' | 'added'; readonly value: number; readonly sender: Ref<number> }
+
+const DEADLINE = 10_000
+
+/** An actor of nact, in the caller's thread: nact knows no other place. */
+export function openNact(): Contestant {
+  const system = start()
+  const counter = new Counter()
+  const actor = spawn(system, (_state: undefined, message: NactMessage) => {
+    if (message.method === 'add') counter.add(message.value)
+    else dispatch(message.sender, message.method === 'echo' ? counter.echo(message.value) : counter.added())
+    return undefined
+  }) as Ref<NactMessage>
+  const ask = (method: 'echo' | 'added', value: number): Promise<number> =>
+    query(actor, (sender: Ref<number>) => ({ method, value, sender }), DEADLINE) as Promise<number>
+  return {
+    echo: (value) => ask('echo', value),
+    add: (value) => dispatch(actor, { method: 'add', value }),
+    added: () => ask('added', 0),
+    close: () => Promise.resolve(stop(system))
+  }
+}

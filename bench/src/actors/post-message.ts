@@ -1,0 +1,38 @@
+import { Worker } from 'node:worker_threads'
+import type { Contestant } from './contestant.js'
+import type { RawAnswer, RawMessage } from './post-message-worker.js'
+
+const WORKER = new URL('./post-message-worker.js', import.meta.url)
+
+/**
+ * Bare postMessage, the least that a person would write: an object with an id for a question and a map of those that wait. What has no answer goes
+ * as one envelope of method and argument.
+ */
+export function openPostMessage(): Contestant {
+  const worker = new Worker(WORKER)
+  const waiting = new Map<number, (value: number) => void>()
+  let lastId = 0
+  let envelope: [method: string, value: number][] = []
+  worker.on('message', ({ id, value }: RawAnswer) => {
+    const resolve = waiting.get(id)!
+    waiting.delete(id)
+    resolve(value)
+  })
+  const post = (message: RawMessage) => worker.postMessage(message)
+  const ask = (method: string, value: number) =>
+    new Promise<number>((resolve) => {
+      const id = ++lastId
+      waiting.set(id, resolve)
+      post({ id, method, value })
+    })
+  return {
+    echo: (value) => ask('echo', value),
+    add: (value) => void envelope.push(['add', value]),
+    added: () => {
+      post(envelope)
+      envelope = []
+      return ask('added', 0)
+    },
+    close: async () => void (await worker.terminate())
+  }
+}

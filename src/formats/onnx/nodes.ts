@@ -1,0 +1,127 @@
+import { ArbalestError } from '../../errors.js'
+import { NONE, type Attributes, type Graph, type Operator, type OperatorKind } from '../../model/graph.js'
+import { ATTRIBUTE_TYPE, type AttributeProto, type NodeProto } from './schema.js'
+
+/** What an operator becomes: nodes in the order in which they run, and the lists of whole numbers that they read as inputs. */
+export interface OnnxNodes {
+  readonly nodes: readonly NodeProto[]
+  readonly constants?: Readonly<Record<string, readonly number[]>>
+}
+
+/** An operator with its values by name. No layer's name has a space, so that names made with one are free. */
+interface Site {
+  readonly name: string
+  /** '' where an optional input is left out. */
+  readonly inputs: readonly string[]
+  readonly output: string
+  /** Of the first input, the batch first. */
+  readonly shape: readonly number[]
+  readonly attributes: Attributes
+}
+
+type Rule = (site: Site) => OnnxNodes
+
+/** Every operator of a forward Graph in mode `predict`, by ONNX's operator set 17. */
+const RULES: Partial<Record<OperatorKind, Rule>> = {
+  conv2d: (site) => one('Conv', site, { ...strides(site), group: number(site, 'groups') }),
+  linear: (site) => one('Gemm', site, { transB: 1 }),
+  batchNormInference: (site) =>
+    one('BatchNormalization', { ...site, inputs: site.inputs.slice(0, 5) }, { epsilon: float(number(site, 'epsilon')) }),
+  relu: (site) => one('Relu', site),
+  maxPool2d: (site) => one('MaxPool', site, window(site)),
+  avgPool2d: (site) => one('AveragePool', site, { ...window(site), count_include_pad: 1 }),
+  globalAvgPool(site) {
+    const pooled = `${site.output} pooled`
+    return {
+      nodes: [node('GlobalAveragePool', site.name, site.inputs, pooled), node('Flatten', `${site.name} flatten`, [pooled], site.output)]
+    }
+  },
+  add: (site) => one('Add', site),
+  reshape: (site) => one('Flatten', site),
+  subsamplePad(site) {
+    const [, , height, width] = site.shape as [number, number, number, number]
+    const stride = number(site, 'stride')
+    const part = (what: string): string => `${site.output} ${what}`
+    return {
+      nodes: [
+        node('Slice', `${site.name} slice`, [site.inputs[0]!, part('starts'), part('ends'), part('axes'), part('steps')], part('sliced')),
+        node('Pad', site.name, [part('sliced'), part('pads')], site.output)
+      ],
+      constants: {
+        [part('starts')]: [0, 0],
+        [part('ends')]: [height, width],
+        [part('axes')]: [2, 3],
+        [part('steps')]: [stride, stride],
+        [part('pads')]: [0, number(site, 'before'), 0, 0, 0, number(site, 'after'), 0, 0]
+      }
+    }
+  }
+}
+
+/** Throws UNSUPPORTED_OPERATOR for an operator that ends in a fused ReLU or add, and for those of training. */
+export function onnxNodes(
+  { kind, name, inputs, outputs, attributes }: Operator,
+  { values }: Graph,
+  nameOf: (id: number) => string
+): OnnxNodes {
+  const rule = RULES[kind]
+  const fused = attributes['relu'] === 1 || (kind === 'batchNormInference' && inputs[5] !== NONE)
+  if (!rule || fused)
+    throw new ArbalestError(
+      'UNSUPPORTED_OPERATOR',
+      `operator ${name}: ${kind}${fused ? ' fused with its neighbours' : ''} has no ONNX form; export the graph of mode predict as it is built`
+    )
+  return rule({
+    name,
+    inputs: inputs.map(nameOf),
+    output: nameOf(outputs[0]!),
+    shape: values[inputs[0]!]!.shape,
+    attributes
+  })
+}
+
+function one(opType: string, { name, inputs, output }: Site, attributes: Readonly<Record<string, AttributeValue>> = {}): OnnxNodes {
+  return { nodes: [node(opType, name, inputs, output, attributes)] }
+}
+
+type AttributeValue = number | readonly number[] | { readonly float: number }
+
+/** Trailing inputs that are left out are not named at all. */
+export function node(
+  opType: string,
+  name: string,
+  inputs: readonly string[],
+  output: string,
+  attributes: Readonly<Record<string, AttributeValue>> = {}
+): NodeProto {
+  const last = inputs.findLastIndex((input) => input !== '')
+  const attribute = Object.entries(attributes).map(([key, value]) => attributeProto(key, value))
+  return { opType, name, input: inputs.slice(0, last + 1), output: [output], attribute }
+}
+
+function attributeProto(name: string, value: AttributeValue): AttributeProto {
+  if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value }
+  return 'float' in value ? { name, type: ATTRIBUTE_TYPE.float, f: value.float } : { name, type: ATTRIBUTE_TYPE.ints, ints: value }
+}
+
+function float(value: number): AttributeValue {
+  return { float: value }
+}
+
+function window(site: Site): Record<string, AttributeValue> {
+  return { kernel_shape: pair(site, 'kernel'), ...strides(site) }
+}
+
+/** ONNX gives the padding before every axis, then after. */
+function strides(site: Site): Record<string, AttributeValue> {
+  const padding = pair(site, 'padding')
+  return { strides: pair(site, 'stride'), pads: [...padding, ...padding] }
+}
+
+function number({ attributes }: Site, name: string): number {
+  return attributes[name] as number
+}
+
+function pair({ attributes }: Site, name: string): readonly number[] {
+  return attributes[name] as readonly number[]
+}

@@ -1,0 +1,126 @@
+import protobuf from 'protobufjs/light.js'
+
+/**
+ * The messages of ONNX's protocol (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto) that an exported model needs, with the field
+ * numbers given there.
+ */
+const MESSAGES = {
+  ModelProto: {
+    irVersion: ['int64', 1],
+    producerName: ['string', 2],
+    graph: ['GraphProto', 7],
+    opsetImport: ['OperatorSetIdProto', 8, 'repeated'],
+    metadataProps: ['StringStringEntryProto', 14, 'repeated']
+  },
+  OperatorSetIdProto: { domain: ['string', 1], version: ['int64', 2] },
+  StringStringEntryProto: { key: ['string', 1], value: ['string', 2] },
+  GraphProto: {
+    node: ['NodeProto', 1, 'repeated'],
+    name: ['string', 2],
+    initializer: ['TensorProto', 5, 'repeated'],
+    input: ['ValueInfoProto', 11, 'repeated'],
+    output: ['ValueInfoProto', 12, 'repeated']
+  },
+  NodeProto: {
+    input: ['string', 1, 'repeated'],
+    output: ['string', 2, 'repeated'],
+    name: ['string', 3],
+    opType: ['string', 4],
+    attribute: ['AttributeProto', 5, 'repeated']
+  },
+  AttributeProto: {
+    name: ['string', 1],
+    f: ['float', 2],
+    i: ['int64', 3],
+    ints: ['int64', 8, 'repeated'],
+    type: ['int32', 20]
+  },
+  TensorProto: {
+    dims: ['int64', 1, 'repeated'],
+    dataType: ['int32', 2],
+    name: ['string', 8],
+    rawData: ['bytes', 9]
+  },
+  ValueInfoProto: { name: ['string', 1], type: ['TypeProto', 2], docString: ['string', 3] },
+  TypeProto: { tensorType: ['TensorTypeProto', 1] },
+  TensorTypeProto: { elemType: ['int32', 1], shape: ['TensorShapeProto', 2] },
+  TensorShapeProto: { dim: ['DimensionProto', 1, 'repeated'] },
+  DimensionProto: { dimValue: ['int64', 1], dimParam: ['string', 2] }
+} as const
+
+export const ELEMENT_TYPE = { float: 1, int64: 7 } as const
+export const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const
+
+export interface TensorProto {
+  readonly name: string
+  readonly dims: readonly number[]
+  readonly dataType: number
+  readonly rawData: Uint8Array
+}
+
+export interface AttributeProto {
+  readonly name: string
+  readonly type: number
+  readonly f?: number
+  readonly i?: number
+  readonly ints?: readonly number[]
+}
+
+export interface NodeProto {
+  readonly opType: string
+  readonly name: string
+  /** '' stands for an optional input that is left out. */
+  readonly input: readonly string[]
+  readonly output: readonly string[]
+  readonly attribute: readonly AttributeProto[]
+}
+
+export interface ValueInfoProto {
+  readonly name: string
+  readonly docString?: string
+  readonly type: {
+    readonly tensorType: {
+      readonly elemType: number
+      readonly shape: { readonly dim: readonly ({ readonly dimValue: number } | { readonly dimParam: string })[] }
+    }
+  }
+}
+
+export interface ModelProto {
+  readonly irVersion: number
+  readonly producerName: string
+  readonly opsetImport: readonly { readonly domain: string; readonly version: number }[]
+  readonly graph: {
+    readonly name: string
+    readonly node: readonly NodeProto[]
+    readonly initializer: readonly TensorProto[]
+    readonly input: readonly ValueInfoProto[]
+    readonly output: readonly ValueInfoProto[]
+  }
+  readonly metadataProps: readonly { readonly key: string; readonly value: string }[]
+}
+
+const model = protobuf.Root.fromJSON({
+  nested: Object.fromEntries(
+    Object.entries(MESSAGES).map(([message, fields]) => [
+      message,
+      {
+        fields: Object.fromEntries(
+          Object.entries(fields as Readonly<Record<string, readonly [string, number, string?]>>).map(([field, [type, id, rule]]) => [
+            field,
+            { type, id, ...(rule && { rule }) }
+          ])
+        )
+      }
+    ])
+  )
+}).lookupType('ModelProto')
+
+export function encodeModel(proto: ModelProto): Uint8Array {
+  return model.encode(proto).finish()
+}
+
+/** For checks: 64-bit numbers come as numbers. Throws where the bytes are no such message. */
+export function decodeModel(bytes: Uint8Array): ModelProto {
+  return model.toObject(model.decode(bytes), { longs: Number, arrays: true }) as ModelProto
+}

@@ -1,0 +1,52 @@
+import { extname } from 'node:path'
+import { invalidOption, unknownName } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { exportOnnx, type Normalisation } from './onnx/export.js'
+import { toPyTorchName } from './pytorch-names.js'
+import { replaceFile, writeAll } from './replace-file.js'
+import { writeSafetensors } from './safetensors.js'
+import type { FloatTensors } from './tensor.js'
+
+export type ModelFormat = 'safetensors' | 'onnx'
+
+export interface SaveOptions {
+  /** What the file's ending says if left out: `.onnx` or `.safetensors`. */
+  readonly format?: ModelFormat
+  /** ONNX only: the network normalises its input itself and takes samples in 0 to 1; true if left out. */
+  readonly normalise?: boolean
+}
+
+/** A trained model's values, apart from any engine. */
+export interface SavedModel {
+  readonly model: Model
+  readonly weights: FloatTensors
+  readonly statistics: FloatTensors
+  readonly normalisation: Normalisation
+}
+
+const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
+  async onnx(path, { model, weights, statistics, normalisation }, { normalise = true }) {
+    const bytes = exportOnnx(model, { ...weights, ...statistics }, normalise ? { normalisation } : {})
+    await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
+  },
+  async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation } }) {
+    // How many batches were averaged means nothing elsewhere.
+    const moments = Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))
+    const named = [...Object.entries(weights), ...moments].map(([name, tensor]) => [toPyTorchName(name), tensor] as const)
+    const metadata = { format: 'pt', model: model.name, mean: JSON.stringify(mean), deviation: JSON.stringify(deviation) }
+    await writeSafetensors(path, named, { metadata })
+  }
+}
+
+/** Writes a model as `TrainedModel.save` promises. */
+export async function saveModel(path: string, saved: SavedModel, options: SaveOptions): Promise<void> {
+  const format = options.format ?? formatOf(path)
+  if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
+  await SAVERS[format](path, saved, options)
+}
+
+function formatOf(path: string): ModelFormat {
+  const ending = typeof path === 'string' ? extname(path).slice(1) : ''
+  if (!Object.hasOwn(SAVERS, ending)) throw invalidOption('path', path, 'end it in .onnx or .safetensors, or give the format')
+  return ending as ModelFormat
+}

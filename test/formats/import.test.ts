@@ -1,0 +1,154 @@
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { importWeights, type ImportOptions } from '../../src/formats/import.js'
+import { saveModel } from '../../src/formats/save.js'
+import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
+import type { Tensor } from '../../src/formats/tensor.js'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { parametersOf } from '../../src/model/graph.js'
+import { initialParameters } from '../../src/model/initialise.js'
+import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear } from '../../src/model/layers.js'
+import { modelNamed, zoo } from '../../src/model/zoo/index.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+import { randomTrainedModel } from './support/random-weights.js'
+
+const model = defineModel({
+  name: 'small',
+  input: [1, 4, 4],
+  layers: [conv2d(2, 3, { name: 'conv', bias: false }), batchNorm2d({ name: 'bn' }), globalAvgPool(), linear(3, { name: 'fc' })]
+})
+const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+
+function counted(shape: readonly number[], from: number): Tensor<Float32Array> {
+  return { shape, data: Float32Array.from({ length: shape.reduce((product, extent) => product * extent, 1) }, (_, i) => from + i) }
+}
+
+/** As `state_dict()` of the same network gives it. */
+function stateDict(): Record<string, Tensor> {
+  return {
+    'conv.weight': counted([2, 1, 3, 3], 100),
+    'bn.weight': counted([2], 200),
+    'bn.bias': counted([2], 300),
+    'bn.running_mean': counted([2], 400),
+    'bn.running_var': counted([2], 500),
+    'bn.num_batches_tracked': { shape: [], data: BigInt64Array.of(7n) },
+    'fc.weight': counted([3, 2], 600),
+    'fc.bias': counted([3], 700)
+  }
+}
+
+const ALL = [...counted([18], 100).data, 200, 201, 300, 301, 600, 601, 602, 603, 604, 605, 700, 701, 702]
+
+describe('importing weights', function () {
+  this.timeout(60_000)
+  let folder: Folder
+  let file: string
+  before(async () => {
+    folder = await Folder.make()
+    file = join(folder.path, 'pytorch.safetensors')
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  const importing = async (tensors: Readonly<Record<string, Tensor>>, options?: ImportOptions) => {
+    await writeSafetensors(file, Object.entries(tensors).toReversed(), { sync: false })
+    return importWeights(file, model, options)
+  }
+
+  it('puts PyTorch names and layouts in canonical order', async () => {
+    const { parameters, statistics, loaded, initialised, unused } = await importing(stateDict())
+    expect([...parameters]).to.deep.equal(ALL)
+    expect(statistics).to.deep.equal({ 'bn.runningMean': Float32Array.of(400, 401), 'bn.runningVariance': Float32Array.of(500, 501) })
+    expect(loaded).to.have.members([...parametersOf(graph).map(({ name }) => name), ...Object.keys(statistics)])
+    expect([initialised, unused]).to.deep.equal([[], []])
+  })
+
+  it('converts other floats', async () => {
+    const single = stateDict()['fc.bias'] as Tensor<Float32Array>
+    const double = { shape: single.shape, data: Float64Array.from(single.data, (value) => value + 1e-12) }
+    expect([...(await importing({ ...stateDict(), 'fc.bias': double })).parameters]).to.deep.equal(ALL)
+  })
+
+  it('translates names by a record or a function', async () => {
+    const prefixed = Object.fromEntries(
+      Object.entries(stateDict()).map(([name, tensor]) => [`module.${name.replace('fc.', 'head.')}`, tensor])
+    )
+    const byFunction = await importing(prefixed, { names: (name) => name.replace('module.', '').replace('head.', 'fc.') })
+    expect([...byFunction.parameters]).to.deep.equal(ALL)
+    const record = Object.fromEntries(Object.keys(prefixed).map((name) => [name, name.replace('module.', '').replace('head.', 'fc.')]))
+    const byRecord = await importing(prefixed, { names: record })
+    expect([...byRecord.parameters]).to.deep.equal(ALL)
+    expect(byRecord.statistics).to.deep.equal(byFunction.statistics)
+    const left = await importing({ ...stateDict(), extra: counted([1], 0) }, { names: (name) => (name === 'extra' ? undefined : name) })
+    expect(left.unused).to.deep.equal([])
+  })
+
+  it('gives a replaced head its initial values, whatever the file has', async () => {
+    const initial = [...initialParameters(graph, 9)].slice(-9)
+    for (const [weight, bias] of [
+      [counted([5, 2], 0), counted([5], 0)],
+      [stateDict()['fc.weight']!, stateDict()['fc.bias']!]
+    ] as const) {
+      const imported = await importing({ ...stateDict(), 'fc.weight': weight, 'fc.bias': bias }, { fresh: ['fc'], seed: 9 })
+      expect([...imported.parameters]).to.deep.equal([...ALL.slice(0, -9), ...initial])
+      expect(imported.initialised).to.deep.equal(['fc.weight', 'fc.bias'])
+    }
+  })
+
+  it('starts a batch norm anew with its statistics', async () => {
+    const { statistics, parameters } = await importing(stateDict(), { fresh: ['bn'] })
+    expect(statistics).to.deep.equal({ 'bn.runningMean': new Float32Array(2), 'bn.runningVariance': Float32Array.of(1, 1) })
+    expect([...parameters.subarray(18, 22)]).to.deep.equal([1, 1, 0, 0])
+  })
+
+  it('tells of every fault at once', async () => {
+    const { 'fc.bias': _, ...rest } = stateDict()
+    const tensors = {
+      ...rest,
+      'fc.weight': counted([2, 3], 0),
+      'bn.weight': { shape: [2], data: Int32Array.of(1, 2) },
+      extra: counted([1], 0)
+    }
+    const names = (name: string): string => (name === 'bn.running_var' ? 'bn.runningMean' : name)
+    const error = await refused('SHAPE_MISMATCH', () => importing(tensors, { names }), file, 'small', 'names', 'fresh', 'strict')
+    expect(error.data['faults']).to.have.members([
+      'fc.weight is [2,3] where the model has [3,2]',
+      'bn.weight has elements of type I32 where it takes floats',
+      'bn.runningMean is both bn.running_var and bn.running_mean of the file',
+      'fc.bias is not in the file',
+      'bn.runningVariance is not in the file',
+      'extra of the file has no place in the model'
+    ])
+  })
+
+  it('passes over what is missing and left over when it is lenient, and never over a wrong shape', async () => {
+    const { 'fc.bias': _, ...rest } = stateDict()
+    const imported = await importing({ ...rest, extra: counted([1], 0) }, { strict: false })
+    expect([imported.initialised, imported.unused]).to.deep.equal([['fc.bias'], ['extra']])
+    expect([...imported.parameters.subarray(0, -3)]).to.deep.equal(ALL.slice(0, -3))
+    const wrong = { ...rest, 'fc.weight': counted([2, 3], 0) }
+    await refused('SHAPE_MISMATCH', () => importing(wrong, { strict: false }), 'fc.weight is [2,3]')
+  })
+
+  it('refuses a fresh layer that the model does not have', async () => {
+    await refused('UNKNOWN_NAME', () => importing(stateDict(), { fresh: ['f'] }), '"f"', 'fc.weight')
+  })
+
+  for (const name of Object.keys(zoo))
+    it(`reads a saved ${name} back exactly`, async () => {
+      const shape = name.startsWith('resnet') ? { input: [3, 32, 32], classes: 10 } : { input: [1, 28, 28], classes: 10 }
+      const saved = modelNamed(name, shape)
+      const trained = randomTrainedModel(saved)
+      const [weights, statistics] = [trained.weights(), trained.statistics()]
+      await saveModel(file, { model: saved, weights, statistics, normalisation: { mean: [0.5], deviation: [0.25] } }, {})
+      const imported = await importWeights(file, saved)
+      let offset = 0
+      for (const { data } of Object.values(weights)) {
+        expect(imported.parameters.subarray(offset, (offset += data.length))).to.deep.equal(data)
+      }
+      expect(offset).to.equal(imported.parameters.length)
+      for (const [statistic, data] of Object.entries(imported.statistics)) expect(data).to.deep.equal(statistics[statistic]!.data)
+      expect(Object.keys(imported.statistics).length).to.equal((Object.keys(statistics).length * 2) / 3)
+      expect((await readSafetensors(file)).metadata).to.deep.equal({ format: 'pt', model: saved.name, mean: '[0.5]', deviation: '[0.25]' })
+    })
+})

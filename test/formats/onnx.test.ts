@@ -1,0 +1,136 @@
+import { expect } from 'chai'
+import { exportOnnx } from '../../src/formats/onnx/export.js'
+import { onnxNodes } from '../../src/formats/onnx/nodes.js'
+import { decodeModel } from '../../src/formats/onnx/schema.js'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { parametersOf } from '../../src/model/graph.js'
+import {
+  avgPool2d,
+  batchNorm2d,
+  conv2d,
+  defineModel,
+  dropout,
+  flatten,
+  globalAvgPool,
+  linear,
+  maxPool2d,
+  relu,
+  residual,
+  subsamplePad
+} from '../../src/model/layers.js'
+import type { Layer, Model } from '../../src/model/model.js'
+import { modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
+import { refused } from '../support/codes.js'
+import { distance, runOnnx } from './support/onnxruntime.js'
+import { randomSamples, randomTrainedModel, type RandomModelOptions } from './support/random-weights.js'
+
+const mnist = { input: [1, 28, 28], classes: 10 }
+const cifar = { input: [3, 32, 32], classes: 10 }
+
+function imageModel(name: string, input: readonly number[], ...layers: Layer[]): Model {
+  return defineModel({ name, input, layers })
+}
+
+/** What the zoo does not have: every attribute away from its default, odd extents. */
+const others: readonly Model[] = [
+  resnet(cifar, { depth: 20, shortcut: 'B' }),
+  imageModel('convolutions', [6, 9, 7], conv2d(8, [3, 2], { stride: [2, 1], padding: [1, 0], groups: 2 }), conv2d(9, 1, { bias: false })),
+  imageModel('max pool', [2, 9, 7], maxPool2d([3, 2], { stride: [2, 1], padding: [1, 0] })),
+  imageModel('average pool', [2, 9, 7], avgPool2d([3, 2], { stride: [1, 2], padding: [1, 1] })),
+  imageModel('batch norm', [3, 5, 5], batchNorm2d({ epsilon: 0.1 }), relu(), flatten(), dropout(0.5), linear(4, { bias: false })),
+  imageModel('subsampling', [3, 7, 5], subsamplePad(3, 2, 1), globalAvgPool()),
+  imageModel(
+    'residual',
+    [2, 4, 4],
+    residual({ body: [conv2d(2, 3, { padding: 1 })], relu: false }),
+    conv2d(3, 1, { name: 'output' }),
+    relu()
+  ),
+  imageModel('features', [5], flatten(), linear(3), relu(), dropout(0.3)),
+  imageModel('dropout alone', [3], dropout(0.3))
+]
+
+/** Outputs of ONNX Runtime and of the engine differ by no more than this share of the largest. */
+const TOLERANCE = 1e-5
+
+async function expectEqual(model: Model, options: RandomModelOptions = {}): Promise<void> {
+  const { normalisation } = options
+  const trained = randomTrainedModel(model, options)
+  const file = exportOnnx(model, { ...trained.weights(), ...trained.statistics() }, normalisation ? { normalisation } : {})
+  for (const count of [1, 3]) {
+    const samples = randomSamples(model, count)
+    const wanted = trained.predict(samples)
+    const { shape, data } = await runOnnx(file, samples, [count, ...model.input])
+    expect(shape[0]).to.equal(count)
+    expect(data.length).to.equal(wanted.length)
+    expect(distance(data, wanted), `batch ${count}`).to.be.below(TOLERANCE)
+  }
+}
+
+describe('an exported ONNX file', function () {
+  this.timeout(120_000)
+
+  for (const name of Object.keys(zoo)) {
+    const shape = name.startsWith('resnet') ? cifar : mnist
+    it(`of ${name} gives the engine's outputs in ONNX Runtime`, () => expectEqual(modelNamed(name, shape)))
+  }
+
+  for (const model of others)
+    for (const backend of ['cpu', 'reference'] as const)
+      it(`of ${model.name} gives the outputs of ${backend} in ONNX Runtime`, () => expectEqual(model, { backend }))
+
+  it('normalises its input where it is told how', async () => {
+    const colour = imageModel('colour', [3, 6, 6], conv2d(4, 3, { padding: 1 }))
+    await expectEqual(colour, { normalisation: { mean: [0.5, 0.4, 0.3], deviation: [0.2, 0.25, 0.3] } })
+    await expectEqual(colour, { normalisation: { mean: [0.5], deviation: [0.2] } })
+    await expectEqual(colour, { normalisation: { mean: [], deviation: [0.2] } })
+    const features = imageModel('features', [5], linear(3))
+    await expectEqual(features, { normalisation: { mean: [0.1], deviation: [0.3] } })
+  })
+
+  it('has our names, shapes and values, and a free batch dimension', () => {
+    const model = resnet(cifar)
+    const trained = randomTrainedModel(model)
+    const tensors = { ...trained.weights(), ...trained.statistics() }
+    const { irVersion, opsetImport, graph, producerName } = decodeModel(exportOnnx(model, tensors))
+    expect([irVersion, producerName]).to.deep.equal([8, 'arbalest'])
+    expect(opsetImport).to.deep.equal([{ domain: '', version: 17 }])
+    const shapes = [...graph.input, ...graph.output].map(({ name, type }) => [name, ...type.tensorType.shape.dim])
+    expect(shapes).to.deep.equal([
+      ['input', { dimParam: 'N' }, { dimValue: 3 }, { dimValue: 32 }, { dimValue: 32 }],
+      ['output', { dimParam: 'N' }, { dimValue: 10 }]
+    ])
+    const initializers = new Map(graph.initializer.map((tensor) => [tensor.name, tensor]))
+    for (const { name, shape } of parametersOf(buildGraph(model, { batch: 1, mode: 'predict' }))) {
+      const { dims, rawData } = initializers.get(name)!
+      expect(dims, name).to.deep.equal(shape)
+      expect(new Float32Array(Uint8Array.from(rawData).buffer), name).to.deep.equal(tensors[name]!.data)
+    }
+    expect(initializers.get('bn1.runningVariance')!.dims).to.deep.equal([16])
+    expect(initializers.has('bn1.count')).to.equal(false)
+  })
+
+  it('is refused where the values do not suit the model', async () => {
+    const model = imageModel('small', [4], linear(2, { name: 'fc' }))
+    const weight = { shape: [2, 4], data: new Float32Array(8) }
+    const bias = { shape: [2], data: new Float32Array(2) }
+    await refused('UNKNOWN_NAME', () => exportOnnx(model, { 'fc.weight': weight }), 'fc.bias')
+    await refused(
+      'SHAPE_MISMATCH',
+      () => exportOnnx(model, { 'fc.weight': { ...weight, shape: [4, 2] }, 'fc.bias': bias }),
+      '[4,2]',
+      '[2,4]'
+    )
+    await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': { ...weight, shape: [2, 3] }, 'fc.bias': bias }), 'fc.weight')
+    const normalisation = { mean: [1, 2], deviation: [1] }
+    await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': weight, 'fc.bias': bias }, { normalisation }), 'mean')
+  })
+
+  it('has no form for operators of training and for fused ones', async () => {
+    const graph = buildGraph(imageModel('small', [4], linear(2), dropout(0.5)), { batch: 1, mode: 'train' })
+    const [dropped] = graph.operators.filter(({ kind }) => kind === 'dropout')
+    await refused('UNSUPPORTED_OPERATOR', () => onnxNodes(dropped!, graph, String), 'dropout')
+    const [full] = graph.operators.filter(({ kind }) => kind === 'linear')
+    await refused('UNSUPPORTED_OPERATOR', () => onnxNodes({ ...full!, attributes: { relu: 1 } }, graph, String), 'fused')
+  })
+})
