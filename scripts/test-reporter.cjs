@@ -32,7 +32,7 @@ module.exports = class TestReporter extends reporters.Base {
     })
     runner.once(EVENT_RUN_END, () => {
       if (this.failures.length > 0) reporters.Base.list(this.failures)
-      for (const test of skipped) console.log(`skipped: ${test.fullTitle()}: ${test.skipReason ?? 'no reason given'}`)
+      for (const test of skipped) console.log(`skipped: ${test.fullTitle()}${test.skipReason ? `: ${test.skipReason}` : ''}`)
       tell({ ended: true })
     })
   }

@@ -1,11 +1,12 @@
 export { train } from './training/train.js'
 export type { Job, JobEvents, PromisedModel } from './training/job.js'
-export type { EvaluatedEvent, FinishedEvent, JobEvent, ProgressEvent, StartedEvent } from './training/events.js'
-export type { OptimiserOptions, SynchroniserOptions, TrainOptions, UntilOptions } from './training/options.js'
+export type { EvaluatedEvent, FinishedEvent, JobEvent, LearnerLostEvent, ProgressEvent, StartedEvent } from './training/events.js'
+export type { OptimiserOptions, SupervisionOptions, SynchroniserOptions, TrainOptions, UntilOptions } from './training/options.js'
 
 export {
   avgPool2d,
   batchNorm2d,
+  composed,
   conv2d,
   defineModel,
   dropout,
@@ -17,6 +18,7 @@ export {
   residual,
   subsamplePad
 } from './model/layers.js'
+export { withOperators, type ComposedOperator, type OperatorBuilder } from './model/composed.js'
 export type { Layer, Model, Pair, WeightInitialiser } from './model/model.js'
 export { lenet, logisticRegression, mlp, modelNamed, resnet, zoo, type Shortcut, type ZooShape } from './model/zoo/index.js'
 export { parameterCount } from './model/graph-builder.js'
@@ -31,5 +33,9 @@ export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
 export type { ModelFormat, SaveOptions } from './formats/save.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
+
+export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'
+export type { BoundProgram, LearnerReplica, ProgramRequest } from './actors/learner-replica.js'
+export type { Teacher, TeacherSpec } from './actors/teacher.js'
 
 export { ArbalestError, type ErrorCode } from './errors.js'

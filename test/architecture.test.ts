@@ -15,11 +15,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   compiler: ['model'],
   engine: ['[compiler]', '[model]'],
   data: ['[engine]', 'model'],
+  formats: ['model'],
   runtime: [],
-  actors: ['runtime', 'compiler', 'engine', 'data', 'model', '[training]'],
-  training: ['actors', 'runtime', 'compiler', 'engine', 'data', 'model'],
-  'index.ts': ['training', 'actors', 'data', 'engine', 'model'],
-  cli: ['index.ts', 'engine']
+  actors: ['runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
+  training: ['actors', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model'],
+  'index.ts': ['training', 'actors', 'data', 'engine', 'formats', 'model'],
+  cli: ['index.ts', 'engine', 'runtime']
 }
 
 interface Import {

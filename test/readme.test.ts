@@ -19,7 +19,12 @@ describe('The README', () => {
       writeFileSync(join(folder, 'example.ts'), example)
       writeFileSync(
         join(folder, 'tsconfig.json'),
-        JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions: { rootDir: '.', outDir: '.' }, files: ['example.ts'], include: [] })
+        JSON.stringify({
+          extends: join(ROOT, 'tsconfig.json'),
+          compilerOptions: { rootDir: '.', outDir: '.' },
+          files: ['example.ts'],
+          include: []
+        })
       )
       run(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder)
       const output = run(join(folder, 'example.js'))

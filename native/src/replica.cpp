@@ -315,7 +315,8 @@ RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimi
   }
   if (limits.rate) bound.ticket->rate = *limits.rate;
   if (segment == Segment::load) choose(bound, limits.samples);
-  if (segment == Segment::exchange) {
+  // Whoever leaves the exchange out meets the group here: its slot is not its own before.
+  if (segment == Segment::exchange || segment == Segment::update) {
     if (const Entry entry = meet(bound, deadline, report); entry != Entry::granted) return left(bound, entry);
   }
   if (!run_operators(bound, segment)) return left(bound, Entry::cancelled);

@@ -1,72 +1,140 @@
+import { compile, type CompileOptions } from '../compiler/compile.js'
+import type { ParameterLayout, Program } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
-import type { Engine, Handle, ReplicaSpec, RunOutcome } from '../engine/contract.js'
+import type { Engine, Handle, ReplicaSpec } from '../engine/contract.js'
+import { loweringBackend } from '../engine/lowering.js'
+import { withOperators, type PlainModel } from '../model/composed.js'
+import type { Model } from '../model/model.js'
 import { Later, type ActorContext } from '../runtime/actor.js'
 import { loadEngine } from './engine-module.js'
+import { Gate, Interruption, type LearnerReport } from './gate.js'
+import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
+import { BoundProgram, LearnerReplica, type ProgramRequest, type ReplicaParts } from './learner-replica.js'
+import { Pulse } from './pulse.js'
+import { Teacher, type TeacherSpec } from './teacher.js'
 
 export interface LearnerOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
-  readonly replica: ReplicaSpec
+  /** Address of the module that exports the learner, and what it is given. */
+  readonly module: string
+  readonly options: unknown
+  readonly replica: ReplicaSpec & { readonly group: Handle; readonly learner: number }
   /** The training step, and the samples that it loads. */
   readonly program: Handle
   readonly dataset: Handle
+  readonly task: LearnerTask
+  readonly rank: number
+  /** Of its Pulse. */
+  readonly pulse: SharedArrayBuffer
 }
 
-/** What a learner did between two pauses. */
-export interface LearnerReport {
-  readonly outcome: Exclude<RunOutcome, 'ran' | 'waiting'>
-  readonly steps: number
-  readonly busySeconds: number
-  readonly waitSeconds: number
+/** What a learner may know of its job. */
+export interface LearnerTask {
+  readonly model: PlainModel
+  /** The training step as it was compiled, and how the job's other programs are. */
+  readonly step: Program
+  readonly recipe: Omit<CompileOptions, 'mode' | 'loss'> & { readonly parameters: ParameterLayout }
+  readonly learners: number
+  readonly samples: number
+  readonly iterations: number
 }
 
-/** A learner answers its mailbox at least this often, or after every step where one takes longer. */
-const TURN_MILLISECONDS = 50
-
-/** Drives one Replica with small batches. It blocks its thread in native code, so it has one of its own. */
+/** Drives one Replica with small batches, as its plugin says. It blocks its thread in native code, so it has one of its own. */
 export class Learner {
   readonly #options: LearnerOptions
   readonly #context: ActorContext<Learner>
-  #engine!: Engine
-  #replica!: Handle
-  #slot!: number
-  #report = { steps: 0, busySeconds: 0, waitSeconds: 0 }
-  #ended: ((report: LearnerReport) => void) | undefined
+  readonly #gate: Gate
+  readonly #held: (() => void)[] = []
+  #plugin: LearnerPlugin | undefined
+  #running = false
 
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
     this.#options = options
     this.#context = context
+    this.#gate = new Gate(new Pulse(options.pulse))
   }
 
   async started(): Promise<void> {
-    const { engine, replica, program, dataset } = this.#options
-    this.#engine = await loadEngine(engine)
-    this.#replica = this.#engine.createReplica(replica)
-    this.#slot = this.#engine.bind(this.#replica, program, dataset)
+    const engine = await loadEngine(this.#options.engine)
+    this.#plugin = await makeLearner(this.#options.module, await this.#pluginContext(engine))
+    await this.#plugin.started?.()
   }
 
-  /** Trains until the group pauses, evicts or cancels it. */
+  /** Trains until the group pauses, evicts or cancels it. Rejects with what the plugin throws. */
   train(): Later<LearnerReport> {
-    if (this.#ended) throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
-    this.#report = { steps: 0, busySeconds: 0, waitSeconds: 0 }
-    const report = new Promise<LearnerReport>((resolve) => (this.#ended = resolve))
-    this.#context.self.tell.turn()
+    if (this.#gate.isOpen) throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
+    const report = this.#gate.open()
+    if (!this.#running) void this.#run()
     return new Later(report)
   }
 
-  /** One native call, after which the mailbox has its turn. */
-  turn(): void {
-    const limits = { steps: Number.MAX_SAFE_INTEGER, milliseconds: TURN_MILLISECONDS }
-    const { outcome, steps, busySeconds, waitSeconds } = this.#engine.run(this.#replica, this.#slot, limits)
-    this.#report.steps += steps
-    this.#report.busySeconds += busySeconds
-    this.#report.waitSeconds += waitSeconds
-    if (outcome === 'ran' || outcome === 'waiting') return this.#context.self.tell.turn()
-    this.#ended?.({ outcome, ...this.#report })
-    this.#ended = undefined
+  async #run(): Promise<void> {
+    this.#running = true
+    try {
+      for (;;) {
+        await this.#plugin!.step()
+        await this.#gate.breathe()
+      }
+    } catch (error) {
+      if (!(error instanceof Interruption)) this.#gate.fail(error)
+    } finally {
+      this.#running = false
+    }
   }
 
-  stopping(): void {
-    this.#engine.release(this.#replica)
+  async #pluginContext(engine: Engine): Promise<LearnerContext> {
+    const { options, rank, replica: spec, task } = this.#options
+    const { group, learner, seed } = spec
+    // The job's model comes as plain data: operators of its own are loaded where they are wanted.
+    const model = await withOperators(task.model as Model)
+    return {
+      options,
+      rank,
+      learner,
+      seed,
+      model,
+      replica: this.#replica(engine, model),
+      learners: task.learners,
+      samples: task.samples,
+      iterations: task.iterations,
+      iteration: () => engine.groupStatus(group).iterations,
+      teacher: (asked: TeacherSpec) => this.#teacher(asked, engine)
+    }
+  }
+
+  #replica(engine: Engine, model: Model): LearnerReplica {
+    const { replica: spec, program, dataset, task } = this.#options
+    const replica = engine.createReplica(spec)
+    this.#held.push(() => engine.release(replica))
+    const parts: ReplicaParts = { engine, replica, gate: this.#gate, stepping: undefined, rate: undefined }
+    const bind = ({ mode, batch, loss }: ProgramRequest): BoundProgram => {
+      const backend = loweringBackend(engine, spec.backend)
+      const { recipe } = task
+      const compiled = compile(model, backend, {
+        ...recipe,
+        mode,
+        batch: mode === 'train' ? recipe.batch : (batch ?? recipe.batch),
+        ...(loss && { loss })
+      })
+      const handle = engine.createProgram(compiled)
+      const slot = engine.bind(replica, handle, dataset)
+      engine.release(handle)
+      return new BoundProgram(parts, slot, compiled)
+    }
+    return new LearnerReplica(parts, engine.bind(replica, program, dataset), task.step, bind)
+  }
+
+  async #teacher(asked: TeacherSpec, engine: Engine): Promise<Teacher> {
+    const { backend, threads } = this.#options.replica
+    const teacher = await Teacher.create(asked, { engine, backend, threads })
+    this.#held.push(() => teacher.release())
+    return teacher
+  }
+
+  async stopping(): Promise<void> {
+    this.#gate.close()
+    await this.#plugin?.stopping?.()
+    for (const release of this.#held.toReversed()) release()
   }
 }

@@ -2,74 +2,100 @@ import { ArbalestError } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { Later } from '../runtime/actor.js'
 import { asError } from '../runtime/errors-across-threads.js'
-import type { ActorRef } from '../runtime/ref.js'
-import type { Learner, LearnerReport } from './learner.js'
+import type { LearnerReport } from './gate.js'
+import { Place, worded, type Loss, type SpawnLearner } from './place.js'
+import type { RestartLimits } from './restart-intensity.js'
 
-/** It lives in the job's thread, so that it can be given an engine and a function. */
+/** When a learner that dies is replaced, and when it counts as dead. */
+export interface Supervision extends RestartLimits {
+  /** Milliseconds without a step after which a learner that waits for nobody is given up. */
+  readonly deadline: number
+}
+
+/** It lives in the job's thread, so that it can be given an engine and functions. */
 export interface SupervisorOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly learners: number
-  readonly spawn: (learner: number) => Promise<ActorRef<Learner>>
+  readonly supervision: Supervision
+  readonly spawn: SpawnLearner
+  readonly lost?: (loss: Loss) => void
 }
 
-/** Owns the learners' population: starts them, notices when one fails, stops them in order. */
+/**
+ * Looks within a deadline. Counting them, and not the time itself, keeps learners from being given up because the whole process or the
+ * supervisor's own thread stood still.
+ */
+const LOOKS = 8
+
+/** Owns the learners' population: starts them, replaces those that die from the central model, stops them. */
 export class Supervisor {
   readonly #options: SupervisorOptions
-  #learners: readonly ActorRef<Learner>[] = []
+  readonly #places: readonly Place[]
+  #learners = 0
 
   constructor(options: SupervisorOptions) {
     this.#options = options
+    const { engine, group, spawn, supervision: limits, lost = () => {} } = options
+    const nextLearner = () => this.#learners++
+    this.#places = Array.from(
+      { length: options.learners },
+      (_, rank) => new Place({ engine, group, rank, limits, spawn, nextLearner, lost })
+    )
   }
 
-  /** All learners are up before any joins: the first round has them all. */
+  /** All learners are up before any joins: the first round has them all. Rejects with LEARNER_FAILED where one cannot be started. */
   async start(): Promise<void> {
-    const { engine, group, learners, spawn } = this.#options
-    const outcomes = await Promise.allSettled(Array.from({ length: learners }, (_, learner) => spawn(learner)))
-    this.#learners = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    const outcomes = await Promise.allSettled(this.#places.map((place) => place.fill()))
     const failed = outcomes.findIndex(({ status }) => status === 'rejected')
-    if (failed >= 0) throw learnerFailed(failed, (outcomes[failed] as PromiseRejectedResult).reason)
-    for (let learner = 0; learner < learners; learner++) engine.join(group, learner)
+    if (failed >= 0) {
+      this.#close()
+      throw cannotStart(failed, (outcomes[failed] as PromiseRejectedResult).reason)
+    }
+    for (const place of this.#places) await place.join()
   }
 
-  /** All learners train until the group pauses or stops them. The first that fails stops the others. Rejects with LEARNER_FAILED. */
+  /** All learners train until the group pauses or stops them. Rejects with LEARNER_FAILED once one cannot be replaced any more. */
   train(): Later<LearnerReport[]> {
     return new Later(this.#train())
   }
 
   async #train(): Promise<LearnerReport[]> {
-    const { engine, group } = this.#options
-    let failure: ArbalestError | undefined
-    const trained = this.#learners.map(async (ref, learner) => {
+    const { engine, group, supervision } = this.#options
+    const look = () => {
+      for (const place of this.#places) place.look(LOOKS, supervision.deadline)
+    }
+    const watch = setInterval(look, supervision.deadline / LOOKS)
+    let failure: { readonly error: unknown } | undefined
+    const trained = this.#places.map(async (place) => {
       try {
-        return [await ref.askWith({ deadline: Infinity }).train()]
+        return [await place.train()]
       } catch (error) {
-        failure ??= learnerFailed(learner, error)
+        failure ??= { error }
+        this.#close()
         engine.stop(group)
         return []
       }
     })
     const reports = (await Promise.all(trained)).flat()
-    if (failure) throw failure
+    clearInterval(watch)
+    if (failure) throw failure.error
     return reports
   }
 
+  #close(): void {
+    for (const place of this.#places) place.close()
+  }
+
+  /** Learners stop together: each may be within a native call. */
   async stopping(): Promise<void> {
+    this.#close()
     this.#options.engine.stop(this.#options.group)
-    for (const learner of this.#learners.toReversed()) await learner.stop()
+    await Promise.all(this.#places.map((place) => place.stop()))
   }
 }
 
-/** The learner's own error is the cause, not the news that its thread is gone. */
-function learnerFailed(learner: number, thrown: unknown): ArbalestError {
-  const error = asError(thrown)
-  const cause = error instanceof ArbalestError && error.code === 'ACTOR_GONE' && error.cause !== undefined ? asError(error.cause) : error
-  return new ArbalestError(
-    'LEARNER_FAILED',
-    `learner ${learner}: it ended with ${cause.name}: ${cause.message}; the job cannot go on without it`,
-    {
-      cause,
-      data: { learner }
-    }
-  )
+function cannotStart(learner: number, thrown: unknown): ArbalestError {
+  const cause = asError(thrown)
+  return new ArbalestError('LEARNER_FAILED', `learner ${learner}: it cannot be started: ${worded(cause)}`, { cause, data: { learner } })
 }

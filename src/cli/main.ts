@@ -4,6 +4,8 @@ import { ArbalestError } from '../index.js'
 import { runDoctor } from './doctor/doctor-command.js'
 import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
 import { tellFailure } from './failure.js'
+import { wholeNumber } from './numbers.js'
+import { runTop } from './top/top-command.js'
 import { runTrain } from './train-command.js'
 import { addTrainFlags } from './train-flags.js'
 
@@ -18,6 +20,11 @@ Examples:
   arbalest train my-run.ts --rate 0.02 --json        options from a module's default export, flags over them
 
 With --json stdout carries one object a line, the last of them {"event":"finished",...} or {"event":"failed",...}.
+${EXIT_CODES}`
+
+const TOP_NOTES = `
+Waiting and messages are counts, /s and busy are of the last second, wait and turn are means of it: from a message's arrival to its turn,
+and of the turn itself. A job shows itself to its own user alone, names and numbers only; ARBALEST_TOP=off in its environment hides it.
 ${EXIT_CODES}`
 
 const JSON_FLAG = 'one JSON object a line on stdout, and nothing else'
@@ -47,6 +54,13 @@ function commandLine(done: (code: ExitCode) => void): Command {
   named('doctor', 'Says what this machine offers for training, what is missing, and the mend.')
     .addHelpText('after', EXIT_CODES)
     .action(({ json = false }: { json?: boolean }) => done(runDoctor({ json, version: version() })))
+  named('top', 'Shows what the actors of running jobs do, again every second.')
+    .option('--pid <n>', 'the jobs of this process alone, until they end', wholeNumber('--pid'))
+    .option('--once', 'one look and the end')
+    .addHelpText('after', TOP_NOTES)
+    .action(async ({ json = false, once = false, pid }: { json?: boolean; once?: boolean; pid?: number }) =>
+      done(await runTop({ json, once, ...(pid !== undefined && { pid }) }))
+    )
   return program
 }
 
@@ -58,7 +72,7 @@ function version(): string {
 /** Commander's complaints in the project's own form. */
 function usageError(error: CommanderError): ArbalestError {
   if (error.code === 'commander.help')
-    return new ArbalestError('INVALID_OPTION', 'command: received none; use train or doctor', { cause: error })
+    return new ArbalestError('INVALID_OPTION', 'command: received none; use train, doctor or top', { cause: error })
   const what = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = error.code === 'commander.unknownCommand' ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   return new ArbalestError(code, `${what}; see \`arbalest --help\``, { cause: error })

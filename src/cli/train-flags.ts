@@ -22,6 +22,7 @@ export interface TrainFlags {
   readonly backend?: string
   readonly seed?: number
   readonly threads?: number
+  readonly learner?: string
 }
 
 /** What is trained where neither a flag nor a config says. */
@@ -46,7 +47,8 @@ const PLACE = {
   precision: 'precision',
   backend: 'backend',
   seed: 'seed',
-  threads: 'threads'
+  threads: 'threads',
+  learner: 'learner'
 } as const satisfies Record<keyof TrainFlags, string>
 
 export function addTrainFlags(command: Command): Command {
@@ -71,6 +73,7 @@ export function addTrainFlags(command: Command): Command {
   command.option('--backend <name>', 'cpu, or reference: plain loops to compare with (cpu)')
   whole('seed', 'number', 'of the first weights, the order of samples and all that is random (1)')
   whole('threads', 'count', 'threads of one learner (1)')
+  command.option('--learner <file>', 'a module that exports a learner of your own (docs/write-a-learner.md)')
   return command
 }
 

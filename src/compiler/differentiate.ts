@@ -1,5 +1,6 @@
 import { ArbalestError } from '../errors.js'
-import { NONE, type Graph, type Operator, type OperatorKind, type Value, type ValueId } from '../model/graph.js'
+import type { OwnGradient } from '../model/composed.js'
+import { elements, NONE, type Graph, type Operator, type OperatorKind, type Value, type ValueId } from '../model/graph.js'
 import { GraphWriter } from '../model/graph-writer.js'
 import { gradientRules, lossRules, type Backpropagation } from './gradient-rules.js'
 import { forwardStep, present, type Step } from './step.js'
@@ -14,7 +15,12 @@ import { forwardStep, present, type Step } from './step.js'
 export function differentiate(graph: Graph): Step {
   const writer = new GraphWriter(graph)
   const pass = new ReversePass(graph, writer)
-  for (const operator of graph.operators.toReversed()) pass.visit(operator)
+  const composed = composedGradients(graph)
+  for (const operator of graph.operators.toReversed()) {
+    const whole = composed.find(({ operators }) => operators.has(operator))
+    if (!whole) pass.visit(operator)
+    else if (operator.outputs.includes(whole.y)) pass.visitComposed(whole)
+  }
   pass.finish()
   const { values, operators } = writer.graph(graph.name, graph.batch, graph.named)
   const step = forwardStep(graph)
@@ -26,6 +32,29 @@ function reached(graph: Graph): Set<ValueId> {
   const ids = new Set(graph.values.filter(({ role }) => role === 'parameter').map(({ id }) => id))
   for (const { inputs, outputs } of graph.operators) if (inputs.some((id) => ids.has(id))) for (const id of present(outputs)) ids.add(id)
   return ids
+}
+
+/** Operators that are differentiated as one, by a gradient of their own. */
+interface Composed {
+  readonly x: ValueId
+  readonly y: ValueId
+  readonly operators: ReadonlySet<Operator>
+  readonly gradient: OwnGradient
+}
+
+function composedGradients({ gradients = {}, named, operators }: Graph): Composed[] {
+  return Object.entries(gradients).map(([name, gradient]) => {
+    const [x, y] = [named[`${name}.input`]!, named[`${name}.output`]!]
+    // What leads to y from x, found backwards.
+    const wanted = new Set([y])
+    const inside = new Set<Operator>()
+    for (const operator of operators.toReversed()) {
+      if (!operator.outputs.some((id) => wanted.has(id) && id !== x)) continue
+      inside.add(operator)
+      for (const id of present(operator.inputs)) if (id !== x) wanted.add(id)
+    }
+    return { x, y, operators: inside, gradient }
+  })
 }
 
 class ReversePass {
@@ -57,6 +86,19 @@ class ReversePass {
         `layer ${operator.name}: received operator ${operator.kind}, which has no gradient; train without it`
       )
     rule(this.#view(operator))
+  }
+
+  visitComposed({ x, y, gradient }: Composed): void {
+    const summands = this.#summands.get(y)
+    if (!summands || !this.#reached.has(x)) return
+    const given = this.#sum(summands, `${this.#writer.get(y).name}.gradient`)
+    const found = gradient(this.#writer, { x, y, gradient: given })
+    if (elements(this.#writer.get(found).shape) !== elements(this.#writer.get(x).shape))
+      throw new ArbalestError(
+        'SHAPE_MISMATCH',
+        `gradient of ${this.#writer.get(y).name}: it gives ${this.#writer.get(found).shape.join('x')} where its input is ${this.#writer.get(x).shape.join('x')}`
+      )
+    this.#addSummand(x, found)
   }
 
   /** Parameters that several operators read: their gradient is the sum. */

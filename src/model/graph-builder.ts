@@ -78,8 +78,10 @@ export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice 
       ...(target !== NONE && { target }),
       ...(mode !== 'statistics' && { output }),
       ...loss,
+      ...layers.named,
       ...Object.fromEntries(values.filter(({ role }) => role === 'statistic').map(({ name, id }) => [name, id]))
-    }
+    },
+    ...(Object.keys(layers.gradients).length > 0 && { gradients: layers.gradients })
   }
 }
 

@@ -5,6 +5,8 @@
  * convolution (O, I/groups, KH, KW), linear (O, F).
  */
 
+import type { OwnGradient } from './composed.js'
+
 /** What a value is to the computation; placement and layout follow from it. */
 export type Role =
   /** The samples of a batch, written by `load` or by the caller. */
@@ -144,6 +146,8 @@ export interface Graph {
   readonly operators: readonly Operator[]
   /** Values that stay readable by these names: `input`, `target`, `output`, `loss`, `correct`, and every statistic by its own. */
   readonly named: Readonly<Record<string, ValueId>>
+  /** Of operators composed of these that bring a gradient of their own, between the named values `<key>.input` and `<key>.output`. */
+  readonly gradients?: Readonly<Record<string, OwnGradient>>
 }
 
 /** The number of elements of a tensor. */

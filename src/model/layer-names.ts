@@ -12,7 +12,8 @@ const AUTOMATIC: Readonly<Record<Layer['kind'], string>> = {
   flatten: 'flatten',
   dropout: 'dropout',
   residual: 'block',
-  subsamplePad: 'subsample'
+  subsamplePad: 'subsample',
+  composed: 'composed'
 }
 
 /**

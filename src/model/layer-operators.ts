@@ -1,9 +1,11 @@
+import { buildComposed, operatorBuilder, type OwnGradient } from './composed.js'
 import { invalidLayer, pairOf, shapeMismatch, wholeNumber, windowsOf, type Window } from './layer-checks.js'
 import { elements, NONE, type Attributes, type Initialiser, type OperatorKind, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { layerNames } from './layer-names.js'
 import type {
   BatchNorm2dLayer,
+  ComposedLayer,
   Conv2dLayer,
   Layer,
   LinearLayer,
@@ -25,6 +27,9 @@ export class LayerOperators {
   readonly #writer: GraphWriter
   readonly #mode: Mode
   readonly #moments: { name: string; moments: ValueId[]; running: ValueId[] }[] = []
+  /** Of operators that bring one of their own, by name; `<name>.input` and `<name>.output` are in `named`. */
+  readonly gradients: Record<string, OwnGradient> = {}
+  readonly named: Record<string, ValueId> = {}
   #dropouts = 0
 
   constructor(writer: GraphWriter, mode: Mode) {
@@ -67,6 +72,8 @@ export class LayerOperators {
         return this.#residual(layer, name, x)
       case 'subsamplePad':
         return this.#subsamplePad(layer, name, x)
+      case 'composed':
+        return this.#composed(layer, name, x)
     }
   }
 
@@ -202,6 +209,16 @@ export class LayerOperators {
     const sum = this.#writer.value(ends ? `${name}.add` : name, ours)
     this.#writer.operator('add', ends ? `${name}.add` : name, [body, shortcut], [sum], { relu: 0 })
     return ends ? this.#simple('relu', name, sum, ours) : sum
+  }
+
+  #composed(layer: ComposedLayer, name: string, x: ValueId): ValueId {
+    const { y, gradient } = buildComposed(layer, operatorBuilder(this.#writer, name), name, x)
+    if (gradient && this.#mode === 'train') {
+      this.gradients[name] = gradient
+      // A name keeps both from being fused away.
+      Object.assign(this.named, { [`${name}.input`]: x, [`${name}.output`]: y })
+    }
+    return y
   }
 
   #subsamplePad(layer: SubsamplePadLayer, name: string, x: ValueId): ValueId {

@@ -64,6 +64,14 @@ export function subsamplePad(stride: number, before: number, after: number, opti
   return { kind: 'subsamplePad', stride, before, after, ...options }
 }
 
+/**
+ * An operator of one's own, composed of existing ones by the module at this address; `train` loads it, elsewhere `withOperators` does.
+ * `options` is plain data for it.
+ */
+export function composed(module: URL, options: Named & { options?: unknown } = {}): Layer {
+  return { kind: 'composed', module: module.href, ...options }
+}
+
 /** A Model from its layers; the loss is softmax cross-entropy if left out. Shapes are checked when its Graph is built. */
 export function defineModel(model: { name: string; input: readonly number[]; layers: readonly Layer[]; loss?: Model['loss'] }): Model {
   return { ...model, loss: model.loss ?? 'softmaxCrossEntropy' }

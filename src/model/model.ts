@@ -1,3 +1,5 @@
+import type { ComposedOperator } from './composed.js'
+
 /** Layers as plain data. Built by the functions of `layers.ts` or by hand; turned into a Graph by `graph-builder.ts`. */
 export interface Model {
   readonly name: string
@@ -28,6 +30,7 @@ export type Layer =
   | { readonly kind: 'dropout'; readonly rate: number; readonly name?: string }
   | ResidualLayer
   | SubsamplePadLayer
+  | ComposedLayer
 
 export interface Conv2dLayer {
   readonly kind: 'conv2d'
@@ -70,6 +73,18 @@ export interface ResidualLayer {
   readonly body: readonly Layer[]
   readonly shortcut?: readonly Layer[]
   readonly relu?: boolean
+  readonly name?: string
+}
+
+/** An operator of the user's own, from a module. */
+export interface ComposedLayer {
+  readonly kind: 'composed'
+  /** Address of the module that exports a ComposedOperator. */
+  readonly module: string
+  /** Plain data for the operator. */
+  readonly options?: unknown
+  /** The operator itself, once the module is loaded. */
+  readonly operator?: ComposedOperator
   readonly name?: string
 }
 

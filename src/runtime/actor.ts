@@ -1,3 +1,7 @@
+import type { Portable } from './portable.js'
+
+export type { ActorContext } from './context.js'
+
 /**
  * An actor is an object whose public methods are its messages. It handles one at a time, in the order in which each sender sent them;
  * a method that returns a promise holds the next message back until the promise settles.
@@ -5,15 +9,12 @@
 export interface ActorHooks {
   /** Before the first message. A throw here makes the spawn fail. */
   started?(): void | Promise<void>
-  /** After the last message, however the actor ends short of its thread being killed. */
+  /** After `started`, in every life but the first: why the life before ended. A throw counts as another failure. */
+  restarted?(reason: ExitReason): void | Promise<void>
+  /** An actor that this one watches is no more. Comes ahead of the messages that wait. */
+  terminated?(actor: string, reason: ExitReason): void | Promise<void>
+  /** After the last message and after its children, however the actor ends short of its thread being killed. */
   stopping?(): void | Promise<void>
-}
-
-/** What an actor is told about itself when it is made. */
-export interface ActorContext<A extends object> {
-  readonly name: string
-  /** Messages to itself: handled as turns of their own, after whatever has arrived meanwhile. */
-  readonly self: { readonly tell: Tells<A> }
 }
 
 /** Any class of actors: made with its options and its context. */
@@ -44,7 +45,7 @@ export type MethodName<A extends object> = {
   [K in keyof A]-?: K extends keyof ActorHooks | symbol | number ? never : A[K] extends Method ? K : never
 }[keyof A]
 
-type ArgumentsOf<M> = M extends (...args: infer P) => unknown ? P : never
+export type ArgumentsOf<M> = M extends (...args: infer P) => unknown ? Extract<Portable<P>, unknown[]> : never
 type ReplyOf<M> = M extends (...args: never[]) => infer R ? Reply<Awaited<R>> : never
 
 /** An actor's methods as questions, each with an answer or an error. */

@@ -1,50 +1,95 @@
 import { ArbalestError, unknownName } from '../errors.js'
-import { Later, type ActorClass, type ActorContext, type ActorHooks, type ExitReason } from './actor.js'
+import { Later, type ActorClass, type ActorHooks, type ExitReason } from './actor.js'
+import type { Cancel } from './clock.js'
+import type { ActorContext, Timers } from './context.js'
 import { asError } from './errors-across-threads.js'
+import type { Outcome } from './life.js'
 import { Mailbox } from './mailbox.js'
+import { Meter } from './meter.js'
 import { methodProxy } from './method-proxy.js'
-
-export type Outcome = { readonly value: unknown } | { readonly error: unknown }
+import type { Realm } from './realm.js'
+import type { ActorRef } from './ref.js'
+import type { Offspring } from './spawning.js'
 
 /** One message to an actor; without `reply` it was told and not asked. */
 export interface Delivery {
   readonly method: string
   readonly args: readonly unknown[]
   readonly reply?: (outcome: Outcome) => void
+  /** It leaves the mailbox and is handled now. */
+  readonly taken?: () => void
+  /** It will never be handled; not for what the actor sends to itself. */
+  readonly lost?: () => void
 }
 
-const HOOKS: ReadonlySet<string> = new Set(['constructor', 'started', 'stopping'])
+/** What a cell is made for. */
+export interface CellSetting {
+  readonly name: string
+  readonly realm: Realm
+  /** What its Meter counts in. */
+  readonly figures: SharedArrayBuffer
+  /** Why the life before ended, where there was one. */
+  readonly restarted?: ExitReason | undefined
+  /** Whether another thread has asked it to stop. */
+  readonly flagged?: () => boolean
+}
+
+const HOOKS: ReadonlySet<string> = new Set(['constructor', 'started', 'restarted', 'terminated', 'stopping'])
 
 /** An actor with its mailbox, in the thread where it lives. */
 export class Cell {
   /** Resolves, never rejects, when the actor is no more. */
   readonly exited: Promise<ExitReason>
-  readonly #name: string
-  readonly #actor: ActorHooks
-  readonly #mailbox = new Mailbox<Delivery>((delivery) => this.#handle(delivery))
+  readonly #setting: CellSetting
+  readonly #mailbox: Mailbox<Delivery>
+  readonly #meter: Meter
+  readonly #timers = new Set<Cancel>()
+  #actor: ActorHooks | undefined
+  #children: Offspring | undefined
   #resolveExit!: (reason: ExitReason) => void
   #ending = false
 
-  /** The actor is made, its `started` hook has run, and its mailbox is open. Rejects with what the actor threw. */
-  static async start(name: string, actorClass: ActorClass, options: unknown): Promise<Cell> {
-    const cell = new Cell(name, actorClass, options)
-    await cell.#actor.started?.()
-    cell.#mailbox.open()
+  /** The actor is made, its first hooks have run, and its mailbox is open. Rejects with what it threw, its children stopped. */
+  static async start(actorClass: ActorClass, options: unknown, setting: CellSetting): Promise<Cell> {
+    const cell = new Cell(setting)
+    try {
+      cell.#actor = new actorClass(options as never, cell.#context() as never)
+      await cell.#actor.started?.()
+      if (setting.restarted) await cell.#actor.restarted?.(setting.restarted)
+    } catch (error) {
+      cell.#ending = true
+      cell.#cancelTimers()
+      await cell.#children?.stop()
+      throw error
+    }
+    if (!cell.#ending) cell.#mailbox.open()
     return cell
   }
 
-  private constructor(name: string, actorClass: ActorClass, options: unknown) {
-    this.#name = name
+  private constructor(setting: CellSetting) {
+    this.#setting = setting
+    this.#meter = new Meter(setting.figures)
+    this.#mailbox = new Mailbox(setting.realm, (delivery) => this.#handle(delivery))
     this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
-    // A message to itself waits for the event loop's next turn, so that what comes from other threads gets its turn too.
-    const tell = methodProxy((method, args) => void setImmediate(() => this.deliver({ method, args })))
-    const context = { name, self: { tell } } as ActorContext<object>
-    this.#actor = new actorClass(options as never, context as never)
   }
 
-  /** What arrives after the end is dropped: whoever asked learns of it by the exit. */
+  get depth(): number {
+    return this.#mailbox.depth
+  }
+
   deliver(delivery: Delivery): void {
-    if (!this.#ending) this.#mailbox.put(delivery)
+    if (this.#ending) return delivery.lost?.()
+    this.#meter.arrive()
+    this.#mailbox.put(delivery)
+  }
+
+  /** Messages wait until `resume`; stopping does not. */
+  suspend(): void {
+    this.#mailbox.suspend()
+  }
+
+  resume(): void {
+    this.#mailbox.resume()
   }
 
   /** Ends the actor after the message in hand, ahead of those that wait. */
@@ -52,7 +97,14 @@ export class Cell {
     void this.#end({ kind: 'stopped' })
   }
 
+  /** Ends it at once, whatever it has in hand. */
+  fail(error: Error): void {
+    void this.#end({ kind: 'failed', error })
+  }
+
   #handle(delivery: Delivery): void | Promise<void> {
+    delivery.taken?.()
+    this.#meter.begin()
     let result: unknown
     try {
       result = this.#invoke(delivery)
@@ -67,45 +119,121 @@ export class Cell {
   }
 
   #invoke({ method, args }: Delivery): unknown {
-    const found = HOOKS.has(method) ? undefined : (this.#actor as Record<string, unknown>)[method]
-    if (typeof found !== 'function') throw unknownName(`method of ${this.#name}`, method, methodsOf(this.#actor))
-    return found.apply(this.#actor, args)
+    const actor = this.#actor as Record<string, unknown>
+    const found = HOOKS.has(method) ? undefined : actor[method]
+    if (typeof found !== 'function') throw unknownName(`method of ${this.#setting.name}`, method, methodsOf(actor))
+    return found.apply(actor, args)
   }
 
-  #settle({ reply, method }: Delivery, outcome: Outcome): void {
-    if ('value' in outcome && outcome.value instanceof Later) {
-      const later = outcome.value.value as Promise<unknown>
-      void later.then(
-        (value) => this.#settle({ method, args: [], ...(reply && { reply }) }, { value }),
-        (error: unknown) => this.#settle({ method, args: [], ...(reply && { reply }) }, { error })
-      )
-    } else if (reply) {
-      reply(outcome)
-    } else if ('error' in outcome) {
-      const error = asError(outcome.error)
-      void this.#end({ kind: 'failed', error })
-    }
+  #settle({ reply }: Delivery, outcome: Outcome): void {
+    this.#meter.end()
+    if ('value' in outcome && outcome.value instanceof Later) this.#settleLater(reply, outcome.value)
+    else if (reply) reply(outcome)
+    else if ('error' in outcome) this.fail(asError(outcome.error))
+  }
+
+  #settleLater(reply: Delivery['reply'], { value: promise }: Later<unknown>): void {
+    void promise.then(
+      (value) => reply?.({ value }),
+      (error: unknown) => (reply ? reply({ error }) : this.fail(asError(error)))
+    )
   }
 
   async #end(reason: ExitReason): Promise<void> {
     if (this.#ending) return
     this.#ending = true
+    this.#cancelTimers()
+    for (const delivery of this.#mailbox.close()) delivery.lost?.()
     // A failure is ended from inside of the message that failed: waiting for that message would wait for ever.
-    const idle = this.#mailbox.close()
-    if (reason.kind === 'stopped') await idle
+    if (reason.kind === 'stopped') await this.#mailbox.idle()
+    await this.#children?.stop()
     try {
-      await this.#actor.stopping?.()
+      await this.#actor?.stopping?.()
       this.#resolveExit(reason)
     } catch (error) {
       this.#resolveExit(reason.kind === 'failed' ? reason : { kind: 'failed', error: asError(error) })
     }
   }
-}
 
-/** The error of an ask whose actor is no more. */
-export function goneError(name: string, method: string, why: string, cause?: Error): ArbalestError {
-  const message = `${name}.${method}: no answer will come, ${why}; spawn the actor anew`
-  return new ArbalestError('ACTOR_GONE', message, { data: { actor: name, method }, ...(cause && { cause }) })
+  #context(): ActorContext<object> {
+    const { name, realm, flagged } = this.#setting
+    const children = () => (this.#children ??= realm.raise(name, (error) => this.fail(error)))
+    const stopRequested = () => this.#ending || (flagged?.() ?? false)
+    return {
+      name,
+      self: { tell: methodProxy((method, args) => realm.defer(() => this.deliver({ method, args }))) as never },
+      get stopRequested() {
+        return stopRequested()
+      },
+      after: (milliseconds) => methodProxy((method, args) => this.#after(milliseconds, method, args)) as Timers<object>,
+      every: (milliseconds) => methodProxy((method, args) => this.#every(milliseconds, method, args)) as Timers<object>,
+      supervise: (supervision) => children().supervise(supervision),
+      spawn: (module, className, options, how) => this.#adopt(children().spawn(module, className, options, how)),
+      spawnHere: (actorClass, options, how) => this.#adopt(children().spawnHere(actorClass, options, how)),
+      watch: (actor) => this.#watch(actor),
+      stop: () => this.stop()
+    }
+  }
+
+  /** An actor that is ending has no more children. */
+  #adopt<T>(spawned: Promise<T>): Promise<T> {
+    if (this.#ending) {
+      spawned.catch(() => {})
+      return Promise.reject(new ArbalestError('INVALID_STATE', `${this.#setting.name}: it is stopping; spawn its children before`))
+    }
+    return spawned
+  }
+
+  #after(milliseconds: number, method: string, args: readonly unknown[]): Cancel {
+    const disarm = this.#setting.realm.clock.after(milliseconds, () => {
+      this.#timers.delete(cancel)
+      this.deliver({ method, args })
+    })
+    const cancel = () => {
+      disarm()
+      this.#timers.delete(cancel)
+    }
+    this.#timers.add(cancel)
+    return cancel
+  }
+
+  #every(milliseconds: number, method: string, args: readonly unknown[]): Cancel {
+    const { clock } = this.#setting.realm
+    let waits = false
+    const beat = () => {
+      disarm = clock.after(milliseconds, beat)
+      if (waits) return
+      waits = true
+      this.deliver({ method, args, taken: () => (waits = false) })
+    }
+    let disarm = clock.after(milliseconds, beat)
+    const cancel = () => {
+      disarm()
+      this.#timers.delete(cancel)
+    }
+    this.#timers.add(cancel)
+    return cancel
+  }
+
+  #watch(actor: ActorRef<object>): Cancel {
+    let watching = true
+    void actor.exited.then((reason) => {
+      if (watching && !this.#ending) this.#mailbox.putSystem(() => this.#terminated(actor.name, reason))
+    })
+    return () => void (watching = false)
+  }
+
+  async #terminated(name: string, reason: ExitReason): Promise<void> {
+    try {
+      await this.#actor?.terminated?.(name, reason)
+    } catch (error) {
+      this.fail(asError(error))
+    }
+  }
+
+  #cancelTimers(): void {
+    for (const cancel of [...this.#timers]) cancel()
+  }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

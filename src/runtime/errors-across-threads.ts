@@ -1,4 +1,5 @@
 import { ArbalestError, shown, type ErrorCode } from '../errors.js'
+import type { ExitReason } from './actor.js'
 
 /**
  * Errors as plain data. Structured cloning alone loses an error's class, code and data; this keeps name, message, stack, code, data and
@@ -61,6 +62,17 @@ export function unpackError(packed: PortableError): unknown {
 /** What was thrown as an Error, whatever it was. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
+}
+
+/** An exit reason in a form that may be posted. */
+export type PortableExit = Exclude<ExitReason, { kind: 'failed' }> | { readonly kind: 'failed'; readonly error: PortableError }
+
+export function packExit(reason: ExitReason): PortableExit {
+  return reason.kind === 'failed' ? { kind: 'failed', error: packError(reason.error) } : reason
+}
+
+export function unpackExit(packed: PortableExit): ExitReason {
+  return packed.kind === 'failed' ? { kind: 'failed', error: asError(unpackError(packed.error)) } : packed
 }
 
 function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown): Error {

@@ -1,20 +1,41 @@
-/** Runs what is put into it one at a time, in order, never inside of the call that puts it there. */
+import { Fifo } from './fifo.js'
+import type { Realm } from './realm.js'
+
+/** Something that the runtime itself does to an actor; must not throw, nor its promise reject. */
+export type SystemTurn = () => void | Promise<void>
+
+/**
+ * Runs what is put into it one at a time, in order, never inside of the call that puts it there. What the system asks for comes before
+ * what users sent, and goes on while it is suspended.
+ */
 export class Mailbox<T> {
   readonly #handle: (item: T) => void | Promise<void>
-  #arriving: T[] = []
-  #batch: readonly T[] = []
-  #next = 0
+  readonly #turns: Pick<Realm, 'dispatch' | 'burst'>
+  readonly #system = new Fifo<SystemTurn>()
+  readonly #user = new Fifo<T>()
   #open = false
+  #suspended = false
   #running = false
   #idle: (() => void) | undefined
 
   /** `handle` must not throw, nor its promise reject. */
-  constructor(handle: (item: T) => void | Promise<void>) {
+  constructor(turns: Pick<Realm, 'dispatch' | 'burst'>, handle: (item: T) => void | Promise<void>) {
+    this.#turns = turns
     this.#handle = handle
   }
 
+  /** Messages that wait. */
+  get depth(): number {
+    return this.#user.size
+  }
+
   put(item: T): void {
-    this.#arriving.push(item)
+    this.#user.push(item)
+    this.#schedule()
+  }
+
+  putSystem(turn: SystemTurn): void {
+    this.#system.push(turn)
     this.#schedule()
   }
 
@@ -24,40 +45,49 @@ export class Mailbox<T> {
     this.#schedule()
   }
 
-  /** Handles nothing more and forgets what waits. Resolves when the item in hand is done. */
-  close(): Promise<void> {
+  /** Messages of users wait until `resume`. */
+  suspend(): void {
+    this.#suspended = true
+  }
+
+  resume(): void {
+    this.#suspended = false
+    this.#schedule()
+  }
+
+  /** Handles nothing more; gives back the messages that waited. */
+  close(): T[] {
     this.#open = false
-    this.#arriving = []
-    this.#batch = []
-    this.#next = 0
+    this.#system.clear()
+    return this.#user.clear()
+  }
+
+  /** Resolves when the item in hand is done; only after `close`. */
+  idle(): Promise<void> {
     if (!this.#running) return Promise.resolve()
     return new Promise((resolve) => (this.#idle = resolve))
   }
 
+  get #waiting(): boolean {
+    return this.#open && (this.#system.size > 0 || (!this.#suspended && this.#user.size > 0))
+  }
+
   #schedule(): void {
-    if (!this.#open || this.#running) return
+    if (this.#running || !this.#waiting) return
     this.#running = true
-    queueMicrotask(() => this.#run())
+    this.#turns.dispatch(() => this.#run())
   }
 
   #run(): void {
-    while (this.#open && this.#advance()) {
-      const done = this.#handle(this.#batch[this.#next++]!)
+    for (let left = this.#turns.burst; this.#waiting; left--) {
+      if (left === 0) return this.#turns.dispatch(() => this.#run())
+      const turn = this.#system.shift()
+      const done = turn ? turn() : this.#handle(this.#user.shift()!)
       if (done === undefined) continue
-      void done.then(() => this.#run())
+      void done.then(() => this.#turns.dispatch(() => this.#run()))
       return
     }
     this.#running = false
     this.#idle?.()
-  }
-
-  /** Taking whole batches keeps a long queue from being shifted item by item. */
-  #advance(): boolean {
-    if (this.#next < this.#batch.length) return true
-    if (this.#arriving.length === 0) return false
-    this.#batch = this.#arriving
-    this.#arriving = []
-    this.#next = 0
-    return true
   }
 }

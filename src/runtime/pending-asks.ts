@@ -1,6 +1,8 @@
 import { ArbalestError } from '../errors.js'
 import { describeExit, type ExitReason } from './actor.js'
-import { goneError, type Outcome } from './cell.js'
+import type { Clock } from './clock.js'
+import { goneError } from './gone.js'
+import type { Outcome } from './life.js'
 
 export interface AskOptions {
   /** Milliseconds until the ask rejects with DEADLINE_EXCEEDED; Infinity for none. */
@@ -21,12 +23,18 @@ interface Pending {
 /** The asks of one actor that have no answer yet. Every one settles: by its answer, its deadline, its signal or the actor's exit. */
 export class PendingAsks {
   readonly #name: string
+  readonly #clock: Clock
   readonly #pending = new Map<number, Pending>()
   #lastId = 0
   #gone: ExitReason | undefined
 
-  constructor(name: string) {
+  constructor(name: string, clock: Clock) {
     this.#name = name
+    this.#clock = clock
+  }
+
+  has(id: number): boolean {
+    return this.#pending.has(id)
   }
 
   /** Opens an ask; `send` gets its id, and is not called where it is settled already. */
@@ -37,11 +45,11 @@ export class PendingAsks {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       const abort = () => this.settle(id, { error: this.#abortedError(method, signal!) })
-      const timer =
-        deadline === Infinity ? undefined : setTimeout(() => this.settle(id, { error: this.#lateError(method, deadline) }), deadline)
+      const late = () => this.settle(id, { error: this.#lateError(method, deadline) })
+      const disarm = deadline === Infinity ? undefined : this.#clock.after(deadline, late)
       signal?.addEventListener('abort', abort, { once: true })
       const cleanUp = () => {
-        clearTimeout(timer)
+        disarm?.()
         signal?.removeEventListener('abort', abort)
       }
       this.#pending.set(id, { method, resolve, reject, cleanUp })
@@ -59,14 +67,21 @@ export class PendingAsks {
     else pending.resolve(outcome.value)
   }
 
+  /** A life has ended and another will follow: the asks that it was given reject, those that are `held` back wait. */
+  lose(reason: ExitReason, held: ReadonlySet<number>): void {
+    for (const [id, { method }] of this.#pending) {
+      if (!held.has(id)) this.settle(id, { error: this.#goneError(method, reason, 'it is started again, ask it again') })
+    }
+  }
+
   /** The actor is no more: all asks reject, now and from now on. */
   close(reason: ExitReason): void {
     this.#gone = reason
     for (const [id, { method }] of this.#pending) this.settle(id, { error: this.#goneError(method, reason) })
   }
 
-  #goneError(method: string, reason: ExitReason): ArbalestError {
-    return goneError(this.#name, method, describeExit(reason), reason.kind === 'failed' ? reason.error : undefined)
+  #goneError(method: string, reason: ExitReason, mend?: string): ArbalestError {
+    return goneError(this.#name, method, describeExit(reason), mend, reason.kind === 'failed' ? reason.error : undefined)
   }
 
   #lateError(method: string, deadline: number): ArbalestError {

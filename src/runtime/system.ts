@@ -1,63 +1,84 @@
+import { EventEmitter } from 'eventemitter3'
 import type { ActorClass, ActorOf, OptionsOf } from './actor.js'
-import { LocalLink } from './local-link.js'
-import { PendingAsks } from './pending-asks.js'
-import { ActorRef } from './ref.js'
-import { WorkerLink } from './worker-link.js'
+import { publishDiagnostics } from './diagnostics.js'
+import type { RuntimeEvent, RuntimeEvents } from './events.js'
+import type { Realm } from './realm.js'
+import type { ActorRef } from './ref.js'
+import type { Supervision } from './restart-policy.js'
+import { Census, type ActorSnapshot } from './snapshot.js'
+import type { LocalSpawnOptions, Offspring, Spawner, SpawnOptions } from './spawning.js'
+import { threadRealm } from './thread-realm.js'
 
-export interface SpawnOptions {
-  /** For messages and thread lists; the class's name and a number if left out. */
-  readonly name?: string
-  /** Milliseconds until a spawn gives up. */
-  readonly deadline?: number
+export type { SpawnOptions } from './spawning.js'
+
+export interface SystemOptions {
+  /** How the actors spawned here are restarted, those whose `restart` says so: one for one, five times a minute, if left out. */
+  readonly supervision?: Supervision
+  /** Time and turns for tests. */
+  readonly realm?: (publish: (event: RuntimeEvent) => void) => Realm
 }
 
-const DEFAULT_START_DEADLINE = 60_000
+/** The root of a tree of actors. */
+export class ActorSystem implements Spawner {
+  /** What happens to the actors below, those in other threads included. */
+  readonly events = new EventEmitter<RuntimeEvents>()
+  /** Resolves when the actors spawned here failed more often than is allowed: ACTOR_FAILED, with the last failure as its cause. */
+  readonly failed: Promise<Error>
+  readonly #children: Offspring
+  readonly #census = new Census()
+  #deadLetters = 0
+  #resolveFailed!: (error: Error) => void
 
-/** The actors of one run: spawned here, stopped here in the opposite order. */
-export class ActorSystem {
-  readonly #living = new Set<ActorRef<object>>()
-  #spawned = 0
+  constructor({ supervision = {}, realm = realRealm }: SystemOptions = {}) {
+    this.failed = new Promise((resolve) => (this.#resolveFailed = resolve))
+    this.#children = realm((event) => this.#publish(event)).raise('', (error) => this.#fail(error))
+    this.#children.supervise(supervision)
+  }
 
-  /**
-   * An actor in a worker of its own. `C` is the class's type: `spawn<typeof Learner>(url, 'Learner', options)`. The options are cloned
-   * to the worker. Rejects with what the module, the constructor or the `started` hook threw.
-   */
-  async spawn<C extends ActorClass>(
+  /** Tells that reached nobody. */
+  get deadLetters(): number {
+    return this.#deadLetters
+  }
+
+  /** Every actor as it stands, those in other threads included; none of them is asked. */
+  snapshot(): readonly ActorSnapshot[] {
+    return this.#census.snapshot()
+  }
+
+  spawn<C extends ActorClass>(
     module: URL,
     className: string,
     options: OptionsOf<C>,
     how: SpawnOptions = {}
   ): Promise<ActorRef<ActorOf<C>>> {
-    const { name = this.#nextName(className), deadline = DEFAULT_START_DEADLINE } = how
-    const pending = new PendingAsks(name)
-    const link = await WorkerLink.start({ name, module: module.href, className, options }, pending, deadline)
-    return this.#adopt(new ActorRef<ActorOf<C>>(name, link, pending))
+    return this.#children.spawn<C>(module, className, options, how)
   }
 
-  /** An actor in the caller's thread. */
-  async spawnHere<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: SpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
-    const { name = this.#nextName(actorClass.name) } = how
-    const pending = new PendingAsks(name)
-    const link = await LocalLink.start(name, actorClass, options, pending)
-    return this.#adopt(new ActorRef<ActorOf<C>>(name, link, pending))
+  spawnHere<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+    return this.#children.spawnHere(actorClass, options, how)
   }
 
-  /** Stops every actor, the youngest first. */
-  async stop(options: { deadline?: number } = {}): Promise<void> {
-    for (const ref of [...this.#living].toReversed()) await ref.stop(options)
+  /** Stops every actor, the youngest first, each within the deadline or its own `shutdown`; there are no others afterwards. */
+  stop(options: { readonly deadline?: number } = {}): Promise<void> {
+    return this.#children.stop(options)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
   }
 
-  #nextName(className: string): string {
-    return `${className}-${++this.#spawned}`
+  #publish(event: RuntimeEvent): void {
+    if (event.event === 'deadLetter') this.#deadLetters += event.count
+    this.#census.note(event)
+    publishDiagnostics(event)
+    this.events.emit(event.event, event as never)
   }
 
-  #adopt<A extends object>(ref: ActorRef<A>): ActorRef<A> {
-    this.#living.add(ref)
-    void ref.exited.then(() => this.#living.delete(ref))
-    return ref
+  #fail(error: Error): void {
+    void this.stop().then(() => this.#resolveFailed(error))
   }
+}
+
+function realRealm(publish: (event: RuntimeEvent) => void): Realm {
+  return threadRealm(new URL('./worker-entry.js', import.meta.url), publish)
 }

@@ -1,57 +1,119 @@
-/** Where a worker with an actor of its own begins. */
-import { workerData } from 'node:worker_threads'
+/** Where a worker with actors in it begins. */
+import { parentPort, workerData } from 'node:worker_threads'
 import { unknownName } from '../errors.js'
 import type { ActorClass, ExitReason } from './actor.js'
 import { Cell } from './cell.js'
 import { Outbox, type Envelope, type Message } from './envelope.js'
-import { packError } from './errors-across-threads.js'
-import type { WorkerStart } from './worker-link.js'
+import { packError, unpackExit, type PortableError } from './errors-across-threads.js'
+import { packEvent } from './events.js'
+import type { Outcome } from './life.js'
+import type { Realm } from './realm.js'
+import { threadRealm } from './thread-realm.js'
+import type { ThreadOrder, ThreadStart, WorkerStart } from './worker-thread.js'
 
-const { port, name, module, className, options } = workerData as WorkerStart
+/** An actor in this thread, with the port to its owner. */
+class Resident {
+  readonly #start: WorkerStart
+  readonly #realm: Realm
+  readonly #outbox: Outbox
+  readonly #unread: string[] = []
+  #taken = 0
 
-const outbox = new Outbox(port, (message, error) => {
-  if (message[0] === 'answer') outbox.post(['error', message[1], packError(error)])
-})
+  constructor(start: WorkerStart, realm: Realm) {
+    this.#start = start
+    this.#realm = realm
+    this.#outbox = new Outbox(start.port, (message, error) => {
+      if (message[0] === 'answer') this.#outbox.post(['error', message[1], packError(error)])
+    })
+  }
 
-// The thread dies right after this; it is the last chance to say why with the error's code, data and cause.
-process.on('uncaughtExceptionMonitor', (error) => say(['gone', packError(error)]))
-
-try {
-  const cell = await Cell.start(name, await load(), options)
-  port.on('message', (envelope: Envelope) => receive(cell, envelope))
-  say(['started'])
-  void cell.exited.then(leave)
-} catch (error) {
-  say(['gone', packError(error)])
-  port.close()
-}
-
-function receive(cell: Cell, envelope: Envelope): void {
-  for (const message of envelope) {
-    if (message[0] === 'stop') cell.stop()
-    else if (message[0] === 'tell') cell.deliver({ method: message[1], args: message[2] })
-    else if (message[0] === 'ask') {
-      const id = message[1]
-      const reply = (outcome: { value: unknown } | { error: unknown }) =>
-        outbox.post('error' in outcome ? ['error', id, packError(outcome.error)] : ['answer', id, outcome.value])
-      cell.deliver({ method: message[2], args: message[3], reply })
+  async live(): Promise<void> {
+    const { name, options, flag, figures, restarted, port } = this.#start
+    const flags = new Int32Array(flag)
+    const flagged = () => Atomics.load(flags, 0) !== 0
+    const setting = { name, realm: this.#realm, figures, restarted: restarted && unpackExit(restarted), flagged }
+    try {
+      const cell = await Cell.start(await load(this.#start), options, setting)
+      port.on('message', (envelope: Envelope) => this.#receive(cell, envelope))
+      this.#say(['started'])
+      this.leave(await cell.exited)
+    } catch (error) {
+      this.#farewell(packError(error))
     }
+    port.close()
+  }
+
+  leave(reason: ExitReason): void {
+    this.#farewell(reason.kind === 'failed' ? packError(reason.error) : null)
+  }
+
+  #farewell(failure: PortableError | null): void {
+    this.#say(['gone', failure, this.#unread])
+  }
+
+  #receive(cell: Cell, envelope: Envelope): void {
+    for (const message of envelope) {
+      if (message[0] === 'tell') {
+        const method = message[1]
+        cell.deliver({ method, args: message[2], taken: this.#onTaken, lost: () => this.#unread.push(method) })
+      } else if (message[0] === 'ask') {
+        const id = message[1]
+        const reply = (outcome: Outcome) =>
+          this.#outbox.post('error' in outcome ? ['error', id, packError(outcome.error)] : ['answer', id, outcome.value])
+        cell.deliver({ method: message[2], args: message[3], taken: this.#onTaken, reply })
+      } else if (message[0] === 'stop') cell.stop()
+      else if (message[0] === 'suspend') cell.suspend()
+      else if (message[0] === 'resume') cell.resume()
+    }
+  }
+
+  /** Credits go back in handfuls: the sender has others meanwhile. */
+  readonly #onTaken = (): void => {
+    if (++this.#taken < this.#start.creditEvery) return
+    this.#outbox.post(['credit', this.#taken])
+    this.#taken = 0
+  }
+
+  #say(message: Message): void {
+    this.#outbox.post(message)
+    this.#outbox.flush()
   }
 }
 
-async function load(): Promise<ActorClass> {
+const { first, shared, pulse } = workerData as ThreadStart
+const residents = new Set<Resident>()
+const realm = threadRealm(new URL(import.meta.url), (event) => parentPort!.postMessage(packEvent(event)))
+
+// The thread dies right after this; it is the last chance to say why with the error's code, data and cause.
+process.on('uncaughtExceptionMonitor', (error) => {
+  for (const resident of residents) resident.leave({ kind: 'failed', error })
+})
+
+if (pulse) {
+  const count = new Int32Array(pulse.memory)
+  Atomics.add(count, 0, 1)
+  setInterval(() => Atomics.add(count, 0, 1), pulse.every).unref()
+}
+
+// Listening keeps the thread alive, so that only a thread with more actors to come listens.
+if (shared) {
+  parentPort!.on('message', (order: ThreadOrder) => {
+    if (order[0] === 'spawn') void host(order[1])
+    else parentPort!.close()
+  })
+}
+await host(first)
+
+async function host(start: WorkerStart): Promise<void> {
+  const resident = new Resident(start, realm)
+  residents.add(resident)
+  await resident.live()
+  residents.delete(resident)
+}
+
+async function load({ module, className }: WorkerStart): Promise<ActorClass> {
   const exported = (await import(module)) as Record<string, unknown>
   const found = exported[className]
   if (typeof found !== 'function') throw unknownName(`class in ${module}`, className, Object.keys(exported))
   return found as ActorClass
-}
-
-function leave(reason: ExitReason): void {
-  say(['gone', reason.kind === 'failed' ? packError(reason.error) : null])
-  port.close()
-}
-
-function say(message: Message): void {
-  outbox.post(message)
-  outbox.flush()
 }

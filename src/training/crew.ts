@@ -1,24 +1,27 @@
 import type { Evaluator, Pass, StatisticsPass } from '../actors/evaluator.js'
-import type { Learner } from '../actors/learner.js'
+import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
+import type { Loss, SpawnLearner } from '../actors/place.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
+import { withoutOperators } from '../model/composed.js'
 import { initialParameters } from '../model/initialise.js'
 import { buildGraph } from '../model/graph-builder.js'
 import type { Model } from '../model/model.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { ActorSystem } from '../runtime/system.js'
 import type { HandleScope } from './handle-scope.js'
-import type { ProgramPass, Programs } from './programs.js'
+import { trainingOptions, type ProgramPass, type Programs } from './programs.js'
+import { scheduleOf } from './schedule.js'
 import type { Settings } from './settings.js'
 
 /** The modules that a run is made of; tests put fakes in their place. */
 export interface RunModules {
   /** Exports `engine`. */
   readonly engine: URL
-  /** Exports `Learner`. */
+  /** Exports a learner, as its default or as `Learner`: the built-in one comes through the same door as any other. */
   readonly learner: URL
 }
 
@@ -28,6 +31,7 @@ export interface Workplace {
   readonly modules: RunModules
   readonly system: ActorSystem
   readonly handles: HandleScope
+  readonly lost: (loss: Loss) => void
 }
 
 /** The actors of a run, all started: the learners have joined the group and wait for the word. */
@@ -40,6 +44,7 @@ export interface Crew {
 }
 
 const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
+const LEARNER = new URL('../actors/learner.js', import.meta.url)
 
 /** Puts the data and the programs into the engine and starts the actors. Throws OUT_OF_MEMORY, LEARNER_FAILED and what they throw. */
 export async function assembleCrew(
@@ -49,7 +54,7 @@ export async function assembleCrew(
   settings: Settings,
   workplace: Workplace
 ): Promise<Crew> {
-  const { engine, modules, system, handles } = workplace
+  const { engine, modules, system, handles, lost } = workplace
   const { backend, learners, threads, seed, batch, sma } = settings
   const layout = programs.train.parameters
   const train = handles.own(engine.createDataset(dataset.train))
@@ -82,12 +87,34 @@ export async function assembleCrew(
   )
 
   const program = handles.own(engine.createProgram(programs.train))
-  const spawn = (learner: number): Promise<ActorRef<Learner>> => {
-    const replica = { backend, layout, threads, seed, group, learner }
-    const options = { engine: modules.engine.href, replica, program, dataset: train }
-    return system.spawn<typeof Learner>(modules.learner, 'Learner', options, { name: `learner ${learner}` })
+  const task: LearnerTask = {
+    model: withoutOperators(model),
+    step: programs.train,
+    recipe: { ...trainingOptions(dataset, settings), parameters: layout },
+    learners,
+    samples: dataset.train.count,
+    iterations: scheduleOf(settings, dataset.train.count).iterations
   }
-  const supervisor = await system.spawnHere(Supervisor, { engine, group, learners, spawn }, { name: 'supervisor' })
+  const spawn: SpawnLearner = (learner, rank, pulse) => {
+    const options: LearnerOptions = {
+      engine: modules.engine.href,
+      module: modules.learner.href,
+      options: settings.learnerOptions,
+      replica: { backend, layout, threads, seed, group, learner },
+      program,
+      dataset: train,
+      task,
+      rank,
+      pulse: pulse.memory
+    }
+    return system.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}` })
+  }
+  const { supervision } = settings
+  const supervisor = await system.spawnHere(
+    Supervisor,
+    { engine, group, learners, supervision, spawn, lost },
+    { name: 'supervisor' }
+  )
   await supervisor.askWith({ deadline: Infinity }).start()
   return { synchroniser, supervisor, evaluators, evaluation: replicas[0]! }
 }

@@ -1,5 +1,5 @@
 /** What a Job tells while it runs: numbers and names only, so that an event is also a line of JSON. */
-export type JobEvent = StartedEvent | ProgressEvent | EvaluatedEvent | FinishedEvent
+export type JobEvent = StartedEvent | ProgressEvent | LearnerLostEvent | EvaluatedEvent | FinishedEvent
 
 /** Everything is bound and the first step is about to run. */
 export interface StartedEvent {
@@ -36,6 +36,22 @@ export interface ProgressEvent {
   readonly learners: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
+}
+
+/** A learner died, or made no progress and was given up. The others go on; its correction to the round in progress is lost. */
+export interface LearnerLostEvent {
+  readonly event: 'learnerLost'
+  readonly learner: number
+  /** Its place among the learners, which its successor takes. */
+  readonly rank: number
+  /** What it died of, in words, and the error's code where it has one. */
+  readonly reason: string
+  readonly code: string | null
+  /** The group's when it was lost. */
+  readonly round: number
+  readonly iteration: number
+  /** The learner that starts from the central model in its place; null where too many have died there: the job fails then. */
+  readonly replacedBy: number | null
 }
 
 /** The central model was measured on held-out data. */

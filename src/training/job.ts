@@ -1,12 +1,13 @@
 import { EventEmitter } from 'eventemitter3'
 import { EventStream } from './event-stream.js'
-import type { EvaluatedEvent, FinishedEvent, JobEvent, ProgressEvent, StartedEvent } from './events.js'
+import type { EvaluatedEvent, FinishedEvent, JobEvent, LearnerLostEvent, ProgressEvent, StartedEvent } from './events.js'
 import type { TrainedModel } from './trained-model.js'
 
 /** What a Job emits: every event by its name, and `failed` with the error where the run cannot be finished. */
 export interface JobEvents {
   started: [StartedEvent]
   progress: [ProgressEvent]
+  learnerLost: [LearnerLostEvent]
   evaluated: [EvaluatedEvent]
   finished: [FinishedEvent]
   failed: [Error]

@@ -24,6 +24,21 @@ export interface TrainOptions {
   readonly threads?: number
   /** Stops the job as `job.stop()` does. */
   readonly signal?: AbortSignal
+  /** The module of a learner of one's own: its address, or the path of its file. It exports a class or function that takes a LearnerContext. */
+  readonly learner?: URL | string
+  /** What every learner gets as its `options`: anything that can be posted to a thread. */
+  readonly learnerOptions?: unknown
+  readonly supervision?: SupervisionOptions
+}
+
+/** What happens to learners that die: each is replaced by one that starts from the central model, until too many have died in one place. */
+export interface SupervisionOptions {
+  /** How many may be replaced in one place within `window`; 3 if left out, 0 for none. */
+  readonly restarts?: number
+  /** Milliseconds; a minute if left out. */
+  readonly window?: number
+  /** Milliseconds without a step after which a learner that waits for nobody is given up; a minute if left out. */
+  readonly deadline?: number
 }
 
 /** Stochastic gradient descent with momentum and weight decay, as in PyTorch. */

@@ -32,10 +32,10 @@ const STATISTICS_SAMPLES = 2048
 /** Throws what `compile` throws, and SHAPE_MISMATCH where the data does not suit the model. */
 export function programsOf(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Programs {
   checkSamples(model, dataset)
-  const { precision, optimiser } = settings
-  const { mean, deviation, augmentation } = dataset
-  const training = { mean, deviation, shuffled: true, ...augmentation }
-  const train = compile(model, backend, { batch: settings.batch, mode: 'train', precision, load: training, optimiser })
+  const { precision } = settings
+  const { mean, deviation } = dataset
+  const options = trainingOptions(dataset, settings)
+  const train = compile(model, backend, { ...options, mode: 'train' })
   const like = (mode: CompileOptions['mode'], batch: number, load: CompileOptions['load'] = {}) =>
     compile(model, backend, { mode, batch, precision, load, parameters: train.parameters })
   const predict = like('predict', EVALUATION_BATCH)
@@ -45,8 +45,16 @@ export function programsOf(model: Model, dataset: Dataset, settings: Settings, b
     train,
     evaluate,
     predict,
-    statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, training)
+    statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, options.load)
   }
+}
+
+/** How a job's training step is compiled; with the step's own layout, how other programs over its weights are. */
+export function trainingOptions(
+  { mean, deviation, augmentation }: Dataset,
+  { batch, precision, optimiser }: Settings
+): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
+  return { batch, precision, optimiser, load: { mean, deviation, shuffled: true, ...augmentation } }
 }
 
 function statisticsPass(

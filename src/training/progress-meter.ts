@@ -46,7 +46,9 @@ export class ProgressMeter {
 
   /** What happened since the last such event; undefined where no iteration was completed. `losses` begin at `iteration`. */
   event({ members }: Pick<GroupStatus, 'members'>, losses: Float32Array): ProgressEvent | undefined {
-    if (losses.length === 0) return undefined
+    // An iteration that was lost with the only learner that was in it has none.
+    const known = losses.filter((loss) => !Number.isNaN(loss))
+    if (known.length === 0) return undefined
     const { samples, iterations, batch, rates } = this.#run
     const images = this.#marks.at(-1)!.images + losses.length * members.length * batch
     const { seconds } = this
@@ -59,7 +61,7 @@ export class ProgressMeter {
       iteration: this.#iteration,
       iterations,
       epoch: images / samples,
-      loss: losses.reduce((sum, loss) => sum + loss, 0) / losses.length,
+      loss: known.reduce((sum, loss) => sum + loss, 0) / known.length,
       rate: rateAt(rates, this.#iteration - 1),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,

@@ -1,15 +1,17 @@
 import { loadEngine } from '../actors/engine-module.js'
+import type { Loss } from '../actors/place.js'
 import type { Dataset } from '../data/dataset.js'
 import { openDataset } from '../data/open.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { withOperators } from '../model/composed.js'
 import { modelNamed } from '../model/zoo/index.js'
 import { ActorSystem } from '../runtime/system.js'
 import { Course } from './course.js'
 import { assembleCrew, evaluatorCount, type Crew, type RunModules, type Workplace } from './crew.js'
-import type { StartedEvent } from './events.js'
+import type { LearnerLostEvent, StartedEvent } from './events.js'
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { checkMemory, memoryNeed, type MemoryNeed } from './memory.js'
@@ -23,15 +25,18 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
   const engine = await loadEngine(modules.engine.href)
   checkPrecision(engine, settings)
   const dataset = typeof settings.data === 'string' ? await openDataset(settings.data, { directory: settings.dataDir }) : settings.data
-  const model =
-    typeof settings.model === 'string' ? modelNamed(settings.model, { input: dataset.sample, classes: dataset.classes }) : settings.model
+  const named = typeof settings.model === 'string'
+  const plain = named ? modelNamed(settings.model as string, { input: dataset.sample, classes: dataset.classes }) : (settings.model as Model)
+  const model = await withOperators(plain)
   const programs = programsOf(model, dataset, settings, loweringBackend(engine, settings.backend))
   const need = memoryOf(programs, dataset, settings)
   checkMemory(need, settings.learners, engine.describe().freeMemory)
 
-  const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine) }
+  const lost = (loss: Loss) => control.emit(lostEvent(loss))
+  const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine), lost }
+  let crew: Crew | undefined
   try {
-    const crew = await assembleCrew(model, dataset, programs, settings, workplace)
+    crew = await assembleCrew(model, dataset, programs, settings, workplace)
     const schedule = scheduleOf(settings, dataset.train.count)
     await crew.synchroniser.ask.follow(schedule)
     control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
@@ -42,6 +47,8 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
     ).finish()
     return { finished, model: await trainedModel(model, crew, programs, dataset, workplace) }
   } finally {
+    // It would replace learners that are stopped before it.
+    await crew?.supervisor.stop()
     await workplace.system.stop()
     workplace.handles.release()
   }
@@ -84,6 +91,20 @@ function startedEvent(
     iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared
+  }
+}
+
+function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss): LearnerLostEvent {
+  const { code } = error as { code?: unknown }
+  return {
+    event: 'learnerLost',
+    learner,
+    rank,
+    reason: `${error.name}: ${error.message}`,
+    code: typeof code === 'string' ? code : null,
+    round,
+    iteration,
+    replacedBy
   }
 }
 

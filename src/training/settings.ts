@@ -1,4 +1,8 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { sma, type Sma } from '../actors/sync/sma.js'
+import type { Supervision } from '../actors/supervisor.js'
 import type { BackendName, Precision } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
 import { datasetNames } from '../data/open.js'
@@ -8,7 +12,7 @@ import type { Model } from '../model/model.js'
 import { zoo } from '../model/zoo/index.js'
 import { onlyKeys, real, whole } from './checks.js'
 import { defaultsFor } from './defaults.js'
-import type { OptimiserOptions, TrainOptions, UntilOptions } from './options.js'
+import type { OptimiserOptions, SupervisionOptions, TrainOptions, UntilOptions } from './options.js'
 
 /** A run's options, checked and complete. */
 export interface Settings {
@@ -24,6 +28,10 @@ export interface Settings {
   readonly backend: BackendName
   readonly seed: number
   readonly threads: number
+  /** Address of the learner's module, where it is not the built-in one. */
+  readonly learner: URL | undefined
+  readonly learnerOptions: unknown
+  readonly supervision: Supervision
 }
 
 export interface OptimiserSettings {
@@ -56,7 +64,10 @@ const OPTIONS = [
   'backend',
   'seed',
   'threads',
-  'signal'
+  'signal',
+  'learner',
+  'learnerOptions',
+  'supervision'
 ]
 
 /** Every option checked, before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME. */
@@ -85,7 +96,40 @@ export function settingsOf(options: TrainOptions): Settings {
     precision,
     backend,
     seed: whole('seed', options.seed ?? 1, 0),
-    threads: whole('threads', options.threads ?? 1, 1, 1024)
+    threads: whole('threads', options.threads ?? 1, 1, 1024),
+    learner: options.learner === undefined ? undefined : learnerModule(options.learner),
+    learnerOptions: postable(options.learnerOptions),
+    supervision: supervisionOf(options.supervision ?? {})
+  }
+}
+
+function learnerModule(learner: unknown): URL {
+  if (!(learner instanceof URL) && (typeof learner !== 'string' || learner === ''))
+    throw invalidOption('learner', learner, 'give the URL of a module, or the path of its file')
+  const module = learner instanceof URL ? learner : /^(file|data):/.test(learner) ? new URL(learner) : pathToFileURL(resolve(learner))
+  if (module.protocol === 'file:' && !existsSync(fileURLToPath(module)))
+    throw invalidOption('learner', learner instanceof URL ? learner.href : learner, 'there is no such file: name a module that exports a learner')
+  return module
+}
+
+function postable(learnerOptions: unknown): unknown {
+  try {
+    structuredClone(learnerOptions)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw invalidOption('learnerOptions', learnerOptions, `it cannot be posted to a thread (${why}); use plain data and shared memory`)
+  }
+  return learnerOptions
+}
+
+function supervisionOf(options: SupervisionOptions): Supervision {
+  onlyKeys('supervision', options, ['restarts', 'window', 'deadline'])
+  const { restarts = 3, window = 60_000, deadline = 60_000 } = options
+  return {
+    restarts: whole('supervision.restarts', restarts, 0),
+    window: real('supervision.window', window, 'of milliseconds above 0', (value) => value > 0),
+    // A timer takes no more.
+    deadline: real('supervision.deadline', deadline, 'of milliseconds from 1 to 2147483647', (value) => value >= 1 && value < 2 ** 31)
   }
 }
 

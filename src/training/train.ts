@@ -7,7 +7,7 @@ import { settingsOf } from './settings.js'
 
 const MODULES: RunModules = {
   engine: new URL('../engine/native.js', import.meta.url),
-  learner: new URL('../actors/learner.js', import.meta.url)
+  learner: new URL('../actors/native-learner.js', import.meta.url)
 }
 
 /**
@@ -32,5 +32,6 @@ export function trainWith(options: TrainOptions, modules: Partial<RunModules>): 
   const settings = settingsOf(options)
   const { signal } = options
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidOption('signal', signal, 'give an AbortSignal')
-  return new Job((control) => run(settings, { ...MODULES, ...modules }, control), { signal })
+  const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
+  return new Job((control) => run(settings, chosen, control), { signal })
 }

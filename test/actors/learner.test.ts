@@ -1,13 +1,31 @@
 import { expect } from 'chai'
-import { Learner } from '../../src/actors/learner.js'
+import { Learner, type LearnerOptions } from '../../src/actors/learner.js'
+import type { SpawnLearner } from '../../src/actors/place.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
 import { compile } from '../../src/compiler/compile.js'
+import type { Program } from '../../src/compiler/program.js'
+import type { Handle } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { engine, held } from '../fakes/engine.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
 import { refused } from '../support/codes.js'
+
+function learnerOptions(step: Program, program: Handle, group: Handle, learner: number): LearnerOptions {
+  const { parameters, batch } = step
+  return {
+    engine: FAKES.engine.href,
+    module: FAKES.learner.href,
+    options: undefined,
+    replica: { backend: 'cpu', layout: parameters, threads: 1, seed: 1, group, learner },
+    program,
+    dataset: 0,
+    task: { model: tinyModel(), step, recipe: { batch, precision: 'f32', parameters }, learners: 2, samples: 60, iterations: 1000 },
+    rank: learner,
+    pulse: new SharedArrayBuffer(8)
+  }
+}
 
 describe('learners and their group', () => {
   let system: ActorSystem
@@ -27,11 +45,10 @@ describe('learners and their group', () => {
     const program = engine.createProgram(train)
     const dataset = engine.createDataset(tinyData().train)
     // Both live in this thread: only by answering each other's turn can they meet in a round.
-    const spawn = (learner: number) => {
-      const replica = { backend: 'cpu', layout, threads: 1, seed: 1, group, learner } as const
-      return system.spawnHere(Learner, { engine: FAKES.engine.href, replica, program, dataset })
-    }
-    const supervisor = await system.spawnHere(Supervisor, { engine, group, learners: 2, spawn })
+    const spawn: SpawnLearner = (learner, rank, pulse) =>
+      system.spawnHere(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
+    const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
+    const supervisor = await system.spawnHere(Supervisor, { engine, group, learners: 2, supervision, spawn })
     await supervisor.ask.start()
     await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     return { synchroniser, supervisor, program, dataset }
@@ -80,16 +97,13 @@ describe('learners and their group', () => {
   })
 
   it('are refused a second training while one runs', async () => {
-    const layout = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' }).parameters
+    const train = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
+    const layout = train.parameters
     const initial = new Float32Array(layout.elements)
     const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, period: 1, alpha: null, syncMomentum: 0 })
     engine.join(group, 0)
     engine.join(group, 1)
-    const program = engine.createProgram(
-      compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
-    )
-    const replica = { backend: 'cpu', layout, threads: 1, seed: 1, group, learner: 0 } as const
-    const learner = await system.spawnHere(Learner, { engine: FAKES.engine.href, replica, program, dataset: 0 }, { name: 'learner 0' })
+    const learner = await system.spawnHere(Learner, learnerOptions(train, engine.createProgram(train), group, 0), { name: 'learner 0' })
     const waitsForTheOther = learner.askWith({ deadline: Infinity }).train()
     await refused('INVALID_STATE', () => learner.ask.train(), 'learner 0')
     engine.stop(group)

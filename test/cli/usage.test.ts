@@ -4,7 +4,7 @@ import { ROOT, run } from './support/arbalest.js'
 
 /** Arguments, and what the one line on stderr must say. */
 const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
-  [[], /INVALID_OPTION: command: received none; use train or doctor\n$/],
+  [[], /INVALID_OPTION: command: received none; use train, doctor or top\n$/],
   [['trian'], /^UNKNOWN_NAME: .*'trian'.*train/],
   [['train', '--batchh', '3'], /^INVALID_OPTION: .*--batchh.*--batch/],
   [['train', '--batch'], /^INVALID_OPTION: .*--batch/],

@@ -75,6 +75,14 @@ describe('the addon in several environments', () => {
       .with.property('code', 'STALE_HANDLE')
   })
 
+  it('leaves the arithmetic of its caller as it was: denormal numbers are not flushed to zero', () => {
+    const replica = engine.createReplica({ backend: 'cpu', layout: reluProgram().parameters, threads: 1, seed: 1 })
+    const slot = engine.bind(replica, engine.createProgram(reluProgram({ backend: 'cpu' })))
+    engine.run(replica, slot, { steps: 1, milliseconds: 1 })
+    const smallest = Float64Array.of(Number.MIN_VALUE * 4)
+    expect(smallest[0]! / 2).to.equal(Number.MIN_VALUE * 2)
+  })
+
   it('tells one kind of handle from another', () => {
     const program = engine.createProgram(reluProgram())
     expect(() => engine.run(program, 0, { steps: 1, milliseconds: 1 }))

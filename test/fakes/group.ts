@@ -108,6 +108,9 @@ export class FakeGroup {
   evict(learner: number): void {
     this.#setMember(learner, { active: 0 })
     this.#averageIfAllArrived()
+    // Rounds that all their members have left change nothing, but they still have their numbers.
+    const taken = (round: number) => this.#members().some((each) => this.#roundOf(each) <= round || this.#member(each).arrived >= round)
+    while (this.#get(AT.round) <= this.#get(AT.opened) && !taken(this.#get(AT.round))) this.#set(AT.round, this.#get(AT.round) + 1)
   }
 
   /** Kept as pairs of an iteration and the rate from there on. */
@@ -192,10 +195,16 @@ export class FakeGroup {
     if (corrected) this.#averageIfAllArrived()
   }
 
+  /** The round of a member's next iteration: who has joined begins with a later one than that in progress. */
+  #roundOf(learner: number): number {
+    return Math.floor(this.#member(learner).iterations / this.#get(AT.period))
+  }
+
   #averageIfAllArrived(): void {
     const round = this.#get(AT.round)
-    const members = this.#members()
-    if (members.length === 0 || members.some((learner) => this.#member(learner).arrived < round)) return
+    const arrived = (learner: number) => this.#member(learner).arrived >= round
+    const members = this.#members().filter(arrived)
+    if (members.length === 0 || this.#members().some((learner) => !arrived(learner) && this.#roundOf(learner) <= round)) return
     const still = round === 0 || this.#restarts(round)
     const { central } = this
     const before = this.#before

@@ -94,7 +94,7 @@ describe('an exported ONNX file', function () {
     const tensors = { ...trained.weights(), ...trained.statistics() }
     const { irVersion, opsetImport, graph, producerName } = decodeModel(exportOnnx(model, tensors))
     expect([irVersion, producerName]).to.deep.equal([8, 'arbalest'])
-    expect(opsetImport).to.deep.equal([{ domain: '', version: 17 }])
+    expect(opsetImport).to.deep.equal([{ version: 17 }])
     const shapes = [...graph.input, ...graph.output].map(({ name, type }) => [name, ...type.tensorType.shape.dim])
     expect(shapes).to.deep.equal([
       ['input', { dimParam: 'N' }, { dimValue: 3 }, { dimValue: 32 }, { dimValue: 32 }],
@@ -122,6 +122,8 @@ describe('an exported ONNX file', function () {
       '[2,4]'
     )
     await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': { ...weight, shape: [2, 3] }, 'fc.bias': bias }), 'fc.weight')
+    const doubles = { ...bias, data: new Float64Array(2) as unknown as Float32Array }
+    await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': weight, 'fc.bias': doubles }), 'fc.bias', 'Float32Array')
     const normalisation = { mean: [1, 2], deviation: [1] }
     await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': weight, 'fc.bias': bias }, { normalisation }), 'mean')
   })

@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Mailbox } from '../../src/runtime/mailbox.js'
 
+const TURNS = { dispatch: queueMicrotask, burst: 3 }
+
 describe('a mailbox', () => {
   it('handles nothing before it is open, then everything in order', async () => {
     const handled: number[] = []
-    const mailbox = new Mailbox<number>((item) => void handled.push(item))
+    const mailbox = new Mailbox<number>(TURNS, (item) => void handled.push(item))
     mailbox.put(1)
     mailbox.put(2)
     await sleep(1)
@@ -18,7 +20,7 @@ describe('a mailbox', () => {
 
   it('never handles an item inside of the call that puts it there', async () => {
     const events: string[] = []
-    const mailbox = new Mailbox<string>((item) => {
+    const mailbox = new Mailbox<string>(TURNS, (item) => {
       events.push(`${item} begins`)
       if (item === 'a') mailbox.put('b')
       events.push(`${item} ends`)
@@ -30,9 +32,36 @@ describe('a mailbox', () => {
     expect(events).to.deep.equal(['a begins', 'a ends', 'b begins', 'b ends'])
   })
 
-  it('waits for the item in hand when it is closed, and forgets the others', async () => {
+  it('handles what the system asks for first, also while it is suspended', async () => {
+    const handled: (number | string)[] = []
+    const mailbox = new Mailbox<number>(TURNS, (item) => void handled.push(item))
+    mailbox.open()
+    mailbox.put(1)
+    mailbox.suspend()
+    mailbox.putSystem(() => void handled.push('a'))
+    await sleep(1)
+    expect(handled).to.deep.equal(['a'])
+    mailbox.putSystem(() => void handled.push('b'))
+    mailbox.resume()
+    await sleep(1)
+    expect(handled).to.deep.equal(['a', 'b', 1])
+  })
+
+  it('lets others have a turn between its bursts', async () => {
+    const handled: (number | string)[] = []
+    const mailbox = new Mailbox<number>(TURNS, (item) => {
+      if (item === 1) queueMicrotask(() => handled.push('other'))
+      handled.push(item)
+    })
+    mailbox.open()
+    for (let i = 0; i < 5; i++) mailbox.put(i)
+    await sleep(1)
+    expect(handled).to.deep.equal([0, 1, 2, 'other', 3, 4])
+  })
+
+  it('waits for the item in hand when it is closed, and gives the others back', async () => {
     const handled: number[] = []
-    const mailbox = new Mailbox<number>(async (item) => {
+    const mailbox = new Mailbox<number>(TURNS, async (item) => {
       await sleep(5)
       handled.push(item)
     })
@@ -40,7 +69,8 @@ describe('a mailbox', () => {
     mailbox.put(1)
     mailbox.put(2)
     await sleep(1)
-    await mailbox.close()
+    expect(mailbox.close()).to.deep.equal([2])
+    await mailbox.idle()
     await sleep(15)
     expect(handled).to.deep.equal([1])
   })

@@ -1,9 +1,9 @@
-import { fileURLToPath } from 'node:url'
 import { spawn, Thread, Worker, type ModuleThread } from 'threads'
 import { unsupported, type Contestant } from './contestant.js'
 import type { ThreadsCounter } from './threads-worker.js'
 
-const WORKER = fileURLToPath(new URL('./threads-worker.js', import.meta.url))
+/** The library takes a path relative to the file that starts the worker. */
+const WORKER = './threads-worker.js'
 
 export async function openThreads(): Promise<Contestant> {
   const thread = await spawn<ModuleThread<ThreadsCounter>>(new Worker(WORKER))

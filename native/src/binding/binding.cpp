@@ -1,6 +1,8 @@
 // The addon's calls. This folder alone knows that JavaScript exists; src/engine/contract.ts is its other side.
 #include <napi.h>
 
+#include <cfenv>
+
 #include "../backends.h"
 #include "../handles.h"
 #include "../replica.h"
@@ -286,10 +288,21 @@ Napi::Value write_central(const Info& info) {
 
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), backend_named("cpu").measure_peak()); }
 
+// Kernels flush denormal numbers to zero on the thread that runs them; JavaScript's arithmetic on that thread must not.
+class CallerFloatingPoint {
+ public:
+  CallerFloatingPoint() { std::fegetenv(&environment_); }
+  ~CallerFloatingPoint() { std::fesetenv(&environment_); }
+
+ private:
+  std::fenv_t environment_;
+};
+
 // Every failure of native code becomes a JavaScript error with its code.
 template <Napi::Value (*call)(const Info&)> Napi::Value guarded(const Info& info) {
   std::string code = "INTERNAL", message;
   try {
+    const CallerFloatingPoint restored;
     return call(info);
   } catch (const Error& error) {
     code = error.code();

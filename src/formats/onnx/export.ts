@@ -32,101 +32,94 @@ export interface OnnxOptions {
  */
 export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation }: OnnxOptions = {}): Uint8Array {
   const graph = buildGraph(model, { batch: 1, mode: 'predict', ...(normalisation && { load: normalisation }) })
-  const names = new Names(graph)
-  const writer = new GraphParts()
-  const start = normalisation ? normalise(graph, normalisation, names, writer) : 'input'
-  names.set(graph.named['input']!, start)
-  for (const operator of graph.operators) addOperator(operator, graph, names, writer)
-  // A model of dropout alone has no operator left; its output is its input.
-  const output = graph.values[graph.named['output']!]!
-  if (graph.operators.length === 0) writer.nodes.push(node('Identity', 'output', [start], 'output'))
-  for (const value of valuesRead(graph)) writer.initializers.push(initializer(value, tensors))
-  checkSize(model, writer.initializers)
+  const network = new Network(graph, tensors)
+  if (normalisation) network.normalise(normalisation)
+  for (const operator of graph.operators) network.add(operator)
+  network.end()
+  const { nodes, initializers } = network
+  checkSize(model, initializers)
   return encodeModel({
     irVersion: IR_VERSION,
     producerName: 'arbalest',
-    opsetImport: [{ domain: '', version: OPERATOR_SET }],
+    opsetImport: [{ version: OPERATOR_SET }],
     graph: {
       name: model.name,
-      node: writer.nodes,
-      initializer: writer.initializers,
+      node: nodes,
+      initializer: initializers,
       input: [valueInfo('input', model.input, normalisation ? 'samples in 0 to 1' : 'normalised samples')],
-      output: [valueInfo('output', output.shape.slice(1))]
-    },
-    metadataProps: []
+      output: [valueInfo('output', graph.values[graph.named['output']!]!.shape.slice(1))]
+    }
   })
 }
 
-class GraphParts {
+/** A Graph as ONNX's nodes. Values keep their names; only `input` and `output` are the network's own. */
+class Network {
   readonly nodes: NodeProto[] = []
-  readonly initializers: TensorProto[] = []
-}
-
-/** Values keep their names; only `input` and `output` are the network's own. */
-class Names {
+  readonly #initializers = new Map<string, TensorProto>()
+  readonly #graph: Graph
+  readonly #tensors: FloatTensors
   readonly #names: string[]
 
-  constructor({ values, named }: Graph) {
-    this.#names = values.map(({ name }) => (name === 'output' ? 'output value' : name))
-    this.#names[named['output']!] = 'output'
+  constructor(graph: Graph, tensors: FloatTensors) {
+    this.#graph = graph
+    this.#tensors = tensors
+    this.#names = graph.values.map(({ name }) => (name === 'output' ? 'output value' : name))
+    if (graph.operators.length > 0) this.#names[graph.named['output']!] = 'output'
   }
 
-  set(id: ValueId, name: string): void {
-    this.#names[id] = name
+  get initializers(): TensorProto[] {
+    return [...this.#initializers.values()]
   }
 
-  of(id: ValueId): string {
+  /** (x - mean) / deviation, as the load segment does it; channels come second. */
+  normalise({ mean, deviation }: Normalisation): void {
+    this.#scale('Sub', 'mean', mean, 'input centred')
+    this.#scale('Div', 'deviation', deviation, 'input normalised')
+  }
+
+  add(operator: Operator): void {
+    const { nodes, constants = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
+    this.nodes.push(...nodes)
+    for (const [name, list] of Object.entries(constants)) this.#initializers.set(name, wholeNumbers(name, list))
+    for (const id of operator.inputs) if (id !== NONE) this.#initialise(this.#graph.values[id]!)
+  }
+
+  /** A network of dropout alone has no operator: its output is its input. */
+  end(): void {
+    const { operators, named } = this.#graph
+    if (operators.length === 0) this.nodes.push(node('Identity', 'output', [this.#name(named['output']!)], 'output'))
+  }
+
+  #scale(opType: string, what: string, channels: readonly number[], y: string): void {
+    if (channels.length === 0) return
+    const input = this.#graph.named['input']!
+    const dims = this.#graph.values[input]!.shape.map((_, axis) => (axis === 1 ? channels.length : 1))
+    const constant = `input ${what}`
+    this.#initializers.set(constant, floats(constant, dims, Float32Array.from(channels)))
+    this.nodes.push(node(opType, y, [this.#name(input), constant], y))
+    this.#names[input] = y
+  }
+
+  #name(id: ValueId): string {
     return id === NONE ? '' : this.#names[id]!
   }
-}
 
-function addOperator(operator: Operator, graph: Graph, names: Names, { nodes, initializers }: GraphParts): void {
-  const made = onnxNodes(operator, graph, (id) => names.of(id))
-  nodes.push(...made.nodes)
-  for (const [name, list] of Object.entries(made.constants ?? {})) initializers.push(wholeNumbers(name, list))
-}
-
-/** (x - mean) / deviation, in the operations of the load segment; channels come second. */
-function normalise(
-  { values, named }: Graph,
-  { mean, deviation }: Normalisation,
-  names: Names,
-  { nodes, initializers }: GraphParts
-): string {
-  const rank = values[named['input']!]!.shape.length
-  let x = 'input'
-  for (const [opType, what, list] of [
-    ['Sub', 'mean', mean],
-    ['Div', 'deviation', deviation]
-  ] as const) {
-    if (list.length === 0) continue
-    const dims = Array.from({ length: rank }, (_, axis) => (axis === 1 ? list.length : 1))
-    initializers.push(floats(`input ${what}`, dims, Float32Array.from(list)))
-    const y = what === 'mean' ? 'input centred' : 'input normalised'
-    nodes.push(node(opType, y, [x, `input ${what}`], y))
-    x = y
+  #initialise({ name, shape, role }: Value): void {
+    if (role === 'parameter' || role === 'statistic') this.#initializers.set(name, floats(name, shape, dataOf(name, shape, this.#tensors)))
   }
-  return x
 }
 
-function valuesRead({ operators, values }: Graph): readonly Value[] {
-  const read = new Set(operators.flatMap(({ inputs }) => inputs))
-  return values.filter(({ id, role }) => read.has(id) && (role === 'parameter' || role === 'statistic'))
-}
-
-function initializer({ name, shape }: Value, tensors: FloatTensors): TensorProto {
+function dataOf(name: string, shape: readonly number[], tensors: FloatTensors): Float32Array {
   const tensor = Object.hasOwn(tensors, name) ? tensors[name] : undefined
-  if (!tensor)
-    throw new ArbalestError('UNKNOWN_NAME', `tensors: received none with the name ${name}; give all parameters and running statistics`, {
-      data: { name }
-    })
+  if (!tensor) {
+    const message = `tensors: received none with the name ${name}; give all parameters and running statistics`
+    throw new ArbalestError('UNKNOWN_NAME', message, { data: { name } })
+  }
   checkTensor(name, tensor)
   if (!(tensor.data instanceof Float32Array)) throw invalidOption(`tensor ${name}`, tensor.data, 'use a Float32Array')
-  if (shown(tensor.shape) !== shown(shape))
-    throw new ArbalestError('SHAPE_MISMATCH', `tensor ${name}: received ${shown(tensor.shape)}; the model has ${shown(shape)}`, {
-      data: { name }
-    })
-  return floats(name, shape, tensor.data)
+  if (shown(tensor.shape) === shown(shape)) return tensor.data
+  const message = `tensor ${name}: received ${shown(tensor.shape)}; the model has ${shown(shape)}`
+  throw new ArbalestError('SHAPE_MISMATCH', message, { data: { name, received: tensor.shape, shape } })
 }
 
 function checkSize({ name }: Model, initializers: readonly TensorProto[]): void {

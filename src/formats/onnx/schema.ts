@@ -9,11 +9,9 @@ const MESSAGES = {
     irVersion: ['int64', 1],
     producerName: ['string', 2],
     graph: ['GraphProto', 7],
-    opsetImport: ['OperatorSetIdProto', 8, 'repeated'],
-    metadataProps: ['StringStringEntryProto', 14, 'repeated']
+    opsetImport: ['OperatorSetIdProto', 8, 'repeated']
   },
-  OperatorSetIdProto: { domain: ['string', 1], version: ['int64', 2] },
-  StringStringEntryProto: { key: ['string', 1], value: ['string', 2] },
+  OperatorSetIdProto: { version: ['int64', 2] },
   GraphProto: {
     node: ['NodeProto', 1, 'repeated'],
     name: ['string', 2],
@@ -89,7 +87,8 @@ export interface ValueInfoProto {
 export interface ModelProto {
   readonly irVersion: number
   readonly producerName: string
-  readonly opsetImport: readonly { readonly domain: string; readonly version: number }[]
+  /** Without a domain: ONNX's own operators. */
+  readonly opsetImport: readonly { readonly version: number }[]
   readonly graph: {
     readonly name: string
     readonly node: readonly NodeProto[]
@@ -97,7 +96,6 @@ export interface ModelProto {
     readonly input: readonly ValueInfoProto[]
     readonly output: readonly ValueInfoProto[]
   }
-  readonly metadataProps: readonly { readonly key: string; readonly value: string }[]
 }
 
 const model = protobuf.Root.fromJSON({

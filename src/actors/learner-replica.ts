@@ -1,0 +1,172 @@
+import type { CompileOptions } from '../compiler/compile.js'
+import type { Program, SegmentName } from '../compiler/program.js'
+import type { Engine, Handle, ReplicaVector, RunReport, SegmentLimits, ValueArray } from '../engine/contract.js'
+import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { CALL_MILLISECONDS, type Gate } from './gate.js'
+
+/** Another computation over a learner's weights. */
+export interface ProgramRequest {
+  readonly mode: Exclude<CompileOptions['mode'], 'statistics'>
+  /** The job's if left out; a training step always has that. */
+  readonly batch?: number
+  /** `custom`: a training step whose `output.gradient` and `loss` the learner writes between `forward` and `backward`. */
+  readonly loss?: CompileOptions['loss']
+}
+
+/** What the programs of one replica share. */
+export interface ReplicaParts {
+  readonly engine: Engine
+  readonly replica: Handle
+  readonly gate: Gate
+  /** The step that has begun and not yet ended: programs of one replica lie in the same memory. */
+  stepping: BoundProgram | undefined
+  rate: number | undefined
+}
+
+/** A program made ready on a learner's replica. A training step is `load`, `forward`, `backward`, `exchange`, `update`, in this order. */
+export class BoundProgram {
+  readonly batch: number
+  readonly #parts: ReplicaParts
+  readonly #slot: number
+  readonly #program: Program
+  readonly #trains: boolean
+
+  constructor(parts: ReplicaParts, slot: number, program: Program) {
+    this.#parts = parts
+    this.#slot = slot
+    this.#program = program
+    this.#trains = program.segments.update.length > 0
+    this.batch = program.batch
+  }
+
+  /** Begins a step with the samples whose turn it is, or with those that `samples` numbers, one for each of the batch. */
+  load({ samples }: { samples?: ArrayLike<number> } = {}): Promise<void> {
+    return this.#segment('load', samples === undefined ? {} : { samples: Array.from(samples) })
+  }
+
+  forward(): Promise<void> {
+    return this.#segment('forward')
+  }
+
+  backward(): Promise<void> {
+    return this.#segment('backward')
+  }
+
+  /** Meets the group; in a round's last step this waits for the round before to be averaged. */
+  exchange(): Promise<void> {
+    return this.#segment('exchange')
+  }
+
+  /** Takes the optimiser's step, and the correction towards the central model; the step is over. */
+  update(): Promise<void> {
+    return this.#segment('update')
+  }
+
+  /**
+   * Whole steps in one native call: so many, or as many as fit into about 50 ms where that is less. `position` says where in the sequence of
+   * samples a program that does not train begins.
+   */
+  run(steps: number = Number.MAX_SAFE_INTEGER, { position }: { position?: number } = {}): Promise<RunReport> {
+    if (!(steps >= 1)) throw invalidOption('steps', steps, 'use a whole number of at least 1')
+    this.#mayRun()
+    const { engine, replica, rate } = this.#parts
+    return this.#pass((done) =>
+      engine.run(replica, this.#slot, {
+        steps: steps - done,
+        milliseconds: CALL_MILLISECONDS,
+        ...(position !== undefined && { position: position + done * this.batch }),
+        ...(rate !== undefined && { rate })
+      })
+    )
+  }
+
+  /** A named value, such as `output`, `loss` or `target`, in canonical order: a copy. Throws UNKNOWN_NAME. */
+  read(name: string): ValueArray {
+    return this.#parts.engine.readValue(this.#parts.replica, this.#slot, name)
+  }
+
+  /** Throws UNKNOWN_NAME, and SHAPE_MISMATCH for another number of elements. */
+  write(name: string, data: ValueArray): void {
+    this.#parts.engine.writeValue(this.#parts.replica, this.#slot, name, data)
+  }
+
+  /** The shape of a named value: `output` is (batch, ...). Throws UNKNOWN_NAME. */
+  shape(name: string): readonly number[] {
+    const id = this.#program.named[name]
+    if (id === undefined) throw unknownName('value', name, Object.keys(this.#program.named))
+    return this.#program.values[id]!.shape
+  }
+
+  async #segment(segment: SegmentName, limits: SegmentLimits = {}): Promise<void> {
+    this.#mayRun()
+    const { engine, replica } = this.#parts
+    await this.#pass(() => {
+      const { rate } = this.#parts
+      const start = performance.now()
+      const outcome = engine.runSegment(replica, this.#slot, segment, {
+        milliseconds: CALL_MILLISECONDS,
+        ...(rate !== undefined && { rate }),
+        ...limits
+      })
+      const seconds = (performance.now() - start) / 1000
+      const ran = outcome === 'ran'
+      const steps = ran && segment === 'update' ? 1 : 0
+      return { outcome, steps, lossSum: 0, correctSum: 0, busySeconds: ran ? seconds : 0, waitSeconds: ran ? 0 : seconds }
+    })
+    if (this.#trains) this.#parts.stepping = segment === 'update' ? undefined : this
+  }
+
+  async #pass(call: (done: number) => RunReport): Promise<RunReport> {
+    if (!this.#trains) return call(0)
+    try {
+      return await this.#parts.gate.pass(call)
+    } catch (error) {
+      this.#parts.stepping = undefined
+      throw error
+    }
+  }
+
+  #mayRun(): void {
+    const { stepping } = this.#parts
+    if (stepping === undefined || stepping === this) return
+    const message = `program ${this.#program.name}: received a call inside of a step of ${stepping.#program.name}; call update() first: both lie in the same memory`
+    throw new ArbalestError('INVALID_STATE', message)
+  }
+}
+
+/** A learner's copy of the weights, and the job's training step on it. */
+export class LearnerReplica extends BoundProgram {
+  readonly #parts: ReplicaParts
+  readonly #bind: (request: ProgramRequest) => BoundProgram
+
+  constructor(parts: ReplicaParts, slot: number, program: Program, bind: (request: ProgramRequest) => BoundProgram) {
+    super(parts, slot, program)
+    this.#parts = parts
+    this.#bind = bind
+  }
+
+  /** The learning rate of the steps to come; undefined, as at first, for the job's own schedule. */
+  get rate(): number | undefined {
+    return this.#parts.rate
+  }
+
+  set rate(rate: number | undefined) {
+    if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw invalidOption('rate', rate, 'use a number of at least 0, or undefined')
+    this.#parts.rate = rate
+  }
+
+  /** All parameters, their gradients, or the optimiser's velocity, in PyTorch's order one after another: a copy. */
+  vector(which: ReplicaVector): Float32Array | Float64Array {
+    return this.#parts.engine.readVector(this.#parts.replica, which)
+  }
+
+  setVector(which: ReplicaVector, values: Float32Array | Float64Array): void {
+    this.#parts.engine.writeVector(this.#parts.replica, which, values)
+  }
+
+  /** Compiles and binds another program over the same weights; only between two steps. */
+  program(request: ProgramRequest): BoundProgram {
+    if (this.#parts.stepping) throw new ArbalestError('INVALID_STATE', 'program: received a call inside of a step; call update() first')
+    return this.#bind(request)
+  }
+}

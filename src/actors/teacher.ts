@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url'
+import { compile } from '../compiler/compile.js'
+import type { BackendName, Precision, Program } from '../compiler/program.js'
+import type { Engine, Handle } from '../engine/contract.js'
+import { loweringBackend } from '../engine/lowering.js'
+import { invalidOption } from '../errors.js'
+import { importWeights } from '../formats/import.js'
+import type { Model } from '../model/model.js'
+import { withOperators } from '../model/composed.js'
+
+/** A model that is asked and not trained. */
+export interface TeacherSpec {
+  readonly model: Model
+  /** All parameters in PyTorch's order one after another, or a safetensors file. */
+  readonly weights: Float32Array | string | URL
+  /** Running mean and variance of batch norms by name, where the weights are no file. */
+  readonly statistics?: Readonly<Record<string, Float32Array>>
+  /** Samples it is asked about at once. */
+  readonly batch: number
+  readonly precision?: Precision
+}
+
+export interface TeacherPlace {
+  readonly engine: Engine
+  readonly backend: BackendName
+  readonly threads: number
+}
+
+/** A model with a replica of its own, which answers in the thread that asks. */
+export class Teacher {
+  readonly #engine: Engine
+  readonly #replica: Handle
+  readonly #slot: number
+
+  /** Throws INVALID_OPTION for weights of another model, and what reading the file and compiling throw. */
+  static async create({ model: plain, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherPlace): Promise<Teacher> {
+    const { engine, backend, threads } = place
+    const model = await withOperators(plain)
+    const program = compile(model, loweringBackend(engine, backend), { mode: 'predict', batch, precision })
+    const given =
+      weights instanceof Float32Array
+        ? { parameters: weights, statistics }
+        : await importWeights(weights instanceof URL ? fileURLToPath(weights) : weights, model)
+    const { elements } = program.parameters
+    if (given.parameters.length !== elements)
+      throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
+    const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
+    const teacher = new Teacher(engine, replica, program)
+    engine.writeVector(replica, 'weights', given.parameters)
+    for (const [name, values] of Object.entries(given.statistics)) engine.writeValue(replica, teacher.#slot, name, values)
+    return teacher
+  }
+
+  private constructor(engine: Engine, replica: Handle, program: Program) {
+    this.#engine = engine
+    this.#replica = replica
+    const handle = engine.createProgram(program)
+    this.#slot = engine.bind(replica, handle)
+    engine.release(handle)
+  }
+
+  /** The outputs (batch, ...) for `input` (batch, ...sample), normalised as the training step's own `input` is. */
+  predict(input: Float32Array): Float32Array {
+    this.#engine.writeValue(this.#replica, this.#slot, 'input', input)
+    this.#engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 0 })
+    return this.#engine.readValue(this.#replica, this.#slot, 'output') as Float32Array
+  }
+
+  release(): void {
+    this.#engine.release(this.#replica)
+  }
+}

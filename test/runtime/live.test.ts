@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { liveProcesses } from '../../src/runtime/live/ask.js'
+import { showLive } from '../../src/runtime/live/serve.js'
+import type { ActorSnapshot } from '../../src/runtime/snapshot.js'
+
+const SERVE = new URL('../../src/runtime/live/serve.js', import.meta.url)
+
+describe('a job that shows itself', () => {
+  const variables = ['XDG_RUNTIME_DIR', 'TMPDIR', 'ARBALEST_TOP'] as const
+  const before = variables.map((name) => [name, process.env[name]] as const)
+  let session: string
+  beforeEach(() => {
+    session = mkdtempSync(join(tmpdir(), 'arbalest-live-'))
+    process.env['XDG_RUNTIME_DIR'] = session
+    // What other processes of this user show on this machine is not looked for.
+    process.env['TMPDIR'] = session
+    delete process.env['ARBALEST_TOP']
+  })
+  afterEach(() => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+    rmSync(session, { recursive: true })
+  })
+
+  const folder = () => join(session, 'arbalest')
+  const socket = () => join(folder(), `${process.pid}.sock`)
+  const ACTOR: ActorSnapshot = {
+    name: 'learner 0',
+    place: 'worker',
+    depth: 1,
+    busy: true,
+    messages: 2,
+    timed: 2,
+    waitTime: 3,
+    handleTime: 4,
+    restarts: 0,
+    heap: 5
+  }
+
+  it('is found by other processes of its user, as it is at that moment, until it ends', async () => {
+    const actors = [ACTOR]
+    const hide = showLive('mlp on digits', () => actors)
+    try {
+      expect(statSync(folder()).mode & 0o777).to.equal(0o700)
+      actors.push({ ...ACTOR, name: 'learner 1' })
+      const [found, ...others] = await liveProcesses()
+      expect(others).to.deep.equal([])
+      expect(found).to.have.property('pid', process.pid)
+      expect(found!.jobs).to.have.length(1)
+      expect(found!.jobs[0]).to.have.property('name', 'mlp on digits')
+      expect(found!.jobs[0]!.actors).to.deep.equal(actors)
+      expect(found!.jobs[0]!.seconds).to.be.within(0, 60)
+    } finally {
+      hide()
+    }
+    expect(readdirSync(folder())).to.deep.equal([])
+    expect(await liveProcesses()).to.deep.equal([])
+  })
+
+  it('shares one socket with the others of its process', async () => {
+    const hide = [showLive('a', () => []), showLive('b', () => [])]
+    try {
+      expect(readdirSync(folder())).to.have.length(1)
+      expect((await liveProcesses()).flatMap(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal(['a', 'b'])
+      hide.shift()!()
+      expect((await liveProcesses()).flatMap(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal(['b'])
+    } finally {
+      for (const each of hide) each()
+    }
+    expect(readdirSync(folder())).to.deep.equal([])
+  })
+
+  it('is not shown with ARBALEST_TOP=off', async () => {
+    process.env['ARBALEST_TOP'] = 'off'
+    showLive('hidden', () => [])()
+    expect(readdirSync(session)).to.deep.equal([])
+  })
+
+  it('does without a folder that others could read or have put there, and takes the next', async () => {
+    const hidden = (make: () => void) => {
+      make()
+      const hide = showLive('careful', () => [])
+      const there = readdirSync(folder(), { withFileTypes: true }).length
+      hide()
+      rmSync(folder(), { recursive: true })
+      return there
+    }
+    expect(
+      hidden(() => {
+        mkdirSync(folder())
+        chmodSync(folder(), 0o755)
+      })
+    ).to.equal(0)
+    const elsewhere = mkdtempSync(join(session, 'elsewhere-'))
+    expect(hidden(() => symlinkSync(elsewhere, folder()))).to.equal(0)
+    process.env['XDG_RUNTIME_DIR'] = join(session, 'nowhere')
+    const hide = showLive('careful', () => [])
+    expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([process.pid])
+    hide()
+  })
+
+  it('leaves nothing behind, and what a killed one left is cleared away', async () => {
+    const program = async (rest: string) => {
+      const body = `import { showLive } from '${SERVE.href}'\nshowLive('other', () => [])\nconsole.log('up')\n${rest}`
+      const child = spawn(process.execPath, ['--input-type=module', '-e', body], { stdio: ['ignore', 'pipe', 'inherit'] })
+      await once(child.stdout, 'data')
+      return child
+    }
+    // A socket that nobody has open keeps no process alive.
+    await once(await program(''), 'close')
+    expect(readdirSync(folder())).to.deep.equal([])
+    await once(await program('process.exit(0)'), 'close')
+    expect(readdirSync(folder())).to.deep.equal([])
+
+    const other = await program('setInterval(() => {}, 1000)')
+    expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([other.pid])
+    other.kill('SIGKILL')
+    await once(other, 'close')
+    writeFileSync(join(folder(), 'note.txt'), 'not a socket')
+    expect(readdirSync(folder())).to.have.length(2)
+    expect(await liveProcesses()).to.deep.equal([])
+    expect(readdirSync(folder())).to.deep.equal(['note.txt'])
+  })
+
+  it('is not kept waiting by one who listens and says nothing', async () => {
+    const hide = showLive('patient', () => [])
+    const { connect } = await import('node:net')
+    const silent = connect(socket())
+    await once(silent, 'connect')
+    expect(await liveProcesses()).to.have.length(1)
+    silent.destroy()
+    hide()
+  })
+})

@@ -1,0 +1,68 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** What set-up itself calls, without the compilers that it looks for. */
+const TOOLS = ['bash', 'cat', 'dirname', 'env', 'flock', 'grep', 'mkdir', 'sleep', 'tail', 'uname']
+
+describe('Set-up', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'arbalest set up '))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('says nothing and takes less than five seconds where all is there, with an empty HOME', () => {
+    const began = performance.now()
+    const { status, stdout, stderr } = spawnSync(join(ROOT, 'scripts/setup'), { env: { ...process.env, HOME: folder }, encoding: 'utf8' })
+    expect([status, stdout, stderr]).to.deep.equal([0, '', ''])
+    expect(performance.now() - began).to.be.below(5000)
+  })
+
+  it('refuses arguments that it does not have', () => {
+    const { status, stderr } = spawnSync(join(ROOT, 'scripts/setup'), ['--fast'], { encoding: 'utf8' })
+    expect(status).to.equal(2)
+    expect(stderr).to.match(/received --fast; .*--dev/)
+  })
+
+  it('refuses a Node that is too old, by its version', () => {
+    const { status, stderr } = setUpWith({ node: 'echo v20.18.3', npm: 'true' })
+    expect(status).to.equal(1)
+    expect(stderr).to.match(/^SETUP_FAILED: Node\.js: received v20\.18\.3; use 20\.19 /)
+  })
+
+  it('says what is missing where it may not install', () => {
+    const { status, stderr } = setUpWith({ node: 'echo v22.12.0', npm: 'true' })
+    expect(status).to.equal(1)
+    expect(stderr).to.match(/^SETUP_FAILED: missing: g\+\+ cmake make/)
+  })
+
+  it('looks at versions to see whether npm packages are current', () => {
+    const installed = (path: string, packages: object) => {
+      mkdirSync(join(folder, path, '..'), { recursive: true })
+      writeFileSync(join(folder, path), JSON.stringify({ packages }))
+    }
+    const isCurrent = () => spawnSync(process.execPath, [join(ROOT, 'scripts/npm-is-current.js'), folder]).status === 0
+    const one = { 'node_modules/one': { version: '1.0.0', integrity: 'sha512-x' } }
+    installed('package-lock.json', { '': { name: 'own' }, ...one, 'node_modules/other-system': { version: '2.0.0', optional: true } })
+    expect(isCurrent(), 'nothing is installed').to.equal(false)
+    installed('node_modules/.package-lock.json', one)
+    expect(isCurrent(), 'all but what is for other systems').to.equal(true)
+    installed('node_modules/.package-lock.json', { 'node_modules/one': { version: '0.9.0', integrity: 'sha512-w' } })
+    expect(isCurrent(), 'an older version').to.equal(false)
+  })
+
+  /** Runs a copy of the script on a machine that has TOOLS and these programs, given as lines of shell, and nothing else. */
+  function setUpWith(programs: Record<string, string>): { status: number | null; stderr: string } {
+    cpSync(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true })
+    const bin = join(folder, 'bin')
+    mkdirSync(bin)
+    for (const tool of TOOLS) symlinkSync(String(spawnSync('which', [tool], { encoding: 'utf8' }).stdout).trim(), join(bin, tool))
+    for (const [name, line] of Object.entries(programs)) writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+    return spawnSync(join(folder, 'scripts/setup'), { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
+  }
+})
