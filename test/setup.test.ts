@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -41,6 +41,22 @@ describe('Set-up', () => {
     expect(stderr).to.match(/^SETUP_FAILED: missing: g\+\+ cmake make/)
   })
 
+  it('installs what is missing with apt-get where it may, and asks nothing', () => {
+    const log = join(folder, 'apt.log')
+    const { status, stderr } = setUpWith({
+      node: 'echo v22.12.0',
+      npm: 'true',
+      sudo: '[ "$1" = -n ] && shift; exec "$@"',
+      'apt-cache': 'true',
+      'apt-get': `echo "$DEBIAN_FRONTEND $*" >>'${log}'`
+    })
+    expect(status, stderr).to.equal(0)
+    expect(stderr).to.match(/^package lists \.\.\. done in \d+s\nsystem packages \(g\+\+ cmake make.*\) \.\.\. done in \d+s\n$/)
+    const [update, install] = readFileSync(log, 'utf8').split('\n')
+    expect(update).to.match(/^noninteractive .*update$/)
+    expect(install).to.match(/^noninteractive .*install --yes --no-install-recommends g\+\+ cmake make/)
+  })
+
   it('looks at versions to see whether npm packages are current', () => {
     const installed = (path: string, packages: object) => {
       mkdirSync(join(folder, path, '..'), { recursive: true })
@@ -61,7 +77,7 @@ describe('Set-up', () => {
     cpSync(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true })
     const bin = join(folder, 'bin')
     mkdirSync(bin)
-    for (const tool of TOOLS) symlinkSync(String(spawnSync('which', [tool], { encoding: 'utf8' }).stdout).trim(), join(bin, tool))
+    for (const tool of TOOLS) symlinkSync(spawnSync('which', [tool], { encoding: 'utf8' }).stdout.trim(), join(bin, tool))
     for (const [name, line] of Object.entries(programs)) writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
     return spawnSync(join(folder, 'scripts/setup'), { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
   }

@@ -23,8 +23,8 @@ With --json stdout carries one object a line, the last of them {"event":"finishe
 ${EXIT_CODES}`
 
 const TOP_NOTES = `
-Waiting and messages are counts, /s and busy are of the last second, wait and turn are means of it: from a message's arrival to its turn,
-and of the turn itself. A job shows itself to its own user alone, names and numbers only; ARBALEST_TOP=off in its environment hides it.
+Waiting and messages are counts, /s and in turn are of the last second, wait and turn are means of it: from a message's arrival to its turn,
+and of the turn itself. An actor at work owes an answer and takes messages meanwhile: a learner that trains does. A job shows itself to its own user alone, names and numbers only; ARBALEST_TOP=off in its environment hides it.
 ${EXIT_CODES}`
 
 const JSON_FLAG = 'one JSON object a line on stdout, and nothing else'

@@ -15,11 +15,11 @@ import type { Offspring } from './spawning.js'
 export interface Delivery {
   readonly method: string
   readonly args: readonly unknown[]
-  readonly reply?: (outcome: Outcome) => void
+  readonly reply?: ((outcome: Outcome) => void) | undefined
   /** It leaves the mailbox and is handled now. */
   readonly taken?: () => void
   /** It will never be handled; not for what the actor sends to itself. */
-  readonly lost?: () => void
+  readonly lost?: ((method: string) => void) | undefined
 }
 
 /** What a cell is made for. */
@@ -78,7 +78,7 @@ export class Cell {
   }
 
   deliver(delivery: Delivery): void {
-    if (this.#ending) return delivery.lost?.()
+    if (this.#ending) return delivery.lost?.(delivery.method)
     this.#meter.arrive()
     this.#mailbox.put(delivery)
   }
@@ -133,7 +133,9 @@ export class Cell {
   }
 
   #settleLater(reply: Delivery['reply'], { value: promise }: Later<unknown>): void {
-    void promise.then(
+    this.#meter.promise()
+    const settled = promise.finally(() => this.#meter.keep())
+    void settled.then(
       (value) => reply?.({ value }),
       (error: unknown) => (reply ? reply({ error }) : this.fail(asError(error)))
     )
@@ -143,7 +145,7 @@ export class Cell {
     if (this.#ending) return
     this.#ending = true
     this.#cancelTimers()
-    for (const delivery of this.#mailbox.close()) delivery.lost?.()
+    for (const delivery of this.#mailbox.close()) delivery.lost?.(delivery.method)
     // A failure is ended from inside of the message that failed: waiting for that message would wait for ever.
     if (reason.kind === 'stopped') await this.#mailbox.idle()
     await this.#children?.stop()

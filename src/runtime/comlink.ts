@@ -141,7 +141,7 @@ class PortEndpoint extends Listeners implements Endpoint {
   #refuse(id: string, method: string): void {
     const message = `comlink ${method}: no answer will come, the other end of the port is closed; expose the actor anew`
     const value = new ArbalestError('ACTOR_GONE', message, { data: { method } })
-    // Comlink listens for an answer only after it has sent the question.
+    // Never inside of the call that asked.
     queueMicrotask(() => this.hear(thrownTo(id, { isError: false, value })))
   }
 }

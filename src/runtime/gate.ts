@@ -62,7 +62,8 @@ export class Gate {
   }
 
   send(message: UserMessage): void {
-    if (this.#credits > 0 && this.#held.size === 0) {
+    // While there is credit nothing is held.
+    if (this.#credits > 0) {
       this.#credits--
       this.#life!.send(message)
     } else this.#hold(message)

@@ -20,6 +20,7 @@ export class LocalLife implements Life {
   readonly #owner: Correspondent
   readonly #realm: Realm
   readonly #taken: () => void
+  readonly #lost: (method: string) => void
   #resolveExit!: (reason: ExitReason) => void
 
   /** Rejects with what the actor threw, or with the signal's reason; a life that comes to be after that is stopped. */
@@ -45,6 +46,7 @@ export class LocalLife implements Life {
     this.#owner = owner
     this.#realm = realm
     this.#taken = () => owner.credit(1)
+    this.#lost = (method) => owner.lost(method, 'gone')
     this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
     void cell.exited.then(this.#resolveExit)
   }
@@ -85,10 +87,10 @@ export class LocalLife implements Life {
     const taken = this.#taken
     if (message[0] === 'tell') {
       const [, method, args] = message
-      return { method, args, taken, lost: () => this.#owner.lost(method, 'gone') }
+      return { method, args, reply: undefined, taken, lost: this.#lost }
     }
     const [, id, method, args] = message
-    return { method, args, taken, reply: (outcome) => this.#owner.answer(id, outcome) }
+    return { method, args, reply: (outcome) => this.#owner.answer(id, outcome), taken, lost: undefined }
   }
 
   #drop({ method, reply }: Delivery): void {

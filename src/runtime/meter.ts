@@ -16,11 +16,13 @@ export interface MeterReading {
   readonly waited: number
   /** Milliseconds of turns, awaited promises included, summed over `timed`. */
   readonly busy: number
+  /** Answers that will come later than at the end of their turn. */
+  readonly promised: number
   /** Bytes of the JavaScript heap and of buffers in the actor's thread when it was last looked at. */
   readonly heap: number
 }
 
-const [THREAD, ARRIVED, BEGUN, HANDLED, TIMED, WAITED, BUSY, HEAP, SLOTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8] as const
+const [THREAD, ARRIVED, BEGUN, HANDLED, TIMED, WAITED, BUSY, HEAP, PROMISED, SLOTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
 
 /** Reading the clock costs more than a small message: of turns shorter than so many milliseconds only one in STRIDE is timed. */
 const SHORT_TURN = 0.02
@@ -53,6 +55,7 @@ export class Meter {
     this.#slots[THREAD] = threadId
     // What the life before did not finish is lost.
     this.#slots[ARRIVED] = this.#slots[BEGUN] = this.#slots[HANDLED]!
+    this.#slots[PROMISED] = 0
     this.#lookAtHeap(performance.now())
   }
 
@@ -87,6 +90,16 @@ export class Meter {
     if (now - this.#heapLooked >= HEAP_EVERY) this.#lookAtHeap(now)
   }
 
+  /** An answer will come later. */
+  promise(): void {
+    this.#slots[PROMISED]!++
+  }
+
+  /** It has come. */
+  keep(): void {
+    this.#slots[PROMISED]!--
+  }
+
   #expect(timed: Timed | undefined): void {
     this.#next = timed ? timed.number : Infinity
     this.#arrival = timed ? timed.arrival : 0
@@ -109,6 +122,7 @@ export function readMeter(memory: SharedArrayBuffer): MeterReading {
     timed: slots[TIMED]!,
     waited: slots[WAITED]!,
     busy: slots[BUSY]!,
+    promised: slots[PROMISED]!,
     heap: slots[HEAP]!
   }
 }

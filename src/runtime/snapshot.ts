@@ -11,6 +11,8 @@ export interface ActorSnapshot {
   readonly depth: number
   /** Whether it is at one. */
   readonly busy: boolean
+  /** Answers that it works on between its turns. */
+  readonly promised: number
   /** Messages handled so far. */
   readonly messages: number
   /** Of so many messages the times are known; short turns are sampled, each standing for those around it. */
@@ -55,8 +57,20 @@ export class Census {
 
 /** Reads shared memory only: the actor is not asked and does not notice. */
 function snapshotOf(name: string, { restarts, figures }: Counted): ActorSnapshot {
-  const { thread, arrived, begun, handled, timed, waited, busy, heap } = readMeter(figures)
+  const { thread, arrived, begun, handled, timed, waited, busy, promised, heap } = readMeter(figures)
   // Another thread writes meanwhile: what was read at different moments may disagree by a message.
   const depth = Math.max(0, arrived - begun)
-  return { name, thread, depth, busy: begun > handled, messages: handled, timed, waitTime: waited, handleTime: busy, restarts, heap }
+  return {
+    name,
+    thread,
+    depth,
+    busy: begun > handled,
+    promised,
+    messages: handled,
+    timed,
+    waitTime: waited,
+    handleTime: busy,
+    restarts,
+    heap
+  }
 }

@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { unknownName } from '../errors.js'
 import type { ActorClass, ExitReason } from './actor.js'
 import { Cell } from './cell.js'
-import { Outbox, type Envelope, type Message } from './envelope.js'
+import { Inbox, Outbox, type Envelope, type Message } from './envelope.js'
 import { packError, unpackExit, type PortableError } from './errors-across-threads.js'
 import { packEvent } from './events.js'
 import type { Outcome } from './life.js'
@@ -16,6 +16,7 @@ class Resident {
   readonly #start: WorkerStart
   readonly #realm: Realm
   readonly #outbox: Outbox
+  readonly #inbox = new Inbox()
   readonly #unread: string[] = []
   #taken = 0
 
@@ -52,15 +53,14 @@ class Resident {
   }
 
   #receive(cell: Cell, envelope: Envelope): void {
-    for (const message of envelope) {
+    for (const message of this.#inbox.open(envelope)) {
       if (message[0] === 'tell') {
-        const method = message[1]
-        cell.deliver({ method, args: message[2], taken: this.#onTaken, lost: () => this.#unread.push(method) })
+        cell.deliver({ method: message[1], args: message[2], reply: undefined, taken: this.#onTaken, lost: this.#onLost })
       } else if (message[0] === 'ask') {
         const id = message[1]
         const reply = (outcome: Outcome) =>
           this.#outbox.post('error' in outcome ? ['error', id, packError(outcome.error)] : ['answer', id, outcome.value])
-        cell.deliver({ method: message[2], args: message[3], taken: this.#onTaken, reply })
+        cell.deliver({ method: message[2], args: message[3], reply, taken: this.#onTaken, lost: undefined })
       } else if (message[0] === 'stop') cell.stop()
       else if (message[0] === 'suspend') cell.suspend()
       else if (message[0] === 'resume') cell.resume()
@@ -73,6 +73,8 @@ class Resident {
     this.#outbox.post(['credit', this.#taken])
     this.#taken = 0
   }
+
+  readonly #onLost = (method: string): void => void this.#unread.push(method)
 
   #say(message: Message): void {
     this.#outbox.post(message)

@@ -2,7 +2,7 @@ import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:wor
 import { ArbalestError } from '../errors.js'
 import type { ExitReason } from './actor.js'
 import type { Cancel } from './clock.js'
-import { Outbox, type Envelope, type Message } from './envelope.js'
+import { Inbox, Outbox, type Envelope, type Message } from './envelope.js'
 import { asError, packExit, unpackError } from './errors-across-threads.js'
 import { goneError } from './gone.js'
 import type { Correspondent, Life, UserMessage } from './life.js'
@@ -36,6 +36,7 @@ export class WorkerLife implements Life {
   readonly #thread: WorkerThread
   readonly #port: MessagePort
   readonly #outbox: Outbox
+  readonly #inbox = new Inbox()
   readonly #flag = new Int32Array(new SharedArrayBuffer(4))
   readonly #timers = new Set<Cancel>()
   #started!: () => void
@@ -129,7 +130,7 @@ export class WorkerLife implements Life {
   }
 
   #receive(envelope: Envelope): void {
-    for (const message of envelope) {
+    for (const message of this.#inbox.open(envelope)) {
       if (message[0] === 'answer') this.#owner.answer(message[1], { value: message[2] })
       else if (message[0] === 'error') this.#owner.answer(message[1], { error: unpackError(message[2]) })
       else if (message[0] === 'credit') this.#credit(message[1])

@@ -8,6 +8,7 @@ import { ArbalestError } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { withOperators } from '../model/composed.js'
 import { modelNamed } from '../model/zoo/index.js'
+import { showLive } from '../runtime/live/serve.js'
 import { ActorSystem } from '../runtime/system.js'
 import { Course } from './course.js'
 import { assembleCrew, evaluatorCount, type Crew, type RunModules, type Workplace } from './crew.js'
@@ -34,6 +35,7 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
 
   const lost = (loss: Loss) => control.emit(lostEvent(loss))
   const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine), lost }
+  using _live = showLive(`${model.name} on ${dataset.name}`, () => workplace.system.snapshot())
   let crew: Crew | undefined
   try {
     crew = await assembleCrew(model, dataset, programs, settings, workplace)

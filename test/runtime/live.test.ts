@@ -33,9 +33,10 @@ describe('a job that shows itself', () => {
   const socket = () => join(folder(), `${process.pid}.sock`)
   const ACTOR: ActorSnapshot = {
     name: 'learner 0',
-    place: 'worker',
+    thread: 1,
     depth: 1,
     busy: true,
+    promised: 0,
     messages: 2,
     timed: 2,
     waitTime: 3,
@@ -46,7 +47,7 @@ describe('a job that shows itself', () => {
 
   it('is found by other processes of its user, as it is at that moment, until it ends', async () => {
     const actors = [ACTOR]
-    const hide = showLive('mlp on digits', () => actors)
+    const shown = showLive('mlp on digits', () => actors)
     try {
       expect(statSync(folder()).mode & 0o777).to.equal(0o700)
       actors.push({ ...ACTOR, name: 'learner 1' })
@@ -58,37 +59,37 @@ describe('a job that shows itself', () => {
       expect(found!.jobs[0]!.actors).to.deep.equal(actors)
       expect(found!.jobs[0]!.seconds).to.be.within(0, 60)
     } finally {
-      hide()
+      shown[Symbol.dispose]()
     }
     expect(readdirSync(folder())).to.deep.equal([])
     expect(await liveProcesses()).to.deep.equal([])
   })
 
   it('shares one socket with the others of its process', async () => {
-    const hide = [showLive('a', () => []), showLive('b', () => [])]
+    const shown = [showLive('a', () => []), showLive('b', () => [])]
     try {
       expect(readdirSync(folder())).to.have.length(1)
       expect((await liveProcesses()).flatMap(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal(['a', 'b'])
-      hide.shift()!()
+      shown.shift()![Symbol.dispose]()
       expect((await liveProcesses()).flatMap(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal(['b'])
     } finally {
-      for (const each of hide) each()
+      for (const each of shown) each[Symbol.dispose]()
     }
     expect(readdirSync(folder())).to.deep.equal([])
   })
 
   it('is not shown with ARBALEST_TOP=off', async () => {
     process.env['ARBALEST_TOP'] = 'off'
-    showLive('hidden', () => [])()
+    showLive('hidden', () => [])[Symbol.dispose]()
     expect(readdirSync(session)).to.deep.equal([])
   })
 
   it('does without a folder that others could read or have put there, and takes the next', async () => {
     const hidden = (make: () => void) => {
       make()
-      const hide = showLive('careful', () => [])
+      const shown = showLive('careful', () => [])
       const there = readdirSync(folder(), { withFileTypes: true }).length
-      hide()
+      shown[Symbol.dispose]()
       rmSync(folder(), { recursive: true })
       return there
     }
@@ -101,9 +102,9 @@ describe('a job that shows itself', () => {
     const elsewhere = mkdtempSync(join(session, 'elsewhere-'))
     expect(hidden(() => symlinkSync(elsewhere, folder()))).to.equal(0)
     process.env['XDG_RUNTIME_DIR'] = join(session, 'nowhere')
-    const hide = showLive('careful', () => [])
+    const shown = showLive('careful', () => [])
     expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([process.pid])
-    hide()
+    shown[Symbol.dispose]()
   })
 
   it('leaves nothing behind, and what a killed one left is cleared away', async () => {
@@ -130,12 +131,12 @@ describe('a job that shows itself', () => {
   })
 
   it('is not kept waiting by one who listens and says nothing', async () => {
-    const hide = showLive('patient', () => [])
+    const shown = showLive('patient', () => [])
     const { connect } = await import('node:net')
     const silent = connect(socket())
     await once(silent, 'connect')
     expect(await liveProcesses()).to.have.length(1)
     silent.destroy()
-    hide()
+    shown[Symbol.dispose]()
   })
 })

@@ -1,47 +1,60 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Meter, readMeter } from '../../src/runtime/meter.js'
-import { snapshotOf } from '../../src/runtime/snapshot.js'
 
 describe('a meter', () => {
-  const handled = async (meter: Meter, milliseconds = 0) => {
-    const begin = meter.begin(meter.arrive())
-    if (milliseconds > 0) await sleep(milliseconds)
-    meter.end(begin)
-  }
+  let memory: SharedArrayBuffer
+  let meter: Meter
+  beforeEach(() => {
+    memory = Meter.memory()
+    meter = new Meter(memory)
+  })
 
-  it('counts every message, and samples the times of short ones without losing their number', async () => {
-    const memory = Meter.memory()
-    const meter = new Meter(memory)
-    for (let i = 0; i < 10_000; i++) await handled(meter)
-    const { arrived, begun, handled: done, timed, busy, waited } = readMeter(memory)
-    expect([arrived, begun, done]).to.deep.equal([10_000, 10_000, 10_000])
+  it('counts every message, and samples the times of short turns without losing their number', () => {
+    for (let i = 0; i < 10_000; i++) {
+      meter.arrive()
+      meter.begin()
+      meter.end()
+    }
+    const { arrived, begun, handled, timed, busy, waited } = readMeter(memory)
+    expect([arrived, begun, handled]).to.deep.equal([10_000, 10_000, 10_000])
     expect(timed).to.be.within(9_900, 10_100)
     expect(busy).to.be.above(0).and.below(1_000)
     expect(waited).to.be.above(0).and.below(1_000)
   })
 
-  it('times every one of those that take long', async () => {
-    const memory = Meter.memory()
-    const meter = new Meter(memory)
-    for (let i = 0; i < 5; i++) await handled(meter, 10)
-    const { timed, busy } = readMeter(memory)
+  it('times every turn that takes long, and how long each message waited for it', async () => {
+    for (let i = 0; i < 5; i++) meter.arrive()
+    for (let i = 0; i < 5; i++) {
+      meter.begin()
+      await sleep(10)
+      meter.end()
+    }
+    const { timed, busy, waited } = readMeter(memory)
     expect(timed).to.equal(5)
     expect(busy).to.be.at.least(45)
+    expect(waited).to.be.at.least(90).and.at.most(busy * 4)
   })
 
   it('tells of what waits and of what is in hand while it is so', () => {
-    const figures = Meter.memory()
-    const meter = new Meter(figures)
-    const look = () => snapshotOf({ name: 'a', place: 'here', restarts: 2, figures })
-    const arrivals = [meter.arrive(), meter.arrive(), meter.arrive()]
-    expect(look()).to.include({ name: 'a', place: 'here', restarts: 2, depth: 3, busy: false, messages: 0 })
-    const begin = meter.begin(arrivals[0]!)
-    expect(look()).to.include({ depth: 2, busy: true, messages: 0 })
-    meter.end(begin)
-    expect(look()).to.include({ depth: 2, busy: false, messages: 1 })
-    meter.lose()
-    expect(look()).to.include({ depth: 1 })
-    expect(look().heap).to.be.above(100_000)
+    const [arrived, begun, handled] = [3, 1, 0]
+    for (let i = 0; i < arrived; i++) meter.arrive()
+    meter.begin()
+    expect(readMeter(memory)).to.include({ thread: 0, arrived, begun, handled })
+    meter.end()
+    expect(readMeter(memory)).to.include({ arrived, begun, handled: 1 })
+    expect(readMeter(memory).heap).to.be.above(100_000)
+  })
+
+  it('goes on counting in another life, without what the life before left undone', () => {
+    for (let i = 0; i < 5; i++) meter.arrive()
+    for (let i = 0; i < 2; i++) meter.begin()
+    meter.end()
+    const next = new Meter(memory)
+    expect(readMeter(memory)).to.include({ arrived: 1, begun: 1, handled: 1 })
+    next.arrive()
+    next.begin()
+    next.end()
+    expect(readMeter(memory)).to.include({ arrived: 2, begun: 2, handled: 2, timed: 2 })
   })
 })

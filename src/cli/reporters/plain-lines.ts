@@ -2,7 +2,7 @@ import type { JobEvent, ProgressEvent } from '../../index.js'
 import { count, duration, loss, secondsLeft } from '../figures.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
-import { evaluatedSentence, finishedSentence, startedSentence } from './sentences.js'
+import { evaluatedSentence, finishedSentence, learnerLostSentence, startedSentence } from './sentences.js'
 
 /** A log of a long run stays short, and one of a short run stays calm: a line each twentieth of the run, and none within two seconds. */
 const SHARE = 1 / 20
@@ -32,6 +32,8 @@ export class PlainLines implements Reporter {
         return this.#progress(event)
       case 'evaluated':
         return this.#line(evaluatedSentence(event))
+      case 'learnerLost':
+        return this.#line(learnerLostSentence(event))
       case 'finished':
         return this.#line(finishedSentence(event))
     }

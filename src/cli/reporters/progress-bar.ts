@@ -3,7 +3,7 @@ import type { JobEvent, ProgressEvent } from '../../index.js'
 import { count, duration, loss, percent, secondsLeft } from '../figures.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
-import { evaluatedSentence, finishedSentence, startedSentence } from './sentences.js'
+import { evaluatedSentence, finishedSentence, learnerLostSentence, startedSentence } from './sentences.js'
 
 const FORMAT = '{bar} {percentage}%  epoch {epoch}  {pace} images/s  loss {loss}{accuracy}  {left} left'
 
@@ -33,6 +33,10 @@ export class ProgressBar implements Reporter {
         if (event.testAccuracy !== null) this.#accuracy = `  accuracy ${percent(event.testAccuracy)}`
         this.#bars?.log(`${evaluatedSentence(event)}\n`)
         this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
+        this.#bars?.update()
+        break
+      case 'learnerLost':
+        this.#bars?.log(`${learnerLostSentence(event)}\n`)
         this.#bars?.update()
         break
       case 'finished':

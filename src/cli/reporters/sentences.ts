@@ -1,5 +1,5 @@
 import colours from 'picocolors'
-import type { EvaluatedEvent, FinishedEvent, StartedEvent } from '../../index.js'
+import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, StartedEvent } from '../../index.js'
 import { bytes, count, duration, loss, percent } from '../figures.js'
 
 /** What is said in words, the same on a terminal and in a file. */
@@ -11,6 +11,11 @@ export function startedSentence(event: StartedEvent): string {
     `${learners} with batches of ${event.batch}, ${event.synchroniser}, ${event.precision}, seed ${event.seed};`,
     `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} a learner and ${bytes(event.bytesShared)} shared`
   ].join(' ')
+}
+
+export function learnerLostSentence({ learner, round, reason, replacedBy }: LearnerLostEvent): string {
+  const then = replacedBy === null ? 'too many have died in its place' : `learner ${replacedBy} starts in its place`
+  return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${then}`
 }
 
 export function evaluatedSentence(event: EvaluatedEvent): string {

@@ -7,18 +7,18 @@ type Actor = SeenJob['actors'][number]
 /** Names to the left, figures to the right. */
 const COLUMNS: readonly (readonly [title: string, cell: (actor: Actor) => string])[] = [
   ['actor', ({ name }) => name],
-  ['place', ({ place }) => place],
-  ['state', ({ busy }) => (busy ? 'busy' : 'idle')],
+  ['state', ({ busy, promised }) => (busy ? 'in turn' : promised > 0 ? 'at work' : 'idle')],
+  ['thread', ({ thread }) => String(thread)],
   ['waiting', ({ depth }) => count(depth)],
   ['messages', ({ messages }) => count(messages)],
   ['/s', ({ rate }) => (rate < 10 ? rate.toFixed(1) : count(rate))],
   ['wait', ({ wait }) => milliseconds(wait)],
   ['turn', ({ handle }) => milliseconds(handle)],
-  ['busy', ({ share }) => `${Math.round(100 * share)}%`],
+  ['in turn', ({ share }) => `${Math.round(100 * share)}%`],
   ['restarts', ({ restarts }) => count(restarts)],
   ['heap', ({ heap }) => (heap > 0 ? bytes(heap) : '-')]
 ]
-const NAMES = 3
+const NAMES = 2
 
 /** Every job with its actors, as lines. */
 export function topTable(jobs: readonly SeenJob[], { colour }: { colour: boolean }): readonly string[] {

@@ -26,17 +26,19 @@ const jobs = new Set<() => LiveJob>()
 let serving: { readonly server: Server; readonly path: string } | undefined
 
 /**
- * Lets this user's other processes see a job's actors until the function that comes back is called. Keeps no process alive; without a folder
+ * Lets this user's other processes see a job's actors until what comes back is disposed of. Keeps no process alive; without a folder
  * that is this user's alone, or with ARBALEST_TOP=off, the job just cannot be seen.
  */
-export function showLive(name: string, actors: () => readonly ActorSnapshot[]): () => void {
-  if (process.env['ARBALEST_TOP'] === 'off') return () => {}
+export function showLive(name: string, actors: () => readonly ActorSnapshot[]): Disposable {
+  if (process.env['ARBALEST_TOP'] === 'off') return { [Symbol.dispose]() {} }
   const began = performance.now()
   const job = () => ({ name, seconds: (performance.now() - began) / 1000, actors: actors() })
   jobs.add(job)
   serving ??= serve()
-  return () => {
-    if (jobs.delete(job) && jobs.size === 0) close()
+  return {
+    [Symbol.dispose]() {
+      if (jobs.delete(job) && jobs.size === 0) close()
+    }
   }
 }
 
@@ -44,8 +46,8 @@ function serve(): typeof serving {
   const folder = makeLiveFolder()
   const path = folder && join(folder, `${process.pid}${isMainThread ? '' : `-${threadId}`}.sock`)
   if (path === undefined || path.length > LONGEST_PATH) return undefined
-  // An earlier process of this id may have been killed without a word.
-  rmSync(path, { force: true })
+  // An earlier process of this id may have been killed without a word. Whatever else lies there is not ours to take away.
+  if (!removed(path)) return undefined
   const server = createServer((socket) => {
     // Who hangs up early, or does not listen, is no concern of the job's.
     socket.on('error', () => {}).unref()
@@ -62,6 +64,15 @@ function close(): void {
   if (!serving) return
   process.off('exit', close)
   serving.server.close()
-  rmSync(serving.path, { force: true })
+  removed(serving.path)
   serving = undefined
+}
+
+function removed(path: string): boolean {
+  try {
+    rmSync(path, { force: true })
+    return true
+  } catch {
+    return false
+  }
 }

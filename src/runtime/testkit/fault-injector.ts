@@ -48,8 +48,9 @@ export class FaultInjector {
 
   #deliver(actor: string, passage: Passage, delay: number): void {
     const now = this.#clock.now()
-    const at = Math.max(now + delay, this.#heldUntil.get(actor) ?? 0)
-    if (at <= now && delay === 0) return passage.deliver()
+    const held = this.#heldUntil.get(actor) ?? -1
+    if (delay === 0 && held < now) return passage.deliver()
+    const at = Math.max(now + delay, held)
     this.#heldUntil.set(actor, at)
     this.#clock.after(at - now, passage.deliver)
   }

@@ -19,6 +19,9 @@ export interface TestKitOptions {
   readonly supervision?: Supervision
 }
 
+/** An event and the virtual moment of it, in milliseconds. */
+export type TimedEvent = RuntimeEvent & { readonly at: number }
+
 /**
  * An actor system for tests: the same actor classes in one thread, `spawn` included, their turns in an order that the seed decides, their
  * time virtual. Nothing happens until the test lets it: `await kit.settle()`, `kit.advance(ms)`, `kit.run(promise)`.
@@ -28,7 +31,7 @@ export class TestKit {
   readonly clock = new VirtualClock()
   readonly faults = new FaultInjector(this.clock)
   /** All that has happened to actors so far. */
-  readonly events: RuntimeEvent[] = []
+  readonly events: TimedEvent[] = []
   readonly #scheduler: Scheduler
 
   constructor({ seed = 1, supervision = {} }: TestKitOptions = {}) {
@@ -77,7 +80,7 @@ export class TestKit {
       burst: 1,
       random,
       publish: (event) => {
-        this.events.push(event)
+        this.events.push({ ...event, at: this.clock.now() })
         publish(event)
       },
       entry: null,

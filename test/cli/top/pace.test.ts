@@ -5,9 +5,10 @@ import type { ActorSnapshot } from '../../../src/runtime/snapshot.js'
 
 const IDLE: ActorSnapshot = {
   name: 'learner 0',
-  place: 'worker',
+  thread: 3,
   depth: 0,
   busy: false,
+  promised: 0,
   messages: 100,
   timed: 100,
   waitTime: 50,
@@ -42,14 +43,14 @@ describe('what `arbalest top` tells of an actor', () => {
   it('stands in columns, plain where colour is not wanted', () => {
     const actors = [
       { ...IDLE, ...paceOf(undefined, IDLE, 10) },
-      { ...IDLE, name: 'supervisor', place: 'here' as const, heap: 0, restarts: 3, ...paceOf(IDLE, IDLE, 1) }
+      { ...IDLE, name: 'supervisor', thread: 0, heap: 0, restarts: 3, ...paceOf(IDLE, IDLE, 1) }
     ]
     const job = { pid: 4711, name: 'lenet on mnist', seconds: 75, actors }
     expect(topTable([job], { colour: false })).to.deep.equal([
       '4711  lenet on mnist  1:15',
-      'actor       place   state  waiting  messages   /s    wait     turn  busy  restarts    heap',
-      'learner 0   worker  idle         0       100   10  500 us  10.0 ms   10%         0  9.4 MB',
-      'supervisor  here    idle         0       100  0.0       -        -    0%         3       -'
+      'actor       state  thread  waiting  messages   /s    wait     turn  in turn  restarts    heap',
+      'learner 0   idle        3        0       100   10  500 us  10.0 ms      10%         0  9.4 MB',
+      'supervisor  idle        0        0       100  0.0       -        -       0%         3       -'
     ])
     expect(topTable([job], { colour: true }).join('')).to.contain('\x1b[33m')
     expect(topTable([], { colour: false })).to.have.length(1)

@@ -1,0 +1,152 @@
+import { expect } from 'chai'
+import type { ActorRef } from '../../src/runtime/ref.js'
+import type { RuntimeEvent } from '../../src/runtime/events.js'
+import type { Strategy } from '../../src/runtime/restart-policy.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { TestKit } from '../../src/runtime/testkit/index.js'
+import { refused } from '../support/codes.js'
+import { Member, Parent, type Diary } from './support/family.js'
+
+const MODULE = new URL('./support/family.js', import.meta.url)
+
+/** A parent with the children 0, 1, 2 in virtual time; `diary` is emptied once they stand. */
+async function familyOf(strategy: Strategy, intensity = { restarts: 3, within: 1_000 }) {
+  const kit = new TestKit()
+  const diary: Diary = []
+  const parent = await kit.until(kit.system.spawnHere(Parent, { diary, children: 3, supervision: { strategy, intensity } }, { name: 'p' }))
+  const children = (await kit.until(parent.ask.children())) as ActorRef<Member>[]
+  expect(diary.splice(0)).to.deep.equal(['p/0 starts', 'p/1 starts', 'p/2 starts'])
+  return { kit, diary, parent, children }
+}
+
+describe('Supervision', () => {
+  const restarts: readonly [Strategy, readonly string[]][] = [
+    ['oneForOne', ['p/1 stops', 'p/1 starts', 'p/1 restarts: told to fail']],
+    [
+      'restForOne',
+      ['p/1 stops', 'p/2 stops', 'p/1 starts', 'p/1 restarts: told to fail', 'p/2 starts', 'p/2 restarts: told to fail']
+    ],
+    [
+      'allForOne',
+      [
+        'p/1 stops',
+        'p/2 stops',
+        'p/0 stops',
+        ...['p/0', 'p/1', 'p/2'].flatMap((name) => [`${name} starts`, `${name} restarts: told to fail`])
+      ]
+    ]
+  ]
+  for (const [strategy, expected] of restarts) {
+    it(`restarts ${strategy}, in the order of the start, and refs stay valid`, async () => {
+      const { kit, diary, children } = await familyOf(strategy)
+      children[1]!.tell.fail()
+      await kit.advance(100)
+      expect(diary).to.deep.equal(expected)
+      for (const child of children) expect(await kit.run(child.ask.alive())).to.equal(true)
+    })
+  }
+
+  it('stops children in reverse, before their parent', async () => {
+    const { kit, diary } = await familyOf('oneForOne')
+    await kit.run(kit.system.stop())
+    expect(diary).to.deep.equal(['p/2 stops', 'p/1 stops', 'p/0 stops', 'p stops'])
+  })
+
+  it('keeps messages to an actor that is being restarted, and rejects the asks that died with it', async () => {
+    const { kit, children } = await familyOf('oneForOne')
+    const child = children[0]!
+    child.tell.fail()
+    const lost = refused('ACTOR_GONE', () => child.ask.alive(), 'started again')
+    await kit.settle()
+    const kept = child.ask.alive()
+    await kit.advance(20)
+    await lost
+    expect(await kept).to.equal(true)
+  })
+
+  it('waits longer before every restart and fails the parent with the first and the last cause', async () => {
+    const { kit, parent, children } = await familyOf('oneForOne', { restarts: 2, within: 10_000 })
+    for (const cause of ['first', 'second', 'third']) {
+      children[0]!.tell.fail(cause)
+      await kit.advance(100)
+    }
+    const reason = await kit.until(parent.exited)
+    expect(reason).to.have.nested.property('error.code', 'ACTOR_FAILED')
+    expect(reason).to.have.nested.property('error.message').that.contains('first').and.contains('third')
+    expect(reason).to.have.nested.property('error.cause.message', 'third')
+    const delays = kit.events.flatMap((event) => (event.event === 'restarting' ? [event.delay] : []))
+    expect(delays).to.have.length(2)
+    expect(delays[0]).to.be.within(8, 10)
+    expect(delays[1]).to.be.within(16, 20)
+    expect(kit.events.map(({ event }) => event)).to.include('escalated')
+  })
+
+  it('ends the system where its own actors fail too often', async () => {
+    const kit = new TestKit({ supervision: { intensity: { restarts: 0, within: 1 } } })
+    const other = await kit.until(kit.system.spawnHere(Member, { diary: [] }))
+    const child = await kit.until(kit.system.spawnHere(Member, { diary: [] }, { restart: 'permanent' }))
+    child.tell.fail('only')
+    expect(await kit.run(kit.system.failed)).to.include({ code: 'ACTOR_FAILED' })
+    expect(await other.exited).to.deep.equal({ kind: 'stopped' })
+    await refused('INVALID_STATE', () => kit.system.spawnHere(Member, { diary: [] }))
+  })
+
+  it('restarts what ended as its type says', async () => {
+    const { kit, diary, children } = await familyOf('oneForOne')
+    const [permanent, transient, temporary] = children as [ActorRef<Member>, ActorRef<Member>, ActorRef<Member>]
+    for (const child of [permanent, transient, temporary]) child.tell.leave()
+    await kit.advance(100)
+    expect(diary).to.deep.equal(['p/0 stops', 'p/1 stops', 'p/2 stops', 'p/0 starts', 'p/0 restarts: it was stopped'])
+    expect(await transient.exited).to.deep.equal({ kind: 'stopped' })
+    await kit.run(permanent.stop())
+    expect(diary.at(-1)).to.equal('p/0 stops')
+  })
+
+  it('counts a start that fails as another failure', async () => {
+    const kit = new TestKit({ supervision: { intensity: { restarts: 3, within: 1_000 } } })
+    const diary: Diary = []
+    const child = await kit.until(kit.system.spawnHere(Member, { diary, startsOnce: true }, { name: 'm', restart: 'permanent' }))
+    child.tell.fail()
+    const error = await kit.run(kit.system.failed)
+    expect(error.message).to.contain('told to fail').and.contain('starts only once')
+    expect(kit.events.filter(({ event }) => event === 'restarting')).to.have.length(3)
+  })
+
+  it('tells those who watch, ahead of their messages, why an actor is no more', async () => {
+    const { kit, diary, parent, children } = await familyOf('oneForOne')
+    const watcher = await kit.until(kit.system.spawnHere(Member, { diary, watches: children[2]! }, { name: 'w' }))
+    diary.length = 0
+    watcher.suspend()
+    watcher.tell.write('a message')
+    children[2]!.tell.fail('the end')
+    await kit.advance(100)
+    expect(diary).to.deep.equal(['p/2 stops', 'w hears of p/2: it failed with Error: the end'])
+    watcher.resume()
+    await kit.settle()
+    expect(diary.at(-1)).to.equal('w: a message')
+    await kit.run(parent.stop())
+  })
+
+  it('lets actors in workers have children, and tells the system of them', async () => {
+    const system = new ActorSystem({ supervision: { intensity: { restarts: 1, within: 60_000 } } })
+    const events: RuntimeEvent[] = []
+    for (const name of ['started', 'restarting', 'escalated'] as const) system.events.on(name, (event) => events.push(event))
+    const parent = await system.spawn<typeof Parent>(
+      MODULE,
+      'Parent',
+      { diary: [], children: 2, supervision: { intensity: { restarts: 1, within: 60_000 } } },
+      { name: 'p', restart: 'permanent' }
+    )
+    await parent.ask.failChild(0, 'one')
+    await parent.ask.failChild(0, 'two').catch(() => {})
+    const back = new Promise<void>((resolve) =>
+      system.events.on('started', ({ actor, restarts: count }) => actor === 'p' && count === 1 && resolve())
+    )
+    await back
+    expect(await parent.ask.alive()).to.equal(true)
+    const escalated = events.find(({ event }) => event === 'escalated')
+    expect(escalated).to.have.nested.property('error.code', 'ACTOR_FAILED')
+    expect(events).to.deep.include({ event: 'started', actor: 'p/0', restarts: 1 })
+    await system.stop()
+  })
+})

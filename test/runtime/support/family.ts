@@ -1,0 +1,107 @@
+import { describeExit, type ActorContext, type ExitReason } from '../../../src/runtime/actor.js'
+import type { ActorRef } from '../../../src/runtime/ref.js'
+import type { Supervision } from '../../../src/runtime/restart-policy.js'
+
+export type Diary = string[]
+
+export interface MemberOptions {
+  readonly diary: Diary
+  /** Every life but the first fails to start. */
+  readonly startsOnce?: boolean
+  readonly watches?: ActorRef<Member>
+}
+
+/** Writes down what happens to it. */
+export class Member {
+  readonly #options: MemberOptions
+  readonly #context: ActorContext<Member>
+
+  constructor(options: MemberOptions, context: ActorContext<Member>) {
+    this.#options = options
+    this.#context = context
+    if (options.watches) context.watch(options.watches as ActorRef<object>)
+  }
+
+  started(): void {
+    this.#write('starts')
+  }
+
+  restarted(reason: ExitReason): void {
+    if (this.#options.startsOnce) throw new Error('starts only once')
+    this.#write(`restarts: ${reason.kind === 'failed' ? reason.error.message : describeExit(reason)}`)
+  }
+
+  terminated(actor: string, reason: ExitReason): void {
+    this.#write(`hears of ${actor}: ${describeExit(reason)}`)
+  }
+
+  stopping(): void {
+    this.#write('stops')
+  }
+
+  fail(message = 'told to fail'): never {
+    throw new Error(message)
+  }
+
+  leave(): void {
+    this.#context.stop()
+  }
+
+  alive(): boolean {
+    return true
+  }
+
+  write(text: string): void {
+    this.#options.diary.push(`${this.#context.name}: ${text}`)
+  }
+
+  #write(text: string): void {
+    this.#options.diary.push(`${this.#context.name} ${text}`)
+  }
+}
+
+export interface ParentOptions {
+  readonly diary: Diary
+  readonly children: number
+  readonly supervision: Supervision
+}
+
+/** Has children: permanent, transient, and a third that is temporary where one is restarted for one. */
+export class Parent {
+  readonly #options: ParentOptions
+  readonly #context: ActorContext<Parent>
+  readonly #children: ActorRef<Member>[] = []
+
+  constructor(options: ParentOptions, context: ActorContext<Parent>) {
+    this.#options = options
+    this.#context = context
+    context.supervise(options.supervision)
+  }
+
+  async started(): Promise<void> {
+    const { diary, children, supervision } = this.#options
+    const last = supervision.strategy === 'oneForOne' || supervision.strategy === undefined ? 'temporary' : 'permanent'
+    const types = ['permanent', 'transient', last] as const
+    for (let i = 0; i < children; i++) {
+      this.#children.push(await this.#context.spawnHere(Member, { diary }, { name: String(i), restart: types[i % 3]! }))
+    }
+  }
+
+  stopping(): void {
+    this.#options.diary.push(`${this.#context.name} stops`)
+  }
+
+  children(): readonly ActorRef<Member>[] {
+    return this.#children
+  }
+
+  async failChild(child: number, message: string): Promise<boolean> {
+    this.#children[child]!.tell.fail(message)
+    await this.#children[child]!.ask.alive().catch(() => false)
+    return this.#children[child]!.ask.alive()
+  }
+
+  alive(): boolean {
+    return true
+  }
+}

@@ -1,0 +1,113 @@
+import { Later, type ActorContext, type ExitReason } from '../../../src/runtime/actor.js'
+import type { MailboxOptions } from '../../../src/runtime/gate.js'
+import type { ActorRef } from '../../../src/runtime/ref.js'
+import type { RestartType, Strategy } from '../../../src/runtime/restart-policy.js'
+
+/** An actor of a random tree. */
+export interface TreeSpec {
+  readonly restart: RestartType
+  readonly strategy: Strategy
+  readonly mailbox: MailboxOptions
+  readonly children: readonly TreeSpec[]
+}
+
+export type Entry =
+  | { readonly what: 'started' | 'stopping' | 'restarted'; readonly actor: string }
+  | { readonly what: 'handled'; readonly actor: string; readonly method: string; readonly sender: string; readonly number: number }
+
+/** What all actors of a tree write to and find each other by. */
+export interface Journal {
+  readonly entries: Entry[]
+  /** Refs by their names, the latest where a parent's restart has spawned an actor anew. */
+  readonly refs: Map<string, ActorRef<TreeNode>>
+  /** Tells so far, by sender and receiver: the number of the last. */
+  readonly sent: Map<string, number>
+}
+
+export const INTENSITY = { restarts: 3, within: 1_000 }
+
+/** Has children, writes down what happens to it, and passes messages on. */
+export class TreeNode {
+  readonly #spec: TreeSpec
+  readonly #journal: Journal
+  readonly #context: ActorContext<TreeNode>
+  readonly #answers = new Map<string, (number: number) => void>()
+
+  constructor({ spec, journal }: { spec: TreeSpec; journal: Journal }, context: ActorContext<TreeNode>) {
+    this.#spec = spec
+    this.#journal = journal
+    this.#context = context
+    context.supervise({ strategy: spec.strategy, intensity: INTENSITY })
+  }
+
+  async started(): Promise<void> {
+    this.#journal.entries.push({ what: 'started', actor: this.#context.name })
+    for (const [i, spec] of this.#spec.children.entries()) await plant(this.#context, String(i), spec, this.#journal)
+  }
+
+  restarted(_reason: ExitReason): void {
+    this.#journal.entries.push({ what: 'restarted', actor: this.#context.name })
+  }
+
+  stopping(): void {
+    this.#journal.entries.push({ what: 'stopping', actor: this.#context.name })
+  }
+
+  note(sender: string, number: number): number {
+    this.#handled('note', sender, number)
+    return number
+  }
+
+  /** Answers by a timer of its own; handles others meanwhile. */
+  later(sender: string, number: number, milliseconds: number): Later<number> {
+    this.#handled('later', sender, number)
+    return new Later(
+      new Promise((resolve) => {
+        this.#answers.set(`${sender} ${number}`, resolve)
+        this.#context.after(milliseconds).answer(sender, number)
+      })
+    )
+  }
+
+  answer(sender: string, number: number): void {
+    this.#answers.get(`${sender} ${number}`)?.(number)
+  }
+
+  forward(sender: string, number: number, target: string): void {
+    this.#handled('forward', sender, number)
+    tellNote(this.#journal, this.#context.name, target)
+  }
+
+  fail(sender: string, number: number): never {
+    this.#handled('fail', sender, number)
+    throw new Error('told to fail')
+  }
+
+  #handled(method: string, sender: string, number: number): void {
+    this.#journal.entries.push({ what: 'handled', actor: this.#context.name, method, sender, number })
+  }
+}
+
+/** Spawns an actor of the tree and remembers its ref. */
+export async function plant(
+  parent: Pick<ActorContext<TreeNode>, 'spawnHere'>,
+  name: string,
+  spec: TreeSpec,
+  journal: Journal
+): Promise<ActorRef<TreeNode>> {
+  const { restart, mailbox } = spec
+  const ref = await parent.spawnHere(TreeNode, { spec, journal }, { name, restart, mailbox })
+  journal.refs.set(ref.name, ref)
+  return ref
+}
+
+export function tellNote(journal: Journal, sender: string, target: string): void {
+  journal.refs.get(target)?.tell.note(sender, nextNumber(journal, sender, target))
+}
+
+export function nextNumber(journal: Journal, sender: string, target: string): number {
+  const pair = `${sender} ${target}`
+  const number = (journal.sent.get(pair) ?? 0) + 1
+  journal.sent.set(pair, number)
+  return number
+}
