@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { availableParallelism, freemem } from 'node:os'
+import { availableParallelism, cpus, freemem } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -15,6 +15,9 @@ const build = join(native, 'build')
 const addon = join(build, 'Release', 'arbalest.node')
 const stampFile = join(build, 'stamp.json')
 const require = createRequire(import.meta.url)
+
+/** Instruction sets that the kernels are compiled for: `native`, this machine's, or `all`. */
+const kernels = process.env.ARBALEST_KERNELS ?? 'native'
 
 const wanted = stamp()
 const found = readStamp()
@@ -44,6 +47,8 @@ function stamp() {
   const toolchain = [
     native,
     process.arch,
+    kernels,
+    processorModel(),
     firstLine(process.env.CXX ?? 'g++', '-dumpfullversion', '-dumpversion'),
     firstLine('cmake', '--version'),
     oneDnnVersion()
@@ -68,6 +73,11 @@ function sources(folder) {
 
 function firstLine(command, ...args) {
   return String(spawnSync(command, args, { encoding: 'utf8' }).stdout ?? '').split('\n')[0]
+}
+
+/** A folder that moves to another machine with its build may find another processor there. */
+function processorModel() {
+  return cpus()[0]?.model ?? ''
 }
 
 function oneDnnVersion() {
@@ -101,6 +111,7 @@ function compile() {
       '--parallel',
       String(jobs),
       `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
+      `--CDARBALEST_KERNELS=${kernels}`,
       '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
     ],
     { cwd: root, stdio: 'inherit' }

@@ -23,9 +23,9 @@ struct LoweringRequest {
 };
 
 struct LoweringAnswer {
-  std::vector<TensorSpec> inputs, outputs;       // as the backend takes and gives them, layouts named
+  std::vector<TensorSpec> inputs, outputs;  // as the backend takes and gives them, layouts named
   size_t scratch_bytes = 0;
-  std::vector<std::pair<int, int>> in_place;     // (output, input)
+  std::vector<std::pair<int, int>> in_place;  // (output, input)
   std::string implementation;
 };
 
@@ -64,8 +64,8 @@ struct OptimiserPass {
   size_t n = 0;
   void* weights = nullptr;
   const void* gradients = nullptr;
-  void* velocity = nullptr;          // may be null where momentum is 0
-  const void* central = nullptr;     // null: no correction in this step
+  void* velocity = nullptr;       // may be null where momentum is 0
+  const void* central = nullptr;  // null: no correction in this step
   void* correction = nullptr;
   double rate = 0, momentum = 0, decay = 0, alpha = 0;
   bool nesterov = false;

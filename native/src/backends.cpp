@@ -23,7 +23,8 @@ void* cpu_library() {
     const std::string path = folder_of_this_library() + "/libarbalest-cpu.so";
     library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
-      throw Error("BACKEND_UNAVAILABLE", std::string("backend cpu: ") + dlerror() + "; run `npm run setup`, which installs oneDNN and builds it");
+      throw Error("BACKEND_UNAVAILABLE",
+                  std::string("backend cpu: ") + dlerror() + "; run `npm run setup`, which installs oneDNN and builds it");
   }
   return library;
 }

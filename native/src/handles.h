@@ -1,5 +1,5 @@
-// Handles: plain numbers that any thread of the process may resolve. A thing lives while some thread holds it; a thread holds what it made or
-// has resolved, until it releases it or its environment ends.
+// Handles: plain numbers that any thread of the process may resolve. A thing lives while some thread holds it; a thread holds what it made
+// or has resolved, until it releases it or its environment ends.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ class Holder {
     if (held == held_.end()) {
       const Thing thing = find(handle);
       if (!thing.pointer)
-        throw Error("STALE_HANDLE", std::string(T::kKind) + ": handle " + std::to_string(handle) + " stands for nothing any more; it was released, or the thread that made it ended");
+        throw Error("STALE_HANDLE", std::string(T::kKind) + ": handle " + std::to_string(handle) +
+                                        " stands for nothing any more; it was released, or the thread that made it ended");
       held = held_.emplace(handle, thing).first;
     }
     if (held->second.kind != T::kKind)

@@ -13,7 +13,8 @@ constexpr size_t kLargest = size_t{1} << 48;
 }
 
 void check_shape(const Program& program, const std::string& name, const Shape& shape) {
-  if (shape.empty() || shape.size() > 6) invalid(program, "value " + name + " has " + std::to_string(shape.size()) + " dimensions; use 1 to 6");
+  if (shape.empty() || shape.size() > 6)
+    invalid(program, "value " + name + " has " + std::to_string(shape.size()) + " dimensions; use 1 to 6");
   double elements = 1;
   for (int64_t extent : shape) {
     if (extent < 1) invalid(program, "value " + name + " has an extent of " + std::to_string(extent) + "; every extent is at least 1");
@@ -36,7 +37,8 @@ void check_values(const Program& program) {
     if (value.bytes < canonical)
       invalid(program, "value " + value.name + " has " + std::to_string(value.bytes) + " bytes where its elements take " +
                            std::to_string(canonical));
-    if (value.offset % 64 != 0) invalid(program, "value " + value.name + " begins at byte " + std::to_string(value.offset) + "; use a multiple of 64");
+    if (value.offset % 64 != 0)
+      invalid(program, "value " + value.name + " begins at byte " + std::to_string(value.offset) + "; use a multiple of 64");
     check_range(program, "value " + value.name, value.offset, value.bytes, program.arenas[static_cast<size_t>(value.arena)]);
   }
 }
@@ -47,9 +49,11 @@ void check_operators(const Program& program) {
   for (const auto& segment : program.segments) {
     for (const PlacedOperator& op : segment) {
       for (const auto* ids : {&op.inputs, &op.outputs}) {
-        if (ids->size() > 16) invalid(program, "operator " + op.name + " has " + std::to_string(ids->size()) + " values on one side; 16 at most");
+        if (ids->size() > 16)
+          invalid(program, "operator " + op.name + " has " + std::to_string(ids->size()) + " values on one side; 16 at most");
         for (int id : *ids)
-          if (id < -1 || id >= count) invalid(program, "operator " + op.name + " names value " + std::to_string(id) + " of " + std::to_string(count));
+          if (id < -1 || id >= count)
+            invalid(program, "operator " + op.name + " names value " + std::to_string(id) + " of " + std::to_string(count));
       }
       check_range(program, "scratch of operator " + op.name, op.scratch_offset, op.scratch_bytes, scratch_arena);
       if (op.scratch_offset % 64 != 0) invalid(program, "scratch of operator " + op.name + " is not aligned to 64 bytes");
@@ -62,9 +66,7 @@ void check_operators(const Program& program) {
 void check_layout(const ParameterLayout& layout) {
   size_t canonical = 0, end = 0;
   for (const PlacedParameter& parameter : layout.parameters) {
-    const auto fault = [&](const std::string& message) {
-      throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": " + message);
-    };
+    const auto fault = [&](const std::string& message) { throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": " + message); };
     if (parameter.spec.shape.empty()) fault("it has no shape");
     for (int64_t extent : parameter.spec.shape)
       if (extent < 1 || extent > (int64_t{1} << 32)) fault("an extent of " + std::to_string(extent) + " is not possible");
@@ -78,7 +80,8 @@ void check_layout(const ParameterLayout& layout) {
     canonical += static_cast<size_t>(elements_of(parameter.spec.shape));
     end = parameter.offset + parameter.bytes;
   }
-  if (layout.elements != canonical) throw Error("INVALID_PROGRAM", "parameters: the canonical vector's length is not the sum of the parameters'");
+  if (layout.elements != canonical)
+    throw Error("INVALID_PROGRAM", "parameters: the canonical vector's length is not the sum of the parameters'");
   if (layout.bytes > kLargest) throw Error("INVALID_PROGRAM", "parameters: more bytes than any memory");
 }
 
@@ -86,7 +89,8 @@ bool same_layout(const ParameterLayout& a, const ParameterLayout& b) {
   if (a.bytes != b.bytes || a.elements != b.elements || a.parameters.size() != b.parameters.size()) return false;
   for (size_t i = 0; i < a.parameters.size(); ++i) {
     const PlacedParameter &p = a.parameters[i], &q = b.parameters[i];
-    if (p.offset != q.offset || p.bytes != q.bytes || p.spec.shape != q.spec.shape || p.spec.layout != q.spec.layout || p.spec.type != q.spec.type)
+    if (p.offset != q.offset || p.bytes != q.bytes || p.spec.shape != q.spec.shape || p.spec.layout != q.spec.layout ||
+        p.spec.type != q.spec.type)
       return false;
   }
   return true;
@@ -102,7 +106,8 @@ void Program::check() const {
   check_values(*this);
   check_operators(*this);
   for (const auto& [name, id] : named)
-    if (id < 0 || id >= static_cast<int>(values.size())) invalid(*this, "the name " + name + " stands for value " + std::to_string(id) + ", which is not there");
+    if (id < 0 || id >= static_cast<int>(values.size()))
+      invalid(*this, "the name " + name + " stands for value " + std::to_string(id) + ", which is not there");
 }
 
 }  // namespace arbalest

@@ -73,19 +73,22 @@ Replica::~Replica() = default;
 
 Replica::Bound& Replica::bound(int slot) const {
   if (slot < 0 || static_cast<size_t>(slot) >= bound_.size())
-    throw Error("INVALID_STATE", "slot: received " + std::to_string(slot) + "; the replica has " + std::to_string(bound_.size()) + " programs");
+    throw Error("INVALID_STATE",
+                "slot: received " + std::to_string(slot) + "; the replica has " + std::to_string(bound_.size()) + " programs");
   return *bound_[static_cast<size_t>(slot)];
 }
 
 int Replica::bind(std::shared_ptr<const Program> program, std::shared_ptr<const Dataset> dataset) {
   if (!same_layout(program->parameters, layout_))
-    throw Error("INVALID_PROGRAM", "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
+    throw Error("INVALID_PROGRAM",
+                "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
   const auto arena = [&arenas = program->arenas](Arena which) { return arenas[static_cast<size_t>(which)]; };
   if (arena(Arena::gradients) && !gradients_.data()) gradients_ = Memory(backend_, layout_.bytes);
   if (arena(Arena::statistics)) {
     if (!statistics_.data()) statistics_ = Memory(backend_, arena(Arena::statistics));
     if (statistics_.bytes() != arena(Arena::statistics))
-      throw Error("INVALID_PROGRAM", "program " + program->name + ": its statistics are not laid out as the replica's; compile both from one model");
+      throw Error("INVALID_PROGRAM",
+                  "program " + program->name + ": its statistics are not laid out as the replica's; compile both from one model");
   }
   auto bound = std::make_unique<Bound>();
   bound->program = std::move(program);
@@ -119,7 +122,8 @@ void Replica::make_kernels(Bound& bound) {
     for (const PlacedOperator& op : program.segments[s]) {
       Step step;
       step.op = &op;
-      OperatorSpec spec{op.kind, op.name, op.attributes, {}, {}, activations_.data() + op.scratch_offset, op.scratch_bytes, program.precision};
+      OperatorSpec spec{op.kind,          op.name,          op.attributes, {}, {}, activations_.data() + op.scratch_offset,
+                        op.scratch_bytes, program.precision};
       for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
         for (int id : *ids) {
           if (id < 0) {
@@ -186,7 +190,8 @@ Entry Replica::begin(Bound& bound, const RunLimits& limits, int64_t done, Clock:
 void Replica::choose(Bound& bound, const std::vector<int64_t>& samples) {
   const Program& program = *bound.program;
   if (!samples.empty() && samples.size() != static_cast<size_t>(program.batch))
-    throw Error("INVALID_OPTION", "samples: received " + std::to_string(samples.size()) + "; give one for each of the batch of " + std::to_string(program.batch));
+    throw Error("INVALID_OPTION", "samples: received " + std::to_string(samples.size()) + "; give one for each of the batch of " +
+                                      std::to_string(program.batch));
   for (int64_t sample : samples)
     if (!bound.dataset || sample < 0 || sample >= bound.dataset->count)
       throw Error("INVALID_OPTION", "samples: received " + std::to_string(sample) + "; the data set has numbers 0 to " +
@@ -332,7 +337,8 @@ const PlacedValue& Replica::readable(int slot, const std::string& name) const {
     if (value.name == name && value.arena != Arena::activations) return value;
   std::string known;
   for (const auto& [each, id] : program.named) known += (known.empty() ? "" : ", ") + each;
-  throw Error("UNKNOWN_NAME", "value: received " + name + "; program " + program.name + " keeps " + known + ", its parameters and its statistics");
+  throw Error("UNKNOWN_NAME",
+              "value: received " + name + "; program " + program.name + " keeps " + known + ", its parameters and its statistics");
 }
 
 TensorSpec Replica::value_spec(int slot, const std::string& name) const {
@@ -374,7 +380,8 @@ std::vector<OperatorProfile> Replica::profile(int slot) {
   std::vector<OperatorProfile> profiles;
   for (size_t s = 0; s < kSegments; ++s) {
     for (Step& step : bound.segments[s]) {
-      profiles.push_back({static_cast<Segment>(s), step.op->kind, step.op->name, step.op->implementation, step.runs, step.seconds, step.op->flops, step.bytes});
+      profiles.push_back({static_cast<Segment>(s), step.op->kind, step.op->name, step.op->implementation, step.runs, step.seconds,
+                          step.op->flops, step.bytes});
       step.runs = 0;
       step.seconds = 0;
     }

@@ -53,10 +53,13 @@ export class Gate {
     this.#resumed.resolve()
   }
 
-  /** The learner's own code has failed: whoever opened the gate is told. */
-  fail(error: unknown): void {
-    this.#opened?.reject(error)
+  /** The learner's own code has failed: whoever opened the gate is told. False where nobody has. */
+  fail(error: unknown): boolean {
+    const opened = this.#opened
     this.#opened = undefined
+    this.#resumed = deferred()
+    opened?.reject(error)
+    return opened !== undefined
   }
 
   /** Gives the mailbox its turn where the last one is long ago. */
@@ -64,7 +67,10 @@ export class Gate {
     if (performance.now() - this.#lastTurn > TURN_MILLISECONDS) await this.#turn()
   }
 
-  /** Repeats a call until it has run; `done` counts the steps before. Throws an Interruption where the learner's time is over. */
+  /**
+   * Repeats a call until it has run, or has run some of its steps when the group pauses; `done` counts the steps before. Throws an
+   * Interruption where the learner's time is over.
+   */
   async pass(call: (done: number) => RunReport): Promise<RunReport> {
     let sum = NOTHING
     for (;;) {
@@ -80,6 +86,7 @@ export class Gate {
       if (outcome === 'waiting') await this.#turn()
       else this.#rest(outcome)
       if (outcome === 'evicted' || outcome === 'cancelled') throw new Interruption(outcome)
+      if (outcome === 'paused' && sum.steps > 0) return sum
     }
   }
 

@@ -97,7 +97,7 @@ export class BoundProgram {
     return this.#program.values[id]!.shape
   }
 
-  async #segment(segment: SegmentName, limits: SegmentLimits = {}): Promise<void> {
+  async #segment(segment: SegmentName, chosen: Pick<SegmentLimits, 'samples'> = {}): Promise<void> {
     this.#mayRun()
     const { engine, replica } = this.#parts
     await this.#pass(() => {
@@ -106,7 +106,7 @@ export class BoundProgram {
       const outcome = engine.runSegment(replica, this.#slot, segment, {
         milliseconds: CALL_MILLISECONDS,
         ...(rate !== undefined && { rate }),
-        ...limits
+        ...chosen
       })
       const seconds = (performance.now() - start) / 1000
       const ran = outcome === 'ran'

@@ -77,10 +77,15 @@ export class Learner {
         await this.#gate.breathe()
       }
     } catch (error) {
-      if (!(error instanceof Interruption)) this.#gate.fail(error)
+      if (!(error instanceof Interruption) && !this.#gate.fail(error)) this.#context.self.tell.die(error)
     } finally {
       this.#running = false
     }
+  }
+
+  /** To itself, where the plugin has failed while nobody waits for it. */
+  die(error: unknown): never {
+    throw error
   }
 
   async #pluginContext(engine: Engine): Promise<LearnerContext> {

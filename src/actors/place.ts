@@ -3,6 +3,7 @@ import type { Engine, Handle } from '../engine/contract.js'
 import type { ExitReason } from '../runtime/actor.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/ref.js'
+import type { Spawner } from '../runtime/spawning.js'
 import type { LearnerReport } from './gate.js'
 import type { Learner } from './learner.js'
 import { Pulse } from './pulse.js'
@@ -20,14 +21,15 @@ export interface Loss {
   readonly replacedBy: number | null
 }
 
-export type SpawnLearner = (learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
+/** Makes a learner as a child of the supervisor. */
+export type SpawnLearner = (spawner: Spawner, learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
 
 export interface PlaceOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly rank: number
   readonly limits: RestartLimits
-  readonly spawn: SpawnLearner
+  readonly spawn: (learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
   readonly lost: (loss: Loss) => void
@@ -112,12 +114,6 @@ export class Place {
     this.#closed = true
   }
 
-  async stop(): Promise<void> {
-    this.close()
-    const holder = await this.#holder.catch(() => undefined)
-    await holder?.ref.stop()
-  }
-
   async #hold(learner: number): Promise<Holder> {
     const pulse = new Pulse()
     const ref = await this.#options.spawn(learner, this.#options.rank, pulse)
@@ -186,6 +182,7 @@ function whyGone(learner: number, reason: ExitReason): Error {
   return new ArbalestError('ACTOR_GONE', `learner ${learner}: ${how}`, { data: { learner } })
 }
 
+/** An error in a few words: ours say it all by themselves. */
 export function worded(error: Error): string {
-  return `${error.name}: ${error.message}`
+  return error instanceof ArbalestError ? error.message : `${error.name}: ${error.message}`
 }

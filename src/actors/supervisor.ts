@@ -1,9 +1,9 @@
 import { ArbalestError } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
-import { Later } from '../runtime/actor.js'
+import { Later, type ActorContext } from '../runtime/actor.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { LearnerReport } from './gate.js'
-import { Place, worded, type Loss, type SpawnLearner } from './place.js'
+import { Place, worded, type Loss, type PlaceOptions, type SpawnLearner } from './place.js'
 import type { RestartLimits } from './restart-intensity.js'
 
 /** When a learner that dies is replaced, and when it counts as dead. */
@@ -34,10 +34,11 @@ export class Supervisor {
   readonly #places: readonly Place[]
   #learners = 0
 
-  constructor(options: SupervisorOptions) {
+  constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
-    const { engine, group, spawn, supervision: limits, lost = () => {} } = options
+    const { engine, group, supervision: limits, lost = () => {} } = options
     const nextLearner = () => this.#learners++
+    const spawn: PlaceOptions['spawn'] = (learner, rank, pulse) => options.spawn(context, learner, rank, pulse)
     this.#places = Array.from(
       { length: options.learners },
       (_, rank) => new Place({ engine, group, rank, limits, spawn, nextLearner, lost })
@@ -87,11 +88,10 @@ export class Supervisor {
     for (const place of this.#places) place.close()
   }
 
-  /** Learners stop together: each may be within a native call. */
-  async stopping(): Promise<void> {
+  /** Before it is stopped: nobody trains and nobody is replaced any more. */
+  close(): void {
     this.#close()
     this.#options.engine.stop(this.#options.group)
-    await Promise.all(this.#places.map((place) => place.stop()))
   }
 }
 

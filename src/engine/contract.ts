@@ -147,7 +147,7 @@ export interface RunLimits {
   readonly rate?: number
 }
 
-export interface SegmentLimits extends Partial<Pick<RunLimits, 'milliseconds' | 'position' | 'rate'>> {
+export interface SegmentLimits extends Omit<RunLimits, 'steps'> {
   /** The numbers of the samples that `load` takes, one for each of the batch, in the place of those whose turn it is. */
   readonly samples?: readonly number[]
 }

@@ -18,7 +18,20 @@ export function processorName(): string {
 }
 
 /** Instruction sets that matter to the kernels, as the kernel names them. */
-const FEATURES = ['avx2', 'fma', 'f16c', 'avx512f', 'avx512bw', 'avx512_vnni', 'avx512_bf16', 'amx_tile', 'amx_bf16', 'asimd', 'sve', 'bf16']
+const FEATURES = [
+  'avx2',
+  'fma',
+  'f16c',
+  'avx512f',
+  'avx512bw',
+  'avx512_vnni',
+  'avx512_bf16',
+  'amx_tile',
+  'amx_bf16',
+  'asimd',
+  'sve',
+  'bf16'
+]
 
 export function processorFeatures(): readonly string[] {
   const text = fileText('/proc/cpuinfo') ?? ''

@@ -69,7 +69,12 @@ function backends(): readonly BackendDescription[] {
   if (!available) return [unavailable('cpu', detail), unavailable('reference', detail)]
   const about = JSON.parse(detail) as { onednn: string; instructionSet: string; kernels: string; precisions: Precision[] }
   return [
-    { name: 'cpu', available, detail: `oneDNN ${about.onednn} (${about.instructionSet}), own kernels (${about.kernels})`, precisions: about.precisions },
+    {
+      name: 'cpu',
+      available,
+      detail: `oneDNN ${about.onednn} (${about.instructionSet}), own kernels (${about.kernels})`,
+      precisions: about.precisions
+    },
     { name: 'reference', available, detail: 'plain loops', precisions: ['f32', 'bf16', 'f64'] }
   ]
 }

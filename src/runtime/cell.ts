@@ -1,7 +1,7 @@
 import { ArbalestError, unknownName } from '../errors.js'
 import { Later, type ActorClass, type ActorHooks, type ExitReason } from './actor.js'
 import type { Cancel } from './clock.js'
-import type { ActorContext, Timers } from './context.js'
+import type { ActorContext } from './context.js'
 import { asError } from './errors-across-threads.js'
 import type { Outcome } from './life.js'
 import { Mailbox } from './mailbox.js'
@@ -28,8 +28,6 @@ export interface CellSetting {
   readonly realm: Realm
   /** What its Meter counts in. */
   readonly figures: SharedArrayBuffer
-  /** Why the life before ended, where there was one. */
-  readonly restarted?: ExitReason | undefined
   /** Whether another thread has asked it to stop. */
   readonly flagged?: () => boolean
 }
@@ -49,13 +47,16 @@ export class Cell {
   #resolveExit!: (reason: ExitReason) => void
   #ending = false
 
-  /** The actor is made, its first hooks have run, and its mailbox is open. Rejects with what it threw, its children stopped. */
-  static async start(actorClass: ActorClass, options: unknown, setting: CellSetting): Promise<Cell> {
+  /**
+   * The actor is made, its first hooks have run, and its mailbox is open. `restarted` says why the life before ended, where there was one;
+   * it is not kept, since an error's stack keeps the life alive that threw it. Rejects with what the actor threw, its children stopped.
+   */
+  static async start(actorClass: ActorClass, options: unknown, setting: CellSetting, restarted?: ExitReason): Promise<Cell> {
     const cell = new Cell(setting)
     try {
       cell.#actor = new actorClass(options as never, cell.#context() as never)
       await cell.#actor.started?.()
-      if (setting.restarted) await cell.#actor.restarted?.(setting.restarted)
+      if (restarted) await cell.#actor.restarted?.(restarted)
     } catch (error) {
       cell.#ending = true
       cell.#cancelTimers()
@@ -163,27 +164,24 @@ export class Cell {
     const stopRequested = () => this.#ending || (flagged?.() ?? false)
     return {
       name,
-      self: { tell: methodProxy((method, args) => realm.defer(() => this.deliver({ method, args }))) as never },
+      self: { tell: methodProxy((method, args) => realm.defer(() => this.deliver({ method, args }))) },
       get stopRequested() {
         return stopRequested()
       },
-      after: (milliseconds) => methodProxy((method, args) => this.#after(milliseconds, method, args)) as Timers<object>,
-      every: (milliseconds) => methodProxy((method, args) => this.#every(milliseconds, method, args)) as Timers<object>,
+      after: (milliseconds) => methodProxy((method, args) => this.#after(milliseconds, method, args)),
+      every: (milliseconds) => methodProxy((method, args) => this.#every(milliseconds, method, args)),
       supervise: (supervision) => children().supervise(supervision),
-      spawn: (module, className, options, how) => this.#adopt(children().spawn(module, className, options, how)),
-      spawnHere: (actorClass, options, how) => this.#adopt(children().spawnHere(actorClass, options, how)),
+      spawn: (module, className, options, how) => this.#whileAlive(() => children().spawn(module, className, options, how)),
+      spawnHere: (actorClass, options, how) => this.#whileAlive(() => children().spawnHere(actorClass, options, how)),
       watch: (actor) => this.#watch(actor),
       stop: () => this.stop()
     }
   }
 
   /** An actor that is ending has no more children. */
-  #adopt<T>(spawned: Promise<T>): Promise<T> {
-    if (this.#ending) {
-      spawned.catch(() => {})
-      return Promise.reject(new ArbalestError('INVALID_STATE', `${this.#setting.name}: it is stopping; spawn its children before`))
-    }
-    return spawned
+  #whileAlive<T>(spawn: () => Promise<T>): Promise<T> {
+    if (!this.#ending) return spawn()
+    return Promise.reject(new ArbalestError('INVALID_STATE', `${this.#setting.name}: it is stopping; spawn its children before`))
   }
 
   #after(milliseconds: number, method: string, args: readonly unknown[]): Cancel {
@@ -234,7 +232,7 @@ export class Cell {
   }
 
   #cancelTimers(): void {
-    for (const cancel of [...this.#timers]) cancel()
+    for (const cancel of this.#timers) cancel()
   }
 }
 

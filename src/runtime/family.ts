@@ -1,4 +1,4 @@
-import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { ArbalestError, unknownName } from '../errors.js'
 import type { ActorClass, ActorOf, ExitReason, OptionsOf } from './actor.js'
 import { Child, type ChildSpec } from './child.js'
 import { asError } from './errors-across-threads.js'
@@ -6,7 +6,17 @@ import { goneError } from './gone.js'
 import { LocalLife } from './local-life.js'
 import type { Realm } from './realm.js'
 import type { ActorRef } from './ref.js'
-import { affected, decide, DEFAULT_SUPERVISION, type Backoff, type Failure, type Intensity, type Strategy, type Supervision } from './restart-policy.js'
+import {
+  affected,
+  checkSupervision,
+  decide,
+  DEFAULT_SUPERVISION,
+  type Backoff,
+  type Failure,
+  type Intensity,
+  type Strategy,
+  type Supervision
+} from './restart-policy.js'
 import type { LocalSpawnOptions, Offspring, SpawnOptions } from './spawning.js'
 import { WorkerLife } from './worker-life.js'
 
@@ -39,10 +49,9 @@ export class Family implements Offspring {
     return this.#children
   }
 
-  supervise({ strategy, intensity, backoff }: Supervision): void {
-    if (intensity && !(intensity.restarts >= 0 && intensity.within > 0)) {
-      throw invalidOption('intensity', intensity, 'use restarts of 0 or more within more than 0 milliseconds')
-    }
+  supervise(supervision: Supervision): void {
+    checkSupervision(supervision)
+    const { strategy, intensity, backoff } = supervision
     if (strategy) this.#strategy = strategy
     if (intensity) this.#intensity = intensity
     if (backoff) this.#backoff = { ...this.#backoff, ...backoff }
@@ -59,7 +68,18 @@ export class Family implements Offspring {
     const name = this.#nameOf(className, how)
     const { worker, heartbeat, cancel, shutdown = DEFAULT_SHUTDOWN } = how
     const begin: ChildSpec['begin'] = (owner, window, restarted, signal) => {
-      const start = { name, module: module.href, className, options, restarted, window, shutdown, worker, silence: heartbeat?.silence, cancel }
+      const start = {
+        name,
+        module: module.href,
+        className,
+        options,
+        restarted,
+        window,
+        shutdown,
+        worker,
+        silence: heartbeat?.silence,
+        cancel
+      }
       return WorkerLife.start(start, owner, this.#realm, entry, signal)
     }
     return this.#begin({ ...specOf(name, how), begin })

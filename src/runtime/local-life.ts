@@ -24,11 +24,18 @@ export class LocalLife implements Life {
   #resolveExit!: (reason: ExitReason) => void
 
   /** Rejects with what the actor threw, or with the signal's reason; a life that comes to be after that is stopped. */
-  static async start({ name, load, options, restarted }: LocalStart, owner: Correspondent, realm: Realm, signal: AbortSignal): Promise<LocalLife> {
+  static async start(
+    { name, load, options, restarted }: LocalStart,
+    owner: Correspondent,
+    realm: Realm,
+    signal: AbortSignal
+  ): Promise<LocalLife> {
     const making = Promise.resolve(load()).then((actorClass) =>
-      Cell.start(actorClass, options, { name, realm, restarted, figures: owner.figures })
+      Cell.start(actorClass, options, { name, realm, figures: owner.figures }, restarted)
     )
-    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
+    const aborted = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+    )
     try {
       return new LocalLife(name, await Promise.race([making, aborted]), owner, realm)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { invalidOption } from '../errors.js'
 import type { ExitReason } from './actor.js'
 
 /** When an actor that has ended is started again: always, when it failed, never. An actor that was asked to stop stays stopped. */
@@ -32,6 +33,13 @@ export const DEFAULT_SUPERVISION = {
   intensity: { restarts: 5, within: 60_000 },
   backoff: { first: 10, factor: 2, longest: 5_000, jitter: 0.2 }
 } as const satisfies Supervision
+
+/** Throws INVALID_OPTION. */
+export function checkSupervision({ intensity }: Supervision): void {
+  if (intensity && !(intensity.restarts >= 0 && intensity.within > 0)) {
+    throw invalidOption('intensity', intensity, 'use restarts of 0 or more within more than 0 milliseconds')
+  }
+}
 
 /** A failure that a parent remembers. */
 export interface Failure {

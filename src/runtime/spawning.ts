@@ -31,12 +31,7 @@ export interface Spawner {
    * An actor in a worker. `C` is the class's type: `spawn<typeof Learner>(url, 'Learner', options)`. The options are cloned to the
    * worker. Rejects with what the module, the constructor or the `started` hook threw.
    */
-  spawn<C extends ActorClass>(
-    module: URL,
-    className: string,
-    options: OptionsOf<C>,
-    how?: SpawnOptions
-  ): Promise<ActorRef<ActorOf<C>>>
+  spawn<C extends ActorClass>(module: URL, className: string, options: OptionsOf<C>, how?: SpawnOptions): Promise<ActorRef<ActorOf<C>>>
   /** An actor in the caller's thread. */
   spawnHere<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how?: LocalSpawnOptions): Promise<ActorRef<ActorOf<C>>>
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'eventemitter3'
 import type { ActorClass, ActorOf, OptionsOf } from './actor.js'
 import { publishDiagnostics } from './diagnostics.js'
 import type { RuntimeEvent, RuntimeEvents } from './events.js'
+import { Family } from './family.js'
 import type { Realm } from './realm.js'
 import type { ActorRef } from './ref.js'
 import type { Supervision } from './restart-policy.js'
@@ -22,6 +23,8 @@ export interface SystemOptions {
 export class ActorSystem implements Spawner {
   /** What happens to the actors below, those in other threads included. */
   readonly events = new EventEmitter<RuntimeEvents>()
+  /** The same, for an event of whatever name. */
+  readonly #emitter = this.events as unknown as EventEmitter
   /** Resolves when the actors spawned here failed more often than is allowed: ACTOR_FAILED, with the last failure as its cause. */
   readonly failed: Promise<Error>
   readonly #children: Offspring
@@ -71,7 +74,7 @@ export class ActorSystem implements Spawner {
     if (event.event === 'deadLetter') this.#deadLetters += event.count
     this.#census.note(event)
     publishDiagnostics(event)
-    this.events.emit(event.event, event as never)
+    this.#emitter.emit(event.event, event)
   }
 
   #fail(error: Error): void {
@@ -80,5 +83,5 @@ export class ActorSystem implements Spawner {
 }
 
 function realRealm(publish: (event: RuntimeEvent) => void): Realm {
-  return threadRealm(new URL('./worker-entry.js', import.meta.url), publish)
+  return threadRealm(new URL('./worker-entry.js', import.meta.url), publish, Family)
 }

@@ -6,6 +6,7 @@ import { Cell } from './cell.js'
 import { Inbox, Outbox, type Envelope, type Message } from './envelope.js'
 import { packError, unpackExit, type PortableError } from './errors-across-threads.js'
 import { packEvent } from './events.js'
+import { LateFamily } from './late-family.js'
 import type { Outcome } from './life.js'
 import type { Realm } from './realm.js'
 import { threadRealm } from './thread-realm.js'
@@ -32,9 +33,9 @@ class Resident {
     const { name, options, flag, figures, restarted, port } = this.#start
     const flags = new Int32Array(flag)
     const flagged = () => Atomics.load(flags, 0) !== 0
-    const setting = { name, realm: this.#realm, figures, restarted: restarted && unpackExit(restarted), flagged }
+    const setting = { name, realm: this.#realm, figures, flagged }
     try {
-      const cell = await Cell.start(await load(this.#start), options, setting)
+      const cell = await Cell.start(await load(this.#start), options, setting, restarted && unpackExit(restarted))
       port.on('message', (envelope: Envelope) => this.#receive(cell, envelope))
       this.#say(['started'])
       this.leave(await cell.exited)
@@ -84,7 +85,7 @@ class Resident {
 
 const { first, shared, pulse } = workerData as ThreadStart
 const residents = new Set<Resident>()
-const realm = threadRealm(new URL(import.meta.url), (event) => parentPort!.postMessage(packEvent(event)))
+const realm = threadRealm(new URL(import.meta.url), (event) => parentPort!.postMessage(packEvent(event)), LateFamily)
 
 // The thread dies right after this; it is the last chance to say why with the error's code, data and cause.
 process.on('uncaughtExceptionMonitor', (error) => {

@@ -115,7 +115,7 @@ export class WorkerLife implements Life {
       className,
       options,
       restarted: restarted && packExit(restarted),
-      flag: this.#flag.buffer as SharedArrayBuffer,
+      flag: this.#flag.buffer,
       figures: this.#owner.figures,
       creditEvery: Math.max(1, window >> 2)
     }
@@ -125,8 +125,16 @@ export class WorkerLife implements Life {
       return found
     }
     const thread = new WorkerThread(start, this.#realm, entry, { shared: worker, silence })
-    if (worker !== undefined) this.#realm.shared.set(worker, thread)
+    if (worker !== undefined) this.#share(worker, thread)
     return thread
+  }
+
+  #share(name: string, thread: WorkerThread): void {
+    const { shared } = this.#realm
+    shared.set(name, thread)
+    void thread.exited.then(() => {
+      if (shared.get(name) === thread) shared.delete(name)
+    })
   }
 
   #receive(envelope: Envelope): void {

@@ -55,7 +55,12 @@ export class WorkerThread {
   #actors = 1
   #closed = false
 
-  constructor(first: WorkerStart, realm: Realm, entry: URL, { shared, silence }: { shared: string | undefined; silence: number | undefined }) {
+  constructor(
+    first: WorkerStart,
+    realm: Realm,
+    entry: URL,
+    { shared, silence }: { shared: string | undefined; silence: number | undefined }
+  ) {
     this.#realm = realm
     this.#shared = shared !== undefined
     const pulse = silence === undefined ? undefined : { memory: new SharedArrayBuffer(4), every: Math.max(1, silence / LOOKS / 2) }

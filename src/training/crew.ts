@@ -95,7 +95,7 @@ export async function assembleCrew(
     samples: dataset.train.count,
     iterations: scheduleOf(settings, dataset.train.count).iterations
   }
-  const spawn: SpawnLearner = (learner, rank, pulse) => {
+  const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
     const options: LearnerOptions = {
       engine: modules.engine.href,
       module: modules.learner.href,
@@ -107,7 +107,8 @@ export async function assembleCrew(
       rank,
       pulse: pulse.memory
     }
-    return system.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}` })
+    const cancel = () => engine.evict(group, learner)
+    return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
   }
   const { supervision } = settings
   const supervisor = await system.spawnHere(

@@ -62,7 +62,8 @@ export class ProgressMeter {
       iterations,
       epoch: images / samples,
       loss: known.reduce((sum, loss) => sum + loss, 0) / known.length,
-      rate: rateAt(rates, this.#iteration - 1),
+      // Kept as float32, which holds seven digits: 0.01 and not 0.009999999776.
+      rate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
       seconds

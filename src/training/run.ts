@@ -1,5 +1,5 @@
 import { loadEngine } from '../actors/engine-module.js'
-import type { Loss } from '../actors/place.js'
+import { worded, type Loss } from '../actors/place.js'
 import type { Dataset } from '../data/dataset.js'
 import { openDataset } from '../data/open.js'
 import type { Engine } from '../engine/contract.js'
@@ -49,8 +49,7 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
     ).finish()
     return { finished, model: await trainedModel(model, crew, programs, dataset, workplace) }
   } finally {
-    // It would replace learners that are stopped before it.
-    await crew?.supervisor.stop()
+    await crew?.supervisor.ask.close()
     await workplace.system.stop()
     workplace.handles.release()
   }
@@ -102,7 +101,7 @@ function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss)
     event: 'learnerLost',
     learner,
     rank,
-    reason: `${error.name}: ${error.message}`,
+    reason: worded(error),
     code: typeof code === 'string' ? code : null,
     round,
     iteration,

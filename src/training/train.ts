@@ -24,7 +24,7 @@ const MODULES: RunModules = {
  * OUT_OF_MEMORY, LOSS_NOT_FINITE, LEARNER_FAILED, ENGINE_MISSING.
  */
 export function train(options: TrainOptions): Job {
-  return trainWith(options, MODULES)
+  return trainWith(options, {})
 }
 
 /** The same with other modules in the place of the engine's and the learner's. */

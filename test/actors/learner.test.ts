@@ -45,8 +45,8 @@ describe('learners and their group', () => {
     const program = engine.createProgram(train)
     const dataset = engine.createDataset(tinyData().train)
     // Both live in this thread: only by answering each other's turn can they meet in a round.
-    const spawn: SpawnLearner = (learner, rank, pulse) =>
-      system.spawnHere(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
+    const spawn: SpawnLearner = (spawner, learner, rank, pulse) =>
+      spawner.spawnHere(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
     const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
     const supervisor = await system.spawnHere(Supervisor, { engine, group, learners: 2, supervision, spawn })
     await supervisor.ask.start()
@@ -101,6 +101,7 @@ describe('learners and their group', () => {
     const layout = train.parameters
     const initial = new Float32Array(layout.elements)
     const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, period: 1, alpha: null, syncMomentum: 0 })
+    engine.setRates(group, 0, Float32Array.of(0.1))
     engine.join(group, 0)
     engine.join(group, 1)
     const learner = await system.spawnHere(Learner, learnerOptions(train, engine.createProgram(train), group, 0), { name: 'learner 0' })

@@ -118,6 +118,7 @@ for (const backend of ['reference', 'cpu'] as const) {
 }
 
 describe('a group', () => {
+  const soon = { milliseconds: 20 }
   const start = (k: number, period = 1): GroupRun => {
     const { program, initial } = smallProgram('reference')
     const run = new GroupRun(program, randomSamples(100), { initial, period, alpha: null, syncMomentum: 0 })
@@ -156,9 +157,7 @@ describe('a group', () => {
     expect(engine.leave(run.group, 1)).to.equal(1)
     for (const j of [0, 1]) run.finish(j)
     expect(engine.groupStatus(run.group)).to.deep.include({ round: 1, members: [0] })
-    expect(() => run.compute(1))
-      .to.throw()
-      .with.property('code', 'INVALID_STATE')
+    expect(run.segment(1, 'load')).to.equal('evicted')
     run.compute(0)
     run.finish(0)
     expect(engine.groupStatus(run.group).round).to.equal(2)
@@ -211,6 +210,51 @@ describe('a group', () => {
     run.finish(1)
     expect(engine.run(replica, slot, { steps: 10, milliseconds: 30 })).to.include({ outcome: 'waiting', steps: 1 })
     expect(engine.losses(run.group, 0)).to.have.length(1)
+  })
+
+  it('tells the same segment by segment, and no segment of a step runs before its group lets it', () => {
+    const run = start(2)
+    for (const j of [0, 1]) run.compute(j)
+    run.finish(0)
+    run.compute(0)
+    const before = run.weights(0)
+    // The update needs the central model as the exchange does, also where the exchange is left out.
+    for (const segment of ['exchange', 'update'] as const) expect(run.segment(0, segment, soon), segment).to.equal('waiting')
+    expect(largestDifference(run.weights(0), before)).to.equal(0)
+    engine.setPause(run.group, 2)
+    run.finish(1)
+    run.finish(0)
+    expect(run.segment(0, 'load', soon)).to.equal('waiting')
+    run.compute(1)
+    run.finish(1)
+    expect(run.segment(0, 'load', soon)).to.equal('paused')
+    engine.setPause(run.group, Infinity)
+    run.compute(0)
+    engine.evict(run.group, 0)
+    expect(run.segment(0, 'exchange', soon)).to.equal('ran')
+    expect(run.segment(0, 'update', soon)).to.equal('ran')
+    expect(run.segment(0, 'load', soon)).to.equal('evicted')
+    engine.stop(run.group)
+    expect(run.segment(1, 'load', soon)).to.equal('cancelled')
+  })
+
+  it('takes a rate and samples of a learner of its own choice', () => {
+    const run = start(1)
+    const before = run.central()
+    run.segment(0, 'load', { ...soon, samples: [7, 7, 3, 99], rate: 0 })
+    const { replica, slot } = run.replicas.get(0)!
+    const input = engine.readValue(replica, slot, 'input')
+    expect([...input.subarray(0, 12)]).to.deep.equal([...input.subarray(12, 24)])
+    expect([...input.subarray(0, 12)]).to.not.deep.equal([...input.subarray(24, 36)])
+    for (const segment of ['forward', 'backward', 'exchange'] as const) expect(run.segment(0, segment, { ...soon, rate: 0 })).to.equal('ran')
+    run.segment(0, 'update', { ...soon, rate: 0 })
+    expect(largestDifference(run.weights(0), before)).to.equal(0)
+    for (const samples of [[1], [0, 0, 0, 100], [0, 0, 0, -1]])
+      expect(() => run.segment(0, 'load', { ...soon, samples }))
+        .to.throw()
+        .with.property('code', 'INVALID_OPTION')
+    run.segment(0, 'load')
+    expect([...engine.readValue(replica, slot, 'input')]).to.not.deep.equal([...input])
   })
 
   it('stops before a loss that is not finite reaches the central model', () => {

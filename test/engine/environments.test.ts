@@ -29,9 +29,9 @@ async function result(running: Worker): Promise<number[]> {
 
 describe('the addon in several environments', () => {
   const endings: Record<string, { then: string; terminate?: boolean; exitCode: number }> = {
-    'returns': { then: '', exitCode: 0 },
+    returns: { then: '', exitCode: 0 },
     'calls process.exit': { then: 'process.exit(3)', exitCode: 3 },
-    'throws': { then: `throw new Error('on purpose')`, exitCode: 1 },
+    throws: { then: `throw new Error('on purpose')`, exitCode: 1 },
     'is terminated in JavaScript': { then: 'for (;;) ;', terminate: true, exitCode: 1 },
     'is terminated in a native call': {
       then: 'for (;;) engine.run(replica, slot, { steps: 1e9, milliseconds: 200 })',
@@ -70,7 +70,9 @@ describe('the addon in several environments', () => {
     expect(engine.bind(replica, program)).to.equal(1)
     engine.release(program)
     engine.release(replica)
-    expect(() => engine.createReplica({ backend: 'reference', layout: reluProgram().parameters, threads: 1, seed: 1, group: program, learner: 0 }))
+    expect(() =>
+      engine.createReplica({ backend: 'reference', layout: reluProgram().parameters, threads: 1, seed: 1, group: program, learner: 0 })
+    )
       .to.throw()
       .with.property('code', 'STALE_HANDLE')
   })

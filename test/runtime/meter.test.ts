@@ -33,7 +33,9 @@ describe('a meter', () => {
     const { timed, busy, waited } = readMeter(memory)
     expect(timed).to.equal(5)
     expect(busy).to.be.at.least(45)
-    expect(waited).to.be.at.least(90).and.at.most(busy * 4)
+    expect(waited)
+      .to.be.at.least(90)
+      .and.at.most(busy * 4)
   })
 
   it('tells of what waits and of what is in hand while it is so', () => {

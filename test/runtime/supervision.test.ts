@@ -22,10 +22,7 @@ async function familyOf(strategy: Strategy, intensity = { restarts: 3, within: 1
 describe('Supervision', () => {
   const restarts: readonly [Strategy, readonly string[]][] = [
     ['oneForOne', ['p/1 stops', 'p/1 starts', 'p/1 restarts: told to fail']],
-    [
-      'restForOne',
-      ['p/1 stops', 'p/2 stops', 'p/1 starts', 'p/1 restarts: told to fail', 'p/2 starts', 'p/2 restarts: told to fail']
-    ],
+    ['restForOne', ['p/1 stops', 'p/2 stops', 'p/1 starts', 'p/1 restarts: told to fail', 'p/2 starts', 'p/2 restarts: told to fail']],
     [
       'allForOne',
       [
@@ -94,7 +91,10 @@ describe('Supervision', () => {
   it('restarts what ended as its type says', async () => {
     const { kit, diary, children } = await familyOf('oneForOne')
     const [permanent, transient, temporary] = children as [ActorRef<Member>, ActorRef<Member>, ActorRef<Member>]
-    for (const child of [permanent, transient, temporary]) child.tell.leave()
+    for (const child of [permanent, transient, temporary]) {
+      child.tell.leave()
+      await kit.settle()
+    }
     await kit.advance(100)
     expect(diary).to.deep.equal(['p/0 stops', 'p/1 stops', 'p/2 stops', 'p/0 starts', 'p/0 restarts: it was stopped'])
     expect(await transient.exited).to.deep.equal({ kind: 'stopped' })
@@ -146,7 +146,7 @@ describe('Supervision', () => {
     expect(await parent.ask.alive()).to.equal(true)
     const escalated = events.find(({ event }) => event === 'escalated')
     expect(escalated).to.have.nested.property('error.code', 'ACTOR_FAILED')
-    expect(events).to.deep.include({ event: 'started', actor: 'p/0', restarts: 1 })
+    expect(events.some((event) => event.event === 'started' && event.actor === 'p/0' && event.restarts === 1)).to.equal(true)
     await system.stop()
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { FinishedEvent, JobEvent } from '../../src/training/events.js'
+import type { FinishedEvent, JobEvent, LearnerLostEvent } from '../../src/training/events.js'
 import type { Job } from '../../src/training/job.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import { trainWith } from '../../src/training/train.js'
@@ -133,7 +133,7 @@ describe('a training job that fails', () => {
       held.clear()
       const before = ports()
       const learner = new URL(`../fakes/failing-learner.js?how=${how}`, import.meta.url)
-      const job = start(ENDLESS, { learner })
+      const job = start({ ...ENDLESS, supervision: { restarts: 0 } }, { learner })
       let began = performance.now()
       job.once('started', () => (began = performance.now()))
       const error = await refused('LEARNER_FAILED', () => job.finished, 'learner ')
@@ -174,9 +174,36 @@ describe('a training job that fails', () => {
     await refused('DATA_NOT_FOUND', () => start({ data: 'mnist', dataDir: '/nowhere' }).finished, '/nowhere')
   })
 
+  it('does so with the defaults too where every learner fails at once', async () => {
+    const learner = new URL('../fakes/failing-learner.js?how=born', import.meta.url)
+    const job = start(ENDLESS, { learner })
+    const lost: LearnerLostEvent[] = []
+    job.on('learnerLost', (event) => void lost.push(event))
+    const began = new Promise<number>((resolve) => job.once('started', () => resolve(performance.now())))
+    const error = await refused('LEARNER_FAILED', () => job.finished, 'before its first step')
+    expect(performance.now() - (await began)).to.be.lessThan(2000)
+    expect(error.cause).to.be.instanceOf(SyntaxError)
+    expect(lost.filter(({ replacedBy }) => replacedBy === null)).to.have.length.within(1, 2)
+  })
+
+  it('says the first cause and the last where replacing does not help', async () => {
+    const learner = new URL('../fakes/failing-learner.js?how=throw', import.meta.url)
+    const job = start({ ...ENDLESS, learners: 1, supervision: { restarts: 2 } }, { learner })
+    const lost: LearnerLostEvent[] = []
+    job.on('learnerLost', (event) => void lost.push(event))
+    const { cause, data } = await refused('LEARNER_FAILED', () => job.finished, 'the first in its place', '2 restarts')
+    expect(cause).to.include({ code: 'INTERNAL' })
+    expect(data).to.include({ learner: 2, rank: 0, first: 'learner: told to fail', last: 'learner: told to fail' })
+    expect(lost.map((event) => [event.learner, event.replacedBy])).to.deep.equal([
+      [0, 1],
+      [1, 2],
+      [2, null]
+    ])
+  })
+
   it('throws at its readers, tells its listeners, and troubles nobody else', async () => {
     const learner = new URL('../fakes/failing-learner.js?how=throw', import.meta.url)
-    const job = start(ENDLESS, { learner })
+    const job = start({ ...ENDLESS, supervision: { restarts: 0 } }, { learner })
     const failed = new Promise((resolve) => job.once('failed', resolve))
     const error = await rejection(eventsOf(job))
     expect(error).to.have.property('code', 'LEARNER_FAILED')
@@ -215,6 +242,13 @@ describe('options of a training job', () => {
     ['precision', { precision: 'f16' }, 'UNKNOWN_NAME'],
     ['backend', { backend: 'tpu' }, 'UNKNOWN_NAME'],
     ['signal', { signal: 1 }],
+    ['learner', { learner: 7 }],
+    ['learner', { learner: './no-such-learner.js' }],
+    ['learnerOptions', { learnerOptions: { on: () => 1 } }],
+    ['supervision.restarts', { supervision: { restarts: -1 } }],
+    ['supervision.window', { supervision: { window: 0 } }],
+    ['supervision.deadline', { supervision: { deadline: Infinity } }],
+    ['supervision.patience', { supervision: { patience: 1 } }],
     ['options.lerners', { lerners: 2 }]
   ]
   for (const [parameter, options, code = 'INVALID_OPTION'] of bad) {

@@ -7,7 +7,8 @@ const COUNTER = new URL('./counter.js', import.meta.url)
 /** An actor of this project, through its public surface: typed proxies, a deadline on every ask. */
 export async function openArbalest(place: 'worker' | 'here'): Promise<Contestant> {
   const system = new ActorSystem()
-  const actor = place === 'worker' ? await system.spawn<typeof Counter>(COUNTER, 'Counter', undefined) : await system.spawnHere(Counter, undefined)
+  const actor =
+    place === 'worker' ? await system.spawn<typeof Counter>(COUNTER, 'Counter', undefined) : await system.spawnHere(Counter, undefined)
   const { ask, tell } = actor
   return {
     echo: (value) => ask.echo(value),

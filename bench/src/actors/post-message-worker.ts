@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 import { Counter } from './counter.js'
 
-export type RawMessage = { readonly id: number; readonly method: string; readonly value: number } | readonly (readonly [method: string, value: number])[]
+export type RawMessage =
+  { readonly id: number; readonly method: string; readonly value: number } | readonly (readonly [method: string, value: number])[]
 export interface RawAnswer {
   readonly id: number
   readonly value: number

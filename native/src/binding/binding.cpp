@@ -86,10 +86,11 @@ Napi::Value create_replica(const Info& info) {
   const int64_t threads = js::integer(from, "threads");
   if (threads < 1 || threads > 1024) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; give 1 to 1024");
   const int learner = group.IsUndefined() ? -1 : static_cast<int>(js::integer(from, "learner"));
-  return handle(info, std::make_shared<ReplicaThing>(
-                          backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), static_cast<int>(threads),
-                          static_cast<uint64_t>(js::integer(from, "seed")),
-                          group.IsUndefined() ? nullptr : holder(info).get<GroupThing>(static_cast<Handle>(js::integer(group, "group"))), learner));
+  return handle(
+      info, std::make_shared<ReplicaThing>(
+                backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), static_cast<int>(threads),
+                static_cast<uint64_t>(js::integer(from, "seed")),
+                group.IsUndefined() ? nullptr : holder(info).get<GroupThing>(static_cast<Handle>(js::integer(group, "group"))), learner));
 }
 
 Napi::Value release(const Info& info) {
@@ -233,7 +234,8 @@ Napi::Value set_rates(const Info& info) {
 }
 
 Napi::Value set_restarts(const Info& info) {
-  thing<GroupThing>(info, 0)->set_restarts(js::list(info[1], "rounds", [](const Napi::Value& round) { return js::integer(round, "round"); }));
+  thing<GroupThing>(info, 0)->set_restarts(
+      js::list(info[1], "rounds", [](const Napi::Value& round) { return js::integer(round, "round"); }));
   return info.Env().Undefined();
 }
 
@@ -272,12 +274,14 @@ Napi::Value group_status(const Info& info) {
 
 Napi::Value losses(const Info& info) {
   const std::vector<float> losses = thing<GroupThing>(info, 0)->losses(js::integer(info[1], "fromIteration"));
-  return js::new_numbers(info.Env(), Type::f32, losses.size(), [&](std::byte* out) { std::memcpy(out, losses.data(), losses.size() * sizeof(float)); });
+  return js::new_numbers(info.Env(), Type::f32, losses.size(),
+                         [&](std::byte* out) { std::memcpy(out, losses.data(), losses.size() * sizeof(float)); });
 }
 
 Napi::Value read_central(const Info& info) {
   const auto group = thing<GroupThing>(info, 0);
-  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements, [&](std::byte* canonical) { group->read_central(canonical); });
+  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
+                         [&](std::byte* canonical) { group->read_central(canonical); });
 }
 
 Napi::Value write_central(const Info& info) {

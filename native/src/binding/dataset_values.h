@@ -10,10 +10,12 @@ inline Dataset dataset(const Napi::Value& value) {
   const Napi::Object from = object(value, "dataset");
   Dataset dataset;
   dataset.count = integer(from, "count");
-  if (dataset.count < 1) throw Error("INVALID_OPTION", "count: received " + std::to_string(dataset.count) + "; a data set has at least one sample");
+  if (dataset.count < 1)
+    throw Error("INVALID_OPTION", "count: received " + std::to_string(dataset.count) + "; a data set has at least one sample");
   dataset.sample = shape(property(from, "sample"), "sample");
   for (int64_t extent : dataset.sample)
-    if (extent < 1 || extent > (1 << 28)) throw Error("SHAPE_MISMATCH", "sample: an extent of " + std::to_string(extent) + " is not possible");
+    if (extent < 1 || extent > (1 << 28))
+      throw Error("SHAPE_MISMATCH", "sample: an extent of " + std::to_string(extent) + " is not possible");
   if (dataset.sample.empty() || dataset.sample.size() > 4) throw Error("SHAPE_MISMATCH", "sample: give a shape of 1 to 4 extents");
 
   const Napi::Value samples = property(from, "samples");
@@ -32,14 +34,15 @@ inline Dataset dataset(const Napi::Value& value) {
     dataset.labels.assign(found, found + count);
     for (size_t i = 0; i < count; ++i)
       if (dataset.labels[i] < 0 || dataset.labels[i] >= dataset.classes)
-        throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " has class " + std::to_string(dataset.labels[i]) + "; classes are 0 to " +
-                                              std::to_string(dataset.classes - 1));
+        throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " has class " + std::to_string(dataset.labels[i]) +
+                                              "; classes are 0 to " + std::to_string(dataset.classes - 1));
     return dataset;
   }
   dataset.target = shape(property(from, "target"), "target");
   if (dataset.target.empty()) throw Error("SHAPE_MISMATCH", "target: received no extents; give labels or targets with a shape");
   for (int64_t extent : dataset.target)
-    if (extent < 1 || extent > (1 << 28)) throw Error("SHAPE_MISMATCH", "target: an extent of " + std::to_string(extent) + " is not possible");
+    if (extent < 1 || extent > (1 << 28))
+      throw Error("SHAPE_MISMATCH", "target: an extent of " + std::to_string(extent) + " is not possible");
   const size_t width = static_cast<size_t>(elements_of(dataset.target));
   const auto* found = reinterpret_cast<const float*>(numbers(property(from, "targets"), "targets", Type::f32, count * width));
   dataset.targets.assign(found, found + count * width);

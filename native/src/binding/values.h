@@ -154,8 +154,11 @@ inline Napi::Value lowering_answer(Napi::Env env, Backend& backend, const Loweri
 
 inline PlacedParameter placed_parameter(const Napi::Value& value) {
   const Napi::Object from = object(value, "parameter");
-  return {string(from, "name"), {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")}, size(from, "offset"),
-          size(from, "bytes"), size(from, "canonical")};
+  return {string(from, "name"),
+          {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
+          size(from, "offset"),
+          size(from, "bytes"),
+          size(from, "canonical")};
 }
 
 inline ParameterLayout parameter_layout(const Napi::Value& value) {
@@ -190,16 +193,25 @@ inline const char* name_of(Segment segment) {
 inline PlacedValue placed_value(const Napi::Value& value) {
   const Napi::Object from = object(value, "value");
   const Napi::Object placement = object(property(from, "placement"), "placement");
-  return {string(from, "name"), {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")}, size(from, "bytes"),
-          arena(string(placement, "arena")), size(placement, "offset")};
+  return {string(from, "name"),
+          {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
+          size(from, "bytes"),
+          arena(string(placement, "arena")),
+          size(placement, "offset")};
 }
 
 inline PlacedOperator placed_operator(const Napi::Value& value) {
   const Napi::Object from = object(value, "operator");
   const auto id = [](const Napi::Value& each) { return static_cast<int>(integer(each, "value id")); };
   const Napi::Object scratch = object(property(from, "scratch"), "scratch");
-  return {string(from, "kind"), string(from, "name"), string(from, "implementation"), list(property(from, "inputs"), "inputs", id),
-          list(property(from, "outputs"), "outputs", id), attributes(property(from, "attributes")), size(scratch, "bytes"), size(scratch, "offset"),
+  return {string(from, "kind"),
+          string(from, "name"),
+          string(from, "implementation"),
+          list(property(from, "inputs"), "inputs", id),
+          list(property(from, "outputs"), "outputs", id),
+          attributes(property(from, "attributes")),
+          size(scratch, "bytes"),
+          size(scratch, "offset"),
           number(from, "flops")};
 }
 
@@ -218,7 +230,8 @@ inline Program program(const Napi::Value& value) {
   }
   program.parameters = parameter_layout(property(from, "parameters"));
   const Napi::Object arenas = object(property(from, "arenas"), "arenas");
-  for (const char* name : {"weights", "gradients", "statistics", "activations"}) program.arenas[static_cast<size_t>(arena(name))] = size(arenas, name);
+  for (const char* name : {"weights", "gradients", "statistics", "activations"})
+    program.arenas[static_cast<size_t>(arena(name))] = size(arenas, name);
   const Napi::Object named = object(property(from, "named"), "named");
   const Napi::Array names = named.GetPropertyNames();
   for (uint32_t i = 0; i < names.Length(); ++i) {

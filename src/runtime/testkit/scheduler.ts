@@ -46,11 +46,11 @@ export class Scheduler {
   }
 
   async #drive<T>(promise: Promise<T>, moving: boolean): Promise<T> {
-    let settled = false
-    const mark = () => void (settled = true)
+    const state = { settled: false }
+    const mark = () => void (state.settled = true)
     promise.then(mark, mark)
     const began = performance.now()
-    for (await eventLoop(); !settled; await eventLoop()) {
+    for (await eventLoop(); !state.settled; await eventLoop()) {
       if (this.#turns.length > 0) this.#step()
       else if (moving) this.#clock.ring()
       if (performance.now() - began > PATIENCE) {

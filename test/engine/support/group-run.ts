@@ -1,5 +1,5 @@
-import type { Program } from '../../../src/compiler/program.js'
-import type { GroupSpec, Handle } from '../../../src/engine/contract.js'
+import type { Program, SegmentName } from '../../../src/compiler/program.js'
+import type { GroupSpec, Handle, RunOutcome, SegmentLimits } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
 
 /** A group and its learners driven segment by segment in one thread, so that a test decides who does what in which order. */
@@ -10,7 +10,12 @@ export class GroupRun {
   readonly #dataset: Handle
   readonly #seed: number
 
-  constructor(program: Program, dataset: Handle, spec: Pick<GroupSpec, 'initial' | 'period' | 'alpha' | 'syncMomentum'>, options: { seed?: number; rate?: number } = {}) {
+  constructor(
+    program: Program,
+    dataset: Handle,
+    spec: Pick<GroupSpec, 'initial' | 'period' | 'alpha' | 'syncMomentum'>,
+    options: { seed?: number; rate?: number } = {}
+  ) {
     this.#program = program
     this.#dataset = dataset
     this.#seed = options.seed ?? 1
@@ -35,14 +40,23 @@ export class GroupRun {
 
   /** Everything of an iteration before the learner meets the others. */
   compute(learner: number): void {
-    const { replica, slot } = this.#of(learner)
-    for (const segment of ['load', 'forward', 'backward'] as const) engine.runSegment(replica, slot, segment)
+    for (const segment of ['load', 'forward', 'backward'] as const) this.#run(learner, segment)
   }
 
   /** The exchange and the update: the learner arrives where its round ends. */
   finish(learner: number): void {
+    for (const segment of ['exchange', 'update'] as const) this.#run(learner, segment)
+  }
+
+  /** One segment, or why it did not run. */
+  segment(learner: number, segment: SegmentName, limits?: SegmentLimits): RunOutcome {
     const { replica, slot } = this.#of(learner)
-    for (const segment of ['exchange', 'update'] as const) engine.runSegment(replica, slot, segment)
+    return engine.runSegment(replica, slot, segment, limits)
+  }
+
+  #run(learner: number, segment: SegmentName): void {
+    const outcome = this.segment(learner, segment)
+    if (outcome !== 'ran') throw new Error(`learner ${learner}: ${segment} is ${outcome}`)
   }
 
   weights(learner: number): Float32Array | Float64Array {

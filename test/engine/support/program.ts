@@ -17,11 +17,24 @@ export function reluProgram(changes: Partial<Program> = {}): Program {
     backend: 'reference',
     precision: 'f32',
     batch: 1,
-    values: [value(0, 'x', 0, 'activations', 'activation'), value(1, 'y', 64, 'activations', 'activation'), value(2, 'w', 0, 'weights', 'parameter')],
+    values: [
+      value(0, 'x', 0, 'activations', 'activation'),
+      value(1, 'y', 64, 'activations', 'activation'),
+      value(2, 'w', 0, 'weights', 'parameter')
+    ],
     segments: {
       load: [],
       forward: [
-        { kind: 'relu', name: 'relu', inputs: [0], outputs: [1], attributes: {}, scratch: { bytes: 0, offset: 0 }, implementation: 'plain', flops: 4 }
+        {
+          kind: 'relu',
+          name: 'relu',
+          inputs: [0],
+          outputs: [1],
+          attributes: {},
+          scratch: { bytes: 0, offset: 0 },
+          implementation: 'plain',
+          flops: 4
+        }
       ],
       backward: [],
       exchange: [],

@@ -19,7 +19,7 @@ export class Member {
   constructor(options: MemberOptions, context: ActorContext<Member>) {
     this.#options = options
     this.#context = context
-    if (options.watches) context.watch(options.watches as ActorRef<object>)
+    if (options.watches) context.watch(options.watches)
   }
 
   started(): void {

@@ -24,7 +24,7 @@ export interface Journal {
   readonly sent: Map<string, number>
 }
 
-export const INTENSITY = { restarts: 3, within: 1_000 }
+export const INTENSITY = { restarts: 2, within: 1_000 }
 
 /** Has children, writes down what happens to it, and passes messages on. */
 export class TreeNode {

@@ -1,0 +1,90 @@
+import { expect } from 'chai'
+import type { MailboxOptions } from '../../src/runtime/gate.js'
+import type { RuntimeEvent } from '../../src/runtime/events.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { refused } from '../support/codes.js'
+import { Recorder } from './support/actors.js'
+
+const ACTORS = new URL('./support/actors.js', import.meta.url)
+
+for (const place of ['in a worker', 'in the caller’s thread'] as const) {
+  describe(`A full mailbox ${place}`, () => {
+    let system: ActorSystem
+    let letters: RuntimeEvent[]
+    beforeEach(() => {
+      system = new ActorSystem()
+      letters = []
+      system.events.on('deadLetter', (event) => letters.push(event))
+    })
+    afterEach(() => system.stop())
+
+    /** Its only message is in hand, and answers when `open` is told. */
+    const full = async (mailbox: MailboxOptions) => {
+      const recorder =
+        place === 'in a worker'
+          ? await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}, { name: 'r', mailbox })
+          : await system.spawnHere<typeof Recorder>(Recorder, {}, { name: 'r', mailbox })
+      recorder.suspend()
+      return recorder
+    }
+
+    it('lets its sender wait, in order and without loss', async () => {
+      const recorder = await full({ capacity: 4 })
+      for (let i = 0; i < 20; i++) recorder.tell.note(String(i))
+      let room = false
+      const waited = recorder.room().then(() => (room = true))
+      const log = recorder.ask.log()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(room).to.equal(false)
+      recorder.resume()
+      expect(await log).to.deep.equal(Array.from({ length: 20 }, (_, i) => String(i)))
+      await waited
+      expect(letters).to.deep.equal([])
+    })
+
+    it('rejects asks, and counts tells as dead letters, where that is its policy', async () => {
+      const recorder = await full({ capacity: 2, whenFull: 'reject' })
+      for (const text of ['a', 'b', 'c', 'd']) recorder.tell.note(text)
+      await refused('MAILBOX_FULL', () => recorder.ask.log(), 'r.log')
+      const letter = { event: 'deadLetter', actor: 'r', method: 'note', fate: 'full', count: 1 }
+      expect(letters).to.deep.equal([letter, letter])
+      expect(system.deadLetters).to.equal(2)
+      recorder.resume()
+      await recorder.room()
+      expect(await recorder.ask.log()).to.deep.equal(['a', 'b'])
+    })
+
+    it('drops the oldest that has not left its sender, where that is its policy', async () => {
+      const recorder = await full({ capacity: 4, whenFull: 'dropOldest' })
+      const asked = recorder.ask.slowly('a', 0)
+      for (const text of ['b', 'c', 'd', 'e', 'f']) recorder.tell.note(text)
+      recorder.resume()
+      expect(await asked).to.equal('a')
+      await recorder.room()
+      expect(await recorder.ask.log()).to.deep.equal(['a begins', 'a ends', 'd', 'e', 'f'])
+      expect(letters).to.have.length(2)
+    })
+
+    it('refuses a capacity and a policy that there are not', async () => {
+      await refused('INVALID_OPTION', () => full({ capacity: 0 }), 'capacity', '0')
+      await refused('INVALID_OPTION', () => full({ whenFull: 'panic' as never }), 'panic')
+    })
+  })
+}
+
+describe('Dead letters', () => {
+  it('are what was told to an actor that is no more, or ended before its turn came', async () => {
+    await using system = new ActorSystem()
+    const letters: RuntimeEvent[] = []
+    system.events.on('deadLetter', (event) => letters.push(event))
+    for (const recorder of [await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}), await system.spawnHere(Recorder, {})]) {
+      letters.length = 0
+      void recorder.ask.slowly('a', 20)
+      recorder.tell.note('unread')
+      await recorder.stop()
+      recorder.tell.note('too late')
+      const gone = { event: 'deadLetter', actor: recorder.name, method: 'note', fate: 'gone', count: 1 }
+      expect(letters, recorder.name).to.deep.equal([gone, gone])
+    }
+  })
+})

@@ -1,0 +1,48 @@
+import { expect } from 'chai'
+import { affected, decide, DEFAULT_SUPERVISION, type Failure, type RestartType } from '../../src/runtime/restart-policy.js'
+
+const CRASH: Failure['reason'] = { kind: 'failed', error: new Error('x') }
+const BACKOFF = { first: 100, factor: 3, longest: 1_000, jitter: 0.5 }
+const at = (moment: number, reason: Failure['reason'] = CRASH): Failure => ({ at: moment, reason })
+const decideAt = (moment: number, past: readonly Failure[], chance = 0) =>
+  decide('permanent', at(moment), past, { restarts: 3, within: 1_000 }, BACKOFF, chance)
+
+describe('The restart policy', () => {
+  const table: readonly [RestartType, Failure['reason'], string][] = [
+    ['permanent', { kind: 'stopped' }, 'restart'],
+    ['permanent', CRASH, 'restart'],
+    ['permanent', { kind: 'exited', code: 0 }, 'restart'],
+    ['transient', { kind: 'stopped' }, 'leave'],
+    ['transient', CRASH, 'restart'],
+    ['transient', { kind: 'exited', code: 0 }, 'restart'],
+    ['temporary', { kind: 'stopped' }, 'leave'],
+    ['temporary', CRASH, 'leave'],
+    ['temporary', { kind: 'exited', code: 1 }, 'leave']
+  ]
+  for (const [type, reason, expected] of table) {
+    it(`of a ${type} actor that ${reason.kind}: ${expected}`, () => {
+      const { intensity, backoff } = DEFAULT_SUPERVISION
+      expect(decide(type, at(0, reason), [], intensity, backoff, 0).kind).to.equal(expected)
+    })
+  }
+
+  it('escalates at one failure more than is allowed within the window, and forgets older ones', () => {
+    const past = [at(0), at(400), at(800)]
+    expect(decideAt(999, past)).to.deep.include({ kind: 'escalate', failures: [...past, at(999)] })
+    expect(decideAt(1_000, past)).to.deep.include({ kind: 'restart', failures: [at(400), at(800), at(1_000)] })
+  })
+
+  it('waits longer at each failure within the window, up to the longest, shortened by chance', () => {
+    expect(decideAt(0, [])).to.include({ delay: 100 })
+    expect(decideAt(0, [at(0)])).to.include({ delay: 300 })
+    expect(decideAt(0, [at(0), at(0)])).to.include({ delay: 900 })
+    expect(decideAt(0, [at(0), at(0)], 0.5)).to.include({ delay: 675 })
+    expect(decide('permanent', at(0), [at(0), at(0), at(0)], { restarts: 9, within: 1 }, BACKOFF, 0)).to.include({ delay: 1_000 })
+  })
+
+  it('knows who goes down together', () => {
+    expect(affected('oneForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b'])
+    expect(affected('restForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b', 'c'])
+    expect(affected('allForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['a', 'b', 'c'])
+  })
+})

@@ -1,0 +1,104 @@
+import { expect } from 'chai'
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { ActorRef } from '../../src/runtime/ref.js'
+import type { Supervision } from '../../src/runtime/restart-policy.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { Faulty } from './support/actors.js'
+import type { Sleeper } from './support/sleeper.js'
+
+const ACTORS = new URL('./support/actors.js', import.meta.url)
+const SLEEPER = new URL('./support/sleeper.js', import.meta.url)
+const CRASHES_HERE = 10_000
+const CRASHES_IN_WORKERS = 500
+const ACTORS_HERE = 20
+const ACTORS_IN_WORKERS = 4
+
+/** As many failures as there are, at once. */
+const TIRELESS: Supervision = { intensity: { restarts: Infinity, within: 1 }, backoff: { first: 0, jitter: 0 } }
+
+describe('Crashing and restarting, again and again', function () {
+  this.timeout(600_000)
+
+  it(`leaves nothing behind in this thread, ${CRASHES_HERE} times`, async () => {
+    await soak(CRASHES_HERE / ACTORS_HERE, (system) =>
+      Promise.all(Array.from({ length: ACTORS_HERE }, () => system.spawnHere(Faulty, {}, { restart: 'permanent' })))
+    )
+  })
+
+  it(`leaves nothing behind in workers, ${CRASHES_IN_WORKERS} times`, async () => {
+    const shared = (i: number) => (i === 0 ? {} : { worker: `shared ${i % 2}` })
+    await soak(CRASHES_IN_WORKERS / ACTORS_IN_WORKERS, (system) =>
+      Promise.all(
+        Array.from({ length: ACTORS_IN_WORKERS }, (_, i) =>
+          system.spawn<typeof Faulty>(ACTORS, 'Faulty', {}, { restart: 'permanent', ...shared(i) })
+        )
+      )
+    )
+  })
+
+  it('says of a thread in native code that it cannot be ended', async () => {
+    const system = new ActorSystem()
+    const sleeper = await system.spawn<typeof Sleeper>(SLEEPER, 'Sleeper', undefined, { name: 'sleeper' })
+    const unhealthy = new Promise<string>((resolve) =>
+      system.events.on('unhealthy', ({ actor, error }) => resolve(`${actor} ${error.message}`))
+    )
+    sleeper.tell.sleepInNativeCode(8)
+    await sleep(500)
+    const reason = await sleeper.stop({ deadline: 50 })
+    expect(reason).to.have.nested.property('error.code', 'DEADLINE_EXCEEDED')
+    expect(await unhealthy)
+      .to.contain('sleeper')
+      .and.contain('native code')
+  })
+})
+
+/** Every actor crashes `times` times; a tenth of that warms up. Memory and what the process holds must not grow with the rest. */
+async function soak(times: number, spawn: (system: ActorSystem) => Promise<ActorRef<Faulty>[]>): Promise<void> {
+  const before = holdings()
+  const system = new ActorSystem({ supervision: TIRELESS })
+  const actors = await spawn(system)
+  const warmUp = Math.ceil(times / 10)
+  await crash(actors, warmUp)
+  const warm = heap()
+  await crash(actors, times - warmUp)
+  expect(heap() - warm, 'bytes that the heap has grown').to.be.lessThan(1e6)
+  for (const actor of actors) expect(await actor.ask.alive()).to.equal(true)
+  await system.stop()
+  await sleep(500)
+  expect(holdings()).to.deep.equal(before)
+}
+
+async function crash(actors: readonly ActorRef<Faulty>[], times: number): Promise<void> {
+  await Promise.all(
+    actors.map(async (actor) => {
+      for (let i = 0; i < times; i++) {
+        actor.tell.fail()
+        await actor.ask.alive().then(
+          () => expect.fail('it answered after it had failed'),
+          (error: unknown) => expect(error).to.have.property('code', 'ACTOR_GONE')
+        )
+      }
+    })
+  )
+}
+
+/** Threads, ports and timers of this process. The heap's own threads come and go before the first count. */
+function holdings(): Record<string, number> {
+  const counts: Record<string, number> = { threads: readdirSync('/proc/self/task').length }
+  for (const resource of process.getActiveResourcesInfo()) {
+    if (resource === 'Timeout' || resource === 'Immediate') continue
+    counts[resource] = (counts[resource] ?? 0) + 1
+  }
+  return counts
+}
+
+function heap(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}

@@ -1,0 +1,73 @@
+import { threadId } from 'node:worker_threads'
+import type { ActorContext } from '../../../src/runtime/actor.js'
+
+/** Looks at the thread that it lives in, and keeps it busy. */
+export class Resident {
+  readonly #context: ActorContext<Resident>
+  #ticks = 0
+
+  constructor(_options: object, context: ActorContext<Resident>) {
+    this.#context = context
+  }
+
+  thread(): number {
+    return threadId
+  }
+
+  ping(): boolean {
+    return true
+  }
+
+  /** As code that looks at the flag between two pieces of work. */
+  async workUntilStopped(): Promise<string> {
+    for (;;) {
+      if (this.#context.stopRequested) return 'saw the flag'
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  /** As native code does that an owner can break off: it waits until the word is not 0. */
+  block(word: SharedArrayBuffer): string {
+    Atomics.wait(new Int32Array(word), 0, 0)
+    return 'broken off'
+  }
+
+  spin(): void {
+    for (;;);
+  }
+
+  fail(): never {
+    throw new Error('told to fail')
+  }
+
+  failOutside(): void {
+    setTimeout(() => {
+      throw new Error('failed outside')
+    })
+  }
+
+  take(buffer: ArrayBuffer): number {
+    return buffer.byteLength
+  }
+
+  tick(): void {
+    this.#ticks++
+  }
+
+  ticks(): number {
+    return this.#ticks
+  }
+
+  tickAfter(milliseconds: number): void {
+    this.#context.after(milliseconds).tick()
+  }
+
+  tickEvery(milliseconds: number): void {
+    this.#context.every(milliseconds).tick()
+  }
+
+  tickNever(milliseconds: number): void {
+    this.#context.after(milliseconds).tick()()
+    this.#context.every(milliseconds).tick()()
+  }
+}

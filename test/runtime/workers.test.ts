@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { threadId } from 'node:worker_threads'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SpawnOptions } from '../../src/runtime/spawning.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { transfer } from '../../src/runtime/transfer.js'
+import { rejection } from '../support/rejection.js'
+import type { Resident } from './support/residents.js'
+
+const MODULE = new URL('./support/residents.js', import.meta.url)
+
+describe('Workers', () => {
+  let system: ActorSystem
+  beforeEach(() => (system = new ActorSystem()))
+  afterEach(() => system.stop({ deadline: 200 }))
+
+  const spawn = (how: SpawnOptions = {}) => system.spawn<typeof Resident>(MODULE, 'Resident', {}, how)
+
+  describe('that several actors share', () => {
+    it('are one thread, and another once the last of them has ended', async () => {
+      const [a, b] = [await spawn({ worker: 'w' }), await spawn({ worker: 'w' })]
+      const thread = await a.ask.thread()
+      expect(thread).to.not.equal(threadId)
+      expect(await b.ask.thread()).to.equal(thread)
+      expect(await (await spawn()).ask.thread()).to.not.equal(thread)
+      await a.stop()
+      expect(await b.ask.ping()).to.equal(true)
+      await b.stop()
+      expect(await (await spawn({ worker: 'w' })).ask.thread()).to.be.greaterThan(thread)
+    })
+
+    it('outlive one that fails in a message, and end with one that fails outside', async () => {
+      const [a, b] = [await spawn({ worker: 'w', restart: 'permanent' }), await spawn({ worker: 'w' })]
+      const thread = await a.ask.thread()
+      a.tell.fail()
+      expect(await rejection(a.ask.ping())).to.have.property('code', 'ACTOR_GONE')
+      expect(await a.ask.thread()).to.equal(thread)
+      a.tell.failOutside()
+      expect(await b.exited).to.have.nested.property('error.message', 'failed outside')
+      await sleep(50)
+      expect(await a.ask.thread()).to.not.equal(thread)
+    })
+
+    it('take in actors that are spawned at once', async () => {
+      const actors = await Promise.all(Array.from({ length: 8 }, () => spawn({ worker: 'w' })))
+      const threads = await Promise.all(actors.map((actor) => actor.ask.thread()))
+      expect(new Set(threads)).to.have.property('size', 1)
+    })
+  })
+
+  it('show an actor that it is to stop while it is at something', async () => {
+    const actor = await spawn()
+    const answer = actor.ask.workUntilStopped()
+    await sleep(30)
+    expect(await actor.stop()).to.deep.equal({ kind: 'stopped' })
+    expect(await answer).to.equal('saw the flag')
+  })
+
+  it('are broken off by their owner where they cannot hear the message to stop', async () => {
+    const word = new SharedArrayBuffer(4)
+    const cancel = () => {
+      Atomics.store(new Int32Array(word), 0, 1)
+      Atomics.notify(new Int32Array(word), 0)
+    }
+    const actor = await spawn({ cancel })
+    const answer = actor.ask.block(word)
+    await sleep(30)
+    expect(await actor.stop()).to.deep.equal({ kind: 'stopped' })
+    expect(await answer).to.equal('broken off')
+  })
+
+  it('count as dead when their pulse stops, and are replaced', async () => {
+    const actor = await spawn({ restart: 'permanent', shutdown: 50, heartbeat: { silence: 400 } })
+    const reasons: unknown[] = []
+    system.events.on('restarting', ({ reason }) => reasons.push(reason))
+    const thread = await actor.ask.thread()
+    await sleep(1_200)
+    expect(await actor.ask.thread(), 'idle').to.equal(thread)
+    actor.tell.spin()
+    expect(await rejection(actor.ask.ping())).to.have.property('code', 'ACTOR_GONE')
+    expect(await actor.ask.thread()).to.not.equal(thread)
+    expect(reasons).to.have.nested.property('[0].error.code', 'DEADLINE_EXCEEDED')
+    expect(reasons).to.have.nested.property('[0].error.message').that.contains('400 ms')
+  })
+
+  it('are given what is marked to move, and share what is shared', async () => {
+    const actor = await spawn()
+    const buffer = new ArrayBuffer(8)
+    expect(await actor.ask.take(transfer(buffer, [buffer]))).to.equal(8)
+    expect(buffer.byteLength).to.equal(0)
+  })
+
+  it('refuse options that cannot be cloned', async () => {
+    const spawning = system.spawn<typeof Resident>(MODULE, 'Resident', { call: () => {} })
+    expect(await rejection(spawning)).to.have.property('name', 'DataCloneError')
+  })
+})
