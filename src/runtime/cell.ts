@@ -10,6 +10,7 @@ import { methodProxy } from './method-proxy.js'
 import type { Realm } from './realm.js'
 import type { ActorRef } from './ref.js'
 import type { Offspring } from './spawning.js'
+import { Timers } from './timers.js'
 
 /** One message to an actor; without `reply` it was told and not asked. */
 export interface Delivery {
@@ -41,7 +42,7 @@ export class Cell {
   readonly #setting: CellSetting
   readonly #mailbox: Mailbox<Delivery>
   readonly #meter: Meter
-  readonly #timers = new Set<Cancel>()
+  readonly #timers: Timers
   #actor: ActorHooks | undefined
   #children: Offspring | undefined
   #resolveExit!: (reason: ExitReason) => void
@@ -59,7 +60,7 @@ export class Cell {
       if (restarted) await cell.#actor.restarted?.(restarted)
     } catch (error) {
       cell.#ending = true
-      cell.#cancelTimers()
+      cell.#timers.cancel()
       await cell.#children?.stop()
       throw error
     }
@@ -71,6 +72,7 @@ export class Cell {
     this.#setting = setting
     this.#meter = new Meter(setting.figures)
     this.#mailbox = new Mailbox(setting.realm, (delivery) => this.#handle(delivery))
+    this.#timers = new Timers(setting.realm.clock, (delivery) => this.deliver(delivery))
     this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
   }
 
@@ -145,7 +147,7 @@ export class Cell {
   async #end(reason: ExitReason): Promise<void> {
     if (this.#ending) return
     this.#ending = true
-    this.#cancelTimers()
+    this.#timers.cancel()
     for (const delivery of this.#mailbox.close()) delivery.lost?.(delivery.method)
     // A failure is ended from inside of the message that failed: waiting for that message would wait for ever.
     if (reason.kind === 'stopped') await this.#mailbox.idle()
@@ -168,8 +170,8 @@ export class Cell {
       get stopRequested() {
         return stopRequested()
       },
-      after: (milliseconds) => methodProxy((method, args) => this.#after(milliseconds, method, args)),
-      every: (milliseconds) => methodProxy((method, args) => this.#every(milliseconds, method, args)),
+      after: (milliseconds) => methodProxy((method, args) => this.#timers.after(milliseconds, { method, args })),
+      every: (milliseconds) => methodProxy((method, args) => this.#timers.every(milliseconds, { method, args })),
       supervise: (supervision) => children().supervise(supervision),
       spawn: (module, className, options, how) => this.#whileAlive(() => children().spawn(module, className, options, how)),
       spawnHere: (actorClass, options, how) => this.#whileAlive(() => children().spawnHere(actorClass, options, how)),
@@ -182,37 +184,6 @@ export class Cell {
   #whileAlive<T>(spawn: () => Promise<T>): Promise<T> {
     if (!this.#ending) return spawn()
     return Promise.reject(new ArbalestError('INVALID_STATE', `${this.#setting.name}: it is stopping; spawn its children before`))
-  }
-
-  #after(milliseconds: number, method: string, args: readonly unknown[]): Cancel {
-    const disarm = this.#setting.realm.clock.after(milliseconds, () => {
-      this.#timers.delete(cancel)
-      this.deliver({ method, args })
-    })
-    const cancel = () => {
-      disarm()
-      this.#timers.delete(cancel)
-    }
-    this.#timers.add(cancel)
-    return cancel
-  }
-
-  #every(milliseconds: number, method: string, args: readonly unknown[]): Cancel {
-    const { clock } = this.#setting.realm
-    let waits = false
-    const beat = () => {
-      disarm = clock.after(milliseconds, beat)
-      if (waits) return
-      waits = true
-      this.deliver({ method, args, taken: () => (waits = false) })
-    }
-    let disarm = clock.after(milliseconds, beat)
-    const cancel = () => {
-      disarm()
-      this.#timers.delete(cancel)
-    }
-    this.#timers.add(cancel)
-    return cancel
   }
 
   #watch(actor: ActorRef<object>): Cancel {
@@ -229,10 +200,6 @@ export class Cell {
     } catch (error) {
       this.fail(asError(error))
     }
-  }
-
-  #cancelTimers(): void {
-    for (const cancel of this.#timers) cancel()
   }
 }
 

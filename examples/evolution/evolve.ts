@@ -1,0 +1,30 @@
+import { train, type Dataset, type FinishedEvent, type LearnerLostEvent } from 'arbalest'
+import type { Evolution } from './learner.js'
+
+export interface Evolved {
+  readonly finished: FinishedEvent
+  readonly lost: readonly LearnerLostEvent[]
+  /** The rates at the end, one a place. */
+  readonly rates: readonly number[]
+}
+
+/** Trains with rates of which some are bad. */
+export async function evolve(data: Dataset, rates: readonly number[], { epochs = 4 } = {}): Promise<Evolved> {
+  const board = new SharedArrayBuffer(16 * rates.length)
+  const job = train({
+    model: 'mlp',
+    data,
+    batch: 16,
+    learners: rates.length,
+    optimiser: { momentum: 0, milestones: [] },
+    until: { epochs },
+    learner: new URL('./learner.js', import.meta.url),
+    learnerOptions: { board, rates, stride: 20, patience: 3, margin: 1.3 } satisfies Evolution,
+    supervision: { restarts: 20 }
+  })
+  const lost: LearnerLostEvent[] = []
+  job.on('learnerLost', (event) => void lost.push(event))
+  const finished = await job.finished
+  const last = new Float64Array(board)
+  return { finished, lost, rates: rates.map((_, place) => last[2 * place]!) }
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events'
+import type { Worker } from 'node:worker_threads'
+import { expect } from 'chai'
+import { Learner, type LearnerOptions } from '../../src/actors/learner.js'
+import type { Loss, SpawnLearner } from '../../src/actors/place.js'
+import { RestartIntensity } from '../../src/actors/restart-intensity.js'
+import { Supervisor } from '../../src/actors/supervisor.js'
+import { Synchroniser } from '../../src/actors/synchroniser.js'
+import { compile } from '../../src/compiler/compile.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { engine } from '../fakes/engine.js'
+import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+
+const LEARNER = new URL('../../src/actors/learner.js', import.meta.url)
+
+/** Trains steadily; `later` is what it does some time after its fifth step. */
+function plugin(later: string): string {
+  const text = `export default ({ replica }) => {
+    let steps = 0
+    return async () => { steps += (await replica.run(1)).steps; if (steps === 5) setTimeout(() => { ${later} }, 100) }
+  }`
+  return `data:text/javascript,${encodeURIComponent(text)}`
+}
+
+describe('the supervisor', () => {
+  let system: ActorSystem
+  let workers: Worker[]
+  const remember = (worker: Worker) => void workers.push(worker)
+  beforeEach(() => {
+    system = new ActorSystem()
+    workers = []
+    process.on('worker', remember)
+  })
+  afterEach(async () => {
+    process.off('worker', remember)
+    await system.stop()
+  })
+
+  async function twoLearners(module: string, deadline = 60_000) {
+    const step = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
+    const { parameters, batch } = step
+    const initial = new Float32Array(parameters.elements).fill(3)
+    const group = { backend: 'cpu', layout: parameters, initial, batch, period: 1, alpha: null, syncMomentum: 0 } as const
+    const synchroniser = await system.spawnHere(Synchroniser, { engine, group })
+    const handle = await synchroniser.ask.group()
+    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
+    const program = engine.createProgram(step)
+    const dataset = engine.createDataset(tinyData().train)
+    const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
+      const options: LearnerOptions = {
+        engine: FAKES.engine.href,
+        module: learner === 1 ? module : FAKES.learner.href,
+        options: undefined,
+        replica: { backend: 'cpu', layout: parameters, threads: 1, seed: 1, group: handle, learner },
+        program,
+        dataset,
+        task: { model: tinyModel(), step, recipe: { batch, precision: 'f32', parameters }, learners: 2, samples: 60, iterations: 1000 },
+        rank,
+        pulse: pulse.memory
+      }
+      return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}` })
+    }
+    const losses: Loss[] = []
+    const supervision = { restarts: 3, window: 60_000, deadline }
+    const lost = (loss: Loss) => void losses.push(loss)
+    const supervisor = await system.spawnHere(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost })
+    await supervisor.ask.start()
+    return { synchroniser, supervisor, losses }
+  }
+
+  for (const [how, module, deadline, reason] of [
+    ['is terminated', FAKES.learner.href, 60_000, /its thread ended with code 1/],
+    ['exits', plugin('process.exit(5)'), 60_000, /its thread ended with code 5/],
+    ['throws', plugin('throw new RangeError("told to throw")'), 60_000, /told to throw/],
+    ['hangs', plugin('for (;;);'), 800, /no step within 800 ms/]
+  ] as const) {
+    it(`replaces a learner that ${how} while all are paused`, async () => {
+      const { synchroniser, supervisor, losses } = await twoLearners(module, deadline)
+      await synchroniser.ask.pauseAt(5)
+      await supervisor.ask.train()
+      expect(losses).to.deep.equal([])
+      if (how === 'is terminated') {
+        const second = workers[1]!
+        await Promise.all([once(second, 'exit'), second.terminate()])
+      }
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await synchroniser.ask.pauseAt(12)
+      const reports = await supervisor.askWith({ deadline: 20_000 }).train()
+      expect(reports.map(({ outcome }) => outcome)).to.deep.equal(['paused', 'paused'])
+      expect(losses).to.have.length(1)
+      expect(losses[0]).to.include({ learner: 1, rank: 1, replacedBy: 2 })
+      expect(losses[0]!.error.message).to.match(reason)
+      expect(await synchroniser.ask.status()).to.deep.include({ round: 12, iterations: 12, members: [0, 2] })
+    })
+  }
+
+  it('does not take for dead who waits for another', async () => {
+    const slow = `data:text/javascript,${encodeURIComponent(`export default ({ replica }) => async () => {
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await replica.run(1)
+    }`)}`
+    const { synchroniser, supervisor, losses } = await twoLearners(slow, 1600)
+    await synchroniser.ask.pauseAt(6)
+    await supervisor.askWith({ deadline: 20_000 }).train()
+    expect(losses).to.deep.equal([])
+  })
+})
+
+describe('restart intensity', () => {
+  it('allows so many restarts within the window, and others once those are long ago', () => {
+    const intensity = new RestartIntensity({ restarts: 2, window: 100 })
+    expect([0, 50, 99, 100, 120, 149, 150].map((now) => intensity.allows(now))).to.deep.equal([true, true, false, true, false, false, true])
+    expect(new RestartIntensity({ restarts: 0, window: 100 }).allows(0)).to.equal(false)
+  })
+})

@@ -1,0 +1,85 @@
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Inbox, Outbox, type Envelope, type Message } from '../../src/runtime/envelope.js'
+import { transfer } from '../../src/runtime/transfer.js'
+
+const value = fc.oneof(
+  fc.integer(),
+  fc.string(),
+  fc.constant(null),
+  fc.constant(undefined),
+  fc.array(fc.integer()),
+  fc.record({ a: fc.boolean() })
+)
+const method = fc.constantFrom('note', 'then some', '', '__proto__', '7')
+const args = fc.array(value, { maxLength: 5 })
+const message = fc.oneof(
+  fc.tuple(fc.constant('tell' as const), method, args),
+  fc.tuple(fc.constant('ask' as const), fc.nat(), method, args),
+  fc.tuple(fc.constant('answer' as const), fc.nat(), value),
+  fc.tuple(fc.constant('credit' as const), fc.nat()),
+  fc.constantFrom(['started'] as const, ['stop'] as const, ['suspend'] as const, ['resume'] as const),
+  fc.tuple(fc.constant('gone' as const), fc.constant(null), fc.array(fc.string()))
+)
+
+describe('envelopes', () => {
+  const pair = () => {
+    const { port1, port2 } = new MessageChannel()
+    const refused: Message[] = []
+    const outbox = new Outbox(port1, (lost) => refused.push(lost))
+    const inbox = new Inbox()
+    const received = () => {
+      const all: Message[][] = []
+      for (let next = receiveMessageOnPort(port2); next; next = receiveMessageOnPort(port2)) all.push(inbox.open(next.message as Envelope))
+      return all
+    }
+    return { outbox, refused, received, close: () => port1.close() }
+  }
+
+  it('bring every message as it was, in order, however they are spread over turns', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(message)), (turns) => {
+        const { outbox, received, close } = pair()
+        for (const turn of turns) {
+          for (const one of turn) outbox.post(one)
+          outbox.flush()
+        }
+        const arrived = received()
+        close()
+        expect(arrived).to.deep.equal(turns.filter(({ length }) => length > 0))
+      })
+    )
+  })
+
+  it('give back what cannot be cloned and bring the rest, names that were told with it included', () => {
+    const { outbox, refused, received, close } = pair()
+    outbox.post(['tell', 'first', [() => {}]])
+    outbox.post(['ask', 1, 'second', [1]])
+    outbox.post(['answer', 2, Symbol('s')])
+    outbox.post(['tell', 'first', [2]])
+    outbox.flush()
+    outbox.post(['tell', 'second', []])
+    outbox.flush()
+    expect(refused.map(([kind]) => kind)).to.deep.equal(['tell', 'answer'])
+    expect(received().flat()).to.deep.equal([
+      ['ask', 1, 'second', [1]],
+      ['tell', 'first', [2]],
+      ['tell', 'second', []]
+    ])
+    close()
+  })
+
+  it('move what is marked to be moved', () => {
+    const { outbox, received, close } = pair()
+    const [told, answered] = [new ArrayBuffer(8), new ArrayBuffer(16)]
+    outbox.post(['tell', 'take', [transfer(told, [told])]])
+    outbox.post(['answer', 1, transfer({ answered }, [answered])])
+    outbox.flush()
+    expect([told.byteLength, answered.byteLength]).to.deep.equal([0, 0])
+    const [[tell, answer]] = received() as [[Message, Message]]
+    expect((tell as [string, string, [ArrayBuffer]])[2][0].byteLength).to.equal(8)
+    expect((answer as [string, number, { answered: ArrayBuffer }])[2].answered.byteLength).to.equal(16)
+    close()
+  })
+})
