@@ -9,7 +9,7 @@ export interface Evolved {
 }
 
 /** Trains with rates of which some are bad. */
-export async function evolve(data: Dataset, rates: readonly number[], { epochs = 4 } = {}): Promise<Evolved> {
+export async function evolve(data: Dataset, rates: readonly number[], { epochs = 10 } = {}): Promise<Evolved> {
   const board = new SharedArrayBuffer(16 * rates.length)
   const job = train({
     model: 'mlp',
@@ -19,7 +19,7 @@ export async function evolve(data: Dataset, rates: readonly number[], { epochs =
     optimiser: { momentum: 0, milestones: [] },
     until: { epochs },
     learner: new URL('./learner.js', import.meta.url),
-    learnerOptions: { board, rates, stride: 20, patience: 3, margin: 1.3 } satisfies Evolution,
+    learnerOptions: { board, rates, stride: 20, patience: 3, margin: 1.5 } satisfies Evolution,
     supervision: { restarts: 20 }
   })
   const lost: LearnerLostEvent[] = []

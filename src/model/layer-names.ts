@@ -35,7 +35,7 @@ export function layerNames(layers: readonly Layer[], prefix: string): string[] {
     if (stem === undefined)
       throw new ArbalestError(
         'INVALID_MODEL',
-        `layer after ${prefix || 'the input'}: received kind ${String(layer.kind)}; use one of ${Object.keys(AUTOMATIC).join(', ')}`
+        `layer after ${prefix || 'the input'}: received kind ${layer.kind}; use one of ${Object.keys(AUTOMATIC).join(', ')}`
       )
     let number = 1
     while (taken.has(`${stem}${number}`)) number++

@@ -24,9 +24,11 @@ export interface MeterReading {
 
 const [THREAD, ARRIVED, BEGUN, HANDLED, TIMED, WAITED, BUSY, HEAP, PROMISED, SLOTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
 
+/** The global itself is looked up anew at each use. */
+const clock = performance
 /** Reading the clock costs more than a small message: of turns shorter than so many milliseconds only one in STRIDE is timed. */
 const SHORT_TURN = 0.02
-const STRIDE = 32
+const STRIDE = 128
 const HEAP_EVERY = 500
 
 interface Timed {
@@ -39,7 +41,11 @@ export class Meter {
   readonly #slots: Float64Array
   /** Those that will be timed and whose turn has not come; messages are handled in the order in which they come. */
   readonly #coming = new Fifo<Timed>()
-  #next = Infinity
+  #arrived: number
+  #begun: number
+  #handled: number
+  /** The next of them by its number; 0 where none is coming. */
+  #next = 0
   #arrival = 0
   #began = 0
   #stride = 1
@@ -54,34 +60,36 @@ export class Meter {
     this.#slots = new Float64Array(memory)
     this.#slots[THREAD] = threadId
     // What the life before did not finish is lost.
-    this.#slots[ARRIVED] = this.#slots[BEGUN] = this.#slots[HANDLED]!
+    this.#arrived = this.#begun = this.#handled = this.#slots[HANDLED]!
+    this.#slots[ARRIVED] = this.#slots[BEGUN] = this.#handled
     this.#slots[PROMISED] = 0
-    this.#lookAtHeap(performance.now())
+    this.#lookAtHeap(clock.now())
   }
 
   /** A message has come. */
   arrive(): void {
-    const number = ++this.#slots[ARRIVED]!
+    this.#slots[ARRIVED] = ++this.#arrived
     if (--this.#untilTimed > 0) return
     this.#untilTimed = this.#stride
-    const timed = { number, arrival: performance.now() }
-    if (this.#next === Infinity) this.#expect(timed)
+    const timed = { number: this.#arrived, arrival: clock.now() }
+    if (this.#next === 0) this.#expect(timed)
     else this.#coming.push(timed)
   }
 
   /** The turn of the oldest has come. */
   begin(): void {
-    if (++this.#slots[BEGUN]! !== this.#next) return
-    this.#began = performance.now()
+    this.#slots[BEGUN] = ++this.#begun
+    if (this.#begun !== this.#next) return
+    this.#began = clock.now()
     this.#slots[WAITED]! += (this.#began - this.#arrival) * this.#stride
     this.#expect(this.#coming.shift())
   }
 
   /** It is done. */
   end(): void {
-    this.#slots[HANDLED]!++
+    this.#slots[HANDLED] = ++this.#handled
     if (this.#began === 0) return
-    const now = performance.now()
+    const now = clock.now()
     const turn = now - this.#began
     this.#began = 0
     this.#slots[BUSY]! += turn * this.#stride
@@ -101,7 +109,7 @@ export class Meter {
   }
 
   #expect(timed: Timed | undefined): void {
-    this.#next = timed ? timed.number : Infinity
+    this.#next = timed ? timed.number : 0
     this.#arrival = timed ? timed.arrival : 0
   }
 

@@ -90,7 +90,7 @@ describe('the addon in several environments', () => {
     expect(() => engine.run(program, 0, { steps: 1, milliseconds: 1 }))
       .to.throw()
       .with.property('code', 'STALE_HANDLE')
-    expect(() => engine.run(1e15 as Handle, 0, { steps: 1, milliseconds: 1 }))
+    expect(() => engine.run(1e15, 0, { steps: 1, milliseconds: 1 }))
       .to.throw()
       .with.property('code', 'STALE_HANDLE')
     expect(() => engine.run('7' as unknown as Handle, 0, { steps: 1, milliseconds: 1 })).to.throw()

@@ -25,7 +25,8 @@ describe('a program on its way into the engine', () => {
   it('is refused where a value leaves its arena', () => refuses((program) => (program.values[1]!.placement.offset = 128)))
   it('is refused where a value is smaller than its elements', () => refuses((program) => (program.values[1]!.bytes = 15)))
   it('is refused where a value is not aligned', () => refuses((program) => (program.values[1]!.placement.offset = 8)))
-  it('is refused where an operator names a value that is not there', () => refuses((program) => (program.segments.forward[0]!.inputs = [3])))
+  it('is refused where an operator names a value that is not there', () =>
+    refuses((program) => (program.segments.forward[0]!.inputs = [3])))
   it('is refused where scratch leaves the arena', () =>
     refuses((program) => (program.segments.forward[0]!.scratch = { bytes: 64, offset: 128 })))
   it('is refused where a parameter leaves the vector', () => refuses((program) => (program.parameters.parameters[0]!.offset = 64)))
@@ -45,7 +46,7 @@ describe('a program on its way into the engine', () => {
         const program = structuredClone(reluProgram())
         const places = placesIn(program)
         const [holder, key] = places[choice % places.length]!
-        ;Object.assign(holder, { [key]: value })
+        Object.assign(holder, { [key]: value })
         try {
           const handle = engine.createProgram(program)
           const replica = engine.createReplica({ backend: 'reference', layout: program.parameters, threads: 1, seed: 1 })

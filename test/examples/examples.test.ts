@@ -39,8 +39,8 @@ describe('the examples', () => {
 
   describe('a curriculum', () => {
     it('begins with the easy samples and ends with all', () => {
-      const shares = [0, 0.25, 0.5, 1].map((done) => shareOf(done, { first: 0.2, complete: 0.5 }))
-      expect(shares).to.deep.equal([0.2, 0.6, 1, 1])
+      const shares = [0, 0.25, 0.5, 1].map((done) => shareOf(done, { first: 0.25, complete: 0.5 }))
+      expect(shares).to.deep.equal([0.25, 0.625, 1, 1])
       expect([...easiestFirst(Float32Array.of(0, 5, 3, 0, 0, 1), Int32Array.of(0, 0, 1))]).to.deep.equal([1, 2, 0])
     })
 
@@ -53,11 +53,10 @@ describe('the examples', () => {
 
   describe('evolution', () => {
     it('replaces a learner that lags by one with a better rate', async () => {
-      const { finished, lost, rates } = await evolve(data, [0.1, 0.7])
+      const { finished, lost, rates } = await evolve(data, [0.1, 0.6])
       expect(lost.length).to.be.greaterThan(0)
-      expect(lost[0]!.reason).to.match(/^Error: learner 1 lags: loss [\d.]+ at rate 0.7 /)
-      expect(rates[0]).to.be.closeTo(0.1, 1e-9)
-      expect(rates[1]).within(0.05, 0.2)
+      expect(lost[0]!.reason).to.match(/^Error: learner 1 lags: loss [\d.]+ at rate 0.6 /)
+      for (const rate of rates) expect(rate).within(0.02, 0.2)
       expect(finished.reason).to.equal('completed')
       expect(finished.testAccuracy).to.be.greaterThan(0.6)
     })

@@ -72,11 +72,13 @@ export class FakeLowering implements LoweringBackend {
       case 'reorder':
       case 'load':
         return { inputs: inputs.map(asOffered), outputs: outputs.map(asOffered) }
+      default: {
+        // The others take images as the first one lies, all else plain, each in the type it comes in.
+        const image = inputs.find((tensor) => tensor?.shape.length === 4)?.layout ?? 'plain'
+        const follow = (tensor: OfferedTensor | null): Form => tensor && [tensor.type, tensor.shape.length === 4 ? image : 'plain']
+        return { inputs: inputs.map(follow), outputs: outputs.map(follow) }
+      }
     }
-    // The others take images as the first one lies, all else plain, each in the type it comes in.
-    const image = inputs.find((tensor) => tensor?.shape.length === 4)?.layout ?? 'plain'
-    const follow = (tensor: OfferedTensor | null): Form => tensor && [tensor.type, tensor.shape.length === 4 ? image : 'plain']
-    return { inputs: inputs.map(follow), outputs: outputs.map(follow) }
   }
 }
 

@@ -39,7 +39,11 @@ describe('an operator of the user', () => {
       const samples = Float32Array.from({ length: 16 }, (_, i) => Math.cos(i))
       const dataset = engine.createDataset({ count: 2, sample: [8], samples, labels: Int32Array.of(0, 1), classes: 2 })
       const slot = engine.bind(replica, engine.createProgram(program), dataset)
-      engine.writeVector(replica, 'weights', Float32Array.from({ length: program.parameters.elements }, (_, i) => Math.sin(7 * i)))
+      engine.writeVector(
+        replica,
+        'weights',
+        Float32Array.from({ length: program.parameters.elements }, (_, i) => Math.sin(7 * i))
+      )
       for (const segment of ['load', 'forward', 'backward'] as const) engine.runSegment(replica, slot, segment)
       return { all: engine.readVector(replica, 'gradients'), output: [...engine.readValue(replica, slot, 'output')] }
     })

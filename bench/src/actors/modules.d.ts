@@ -6,7 +6,8 @@ declare module 'comlink/dist/esm/comlink.mjs' {
 
 declare module 'comlink/dist/esm/node-adapter.mjs' {
   import type { Endpoint } from 'comlink'
-  export default function nodeEndpoint(port: import('node:worker_threads').Worker | import('node:worker_threads').MessagePort): Endpoint
+  import type { MessagePort, Worker } from 'node:worker_threads'
+  export default function nodeEndpoint(port: Worker | MessagePort): Endpoint
 }
 
 declare module 'threads' {

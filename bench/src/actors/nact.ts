@@ -16,9 +16,9 @@ export function openNact(): Contestant {
     if (message.method === 'add') counter.add(message.value)
     else dispatch(message.sender, message.method === 'echo' ? counter.echo(message.value) : counter.added())
     return undefined
-  }) as Ref<NactMessage>
+  })
   const ask = (method: 'echo' | 'added', value: number): Promise<number> =>
-    query(actor, (sender: Ref<number>) => ({ method, value, sender }), DEADLINE) as Promise<number>
+    query(actor, (sender: Ref<number>) => ({ method, value, sender }), DEADLINE)
   return {
     echo: (value) => ask('echo', value),
     add: (value) => dispatch(actor, { method: 'add', value }),

@@ -58,10 +58,10 @@ describe('arbalest top', () => {
     child.kill('SIGINT')
     const { code, stderr, lines } = await top.ended
     expect(code, stderr).to.equal(0)
-    const [job, ...others] = (lines[0] as unknown as Line).jobs
+    const [shown, ...others] = (lines[0] as unknown as Line).jobs
     expect(others).to.deep.equal([])
-    expect(job).to.include({ pid: child.pid, name: 'mlp on digits' })
-    const learners = job!.actors.filter(({ name }) => /learner \d$/.test(name))
+    expect(shown).to.include({ pid: child.pid, name: 'mlp on digits' })
+    const learners = shown!.actors.filter(({ name }) => /learner \d$/.test(name))
     expect(new Set(learners.map(({ thread }) => thread)).size).to.equal(2)
     for (const { thread, messages, promised, heap } of learners) {
       expect(thread).to.be.above(0)

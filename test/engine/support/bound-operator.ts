@@ -122,7 +122,7 @@ export class BoundOperator {
 
   #writeNumbers(value: PlacedValue, numbers: Float64Array): void {
     const Numbers = { f64: Float64Array, f32: Float32Array, bf16: Float32Array, i32: Int32Array, u8: Uint8Array }[value.type]
-    this.#write(value, new Numbers(numbers) as Float32Array)
+    this.#write(value, new Numbers(numbers))
   }
 
   #write(value: PlacedValue, numbers: Parameters<typeof engine.writeValue>[3]): void {

@@ -83,7 +83,7 @@ const batchNormCases = (inference: boolean): Use[] =>
       { relu: 1, residual: true },
       { relu: 0, residual: true }
     ].map(({ relu, residual }) => {
-      const c = shape[1]!
+      const c = shape[1]
       const statistics: Record<string, Port> = { mean: wide(c), variance: inference ? positive(c) : wide(c) }
       const x = { ...activation(...shape), draw: (u: number): number => 3 * u + 1 }
       const skipped = residual ? activation(...shape) : null

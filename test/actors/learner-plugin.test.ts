@@ -1,0 +1,83 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Dataset } from '../../src/data/dataset.js'
+import { openDataset } from '../../src/data/open.js'
+import type { TrainOptions } from '../../src/training/options.js'
+import { train } from '../../src/training/train.js'
+import type { Findings } from '../fakes/inquisitive-learner.js'
+import { refused } from '../support/codes.js'
+
+describe('a learner of the user', () => {
+  let data: Dataset
+  before(async () => (data = await openDataset('digits', { samples: 500 })))
+
+  const options = (learner: URL | string, more: Partial<TrainOptions> = {}): TrainOptions => ({
+    model: 'logistic-regression',
+    data,
+    learners: 1,
+    batch: 8,
+    until: { steps: 60 },
+    supervision: { restarts: 0 },
+    learner,
+    ...more
+  })
+  const source = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+
+  it('has its replica, other programs over its weights, a rate and samples of its own, and teachers', async () => {
+    const learner = new URL('../fakes/inquisitive-learner.js', import.meta.url)
+    const { cause } = await refused('LEARNER_FAILED', () => train(options(learner, { learnerOptions: 'hello', seed: 4 })).finished)
+    const found = JSON.parse((cause as Error).message) as Findings
+    expect(found).to.deep.include({ rank: 0, learners: 1, seed: 4, samples: data.train.count, iterations: 60, greeting: 'hello' })
+    expect(found.outputShape).to.deep.equal([8, 10])
+    expect(found.moved).to.equal(0)
+    expect(found.after).to.be.lessThan(0.8 * found.before)
+    expect(found.refusedInside).to.equal('INVALID_STATE')
+    expect(found.teacher).to.be.lessThan(1e-5)
+  })
+
+  it('gives exactly the weights of the built-in learner where it does the same, segment by segment', async () => {
+    const step = `await replica.load(); await replica.forward(); await replica.backward(); await replica.exchange(); await replica.update()`
+    const steps = source(`export default ({ replica }) => async () => { ${step} }`)
+    // Without its exchange a learner meets the group all the same.
+    const short = source(`export const Learner = ({ replica }) => ({ async step() { ${step.replace('await replica.exchange();', '')} } })`)
+    const hashes = await Promise.all(
+      [undefined, steps, short].map(async (learner) => {
+        const { learner: _, ...plain } = options('', { learners: 2, synchroniser: { period: 3 } })
+        return (await train({ ...plain, ...(learner && { learner }) }).finished).weightsSha256
+      })
+    )
+    expect(new Set(hashes).size).to.equal(1)
+  })
+
+  it('may be a TypeScript file, named by its path', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'learner-'))
+    const file = join(folder, 'mine.ts')
+    await writeFile(file, `import type { LearnerContext } from 'arbalest'\nexport default (c: LearnerContext) => () => c.replica.run(5)\n`)
+    try {
+      expect((await train(options(file)).finished).iterations).to.equal(60)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  it('is refused where its module has none', async () => {
+    for (const [text, word] of [
+      ['export const rate = 3', 'it exports rate'],
+      ['export default class { constructor() {} }', 'no method `step`'],
+      ['export default ({ replica }) => 5', 'no method `step`']
+    ] as const) {
+      const { cause } = await refused('LEARNER_FAILED', () => train(options(source(text))).finished, word)
+      expect(cause).to.include({ code: 'INVALID_OPTION' })
+    }
+  })
+
+  it('fails within two seconds where its constructor throws', async () => {
+    const job = train(options(source(`export default class { constructor() { throw new TypeError('a slip of the pen') } }`)))
+    const began = performance.now()
+    const { cause } = await refused('LEARNER_FAILED', () => job.finished, 'a slip of the pen')
+    expect(cause).to.be.instanceOf(TypeError)
+    expect(performance.now() - began).to.be.lessThan(2000)
+  })
+})
