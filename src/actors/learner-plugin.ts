@@ -42,8 +42,7 @@ export interface LearnerPlugin {
  * What a learner's module exports, as its default or as `Learner`: a class, or a function that gives the plugin or just its `step`.
  */
 export type LearnerModule<Options = never> =
-  | (new (context: LearnerContext<Options>) => LearnerPlugin)
-  | ((context: LearnerContext<Options>) => LearnerPlugin | LearnerPlugin['step'])
+  (new (context: LearnerContext<Options>) => LearnerPlugin) | ((context: LearnerContext<Options>) => LearnerPlugin | LearnerPlugin['step'])
 
 /** Makes the learner that the module at this address exports. Throws INVALID_OPTION, and what the module throws. */
 export async function makeLearner(module: string, context: LearnerContext): Promise<LearnerPlugin> {
@@ -69,5 +68,7 @@ function isClass(exported: object): boolean {
 }
 
 function refusal(module: string, what: string): ArbalestError {
-  return new ArbalestError('INVALID_OPTION', `learner: received ${shown(module)}; ${what}`, { data: { parameter: 'learner', received: module } })
+  return new ArbalestError('INVALID_OPTION', `learner: received ${shown(module)}; ${what}`, {
+    data: { parameter: 'learner', received: module }
+  })
 }

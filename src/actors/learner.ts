@@ -63,7 +63,8 @@ export class Learner {
 
   /** Trains until the group pauses, evicts or cancels it. Rejects with what the plugin throws. */
   train(): Later<LearnerReport> {
-    if (this.#gate.isOpen) throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
+    if (this.#gate.isOpen)
+      throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
     const report = this.#gate.open()
     if (!this.#running) void this.#run()
     return new Later(report)

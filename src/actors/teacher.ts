@@ -33,7 +33,10 @@ export class Teacher {
   readonly #slot: number
 
   /** Throws INVALID_OPTION for weights of another model, and what reading the file and compiling throw. */
-  static async create({ model: plain, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherPlace): Promise<Teacher> {
+  static async create(
+    { model: plain, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec,
+    place: TeacherPlace
+  ): Promise<Teacher> {
     const { engine, backend, threads } = place
     const model = await withOperators(plain)
     const program = compile(model, loweringBackend(engine, backend), { mode: 'predict', batch, precision })

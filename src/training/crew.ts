@@ -111,11 +111,7 @@ export async function assembleCrew(
     return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
   }
   const { supervision } = settings
-  const supervisor = await system.spawnHere(
-    Supervisor,
-    { engine, group, learners, supervision, spawn, lost },
-    { name: 'supervisor' }
-  )
+  const supervisor = await system.spawnHere(Supervisor, { engine, group, learners, supervision, spawn, lost }, { name: 'supervisor' })
   await supervisor.askWith({ deadline: Infinity }).start()
   return { synchroniser, supervisor, evaluators, evaluation: replicas[0]! }
 }

@@ -26,8 +26,8 @@ export async function run(settings: Settings, modules: RunModules, control: JobC
   const engine = await loadEngine(modules.engine.href)
   checkPrecision(engine, settings)
   const dataset = typeof settings.data === 'string' ? await openDataset(settings.data, { directory: settings.dataDir }) : settings.data
-  const named = typeof settings.model === 'string'
-  const plain = named ? modelNamed(settings.model as string, { input: dataset.sample, classes: dataset.classes }) : (settings.model as Model)
+  const plain =
+    typeof settings.model === 'string' ? modelNamed(settings.model, { input: dataset.sample, classes: dataset.classes }) : settings.model
   const model = await withOperators(plain)
   const programs = programsOf(model, dataset, settings, loweringBackend(engine, settings.backend))
   const need = memoryOf(programs, dataset, settings)

@@ -108,7 +108,11 @@ function learnerModule(learner: unknown): URL {
     throw invalidOption('learner', learner, 'give the URL of a module, or the path of its file')
   const module = learner instanceof URL ? learner : /^(file|data):/.test(learner) ? new URL(learner) : pathToFileURL(resolve(learner))
   if (module.protocol === 'file:' && !existsSync(fileURLToPath(module)))
-    throw invalidOption('learner', learner instanceof URL ? learner.href : learner, 'there is no such file: name a module that exports a learner')
+    throw invalidOption(
+      'learner',
+      learner instanceof URL ? learner.href : learner,
+      'there is no such file: name a module that exports a learner'
+    )
   return module
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
-import type { Learner} from '../../src/actors/learner.js';
+import type { Learner } from '../../src/actors/learner.js'
 import { type LearnerOptions } from '../../src/actors/learner.js'
 import type { Loss, SpawnLearner } from '../../src/actors/place.js'
 import { RestartIntensity } from '../../src/actors/restart-intensity.js'

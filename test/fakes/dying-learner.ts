@@ -35,7 +35,7 @@ async function die({ how, thread }: Death): Promise<void> {
   if (how === 'throw') throw new RangeError('learner: told to throw')
   if (how === 'reject') void Promise.reject(new RangeError('learner: told to reject'))
   if (how === 'exit') process.exit(7)
-  if (how === 'heap') for (const all: unknown[] = []; ;) all.push(new Array(1e5).fill(Math.random()))
+  if (how === 'heap') for (const all: unknown[] = []; ;) all.push(Array.from({ length: 1e5 }, Math.random))
   if (how === 'terminate') Atomics.store(new Int32Array(thread), 0, threadId)
   if (how === 'spin') for (;;);
   // Polls, and makes no progress.

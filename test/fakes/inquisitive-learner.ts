@@ -72,7 +72,7 @@ export default class InquisitiveLearner implements LearnerPlugin {
       after,
       moved,
       refusedInside,
-      teacher: largestDifference(answers, predict.read('output') as Float32Array)
+      teacher: largestDifference(answers, predict.read('output'))
     }
     throw new Error(JSON.stringify(findings))
   }

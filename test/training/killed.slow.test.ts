@@ -35,7 +35,9 @@ describe('200 training jobs with a learner killed at a random step', () => {
       accuracies.push(finished.testAccuracy!)
     }
     const theirs = accuracies.reduce((sum, accuracy) => sum + accuracy, 0) / JOBS
-    console.log(`undisturbed ${mean.toFixed(4)} +- ${deviation.toFixed(4)}, with a death ${theirs.toFixed(4)}, least ${Math.min(...accuracies).toFixed(4)}`)
+    console.log(
+      `undisturbed ${mean.toFixed(4)} +- ${deviation.toFixed(4)}, with a death ${theirs.toFixed(4)}, least ${Math.min(...accuracies).toFixed(4)}`
+    )
     expect(Math.abs(theirs - mean)).to.be.at.most(3 * deviation)
     // Three deviations that ten runs were measured to have hold 98% of all that follow.
     expect(accuracies.filter((accuracy) => Math.abs(accuracy - mean) > 3 * deviation).length).to.be.at.most(JOBS / 20)

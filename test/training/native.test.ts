@@ -102,7 +102,10 @@ describe('training on the native engine', () => {
   for (const how of ['throw', 'exit']) {
     it(`ends within two seconds when a learner fails by ${how} in the middle of training`, async () => {
       const learner = new URL(`../fakes/failing-learner.js?how=${how}`, import.meta.url)
-      const job = trainWith({ model: 'lenet', data, learners: 2, batch: 8, until: { epochs: 1000 }, supervision: { restarts: 0 } }, { learner })
+      const job = trainWith(
+        { model: 'lenet', data, learners: 2, batch: 8, until: { epochs: 1000 }, supervision: { restarts: 0 } },
+        { learner }
+      )
       await new Promise((resolve) => job.once('started', resolve))
       const began = performance.now()
       await refused('LEARNER_FAILED', () => job.finished, 'learner ')
