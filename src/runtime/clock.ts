@@ -7,6 +7,16 @@ export interface Clock {
   now(): number
   /** Calls `action` once, `milliseconds` from now. */
   after(milliseconds: number, action: () => void): Cancel
+  /** For what is set and put off all the time. */
+  reminder(action: () => void): Reminder
+}
+
+/** One alarm for many moments: its `action` looks at what is due, and sets it again for the rest. */
+export interface Reminder {
+  /** Calls the action at this moment of the clock, or earlier. */
+  set(at: number): void
+  /** Nobody waits any more: it may be called in vain, and keeps no process alive. */
+  rest(): void
 }
 
 export const REAL_CLOCK: Clock = {
@@ -14,6 +24,39 @@ export const REAL_CLOCK: Clock = {
   after(milliseconds, action) {
     const timer = setTimeout(action, milliseconds)
     return () => clearTimeout(timer)
+  },
+  reminder: (action) => new RealReminder(action)
+}
+
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+/** Keeps the timer that it has: making and clearing one costs more than a message, letting it go and holding it again next to nothing. */
+class RealReminder implements Reminder {
+  readonly #action: () => void
+  #timer: NodeJS.Timeout | undefined
+  #at = Infinity
+
+  constructor(action: () => void) {
+    this.#action = action
+  }
+
+  set(at: number): void {
+    if (this.#timer && this.#at <= at) {
+      this.#timer.ref()
+      return
+    }
+    clearTimeout(this.#timer)
+    this.#at = at
+    this.#timer = setTimeout(() => this.#ring(), Math.min(LONGEST_TIMEOUT, at - performance.now()))
+  }
+
+  rest(): void {
+    this.#timer?.unref()
+  }
+
+  #ring(): void {
+    this.#timer = undefined
+    this.#action()
   }
 }
 
@@ -37,6 +80,17 @@ export class VirtualClock implements Clock {
     const alarm = { at: this.#now + Math.max(0, milliseconds), order: this.#order++, action }
     this.#alarms.add(alarm)
     return () => void this.#alarms.delete(alarm)
+  }
+
+  reminder(action: () => void): Reminder {
+    let cancel: Cancel | undefined
+    return {
+      set: (at) => {
+        cancel?.()
+        cancel = this.after(at - this.#now, action)
+      },
+      rest: () => cancel?.()
+    }
   }
 
   /** When the next alarm rings; Infinity where none is set. */

@@ -1,6 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import { describeExit, type ExitReason } from './actor.js'
-import type { Clock } from './clock.js'
+import type { Clock, Reminder } from './clock.js'
 import { goneError } from './gone.js'
 import type { Outcome } from './life.js'
 
@@ -17,20 +17,29 @@ interface Pending {
   readonly method: string
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
-  readonly cleanUp: () => void
+  readonly deadline: number
+  /** By the clock. */
+  readonly due: number
+  readonly deafen: (() => void) | undefined
 }
+
+/** A timer may ring a little before its time. */
+const EARLY = 1
 
 /** The asks of one actor that have no answer yet. Every one settles: by its answer, its deadline, its signal or the actor's exit. */
 export class PendingAsks {
   readonly #name: string
   readonly #clock: Clock
   readonly #pending = new Map<number, Pending>()
+  readonly #reminder: Reminder
+  #reminded = Infinity
   #lastId = 0
   #gone: ExitReason | undefined
 
   constructor(name: string, clock: Clock) {
     this.#name = name
     this.#clock = clock
+    this.#reminder = clock.reminder(() => this.#settleLate())
   }
 
   has(id: number): boolean {
@@ -44,15 +53,10 @@ export class PendingAsks {
     if (signal?.aborted) return Promise.reject(this.#abortedError(method, signal))
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      const abort = () => this.settle(id, { error: this.#abortedError(method, signal!) })
-      const late = () => this.settle(id, { error: this.#lateError(method, deadline) })
-      const disarm = deadline === Infinity ? undefined : this.#clock.after(deadline, late)
-      signal?.addEventListener('abort', abort, { once: true })
-      const cleanUp = () => {
-        disarm?.()
-        signal?.removeEventListener('abort', abort)
-      }
-      this.#pending.set(id, { method, resolve, reject, cleanUp })
+      const due = deadline === Infinity ? Infinity : this.#clock.now() + Math.max(0, deadline)
+      const deafen = signal && this.#listen(id, method, signal)
+      this.#pending.set(id, { method, resolve, reject, deadline, due, deafen })
+      if (due < this.#reminded) this.#remind(due)
       send(id)
     })
   }
@@ -62,9 +66,37 @@ export class PendingAsks {
     const pending = this.#pending.get(id)
     if (!pending) return
     this.#pending.delete(id)
-    pending.cleanUp()
+    pending.deafen?.()
+    if (this.#pending.size === 0 && this.#reminded !== Infinity) this.#rest()
     if ('error' in outcome) pending.reject(outcome.error)
     else pending.resolve(outcome.value)
+  }
+
+  #listen(id: number, method: string, signal: AbortSignal): () => void {
+    const abort = () => this.settle(id, { error: this.#abortedError(method, signal) })
+    signal.addEventListener('abort', abort, { once: true })
+    return () => signal.removeEventListener('abort', abort)
+  }
+
+  #remind(due: number): void {
+    this.#reminded = due
+    this.#reminder.set(due)
+  }
+
+  #rest(): void {
+    this.#reminded = Infinity
+    this.#reminder.rest()
+  }
+
+  #settleLate(): void {
+    this.#reminded = Infinity
+    const now = this.#clock.now()
+    let next = Infinity
+    for (const [id, { method, due, deadline }] of this.#pending) {
+      if (due - now < EARLY) this.settle(id, { error: this.#lateError(method, deadline) })
+      else next = Math.min(next, due)
+    }
+    if (next !== Infinity) this.#remind(next)
   }
 
   /** A life has ended and another will follow: the asks that it was given reject, those that are `held` back wait. */

@@ -7,7 +7,7 @@ import { reluProgram } from './support/program.js'
 
 const NATIVE = new URL('../../src/engine/native.js', import.meta.url).href
 
-/** A worker that has loaded the addon, made a replica of the program and run it, and then does `then`. */
+/** A worker that has loaded the addon, made a replica of the program and run it, and at the next message does `then`. */
 function worker(program: Handle, then: string): Worker {
   const code = `
     import { parentPort } from 'node:worker_threads'
@@ -18,7 +18,7 @@ function worker(program: Handle, then: string): Worker {
     engine.writeValue(replica, slot, 'x', Float32Array.of(-1, 2, -3, 4))
     engine.run(replica, slot, { steps: 1, milliseconds: 50 })
     parentPort.postMessage([...engine.readValue(replica, slot, 'y')])
-    ${then}`
+    parentPort.once('message', () => { ${then} })`
   return new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`))
 }
 
@@ -49,6 +49,7 @@ describe('the addon in several environments', () => {
         return new Promise<number>((resolve) => each.once('exit', resolve))
       })
       for (const values of await Promise.all(workers.map(result))) expect(values).to.deep.equal([0, 2, 0, 4])
+      for (const each of workers) each.postMessage('go')
       if (terminate) await Promise.all(workers.map((each) => each.terminate()))
       for (const code of await Promise.all(exits)) expect(code).to.equal(exitCode)
       engine.release(program)
