@@ -1,5 +1,6 @@
 import type { MessagePort, Transferable } from 'node:worker_threads'
 import type { PortableError } from './errors-across-threads.js'
+import { soon } from './soon.js'
 import { transfersOf } from './transfer.js'
 
 export type AskMessage = readonly [kind: 'ask', id: number, method: string, args: readonly unknown[]]
@@ -57,7 +58,7 @@ export class Outbox {
   }
 
   post(message: Message): void {
-    if (this.#waiting.push(message) === 1) queueMicrotask(this.#flush)
+    if (this.#waiting.push(message) === 1) soon(this.#flush)
   }
 
   flush(): void {

@@ -1,6 +1,7 @@
 import { REAL_CLOCK } from './clock.js'
 import type { RuntimeEvent } from './events.js'
 import type { Realm } from './realm.js'
+import { soon } from './soon.js'
 import type { Offspring } from './spawning.js'
 
 /** Turns in a row before the event loop, with its timers and ports, has one. */
@@ -16,7 +17,7 @@ export function threadRealm(entry: URL, publish: (event: RuntimeEvent) => void, 
     clock: REAL_CLOCK,
     dispatch: (turn) => {
       if (++turns % TURNS_A_BREATH === 0) setImmediate(turn)
-      else queueMicrotask(turn)
+      else soon(turn)
     },
     defer: (turn) => void setImmediate(turn),
     burst: TURNS_A_BREATH,
