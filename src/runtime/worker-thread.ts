@@ -69,8 +69,7 @@ export class WorkerThread {
       name: shared ?? first.name,
       workerData,
       transferList: [first.port],
-      // How the main program was read, with `node --eval`, says nothing about the entry, and node refuses a file then.
-      execArgv: process.execArgv.filter((argument) => !argument.startsWith('--input-type'))
+      ...flagsForWorker()
     })
     let uncaught: Error | undefined
     this.#worker.on('error', (error) => (uncaught = asError(error)))
@@ -129,4 +128,13 @@ export class WorkerThread {
       for (const listener of this.#silenceListeners) listener()
     })
   }
+}
+
+/**
+ * How the main program was read, with `node --eval`, says nothing about a worker's module, and node refuses a file then. Otherwise the worker has the
+ * process's flags as they are: node refuses some of them where they are given once more.
+ */
+function flagsForWorker(): { execArgv?: string[] } {
+  const kept = process.execArgv.filter((argument) => !argument.startsWith('--input-type'))
+  return kept.length < process.execArgv.length ? { execArgv: kept } : {}
 }
