@@ -81,9 +81,11 @@ describe('the addon in several environments', () => {
   it('leaves the arithmetic of its caller as it was: denormal numbers are not flushed to zero', () => {
     const replica = engine.createReplica({ backend: 'cpu', layout: reluProgram().parameters, threads: 1, seed: 1 })
     const slot = engine.bind(replica, engine.createProgram(reluProgram({ backend: 'cpu' })))
+    // By its bits: arithmetic that flushes would find its own wrong answer equal to another.
+    const numbers = Float64Array.of(Number.MIN_VALUE * 4, 2, 0)
     engine.run(replica, slot, { steps: 1, milliseconds: 1 })
-    const smallest = Float64Array.of(Number.MIN_VALUE * 4)
-    expect(smallest[0]! / 2).to.equal(Number.MIN_VALUE * 2)
+    numbers[2] = numbers[0]! / numbers[1]!
+    expect(new BigUint64Array(numbers.buffer)[2]).to.equal(2n)
   })
 
   it('tells one kind of handle from another', () => {
