@@ -1,7 +1,11 @@
 // The one interface between the engine and what computes: the CPU backends today, CUDA next. A backend says how it would run an
-// operator (lower), makes it ready over placed buffers (make), and runs the two passes over whole parameter vectors (optimise, average).
+// operator (lower), makes it ready over placed buffers (make), and runs the passes over parameter vectors (optimise, average, blend,
+// squares).
 #pragma once
 
+#include <cstring>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +15,7 @@
 #include "attributes.h"
 #include "dataset.h"
 #include "error.h"
+#include "stream.h"
 #include "tensor.h"
 
 namespace arbalest {
@@ -20,6 +25,7 @@ struct LoweringRequest {
   Attributes attributes;
   std::vector<TensorSpec> inputs, outputs;  // an absent one has an empty shape
   Type precision = Type::f32;
+  int threads = 1;  // that will run it: how much scratch it wants may depend on them, and nothing else does
 };
 
 struct LoweringAnswer {
@@ -37,6 +43,7 @@ struct OperatorSpec {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
   Type precision = Type::f32;
+  const Dataset* dataset = nullptr;  // what `load` gathers from
 };
 
 // What changes from step to step.
@@ -57,29 +64,60 @@ class Kernel {
   virtual void run(const StepContext& step) = 0;
 };
 
-// One pass over (n,) weights: g' = g + decay*w; v = momentum*v + g'; d = nesterov ? g' + momentum*v : v; w = w - rate*d - c, and where
-// `central` is given c = alpha*(w - central), from the weights before this step, is also written to `correction`.
+// Elements [begin, end) of one step of an optimiser, from gradients G and weights w:
+//   g = clamp(scale*G, -limit, limit) + decay*w
+//   sgd:  v = momentum*v + g (g alone where `first` is null);  s = rate*(nesterov ? g + momentum*v : v)
+//   adam: m = beta1*m + (1 - beta1)*g;  q = beta2*q + (1 - beta2)*g*g
+//         s = rate*(m / bias1) / (sqrt(q / bias2) + epsilon) + rate*decoupled*w
+//   next = w - s, and less its correction where there is one
 struct OptimiserPass {
+  enum class Algorithm : uint8_t { sgd, adam };
+  // What else is written, to `contribution`, for the learners' group.
+  enum class Meeting : uint8_t {
+    none,
+    correction,    // c = alpha*(w - central), which is also taken from `next`
+    snapshot,      // `next`
+    accumulation,  // what was there, and s
+  };
+
   Type type = Type::f32;
-  size_t n = 0;
-  void* weights = nullptr;
+  size_t begin = 0, end = 0;
+  const void* weights = nullptr;
+  void* next = nullptr;  // may be the weights
   const void* gradients = nullptr;
-  void* velocity = nullptr;       // may be null where momentum is 0
-  const void* central = nullptr;  // null: no correction in this step
-  void* correction = nullptr;
-  double rate = 0, momentum = 0, decay = 0, alpha = 0;
+  void* first = nullptr;   // v, or m
+  void* second = nullptr;  // q
+  Algorithm algorithm = Algorithm::sgd;
+  double rate = 0, scale = 1, limit = std::numeric_limits<double>::infinity(), decay = 0, decoupled = 0;
+  double momentum = 0;
   bool nesterov = false;
+  double beta1 = 0, beta2 = 0, epsilon = 0, bias1 = 1, bias2 = 1;
+
+  Meeting meeting = Meeting::none;
+  const void* central = nullptr;
+  void* contribution = nullptr;
+  double alpha = 0;
 };
 
-// Elements [begin, end) of one SMA round: before[i] = z[i] + sum_j c_j[i] + mu*(z[i] - before[i]), summed in the order of `corrections`.
-// `before` holds the central model of the round before on entry, that of the next round on return.
+// Elements [begin, end): to = base + scale*sum_j x_j + mu*(base - to), the sum in the order of `summands`. Without a base the first and
+// last terms are left out; `to` is read only where mu is not 0, and may be the base or a summand.
 struct AveragePass {
   Type type = Type::f32;
   size_t begin = 0, end = 0;
-  const void* central = nullptr;
-  void* before = nullptr;
-  std::span<const void* const> corrections;
-  double mu = 0;
+  const void* base = nullptr;
+  void* to = nullptr;
+  std::span<const void* const> summands;
+  double scale = 1, mu = 0;
+};
+
+// Elements [begin, end): to = from + weight*(towards - from); `to` may be either. The weights 0 and 1 copy exactly.
+struct BlendPass {
+  Type type = Type::f32;
+  size_t begin = 0, end = 0;
+  const void* from = nullptr;
+  const void* towards = nullptr;
+  void* to = nullptr;
+  double weight = 0;
 };
 
 // All of it may be called by many threads at once; a kernel by one at a time.
@@ -95,9 +133,13 @@ class Backend {
 
   virtual void optimise(const OptimiserPass& pass) = 0;
   virtual void average(const AveragePass& pass) = 0;
+  virtual void blend(const BlendPass& pass) = 0;
+  // Sum of the squares of elements [begin, end), the same whatever the number of threads.
+  virtual double squares(Type type, const void* vector, size_t begin, size_t end) = 0;
 
   // Zeroed memory, aligned to 64 bytes at least, touched lazily. Throws OUT_OF_MEMORY.
   virtual void* allocate(size_t bytes) = 0;
+  // All that was queued on it is done.
   virtual void release(void* memory, size_t bytes) noexcept = 0;
 
   // Sustained floating-point operations a second of one thread's fused multiply-adds; takes about 100 ms.
@@ -105,12 +147,51 @@ class Backend {
 
   // The calling thread will run kernels with so many threads from here on.
   virtual void use_threads(int threads) = 0;
+
+  // A device with memory and queues of its own. The calling thread's work goes to the stream that it uses: kernels are made for it, and the
+  // passes, copies and events are queued on it. What stands here is for memory that the caller may touch, where all is done when a call
+  // returns, and which has no streams.
+  virtual std::unique_ptr<Stream> stream() { return nullptr; }
+  // Returns the stream that was used before.
+  virtual Stream* use_stream(Stream*) { return nullptr; }
+  // Between two places of the backend's memory.
+  virtual void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  virtual void zero(void* to, size_t bytes) { std::memset(to, 0, bytes); }
+  // Between the caller's memory and the backend's, after what was queued before; done when the call returns.
+  virtual void read(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  virtual void write(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  virtual std::shared_ptr<Event> record() { return nullptr; }
+  // What is queued from here on runs after `event`; the caller does not wait.
+  virtual void wait(const std::shared_ptr<Event>&) {}
+  // The caller waits until all is done. Throws what went wrong on the device since it was asked last.
+  virtual void synchronise() {}
+  // The kernels run from here on read this step's position, seed and samples.
+  virtual void begin(const StepContext&) {}
+  // `work` queues kernels and nothing else. It is recorded, to be run again and again at the cost of one; null where nothing is gained by
+  // that.
+  virtual std::unique_ptr<Recording> capture(const std::function<void()>&) { return nullptr; }
+  // Elements that a pass takes at once where threads share it out: small enough to stay in a core's cache.
+  virtual size_t piece() const { return 16384; }
+};
+
+// While it lives, the calling thread's work goes to `stream`.
+class UsedStream {
+ public:
+  UsedStream(Backend& backend, Stream* stream) : backend_(backend), before_(backend.use_stream(stream)) {}
+  ~UsedStream() { backend_.use_stream(before_); }
+  UsedStream(const UsedStream&) = delete;
+  UsedStream& operator=(const UsedStream&) = delete;
+
+ private:
+  Backend& backend_;
+  Stream* const before_;
 };
 
 }  // namespace arbalest
 
-// What a backend library exports: `name` is "cpu" or "reference" in the CPU library. The backend lives as long as the process.
+// What a backend library exports: `name` is "cpu" or "reference" in the CPU library. The backend lives as long as the process. Both throw
+// BACKEND_UNAVAILABLE where what the library itself needs is missing.
 extern "C" {
 using ArbalestBackendEntry = arbalest::Backend* (*)(const char* name);
-using ArbalestBackendAbout = const char* (*)();  // one line of JSON: library versions and processor features, for `arbalest doctor`
+using ArbalestBackendAbout = const char* (*)();  // one line of JSON: library versions and features of the device, for `arbalest doctor`
 }

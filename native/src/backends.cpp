@@ -1,11 +1,31 @@
 #include "backends.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <array>
+#include <map>
 #include <mutex>
 
 namespace arbalest {
 namespace {
+
+// Where a backend is found, and what brings it where it is not.
+struct Source {
+  const char* library;
+  const char* mend;
+};
+
+const Source kCpu{"libarbalest-cpu.so", "run `npm run setup`, which installs oneDNN and builds it"};
+const Source kCuda{"libarbalest-cuda.so", "run `npm run setup:cuda` and `npm run build:cuda`"};
+const Source kCudaHost{"libarbalest-cuda-host.so", "run `npm run build:native`"};
+
+const Source& source_of(const std::string& backend) {
+  if (backend == "cpu" || backend == "reference") return kCpu;
+  if (backend == "cuda") return kCuda;
+  if (backend == "cuda-host") return kCudaHost;
+  throw Error("UNKNOWN_NAME", "backend: received " + backend + "; use one of cpu, cuda, reference");
+}
 
 std::string folder_of_this_library() {
   Dl_info info{};
@@ -15,38 +35,37 @@ std::string folder_of_this_library() {
 }
 
 // A library stays open until the process ends: kernels made by it may be running in any thread.
-void* cpu_library() {
+void* opened(const std::string& backend) {
   static std::mutex mutex;
-  static void* library = nullptr;
+  static std::map<std::string, void*> libraries;
+  const Source& source = source_of(backend);
   const std::lock_guard lock(mutex);
-  if (!library) {
-    const std::string path = folder_of_this_library() + "/libarbalest-cpu.so";
-    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-      throw Error("BACKEND_UNAVAILABLE",
-                  std::string("backend cpu: ") + dlerror() + "; run `npm run setup`, which installs oneDNN and builds it");
-  }
+  void*& library = libraries[source.library];
+  const std::string path = folder_of_this_library() + "/" + source.library;
+  if (!library && access(path.c_str(), R_OK) != 0)
+    throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": it is not built on this machine; " + source.mend);
+  if (!library) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": " + dlerror() + "; " + source.mend);
   return library;
 }
 
-template <class Function> Function symbol(void* library, const char* name) {
-  void* address = dlsym(library, name);
-  if (!address) throw Error("BACKEND_UNAVAILABLE", std::string("backend cpu: its library has no ") + name + "; run `npm run build:native`");
+template <class Function> Function symbol(const std::string& backend, const char* name) {
+  void* address = dlsym(opened(backend), name);
+  if (!address) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": its library has no " + name + "; build it again");
   return reinterpret_cast<Function>(address);
 }
 
 }  // namespace
 
 Backend& backend_named(const std::string& name) {
-  if (name != "cpu" && name != "reference") throw Error("UNKNOWN_NAME", "backend: received " + name + "; use one of cpu, reference");
-  Backend* backend = symbol<ArbalestBackendEntry>(cpu_library(), "arbalest_backend")(name.c_str());
+  Backend* backend = symbol<ArbalestBackendEntry>(name, "arbalest_backend")(name.c_str());
   if (!backend) throw Error("BACKEND_UNAVAILABLE", "backend " + name + ": its library does not offer it");
   return *backend;
 }
 
-LibraryReport about_cpu_library() {
+LibraryReport about_library_of(const std::string& backend) {
   try {
-    return {true, symbol<ArbalestBackendAbout>(cpu_library(), "arbalest_backend_about")()};
+    return {true, symbol<ArbalestBackendAbout>(backend, "arbalest_backend_about")()};
   } catch (const Error& error) {
     return {false, error.what()};
   }

@@ -7,14 +7,15 @@
 
 namespace arbalest {
 
-// "cpu" or "reference". Throws BACKEND_UNAVAILABLE with the loader's words and the mend, UNKNOWN_NAME for anything else.
+// "cpu", "reference", "cuda", or "cuda-host", the stand-in for tests. Throws BACKEND_UNAVAILABLE with the loader's words and the mend,
+// UNKNOWN_NAME for anything else.
 Backend& backend_named(const std::string& name);
 
-// One line of JSON about the CPU library, or the reason why it cannot be opened.
+// One line of JSON about the library of a backend, or the reason why it cannot be opened.
 struct LibraryReport {
   bool available = false;
   std::string detail;
 };
-LibraryReport about_cpu_library();
+LibraryReport about_library_of(const std::string& backend);
 
 }  // namespace arbalest

@@ -23,7 +23,7 @@ struct LoadPlan {
   bool flip = false;
 };
 
-inline LoadPlan load_plan(const LoadOptions& options, uint64_t seed, uint64_t position) {
+constexpr LoadPlan load_plan(const LoadOptions& options, uint64_t seed, uint64_t position) {
   const uint64_t epoch = position / options.count, index = position % options.count;
   LoadPlan plan;
   plan.index = options.shuffled ? permuted(seed, epoch, index, options.count) : index;

@@ -55,6 +55,12 @@ void check_operators(const Program& program) {
           if (id < -1 || id >= count)
             invalid(program, "operator " + op.name + " names value " + std::to_string(id) + " of " + std::to_string(count));
       }
+      if (op.kind == "update" || op.kind == "exchange") {
+        const bool home = &segment == &program.segments[static_cast<size_t>(op.kind == "update" ? Segment::update : Segment::exchange)];
+        if (!home || segment.size() != 1) invalid(program, "operator " + op.kind + " stands alone in the segment of its name");
+      } else if (&segment == &program.segments[static_cast<size_t>(Segment::update)]) {
+        invalid(program, "segment update has operator " + op.kind + "; it takes the update alone");
+      }
       check_range(program, "scratch of operator " + op.name, op.scratch_offset, op.scratch_bytes, scratch_arena);
       if (op.scratch_offset % 64 != 0) invalid(program, "scratch of operator " + op.name + " is not aligned to 64 bytes");
     }
@@ -64,12 +70,19 @@ void check_operators(const Program& program) {
 }  // namespace
 
 void check_layout(const ParameterLayout& layout) {
+  if (layout.bytes > kLargest) throw Error("INVALID_PROGRAM", "parameters: more bytes than any memory");
+  if (layout.bytes % 8 != 0) throw Error("INVALID_PROGRAM", "parameters: a vector's length is a multiple of 8 bytes");
   size_t canonical = 0, end = 0;
   for (const PlacedParameter& parameter : layout.parameters) {
     const auto fault = [&](const std::string& message) { throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": " + message); };
-    if (parameter.spec.shape.empty()) fault("it has no shape");
-    for (int64_t extent : parameter.spec.shape)
+    if (parameter.spec.shape.empty() || parameter.spec.shape.size() > 6) fault("it has no shape of 1 to 6 dimensions");
+    double elements = 1;
+    for (int64_t extent : parameter.spec.shape) {
       if (extent < 1 || extent > (int64_t{1} << 32)) fault("an extent of " + std::to_string(extent) + " is not possible");
+      elements *= static_cast<double>(extent);
+    }
+    if (elements > static_cast<double>(kLargest)) fault("it has more elements than any memory");
+    if (parameter.spec.layout.empty()) fault("it has no layout");
     if (parameter.spec.type != Type::f32 && parameter.spec.type != Type::f64) fault("parameters are f32 or f64");
     if (parameter.spec.type != layout.parameters.front().spec.type) fault("parameters of one job have one type");
     if (parameter.canonical != canonical) fault("it does not follow the parameter before it in the canonical vector");
@@ -82,7 +95,21 @@ void check_layout(const ParameterLayout& layout) {
   }
   if (layout.elements != canonical)
     throw Error("INVALID_PROGRAM", "parameters: the canonical vector's length is not the sum of the parameters'");
-  if (layout.bytes > kLargest) throw Error("INVALID_PROGRAM", "parameters: more bytes than any memory");
+}
+
+std::vector<std::pair<size_t, size_t>> ParameterLayout::frozen() const {
+  std::vector<std::pair<size_t, size_t>> spans;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].frozen) continue;
+    // What lies between two of them is padding.
+    const bool follows = i > 0 && parameters[i - 1].frozen;
+    const size_t begin = parameters[i].offset / size_of(type()), end = (parameters[i].offset + parameters[i].bytes) / size_of(type());
+    if (follows)
+      spans.back().second = end;
+    else
+      spans.emplace_back(begin, end);
+  }
+  return spans;
 }
 
 bool same_layout(const ParameterLayout& a, const ParameterLayout& b) {

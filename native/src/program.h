@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend.h"
@@ -38,6 +39,7 @@ struct PlacedParameter {
   TensorSpec spec;
   size_t offset = 0, bytes = 0;
   size_t canonical = 0;  // elements before it in the canonical vector
+  bool frozen = false;   // nobody ever changes it
 };
 
 struct ParameterLayout {
@@ -45,6 +47,8 @@ struct ParameterLayout {
   size_t bytes = 0;
   size_t elements = 0;
 
+  // Elements [begin, end) of the frozen parameters, rising, neighbours joined.
+  std::vector<std::pair<size_t, size_t>> frozen() const;
   Type type() const { return parameters.empty() ? Type::f32 : parameters.front().spec.type; }
 };
 

@@ -9,7 +9,7 @@ namespace arbalest {
 
 using Random4 = std::array<uint32_t, 4>;
 
-inline Random4 philox(uint64_t key, uint64_t counter, uint64_t stream) {
+constexpr Random4 philox(uint64_t key, uint64_t counter, uint64_t stream) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   Random4 c{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), static_cast<uint32_t>(stream),
             static_cast<uint32_t>(stream >> 32)};
@@ -24,14 +24,14 @@ inline Random4 philox(uint64_t key, uint64_t counter, uint64_t stream) {
 }
 
 // In [0, 1), 24 bits.
-inline float uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+constexpr float uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
 
 // What the streams of one seed are for; operators take theirs from `kFirstOperator` on.
-enum Stream : uint64_t { kOrder = 1, kAugment = 2, kInitialise = 3, kFirstOperator = 1024 };
+enum RandomStream : uint64_t { kOrder = 1, kAugment = 2, kInitialise = 3, kWindows = 4, kRead = 5, kFirstOperator = 1024 };
 
 // Sample `index` of epoch `epoch` in a seeded random order of `count` samples: a four-round Feistel network over the smallest even number
 // of bits that holds `count`, walked until it falls below `count`. A permutation without a table, so a position in the data is one number.
-inline uint64_t permuted(uint64_t seed, uint64_t epoch, uint64_t index, uint64_t count) {
+constexpr uint64_t permuted(uint64_t seed, uint64_t epoch, uint64_t index, uint64_t count) {
   int half = 1;
   while ((uint64_t{1} << (2 * half)) < count) ++half;
   const uint64_t mask = (uint64_t{1} << half) - 1;

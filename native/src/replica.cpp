@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "sync/buckets.h"
+
 namespace arbalest {
 namespace {
 
@@ -24,10 +26,18 @@ RunReport::Outcome outcome_of(Entry entry) {
   return RunReport::Outcome::cancelled;
 }
 
-// What the optimiser's operator asks for; the vector itself is the replica's.
-struct Optimiser {
-  double momentum = 0, decay = 0;
-  bool nesterov = false;
+template <class T> double read_as(Backend& backend, const std::byte* value) {
+  T result{};
+  backend.read(&result, value, sizeof result);
+  return static_cast<double>(result);
+}
+
+// Whatever ends a run: nobody else waits for the arena in vain.
+struct GivenBack {
+  ArenaUser* user;
+  ~GivenBack() {
+    if (user) user->give_back();
+  }
 };
 
 }  // namespace
@@ -35,41 +45,71 @@ struct Optimiser {
 // An operator ready to run, with what has been measured of it. Exchange and update have no kernel: they are the replica's own.
 struct Replica::Step {
   const PlacedOperator* op = nullptr;
-  std::unique_ptr<Kernel> kernel;
+  std::vector<std::unique_ptr<Kernel>> kernels;  // one for each arena in which it has run: their pointers are fixed
   double bytes = 0;
   int64_t runs = 0;
   double seconds = 0;
+  std::vector<size_t> completes;  // buckets that the group takes, whose gradient is whole after it
 };
 
 struct Replica::Bound {
   std::shared_ptr<const Program> program;
-  std::shared_ptr<const Dataset> dataset;
+  Source source;
+  std::optional<BatchStream::Reader> reader;  // where what `load` takes streams in
   std::array<std::vector<Step>, kSegments> segments;
   StepContext context;
-  Optimiser optimiser;
   bool updates = false;
+  int64_t accumulate = 1;  // batches of a step
   int loss = -1, correct = -1;
+  std::vector<bool> made;  // the arenas for which there are kernels
   bool profiling = false;
 
   // A step may stop in its middle, to answer the learner's mailbox, and go on here.
   std::optional<Ticket> ticket;
   size_t segment = 0;
-  std::vector<int64_t> samples;  // chosen for this step
+  int64_t batches = 1;                            // of this step that have begun
+  bool backward = false;                          // the last of them has its gradient,
+  bool settled = false;                           // and that is the mean over all
+  double earlier_loss = 0, earlier_correct = 0;   // sums over those before it
+  std::optional<std::array<double, 2>> measured;  // loss and correct, where their arena has been given back
+  BatchStream::Request batch;                     // what this step loads,
+  bool fetched = false;                           // and that it has been taken from the stream
+
+  // Load to backward as one, on a device that gains by it: after a first run, in which libraries load what they need.
+  std::unique_ptr<Recording> recording;
+  bool ran = false;
 };
 
-Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner)
+Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner,
+                 std::shared_ptr<Arenas> arenas)
     : backend_(backend),
       layout_(std::move(layout)),
       threads_(threads),
       seed_(seed),
       group_(std::move(group)),
       learner_(learner),
-      weights_(backend_, layout_.bytes) {
+      stream_(backend.stream()),
+      user_(arenas ? std::make_unique<ArenaUser>(std::move(arenas)) : nullptr) {
   if (group_ && !same_layout(layout_, group_->layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
+  // What is queued on a stream still uses the arena when `run` goes on.
+  if (user_ && stream_)
+    throw Error("INVALID_OPTION", "arenas: received some; replicas on a GPU have activations of their own: leave them out");
+  if (group_) weights_ = group_->shared_weights();
+  check_sizes(backend_, layout_);
+  if (!weights_) weights_ = std::make_shared<Memory>(backend_, layout_.bytes);
 }
 
-Replica::~Replica() = default;
+Replica::~Replica() {
+  // Nothing may be at work in what is given back.
+  const UsedStream used(backend_, stream_.get());
+  try {
+    backend_.synchronise();
+  } catch (const Error&) {
+    // Whoever ran it last has been told.
+  }
+  bound_.clear();
+}
 
 Replica::Bound& Replica::bound(int slot) const {
   if (slot < 0 || static_cast<size_t>(slot) >= bound_.size())
@@ -78,12 +118,12 @@ Replica::Bound& Replica::bound(int slot) const {
   return *bound_[static_cast<size_t>(slot)];
 }
 
-int Replica::bind(std::shared_ptr<const Program> program, std::shared_ptr<const Dataset> dataset) {
+int Replica::bind(std::shared_ptr<const Program> program, const Source& source) {
   if (!same_layout(program->parameters, layout_))
     throw Error("INVALID_PROGRAM",
                 "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
   const auto arena = [&arenas = program->arenas](Arena which) { return arenas[static_cast<size_t>(which)]; };
-  if (arena(Arena::gradients) && !gradients_.data()) gradients_ = Memory(backend_, layout_.bytes);
+  if (arena(Arena::gradients) && !gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
   if (arena(Arena::statistics)) {
     if (!statistics_.data()) statistics_ = Memory(backend_, arena(Arena::statistics));
     if (statistics_.bytes() != arena(Arena::statistics))
@@ -92,63 +132,68 @@ int Replica::bind(std::shared_ptr<const Program> program, std::shared_ptr<const 
   }
   auto bound = std::make_unique<Bound>();
   bound->program = std::move(program);
-  bound->dataset = std::move(dataset);
+  bound->source = source;
+  if (source.stream && stream_)
+    throw Error("INVALID_OPTION", "data: received what streams in; a GPU takes data sets that lie in memory so far, or use backend cpu");
+  if (source.stream && !bound->program->segments[static_cast<size_t>(Segment::load)].empty()) bound->reader.emplace(source.stream);
+  const UsedStream used(backend_, stream_.get());
+  backend_.synchronise();
   // Primitives are made for as many threads as will run them.
   backend_.use_threads(threads_);
-  const bool grows = arena(Arena::activations) > activations_.bytes();
-  if (grows) activations_ = Memory(backend_, arena(Arena::activations));
+  const size_t bytes = arena(Arena::activations);
+  const bool shares = user_ && bound_.empty() && bytes <= user_->arenas().bytes();
+  if (!shares && (user_ || bytes > activations_.bytes())) own_activations(bytes);
+  prepare(*bound);
   make_kernels(*bound);
-  if (grows)
-    for (const auto& earlier : bound_) make_kernels(*earlier);
   bound_.push_back(std::move(bound));
   return static_cast<int>(bound_.size()) - 1;
 }
 
 std::byte* Replica::address(const PlacedValue& value) {
   switch (value.arena) {
-    case Arena::weights: return weights_.data() + value.offset;
-    case Arena::gradients: return gradients_.data() + value.offset;
+    case Arena::weights: return weights_->data() + value.offset;
+    case Arena::gradients: return gradients_->data() + value.offset;
     case Arena::statistics: return statistics_.data() + value.offset;
-    case Arena::activations: return activations_.data() + value.offset;
+    case Arena::activations: return activations() + value.offset;
   }
   return nullptr;
 }
 
-void Replica::make_kernels(Bound& bound) {
+// No more in an arena that it shares: programs that are bound get kernels over memory of its own.
+void Replica::own_activations(size_t bytes) {
+  for (const auto& bound : bound_) bytes = std::max(bytes, bound->program->arenas[static_cast<size_t>(Arena::activations)]);
+  user_.reset();
+  activations_ = Memory(backend_, bytes);
+  for (const auto& bound : bound_) {
+    bound->ticket.reset();
+    bound->recording.reset();
+    bound->ran = false;
+    bound->made.clear();
+    make_kernels(*bound);
+  }
+}
+
+// What does not depend on where the activations lie.
+void Replica::prepare(Bound& bound) {
   const Program& program = *bound.program;
-  bound.ticket.reset();
   for (size_t s = 0; s < kSegments; ++s) {
-    bound.segments[s].clear();
     for (const PlacedOperator& op : program.segments[s]) {
       Step step;
       step.op = &op;
-      OperatorSpec spec{op.kind,          op.name,          op.attributes, {}, {}, activations_.data() + op.scratch_offset,
-                        op.scratch_bytes, program.precision};
-      for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
-        for (int id : *ids) {
-          if (id < 0) {
-            tensors->emplace_back();
-            continue;
-          }
-          const PlacedValue& value = program.values[static_cast<size_t>(id)];
-          tensors->push_back({value.spec, address(value)});
-          step.bytes += static_cast<double>(value.bytes);
-        }
-      }
+      for (const auto* ids : {&op.inputs, &op.outputs})
+        for (int id : *ids)
+          if (id >= 0) step.bytes += static_cast<double>(program.values[static_cast<size_t>(id)].bytes);
       if (op.kind == "update") {
+        const OptimiserSpec optimiser = optimiser_spec(op.attributes);
         bound.updates = true;
-        bound.optimiser = {op.attributes.number("momentum"), op.attributes.number("weightDecay"), op.attributes.number("nesterov", 0) != 0};
-        if (bound.optimiser.momentum != 0 && !velocity_.data()) velocity_ = Memory(backend_, layout_.bytes);
-        if (!gradients_.data()) gradients_ = Memory(backend_, layout_.bytes);
+        bound.accumulate = optimiser.accumulate;
+        if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
+        if (optimiser.accumulate > 1 && !accumulated_.data()) accumulated_ = Memory(backend_, layout_.bytes);
+        if (optimiser_ && !(optimiser_->spec() == optimiser))
+          throw Error("INVALID_PROGRAM", "program " + program.name + ": its optimiser is not that of the replica's other programs");
+        // Where the group takes gradients it has the optimiser.
+        if (!optimiser_ && !(group_ && !group_->buckets().empty())) optimiser_.emplace(backend_, layout_, optimiser);
         step.bytes = 5.0 * static_cast<double>(layout_.bytes);
-      } else if (op.kind == "load") {
-        if (!bound.dataset) throw Error("INVALID_STATE", "program " + program.name + ": it loads samples; bind it with a data set");
-        const Shape& shape = spec.outputs.at(0).shape();
-        if (!std::equal(shape.begin() + 1, shape.end(), bound.dataset->sample.begin(), bound.dataset->sample.end()))
-          throw Error("SHAPE_MISMATCH", "program " + program.name + ": its samples do not have the shape of the data set's");
-        step.kernel = backend_.make(spec);
-      } else if (op.kind != "exchange") {
-        step.kernel = backend_.make(spec);
       }
       bound.segments[s].push_back(std::move(step));
     }
@@ -159,7 +204,74 @@ void Replica::make_kernels(Bound& bound) {
   };
   bound.loss = named("loss");
   bound.correct = named("correct");
-  bound.context = {bound.dataset.get(), seed_, 0, {}};
+  bound.context = {bound.source.dataset.get(), seed_, 0, {}};
+  if (!group_ || !bound.updates) return;
+  const std::vector<int> last = last_writers(program, group_->buckets());
+  for (size_t bucket = 0; bucket < last.size(); ++bucket)
+    if (last[bucket] >= 0)
+      bound.segments[static_cast<size_t>(Segment::backward)][static_cast<size_t>(last[bucket])].completes.push_back(bucket);
+}
+
+// Kernels over the arena that the replica has, where there are none yet.
+void Replica::make_kernels(Bound& bound) {
+  const Program& program = *bound.program;
+  if (bound.made.size() <= arena()) bound.made.resize(arena() + 1);
+  if (bound.made[arena()]) return;
+  for (auto& segment : bound.segments) {
+    for (Step& step : segment) {
+      const PlacedOperator& op = *step.op;
+      if (step.kernels.size() <= arena()) step.kernels.resize(arena() + 1);
+      if (op.kind == "update" || op.kind == "exchange") continue;
+      OperatorSpec spec{op.kind,
+                        op.name,
+                        op.attributes,
+                        {},
+                        {},
+                        activations() + op.scratch_offset,
+                        op.scratch_bytes,
+                        program.precision,
+                        bound.source.dataset.get()};
+      for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
+        for (int id : *ids) {
+          if (id < 0) {
+            tensors->emplace_back();
+            continue;
+          }
+          const PlacedValue& value = program.values[static_cast<size_t>(id)];
+          if (value.bytes < backend_.bytes(value.spec))
+            throw Error("INVALID_PROGRAM", "program " + program.name + ": value " + value.name + " has " + std::to_string(value.bytes) +
+                                               " bytes where its layout takes " + std::to_string(backend_.bytes(value.spec)));
+          tensors->push_back({value.spec, address(value)});
+        }
+      }
+      if (op.kind == "load") {
+        if (!bound.source) throw Error("INVALID_STATE", "program " + program.name + ": it loads samples; bind it with a data set");
+        const Shape& shape = spec.outputs.empty() ? Shape{} : spec.outputs[0].shape();
+        if (shape.empty() || !std::equal(shape.begin() + 1, shape.end(), bound.source.sample().begin(), bound.source.sample().end()))
+          throw Error("SHAPE_MISMATCH", "program " + program.name + ": its samples do not have the shape of the data set's");
+      }
+      step.kernels[arena()] = backend_.make(spec);
+    }
+  }
+  bound.made[arena()] = true;
+}
+
+// Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.
+Entry Replica::take_arena(Bound& bound, Clock::time_point deadline, RunReport& report) {
+  if (!user_ || user_->has()) return Entry::granted;
+  const Clock::time_point start = Clock::now();
+  const bool taken = user_->take(deadline, cancelled_);
+  report.wait_seconds += seconds_since(start);
+  if (!taken) return cancelled_ ? Entry::cancelled : Entry::waiting;
+  make_kernels(bound);
+  return Entry::granted;
+}
+
+// After the gradient nothing of a step lies there that is still wanted, but for two numbers.
+void Replica::give_arena_back(Bound& bound) {
+  if (!user_ || !user_->has()) return;
+  bound.measured = {bound.loss >= 0 ? scalar(bound, bound.loss) : 0, bound.correct >= 0 ? scalar(bound, bound.correct) : 0};
+  user_->give_back();
 }
 
 // Which step this is: its place in the data, its rate, its round.
@@ -170,20 +282,57 @@ Entry Replica::begin(Bound& bound, const RunLimits& limits, int64_t done, Clock:
     const Entry entry = group_->enter(learner_, deadline, cancelled_, ticket);
     report.wait_seconds += seconds_since(start);
     if (entry != Entry::granted) return entry;
-    if (ticket.starts_anew) {
-      std::memcpy(weights_.data(), group_->central(ticket.round), layout_.bytes);
-      if (velocity_.data()) std::memset(velocity_.data(), 0, velocity_.bytes());
-    }
+    group_->begin(ticket, vectors());
   } else {
     if (cancelled_) return Entry::cancelled;
-    ticket.position = limits.position + static_cast<uint64_t>(done * bound.program->batch);
+    ticket.position = limits.position + static_cast<uint64_t>(done * bound.accumulate * bound.program->batch);
   }
   if (limits.rate) ticket.rate = *limits.rate;
   bound.context.position = ticket.position;
   bound.context.samples = {};
+  bound.batch = {ticket.position, bound.program->batch, {}};
+  backend_.begin(bound.context);
   bound.ticket = ticket;
   bound.segment = 0;
+  bound.batches = 1;
+  bound.backward = bound.settled = false;
+  bound.earlier_loss = bound.earlier_correct = 0;
+  bound.measured.reset();
   return Entry::granted;
+}
+
+// A further batch of the same step: what the one before gave is kept aside.
+void Replica::begin_batch(Bound& bound) {
+  const Type type = layout_.type();
+  const std::byte* const accumulated = accumulated_.data();
+  const void* const gradients = gradients_->data();
+  backend_.average(
+      {type, 0, layout_.bytes / size_of(type), bound.batches == 1 ? nullptr : accumulated, accumulated_.data(), {&gradients, 1}});
+  if (bound.loss >= 0) bound.earlier_loss += scalar(bound, bound.loss);
+  if (bound.correct >= 0) bound.earlier_correct += scalar(bound, bound.correct);
+  ++bound.batches;
+  bound.backward = false;
+  bound.segment = 0;
+  bound.context.position += static_cast<uint64_t>(bound.program->batch);
+  bound.context.samples = {};
+  bound.batch = {bound.context.position, bound.program->batch, {}};
+  backend_.begin(bound.context);
+  // The next batch may have to be waited for.
+  if (user_) user_->give_back();
+  bound.measured.reset();
+}
+
+// Elements [begin, end) of the gradients, after the last batch: they become the mean over all batches.
+void Replica::settle(Bound& bound, size_t begin, size_t end) {
+  if (bound.batches == 1) return;
+  const void* const summands[] = {accumulated_.data(), gradients_->data()};
+  backend_.average({layout_.type(), begin, end, nullptr, gradients_->data(), summands, 1.0 / static_cast<double>(bound.batches)});
+}
+
+void Replica::settle_all(Bound& bound) {
+  if (bound.settled) return;
+  settle(bound, 0, layout_.bytes / size_of(layout_.type()));
+  bound.settled = true;
 }
 
 // What the learner loads in this step instead of what is at its position.
@@ -193,24 +342,45 @@ void Replica::choose(Bound& bound, const std::vector<int64_t>& samples) {
     throw Error("INVALID_OPTION", "samples: received " + std::to_string(samples.size()) + "; give one for each of the batch of " +
                                       std::to_string(program.batch));
   for (int64_t sample : samples)
-    if (!bound.dataset || sample < 0 || sample >= bound.dataset->count)
+    if (!bound.source || sample < 0 || sample >= bound.source.count())
       throw Error("INVALID_OPTION", "samples: received " + std::to_string(sample) + "; the data set has numbers 0 to " +
-                                        std::to_string(bound.dataset ? bound.dataset->count - 1 : 0));
-  bound.samples = samples;
-  bound.context.samples = bound.samples;
+                                        std::to_string(bound.source ? bound.source.count() - 1 : 0));
+  bound.batch.samples = samples;
+  bound.context.samples = bound.batch.samples;
+  backend_.begin(bound.context);
+}
+
+// What streams in is there before the first operator of `load`.
+Entry Replica::fetch(Bound& bound, Clock::time_point deadline, RunReport& report) {
+  if (!bound.reader || bound.fetched) return Entry::granted;
+  const Clock::time_point start = Clock::now();
+  bound.context.dataset = bound.reader->take(bound.batch, deadline, cancelled_);
+  bound.context.samples = bound.reader->places(bound.batch.count);
+  report.data_seconds += seconds_since(start);
+  bound.fetched = bound.context.dataset != nullptr;
+  if (bound.fetched) return Entry::granted;
+  return cancelled_ ? Entry::cancelled : Entry::waiting;
+}
+
+void Replica::release_batch(Bound& bound) {
+  if (bound.reader) bound.reader->release();
+  bound.fetched = false;
+}
+
+// What would spread to the central model is looked at before it can. False where the group has been stopped for it.
+bool Replica::loss_is_finite(Bound& bound) {
+  if (bound.loss < 0) return true;
+  const double loss = bound.earlier_loss + scalar(bound, bound.loss);
+  return std::isfinite(loss) || group_->report(learner_, bound.ticket->iteration, loss);
 }
 
 // The group meets before the first operator of `exchange`.
 Entry Replica::meet(Bound& bound, Clock::time_point deadline, RunReport& report) {
+  if (bound.updates) settle_all(bound);
   if (!group_ || !bound.updates) return Entry::granted;
-  // What would spread to the central model is looked at before it can.
-  if (bound.loss >= 0 && !std::isfinite(scalar(bound, bound.loss))) {
-    group_->report(learner_, bound.ticket->iteration, scalar(bound, bound.loss));
-    return Entry::cancelled;
-  }
-  if (!bound.ticket->corrects) return Entry::granted;
+  if (!loss_is_finite(bound)) return Entry::cancelled;
   const Clock::time_point waits = Clock::now();
-  const Entry entry = group_->await(learner_, bound.ticket->round, deadline, cancelled_);
+  const Entry entry = group_->await(learner_, *bound.ticket, deadline, cancelled_);
   report.wait_seconds += seconds_since(waits);
   return entry;
 }
@@ -219,75 +389,111 @@ Entry Replica::meet(Bound& bound, Clock::time_point deadline, RunReport& report)
 RunReport::Outcome Replica::left(Bound& bound, Entry entry) {
   if (entry == Entry::cancelled || entry == Entry::evicted) {
     bound.ticket.reset();
+    release_batch(bound);
     cancelled_ = false;
   }
   return outcome_of(entry);
 }
 
-// The step is over. Returns its loss.
-double Replica::complete(Bound& bound) {
-  const double loss = bound.loss >= 0 ? scalar(bound, bound.loss) : 0;
+// The step is over. Its loss is the mean over its batches.
+void Replica::complete(Bound& bound, RunReport& report) {
+  double loss = bound.loss >= 0 ? scalar(bound, bound.loss) : 0;
+  if (bound.updates) loss = (bound.earlier_loss + loss) / static_cast<double>(bound.batches);
   if (group_ && bound.updates) group_->report(learner_, bound.ticket->iteration, loss);
+  report.loss_sum += loss;
+  if (bound.correct >= 0) report.correct_sum += bound.earlier_correct + scalar(bound, bound.correct);
+  ++report.steps;
   bound.ticket.reset();
-  return loss;
 }
 
-// False where it was cancelled between two operators.
-bool Replica::run_operators(Bound& bound, Segment segment) {
+// False where it was cancelled between two operators. `offers`: gradients go to the group as soon as they are whole.
+bool Replica::run_operators(Bound& bound, Segment segment, bool offers) {
   for (Step& step : bound.segments[static_cast<size_t>(segment)]) {
     if (cancelled_.load(std::memory_order_relaxed)) return false;
     const Clock::time_point start = bound.profiling ? Clock::now() : Clock::time_point{};
-    if (step.kernel)
-      step.kernel->run(bound.context);
+    if (Kernel* const kernel = step.kernels[arena()].get())
+      kernel->run(bound.context);
     else if (segment == Segment::update)
       update(bound);
     if (bound.profiling) {
+      backend_.synchronise();
       ++step.runs;
       step.seconds += seconds_since(start);
     }
+    if (offers) offer(bound, step);
   }
+  if (segment == Segment::backward) bound.backward = true;
+  if (offers) bound.settled = true;
+  if (segment == Segment::load) release_batch(bound);
   return true;
 }
 
+void Replica::offer(Bound& bound, const Step& step) {
+  for (size_t bucket : step.completes) {
+    const auto& [begin, end] = group_->buckets()[bucket];
+    settle(bound, begin, end);
+    group_->offer(learner_, *bound.ticket, bucket, vectors());
+  }
+}
+
+void Replica::offer_all(Bound& bound) {
+  for (const Step& step : bound.segments[static_cast<size_t>(Segment::backward)]) offer(bound, step);
+  bound.settled = true;
+}
+
+// Load, forward and backward as one recording. False where there is none: the segments run one by one.
+bool Replica::run_recorded(Bound& bound) {
+  if (!bound.ran || bound.profiling || !stream_) {
+    bound.ran = true;
+    return false;
+  }
+  if (!bound.recording)
+    bound.recording = backend_.capture([&] {
+      for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
+        for (Step& step : bound.segments[static_cast<size_t>(segment)]) step.kernels[arena()]->run(bound.context);
+    });
+  if (!bound.recording) return false;
+  bound.recording->run();
+  bound.backward = true;
+  bound.segment = static_cast<size_t>(Segment::backward);
+  return true;
+}
+
+LearnerVectors Replica::vectors() { return {weights_, gradients_, optimiser_ ? &*optimiser_ : nullptr}; }
+
 void Replica::update(Bound& bound) {
   const Ticket& ticket = *bound.ticket;
-  OptimiserPass pass;
-  pass.type = layout_.type();
-  pass.n = layout_.bytes / size_of(pass.type);
-  pass.weights = weights_.data();
-  pass.gradients = gradients_.data();
-  pass.velocity = velocity_.data();
-  pass.rate = ticket.rate;
-  pass.momentum = bound.optimiser.momentum;
-  pass.decay = bound.optimiser.decay;
-  pass.nesterov = bound.optimiser.nesterov;
-  std::shared_ptr<Memory> slot;
-  if (group_ && ticket.corrects && (slot = group_->slot(learner_))) {
-    pass.central = group_->central(ticket.round);
-    pass.correction = slot->data();
-    pass.alpha = ticket.alpha;
-  }
-  backend_.optimise(pass);
-  if (slot) group_->arrive(learner_, ticket.round);
+  if (group_) return group_->update(learner_, ticket, vectors());
+  OptimiserPass step;
+  step.weights = weights_->data();
+  step.next = weights_->data();
+  step.gradients = gradients_->data();
+  step.rate = ticket.rate;
+  optimiser_->begin(weights_->data(), gradients_->data());
+  optimiser_->apply(step, 0, layout_.bytes / size_of(layout_.type()));
 }
 
 double Replica::scalar(const Bound& bound, int id) {
+  if (bound.measured) return (*bound.measured)[id == bound.loss ? 0 : 1];
   const PlacedValue& value = bound.program->values[static_cast<size_t>(id)];
   const std::byte* data = address(value);
-  if (value.spec.type == Type::f64) return *reinterpret_cast<const double*>(data);
-  if (value.spec.type == Type::f32) return *reinterpret_cast<const float*>(data);
-  if (value.spec.type == Type::i32) return *reinterpret_cast<const int32_t*>(data);
+  if (value.spec.type == Type::f64) return read_as<double>(backend_, data);
+  if (value.spec.type == Type::f32) return read_as<float>(backend_, data);
+  if (value.spec.type == Type::i32) return read_as<int32_t>(backend_, data);
   throw Error("INVALID_PROGRAM", "value " + value.name + ": a loss or a count is f32, f64 or i32");
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {
+  const UsedStream used(backend_, stream_.get());
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
   RunReport report;
   const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
+  const GivenBack given_back{user_.get()};
   const auto ended = [&](Entry entry) {
+    give_arena_back(bound);
     report.outcome = left(bound, entry);
-    report.busy_seconds = seconds_since(start) - report.wait_seconds;
+    report.busy_seconds = seconds_since(start) - report.wait_seconds - report.data_seconds;
     return report;
   };
 
@@ -295,37 +501,62 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
     if (!bound.ticket) {
       if (const Entry entry = begin(bound, limits, report.steps, deadline, report); entry != Entry::granted) return ended(entry);
     }
-    for (; bound.segment < kSegments; ++bound.segment) {
+    while (bound.segment < kSegments) {
+      const bool last = !bound.updates || bound.batches == bound.accumulate;
+      if (static_cast<Segment>(bound.segment) == Segment::load) {
+        if (const Entry entry = fetch(bound, deadline, report); entry != Entry::granted) return ended(entry);
+      }
+      if (bound.segment < static_cast<size_t>(Segment::exchange)) {
+        if (const Entry entry = take_arena(bound, deadline, report); entry != Entry::granted) return ended(entry);
+      }
+      const bool recorded = static_cast<Segment>(bound.segment) == Segment::load && run_recorded(bound);
       const auto segment = static_cast<Segment>(bound.segment);
+      const bool offers = segment == Segment::backward && bound.updates && last && group_ && !group_->buckets().empty();
+      if (offers && !loss_is_finite(bound)) return ended(Entry::cancelled);
       if (segment == Segment::exchange) {
+        give_arena_back(bound);
         if (const Entry entry = meet(bound, deadline, report); entry != Entry::granted) return ended(entry);
       }
-      if (!run_operators(bound, segment)) return ended(Entry::cancelled);
+      if (recorded && offers) offer_all(bound);
+      if (!recorded && !run_operators(bound, segment, offers)) return ended(Entry::cancelled);
+      if (segment == Segment::backward && !last)
+        begin_batch(bound);
+      else
+        ++bound.segment;
     }
-    report.loss_sum += complete(bound);
-    if (bound.correct >= 0) report.correct_sum += scalar(bound, bound.correct);
-    ++report.steps;
+    complete(bound, report);
     if (Clock::now() >= deadline) break;
   }
   return ended(Entry::granted);
 }
 
 RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
+  const UsedStream used(backend_, stream_.get());
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
+  if (user_) own_activations(0);
   RunReport report;
   const Clock::time_point deadline = after(Clock::now(), limits.milliseconds);
   if (!bound.ticket) {
     if (const Entry entry = begin(bound, limits, 0, deadline, report); entry != Entry::granted) return left(bound, entry);
   }
   if (limits.rate) bound.ticket->rate = *limits.rate;
-  if (segment == Segment::load) choose(bound, limits.samples);
+  if (segment == Segment::load) {
+    if (bound.accumulate > 1 && bound.backward) {
+      if (bound.batches == bound.accumulate)
+        throw Error("INVALID_STATE",
+                    "load: the step has had its " + std::to_string(bound.accumulate) + " batches; call exchange and update");
+      begin_batch(bound);
+    }
+    choose(bound, limits.samples);
+    if (const Entry entry = fetch(bound, deadline, report); entry != Entry::granted) return left(bound, entry);
+  }
   // Whoever leaves the exchange out meets the group here: its slot is not its own before.
   if (segment == Segment::exchange || segment == Segment::update) {
     if (const Entry entry = meet(bound, deadline, report); entry != Entry::granted) return left(bound, entry);
   }
-  if (!run_operators(bound, segment)) return left(bound, Entry::cancelled);
-  if (segment == Segment::update || !bound.updates) complete(bound);
+  if (!run_operators(bound, segment, false)) return left(bound, Entry::cancelled);
+  if (segment == Segment::update || !bound.updates) complete(bound, report);
   return RunReport::Outcome::ran;
 }
 
@@ -349,29 +580,58 @@ TensorSpec Replica::value_spec(int slot, const std::string& name) const {
 }
 
 void Replica::read_value(int slot, const std::string& name, std::byte* canonical) {
+  const UsedStream used(backend_, stream_.get());
   const PlacedValue& value = readable(slot, name);
+  if (user_ && value.arena == Arena::activations)
+    throw Error("INVALID_STATE",
+                "value: received " + name + "; it lay in an arena that the replica shares: make the replica without arenas");
   backend_.reorder({value.spec, address(value)}, {value_spec(slot, name), canonical});
 }
 
 void Replica::write_value(int slot, const std::string& name, const std::byte* canonical) {
+  const UsedStream used(backend_, stream_.get());
   const PlacedValue& value = readable(slot, name);
+  if (user_ && value.arena == Arena::activations) own_activations(0);
   backend_.reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, address(value)});
 }
 
 Memory& Replica::vector(Vector which) {
-  Memory& memory = which == Vector::weights ? weights_ : which == Vector::gradients ? gradients_ : velocity_;
-  if (!memory.data()) memory = Memory(backend_, layout_.bytes);
-  return memory;
+  if (which == Vector::weights) return *weights_;
+  if (which == Vector::gradients) {
+    if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
+    return *gradients_;
+  }
+  if (Memory* state = optimiser_ ? optimiser_->state(which) : nullptr) return *state;
+  throw Error("UNKNOWN_NAME", "vector: the replica keeps no such state; its optimiser has another, or its group has the optimiser");
 }
 
-void Replica::read_vector(Vector which, std::byte* canonical) { to_canonical(backend_, layout_, vector(which).data(), canonical); }
+void Replica::read_vector(Vector which, std::byte* canonical) {
+  const UsedStream used(backend_, stream_.get());
+  to_canonical(backend_, layout_, vector(which).data(), canonical);
+}
 
-void Replica::write_vector(Vector which, const std::byte* canonical) { from_canonical(backend_, layout_, canonical, vector(which).data()); }
+void Replica::write_vector(Vector which, const std::byte* canonical) {
+  const UsedStream used(backend_, stream_.get());
+  from_canonical(backend_, layout_, canonical, vector(which).data());
+}
 
 int64_t Replica::adopt(const Group& group) {
+  const UsedStream used(backend_, stream_.get());
   if (!same_layout(layout_, group.layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
-  return group.copy_central(weights_.data());
+  return group.copy_central(weights_->data());
+}
+
+void Replica::capture(Snapshot& snapshot) const {
+  const UsedStream used(backend_, stream_.get());
+  snapshot.keep("weights", *weights_);
+  if (optimiser_) optimiser_->capture(snapshot, "");
+}
+
+void Replica::restore(const Snapshot& snapshot) {
+  const UsedStream used(backend_, stream_.get());
+  snapshot.give("weights", *weights_);
+  if (optimiser_) optimiser_->restore(snapshot, "");
 }
 
 std::vector<OperatorProfile> Replica::profile(int slot) {

@@ -34,6 +34,13 @@ Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
 
 }  // namespace
 
+void check_sizes(Backend& backend, const ParameterLayout& layout) {
+  for (const PlacedParameter& parameter : layout.parameters)
+    if (parameter.bytes < backend.bytes(parameter.spec))
+      throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": it has " + std::to_string(parameter.bytes) +
+                                         " bytes where its layout takes " + std::to_string(backend.bytes(parameter.spec)));
+}
+
 void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* out) {
   for (const PlacedParameter& parameter : layout.parameters) backend.reorder(placed(parameter, vector), canonical(parameter, out));
 }

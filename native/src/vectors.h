@@ -26,6 +26,9 @@ class Memory {
   size_t bytes_ = 0;
 };
 
+// Throws INVALID_PROGRAM where a parameter has fewer bytes than its layout takes on the backend, or a layout that it does not know.
+void check_sizes(Backend& backend, const ParameterLayout& layout);
+
 // `canonical` holds layout.elements numbers of the layout's type; `vector` holds layout.bytes.
 void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* canonical);
 void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* canonical, std::byte* vector);

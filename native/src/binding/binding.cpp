@@ -6,25 +6,33 @@
 #include "../backends.h"
 #include "../handles.h"
 #include "../replica.h"
+#include "../snapshot.h"
 #include "../sync/group.h"
 #include "dataset_values.h"
+#include "group_values.h"
+#include "stream_values.h"
 #include "values.h"
+#include "wake_up.h"
 
 namespace arbalest {
 namespace {
 
 // What a handle can stand for.
-struct DatasetThing : Dataset {
+struct SourceThing : Source {
   static constexpr const char* kKind = "data set";
-  explicit DatasetThing(Dataset dataset) : Dataset(std::move(dataset)) {}
+  explicit SourceThing(Source source) : Source(std::move(source)) {}
 };
 struct ProgramThing : Program {
   static constexpr const char* kKind = "program";
   explicit ProgramThing(Program program) : Program(std::move(program)) {}
 };
-struct GroupThing : Group {
+struct GroupThing {
   static constexpr const char* kKind = "group";
-  using Group::Group;
+  std::unique_ptr<Group> group;
+};
+struct ArenasThing : Arenas {
+  static constexpr const char* kKind = "set of arenas";
+  using Arenas::Arenas;
 };
 struct ReplicaThing : Replica {
   static constexpr const char* kKind = "replica";
@@ -41,7 +49,7 @@ template <class T> std::shared_ptr<T> thing(const Info& info, size_t argument) {
 
 Napi::Value describe(const Info& info) {
   Napi::Object result = Napi::Object::New(info.Env());
-  const LibraryReport report = about_cpu_library();
+  const LibraryReport report = about_library_of(js::string(info[0], "backend"));
   result.Set("available", report.available);
   result.Set("detail", report.detail);
   return result;
@@ -61,37 +69,88 @@ template <class T> Napi::Value handle(const Info& info, std::shared_ptr<T> point
   return Napi::Number::New(info.Env(), static_cast<double>(holder(info).add(std::move(pointer))));
 }
 
-Napi::Value create_dataset(const Info& info) { return handle(info, std::make_shared<DatasetThing>(js::dataset(info[0]))); }
+Napi::Value create_dataset(const Info& info) {
+  return handle(info, std::make_shared<SourceThing>(Source{std::make_shared<Dataset>(js::dataset(info[0])), nullptr}));
+}
+
+Napi::Value create_stream(const Info& info) {
+  return handle(info, std::make_shared<SourceThing>(Source{nullptr, std::make_shared<BatchStream>(js::stream_spec(info[0]))}));
+}
+
+BatchStream& stream(const Info& info) {
+  const auto source = thing<SourceThing>(info, 0);
+  if (!source->stream) throw Error("STALE_HANDLE", "handle: received a data set in memory where a stream is needed");
+  return *source->stream;
+}
+
+Napi::Value next_batch(const Info& info) {
+  const std::optional<BatchStream::Request> request = stream(info).next(js::string(info[1], "which") == "ahead");
+  return request ? js::batch_request(info.Env(), *request) : info.Env().Null();
+}
+
+Napi::Value feed_batch(const Info& info) {
+  BatchStream& fed = stream(info);
+  if (!info[2].IsTypedArray() || !info[3].IsTypedArray()) js::wrong("batch", "samples as a Uint8Array and labels as an Int32Array");
+  const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength(), count = info[3].As<Napi::TypedArray>().ElementLength();
+  const auto* labels = reinterpret_cast<const int32_t*>(js::numbers(info[3], "labels", Type::i32, count));
+  fed.feed(js::natural(info[1], "position"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes}, {labels, count});
+  return info.Env().Undefined();
+}
+
+Napi::Value watch_stream(const Info& info) {
+  BatchStream& watched = stream(info);
+  if (!info[1].IsFunction()) js::wrong("wake", "a function");
+  watched.watch(wake_up(info.Env(), info[1].As<Napi::Function>()));
+  return info.Env().Undefined();
+}
+
+Napi::Value stream_status(const Info& info) { return js::stream_status(info.Env(), stream(info).status()); }
 
 Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramThing>(js::program(info[0]))); }
 
+// The group behind a handle, which lives as long as what is returned.
+std::shared_ptr<Group> group_of(const Info& info, const Napi::Value& handle) {
+  const auto found = holder(info).get<GroupThing>(static_cast<Handle>(js::integer(handle, GroupThing::kKind)));
+  return {found, found->group.get()};
+}
+
+std::shared_ptr<Group> group_of(const Info& info) { return group_of(info, info[0]); }
+
 Napi::Value create_group(const Info& info) {
   const Napi::Object from = js::object(info[0], "group");
-  GroupSpec spec;
-  spec.layout = js::parameter_layout(js::property(from, "layout"));
-  spec.batch = js::integer(from, "batch");
-  spec.period = js::integer(from, "period");
-  if (spec.batch < 1) throw Error("INVALID_OPTION", "batch: received " + std::to_string(spec.batch) + "; give at least 1");
-  if (spec.period < 1) throw Error("INVALID_OPTION", "period: received " + std::to_string(spec.period) + "; give at least 1");
-  if (const Napi::Value alpha = js::property(from, "alpha"); !alpha.IsNull()) spec.alpha = js::number(alpha, "alpha");
-  spec.sync_momentum = js::number(from, "syncMomentum");
   Backend& backend = backend_named(js::string(from, "backend"));
+  GroupSpec spec = js::group_spec(from);
   const std::byte* initial = js::numbers(js::property(from, "initial"), "initial", spec.layout.type(), spec.layout.elements);
-  return handle(info, std::make_shared<GroupThing>(backend, std::move(spec), initial));
+  return handle(info, std::make_shared<GroupThing>(GroupThing{make_group(backend, std::move(spec), initial)}));
+}
+
+std::shared_ptr<Arenas> arenas_of(const Info& info, const Napi::Value& value) {
+  return holder(info).get<ArenasThing>(static_cast<Handle>(js::integer(value, "arenas")));
 }
 
 Napi::Value create_replica(const Info& info) {
   const Napi::Object from = js::object(info[0], "replica");
-  const Napi::Value group = js::property(from, "group");
+  const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas");
   const int64_t threads = js::integer(from, "threads");
   if (threads < 1 || threads > 1024) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; give 1 to 1024");
-  const int learner = group.IsUndefined() ? -1 : static_cast<int>(js::integer(from, "learner"));
+  const int learner = group.IsUndefined() ? -1 : js::small(js::property(from, "learner"), "learner");
   return handle(
-      info, std::make_shared<ReplicaThing>(
-                backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), static_cast<int>(threads),
-                static_cast<uint64_t>(js::integer(from, "seed")),
-                group.IsUndefined() ? nullptr : holder(info).get<GroupThing>(static_cast<Handle>(js::integer(group, "group"))), learner));
+      info, std::make_shared<ReplicaThing>(backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")),
+                                           static_cast<int>(threads), static_cast<uint64_t>(js::integer(from, "seed")),
+                                           group.IsUndefined() ? nullptr : group_of(info, group), learner,
+                                           arenas.IsUndefined() ? nullptr : arenas_of(info, arenas)));
 }
+
+Napi::Value create_arenas(const Info& info) {
+  const Napi::Object from = js::object(info[0], "arenas");
+  const int64_t bytes = js::integer(from, "bytes"), count = js::integer(from, "count");
+  if (bytes < 0) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give at least 0");
+  if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
+  Backend& backend = backend_named(js::string(from, "backend"));
+  return handle(info, std::make_shared<ArenasThing>(backend, static_cast<size_t>(bytes), static_cast<int>(count)));
+}
+
+Napi::Value arenas_touched(const Info& info) { return Napi::Number::New(info.Env(), thing<ArenasThing>(info, 0)->touched()); }
 
 Napi::Value release(const Info& info) {
   holder(info).release(static_cast<Handle>(js::integer(info[0], "handle")));
@@ -100,12 +159,11 @@ Napi::Value release(const Info& info) {
 
 Napi::Value bind(const Info& info) {
   const auto replica = thing<ReplicaThing>(info, 0);
-  std::shared_ptr<const Dataset> dataset;
-  if (!info[2].IsUndefined()) dataset = thing<DatasetThing>(info, 2);
-  return Napi::Number::New(info.Env(), replica->bind(thing<ProgramThing>(info, 1), dataset));
+  const Source source = info[2].IsUndefined() ? Source{} : *thing<SourceThing>(info, 2);
+  return Napi::Number::New(info.Env(), replica->bind(thing<ProgramThing>(info, 1), source));
 }
 
-int slot(const Info& info) { return static_cast<int>(js::integer(info[1], "slot")); }
+int slot(const Info& info) { return js::small(info[1], "slot"); }
 
 RunLimits limits(const Napi::Value& value) {
   const Napi::Object from = js::object(value, "limits");
@@ -114,8 +172,7 @@ RunLimits limits(const Napi::Value& value) {
   limits.milliseconds = js::number(from, "milliseconds");
   if (limits.steps < 0 || !(limits.milliseconds >= 0 && limits.milliseconds <= 1e9))
     throw Error("INVALID_OPTION", "limits: steps are 0 or more, milliseconds 0 to 1e9");
-  if (const Napi::Value position = js::property(from, "position"); !position.IsUndefined())
-    limits.position = static_cast<uint64_t>(js::integer(position, "position"));
+  if (const Napi::Value position = js::property(from, "position"); !position.IsUndefined()) limits.position = js::size(from, "position");
   if (const Napi::Value rate = js::property(from, "rate"); !rate.IsUndefined()) limits.rate = js::number(rate, "rate");
   if (const Napi::Value samples = js::property(from, "samples"); !samples.IsUndefined())
     limits.samples = js::list(samples, "samples", [](const Napi::Value& sample) { return js::integer(sample, "sample"); });
@@ -134,6 +191,7 @@ Napi::Value run(const Info& info) {
   result.Set("correctSum", report.correct_sum);
   result.Set("busySeconds", report.busy_seconds);
   result.Set("waitSeconds", report.wait_seconds);
+  result.Set("dataSeconds", report.data_seconds);
   return result;
 }
 
@@ -169,7 +227,9 @@ Vector vector_named(const Napi::Value& value) {
   if (name == "weights") return Vector::weights;
   if (name == "gradients") return Vector::gradients;
   if (name == "velocity") return Vector::velocity;
-  throw Error("UNKNOWN_NAME", "vector: received " + name + "; use one of weights, gradients, velocity");
+  if (name == "firstMoment") return Vector::first_moment;
+  if (name == "secondMoment") return Vector::second_moment;
+  throw Error("UNKNOWN_NAME", "vector: received " + name + "; use one of weights, gradients, velocity, firstMoment, secondMoment");
 }
 
 Napi::Value read_vector(const Info& info) {
@@ -187,7 +247,7 @@ Napi::Value write_vector(const Info& info) {
 }
 
 Napi::Value adopt(const Info& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(thing<ReplicaThing>(info, 0)->adopt(*thing<GroupThing>(info, 1))));
+  return Napi::Number::New(info.Env(), static_cast<double>(thing<ReplicaThing>(info, 0)->adopt(*group_of(info, info[1]))));
 }
 
 Napi::Value profile(const Info& info) {
@@ -209,23 +269,22 @@ Napi::Value profile(const Info& info) {
   return result;
 }
 
-int learner(const Info& info) { return static_cast<int>(js::integer(info[1], "learner")); }
+int learner(const Info& info) { return js::small(info[1], "learner"); }
 
 Napi::Value join(const Info& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(thing<GroupThing>(info, 0)->join(learner(info))));
+  const bool resumed = info[2].ToBoolean();
+  return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed)));
 }
 
-Napi::Value leave(const Info& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(thing<GroupThing>(info, 0)->leave(learner(info))));
-}
+Napi::Value leave(const Info& info) { return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->leave(learner(info)))); }
 
 Napi::Value evict(const Info& info) {
-  thing<GroupThing>(info, 0)->evict(learner(info));
+  group_of(info)->evict(learner(info));
   return info.Env().Undefined();
 }
 
 Napi::Value set_rates(const Info& info) {
-  const auto group = thing<GroupThing>(info, 0);
+  const auto group = group_of(info);
   if (!info[2].IsTypedArray()) js::wrong("rates", "a Float32Array");
   const size_t count = info[2].As<Napi::TypedArray>().ElementLength();
   const auto* rates = reinterpret_cast<const float*>(js::numbers(info[2], "rates", Type::f32, count));
@@ -234,8 +293,7 @@ Napi::Value set_rates(const Info& info) {
 }
 
 Napi::Value set_restarts(const Info& info) {
-  thing<GroupThing>(info, 0)->set_restarts(
-      js::list(info[1], "rounds", [](const Napi::Value& round) { return js::integer(round, "round"); }));
+  group_of(info)->set_restarts(js::list(info[1], "rounds", [](const Napi::Value& round) { return js::integer(round, "round"); }));
   return info.Env().Undefined();
 }
 
@@ -246,22 +304,22 @@ int64_t number_or_never(const Napi::Value& value, const char* what) {
 }
 
 Napi::Value set_pause(const Info& info) {
-  thing<GroupThing>(info, 0)->set_pause(number_or_never(info[1], "round"));
+  group_of(info)->set_pause(number_or_never(info[1], "round"));
   return info.Env().Undefined();
 }
 
 Napi::Value set_end(const Info& info) {
-  thing<GroupThing>(info, 0)->set_end(number_or_never(info[1], "iterations"));
+  group_of(info)->set_end(number_or_never(info[1], "iterations"));
   return info.Env().Undefined();
 }
 
 Napi::Value stop(const Info& info) {
-  thing<GroupThing>(info, 0)->stop();
+  group_of(info)->stop();
   return info.Env().Undefined();
 }
 
 Napi::Value group_status(const Info& info) {
-  const GroupStatus status = thing<GroupThing>(info, 0)->status();
+  const GroupStatus status = group_of(info)->status();
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("round", static_cast<double>(status.round));
   result.Set("iterations", static_cast<double>(status.iterations));
@@ -273,21 +331,75 @@ Napi::Value group_status(const Info& info) {
 }
 
 Napi::Value losses(const Info& info) {
-  const std::vector<float> losses = thing<GroupThing>(info, 0)->losses(js::integer(info[1], "fromIteration"));
+  const std::vector<float> losses = group_of(info)->losses(js::integer(info[1], "fromIteration"));
   return js::new_numbers(info.Env(), Type::f32, losses.size(),
                          [&](std::byte* out) { std::memcpy(out, losses.data(), losses.size() * sizeof(float)); });
 }
 
 Napi::Value read_central(const Info& info) {
-  const auto group = thing<GroupThing>(info, 0);
+  const auto group = group_of(info);
   return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
                          [&](std::byte* canonical) { group->read_central(canonical); });
 }
 
 Napi::Value write_central(const Info& info) {
-  const auto group = thing<GroupThing>(info, 0);
+  const auto group = group_of(info);
   group->write_central(js::numbers(info[1], "weights", group->layout().type(), group->layout().elements));
   return info.Env().Undefined();
+}
+
+template <class T> Napi::Value captured(const Info& info, const T& owner) {
+  auto snapshot = std::make_shared<Snapshot>(owner.backend(), owner.layout());
+  owner.capture(*snapshot);
+  return handle(info, std::move(snapshot));
+}
+
+Napi::Value capture_group(const Info& info) { return captured(info, *group_of(info)); }
+
+Napi::Value capture_replica(const Info& info) { return captured(info, *thing<ReplicaThing>(info, 0)); }
+
+// { vectors: { name: numbers }, counts: { name: number } }
+template <class T> Napi::Value restored(const Info& info, T& owner) {
+  const Napi::Object from = js::object(info[1], "snapshot");
+  const ParameterLayout& layout = owner.layout();
+  Snapshot snapshot(owner.backend(), layout);
+  const auto each = [&](const char* member, auto&& take) {
+    const Napi::Object named = js::object(js::property(from, member), member);
+    const Napi::Array names = named.GetPropertyNames();
+    for (uint32_t i = 0; i < names.Length(); ++i) {
+      const std::string name = js::string(names.Get(i), "name");
+      take(name, named.Get(name));
+    }
+  };
+  each("vectors", [&](const std::string& name, const Napi::Value& numbers) {
+    snapshot.write(name, js::numbers(numbers, name.c_str(), layout.type(), layout.elements));
+  });
+  each("counts", [&](const std::string& name, const Napi::Value& number) { snapshot.count(name, js::integer(number, name.c_str())); });
+  owner.restore(snapshot);
+  return info.Env().Undefined();
+}
+
+Napi::Value restore_group(const Info& info) { return restored(info, *group_of(info)); }
+
+Napi::Value restore_replica(const Info& info) { return restored(info, *thing<ReplicaThing>(info, 0)); }
+
+Napi::Value snapshot_parts(const Info& info) {
+  const auto snapshot = thing<Snapshot>(info, 0);
+  Napi::Array vectors = Napi::Array::New(info.Env());
+  for (const auto& [name, vector] : snapshot->vectors()) vectors.Set(vectors.Length(), name);
+  Napi::Object counts = Napi::Object::New(info.Env());
+  for (const auto& [name, number] : snapshot->counts()) counts.Set(name, static_cast<double>(number));
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("vectors", vectors);
+  result.Set("counts", counts);
+  return result;
+}
+
+Napi::Value read_snapshot(const Info& info) {
+  const auto snapshot = thing<Snapshot>(info, 0);
+  const ParameterLayout& layout = snapshot->layout();
+  const std::string name = js::string(info[1], "name");
+  return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { snapshot->read(name, canonical); });
 }
 
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), backend_named("cpu").measure_peak()); }
@@ -331,9 +443,16 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("lower", guarded<lower>);
   add("bytes", guarded<bytes>);
   add("createDataset", guarded<create_dataset>);
+  add("createStream", guarded<create_stream>);
+  add("nextBatch", guarded<next_batch>);
+  add("feedBatch", guarded<feed_batch>);
+  add("watchStream", guarded<watch_stream>);
+  add("streamStatus", guarded<stream_status>);
   add("createProgram", guarded<create_program>);
   add("createGroup", guarded<create_group>);
   add("createReplica", guarded<create_replica>);
+  add("createArenas", guarded<create_arenas>);
+  add("arenasTouched", guarded<arenas_touched>);
   add("release", guarded<release>);
   add("bind", guarded<bind>);
   add("run", guarded<run>);
@@ -357,6 +476,12 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("losses", guarded<losses>);
   add("readCentral", guarded<read_central>);
   add("writeCentral", guarded<write_central>);
+  add("captureGroup", guarded<capture_group>);
+  add("captureReplica", guarded<capture_replica>);
+  add("restoreGroup", guarded<restore_group>);
+  add("restoreReplica", guarded<restore_replica>);
+  add("snapshotParts", guarded<snapshot_parts>);
+  add("readSnapshot", guarded<read_snapshot>);
   add("measurePeak", guarded<measure_peak>);
   return exports;
 }

@@ -6,6 +6,47 @@
 
 namespace arbalest::js {
 
+// Elements of `count` tensors of a shape that has been looked at.
+inline size_t elements_of_all(const char* what, size_t count, const Shape& shape) {
+  size_t elements = count;
+  for (int64_t extent : shape)
+    if (__builtin_mul_overflow(elements, static_cast<size_t>(extent), &elements) || elements > size_t{1} << 48)
+      throw Error("SHAPE_MISMATCH", std::string(what) + ": " + std::to_string(count) + " of this shape are more than any memory holds");
+  return elements;
+}
+
+// Windows of one row of tokens, which are their own targets.
+inline void read_windows(const Napi::Object& from, const Napi::Value& samples, Dataset& dataset) {
+  dataset.stride = integer(from, "stride");
+  dataset.classes = small(property(from, "classes"), "classes");
+  const auto length = static_cast<int64_t>(elements_of_all("sample", 1, dataset.sample));
+  if (dataset.stride < 1 || dataset.sample.size() != 1 || dataset.sample_type != Type::i32)
+    throw Error("SHAPE_MISMATCH", "stride: windows are (T) tokens of one Int32Array, at least one token apart");
+  const auto tokens = samples.As<Napi::TypedArray>().ElementLength();
+  if (dataset.count > static_cast<int64_t>(tokens) || dataset.stride > static_cast<int64_t>(tokens))
+    throw Error("SHAPE_MISMATCH", "samples: received " + std::to_string(tokens) + " tokens; " + std::to_string(dataset.count) +
+                                      " windows, " + std::to_string(dataset.stride) + " tokens apart, take more");
+  const int64_t needed = (dataset.count - 1) * dataset.stride + length + 1;
+  if (static_cast<int64_t>(tokens) < needed)
+    throw Error("SHAPE_MISMATCH", "samples: received " + std::to_string(tokens) + " tokens; " + std::to_string(dataset.count) +
+                                      " windows of " + std::to_string(length) + " and the token after the last take " +
+                                      std::to_string(needed));
+  const auto* found = reinterpret_cast<const int32_t*>(numbers(samples, "samples", Type::i32, tokens));
+  for (size_t i = 0; i < tokens; ++i)
+    if (found[i] < 0 || found[i] >= dataset.classes)
+      throw Error("LABEL_OUT_OF_RANGE", "samples: token " + std::to_string(i) + " is " + std::to_string(found[i]) + "; tokens are 0 to " +
+                                            std::to_string(dataset.classes - 1));
+  dataset.samples.resize(tokens * size_of(Type::i32));
+  std::memcpy(dataset.samples.data(), found, dataset.samples.size());
+}
+
+inline void check_sample(const Shape& sample) {
+  for (int64_t extent : sample)
+    if (extent < 1 || extent > (1 << 28))
+      throw Error("SHAPE_MISMATCH", "sample: an extent of " + std::to_string(extent) + " is not possible");
+  if (sample.empty() || sample.size() > 4) throw Error("SHAPE_MISMATCH", "sample: give a shape of 1 to 4 extents");
+}
+
 inline Dataset dataset(const Napi::Value& value) {
   const Napi::Object from = object(value, "dataset");
   Dataset dataset;
@@ -13,23 +54,26 @@ inline Dataset dataset(const Napi::Value& value) {
   if (dataset.count < 1)
     throw Error("INVALID_OPTION", "count: received " + std::to_string(dataset.count) + "; a data set has at least one sample");
   dataset.sample = shape(property(from, "sample"), "sample");
-  for (int64_t extent : dataset.sample)
-    if (extent < 1 || extent > (1 << 28))
-      throw Error("SHAPE_MISMATCH", "sample: an extent of " + std::to_string(extent) + " is not possible");
-  if (dataset.sample.empty() || dataset.sample.size() > 4) throw Error("SHAPE_MISMATCH", "sample: give a shape of 1 to 4 extents");
+  check_sample(dataset.sample);
 
   const Napi::Value samples = property(from, "samples");
-  const bool floats = samples.IsTypedArray() && samples.As<Napi::TypedArray>().TypedArrayType() == napi_float32_array;
-  dataset.sample_type = floats ? Type::f32 : Type::u8;
+  if (samples.IsTypedArray()) {
+    const napi_typedarray_type found = samples.As<Napi::TypedArray>().TypedArrayType();
+    dataset.sample_type = found == napi_float32_array ? Type::f32 : found == napi_int32_array ? Type::i32 : Type::u8;
+  }
+  if (!property(from, "stride").IsUndefined()) {
+    read_windows(from, samples, dataset);
+    return dataset;
+  }
   const size_t count = static_cast<size_t>(dataset.count);
-  const size_t each = static_cast<size_t>(elements_of(dataset.sample));
-  const std::byte* bytes = numbers(samples, "samples", dataset.sample_type, count * each);
-  dataset.samples.resize(count * each * size_of(dataset.sample_type));
+  const size_t elements = elements_of_all("sample", count, dataset.sample);
+  const std::byte* bytes = numbers(samples, "samples", dataset.sample_type, elements);
+  dataset.samples.resize(elements * size_of(dataset.sample_type));
   std::memcpy(dataset.samples.data(), bytes, dataset.samples.size());
 
   const Napi::Value labels = property(from, "labels");
   if (!labels.IsUndefined()) {
-    dataset.classes = static_cast<int32_t>(integer(from, "classes"));
+    dataset.classes = small(property(from, "classes"), "classes");
     const auto* found = reinterpret_cast<const int32_t*>(numbers(labels, "labels", Type::i32, count));
     dataset.labels.assign(found, found + count);
     for (size_t i = 0; i < count; ++i)
@@ -43,9 +87,9 @@ inline Dataset dataset(const Napi::Value& value) {
   for (int64_t extent : dataset.target)
     if (extent < 1 || extent > (1 << 28))
       throw Error("SHAPE_MISMATCH", "target: an extent of " + std::to_string(extent) + " is not possible");
-  const size_t width = static_cast<size_t>(elements_of(dataset.target));
-  const auto* found = reinterpret_cast<const float*>(numbers(property(from, "targets"), "targets", Type::f32, count * width));
-  dataset.targets.assign(found, found + count * width);
+  const size_t numbers_of_targets = elements_of_all("target", count, dataset.target);
+  const auto* found = reinterpret_cast<const float*>(numbers(property(from, "targets"), "targets", Type::f32, numbers_of_targets));
+  dataset.targets.assign(found, found + numbers_of_targets);
   return dataset;
 }
 

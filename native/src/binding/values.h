@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,21 @@ inline int64_t integer(const Napi::Value& value, const std::string& what) {
 
 inline int64_t integer(const Napi::Object& from, const char* name) { return integer(property(from, name), name); }
 
-inline size_t size(const Napi::Object& from, const char* name) {
-  const int64_t found = integer(from, name);
-  if (found < 0) throw Error("INVALID_PROGRAM", std::string(name) + ": received " + std::to_string(found) + "; give 0 or more");
+// A whole number that is kept in 32 bits: a learner, a slot, a value.
+inline int small(const Napi::Value& value, const std::string& what) {
+  const int64_t found = integer(value, what);
+  if (found < std::numeric_limits<int>::min() || found > std::numeric_limits<int>::max())
+    throw Error("INVALID_PROGRAM", what + ": received " + std::to_string(found) + "; give a number of at most 31 bits");
+  return static_cast<int>(found);
+}
+
+inline size_t natural(const Napi::Value& value, const std::string& what) {
+  const int64_t found = integer(value, what);
+  if (found < 0) throw Error("INVALID_PROGRAM", what + ": received " + std::to_string(found) + "; give 0 or more");
   return static_cast<size_t>(found);
 }
+
+inline size_t size(const Napi::Object& from, const char* name) { return natural(property(from, name), name); }
 
 inline std::string string(const Napi::Value& value, const std::string& what) {
   if (!value.IsString()) wrong(what, "a string");
@@ -115,8 +126,12 @@ inline TensorSpec offered(const Napi::Value& value) {
 
 inline LoweringRequest lowering_request(const Napi::Value& value) {
   const Napi::Object from = object(value, "request");
-  return {string(from, "kind"), attributes(property(from, "attributes")), list(property(from, "inputs"), "inputs", offered),
-          list(property(from, "outputs"), "outputs", offered), type(string(from, "precision"))};
+  return {string(from, "kind"),
+          attributes(property(from, "attributes")),
+          list(property(from, "inputs"), "inputs", offered),
+          list(property(from, "outputs"), "outputs", offered),
+          type(string(from, "precision")),
+          from.Has("threads") ? static_cast<int>(number(from, "threads")) : 1};
 }
 
 inline Napi::Value answered(Napi::Env env, Backend& backend, const std::vector<TensorSpec>& specs) {
@@ -154,11 +169,9 @@ inline Napi::Value lowering_answer(Napi::Env env, Backend& backend, const Loweri
 
 inline PlacedParameter placed_parameter(const Napi::Value& value) {
   const Napi::Object from = object(value, "parameter");
-  return {string(from, "name"),
-          {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
-          size(from, "offset"),
-          size(from, "bytes"),
-          size(from, "canonical")};
+  return {string(from, "name"),    {type(string(from, "type")), shape(property(from, "shape"), "shape"), string(from, "layout")},
+          size(from, "offset"),    size(from, "bytes"),
+          size(from, "canonical"), from.Has("frozen") && from.Get("frozen").ToBoolean()};
 }
 
 inline ParameterLayout parameter_layout(const Napi::Value& value) {
@@ -202,7 +215,7 @@ inline PlacedValue placed_value(const Napi::Value& value) {
 
 inline PlacedOperator placed_operator(const Napi::Value& value) {
   const Napi::Object from = object(value, "operator");
-  const auto id = [](const Napi::Value& each) { return static_cast<int>(integer(each, "value id")); };
+  const auto id = [](const Napi::Value& each) { return small(each, "value id"); };
   const Napi::Object scratch = object(property(from, "scratch"), "scratch");
   return {string(from, "kind"),
           string(from, "name"),
@@ -236,7 +249,7 @@ inline Program program(const Napi::Value& value) {
   const Napi::Array names = named.GetPropertyNames();
   for (uint32_t i = 0; i < names.Length(); ++i) {
     const std::string name = string(names.Get(i), "named");
-    program.named[name] = static_cast<int>(integer(named.Get(name), name));
+    program.named[name] = small(named.Get(name), name);
   }
   program.check();
   return program;

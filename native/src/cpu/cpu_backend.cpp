@@ -7,6 +7,7 @@
 #include "kernel_library.h"
 #include "layer_lowering.h"
 #include "layouts.h"
+#include "matmul.h"
 #include "memory.h"
 #include "primitive_kernel.h"
 #include "processor.h"
@@ -38,6 +39,7 @@ class CpuBackend final : public Backend {
     check_precision(request.precision);
     return guarded(request.kind, [&] {
       if (is_layer(request.kind)) return lower_layer(request, kernels_.block, engine_);
+      if (request.kind == "matmul") return lower_matmul(request, engine_);
       if (request.kind == "reorder") return lower_reorder(request, engine_);
       LoweringAnswer answer;
       if (kernels_.lower(request, answer)) return answer;
@@ -52,7 +54,12 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override {
     return guarded(spec.name, [&]() -> std::unique_ptr<Kernel> {
       if (is_layer(spec.kind)) return make_layer(spec, engine_);
-      if (spec.kind == "reorder") return make_reorder(spec.inputs.at(0), spec.outputs.at(0), spec.scratch, spec.scratch_bytes, engine_);
+      if (spec.kind == "matmul") return make_matmul(spec, engine_);
+      if (spec.kind == "reorder") {
+        if (spec.inputs.size() != 1 || spec.outputs.size() != 1 || !spec.inputs[0] || !spec.outputs[0])
+          throw Error("INVALID_PROGRAM", "reorder " + spec.name + ": it takes one tensor and gives one");
+        return make_reorder(spec.inputs[0], spec.outputs[0], spec.scratch, spec.scratch_bytes, engine_);
+      }
       if (auto kernel = kernels_.make(spec)) return kernel;
       throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cpu backend has no such operator");
     });
@@ -74,6 +81,16 @@ class CpuBackend final : public Backend {
   void average(const AveragePass& pass) override {
     check_precision(pass.type);
     kernels_.average(pass);
+  }
+
+  void blend(const BlendPass& pass) override {
+    check_precision(pass.type);
+    kernels_.blend(pass);
+  }
+
+  double squares(Type type, const void* vector, size_t begin, size_t end) override {
+    check_precision(type);
+    return kernels_.squares(type, vector, begin, end);
   }
 
   void* allocate(size_t bytes) override { return allocate_pages(bytes); }

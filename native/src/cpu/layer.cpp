@@ -47,7 +47,7 @@ void check_convolution(const std::string& kind, const Layer& layer) {
 void check_linear(const std::string& kind, const Layer& layer) {
   const auto &x = layer.tensors[kX].shape, &w = layer.tensors[kW].shape, &y = layer.tensors[kY].shape;
   require(x.size() == 2 && w.size() == 2 && y.size() == 2 && x[0] == y[0] && x[1] == w[1] && y[1] == w[0], kind, layer,
-          "a linear layer takes x (N, F), w (O, F) and gives y (N, O)");
+          "a linear layer takes x (..., F), w (O, F) and gives y (..., O)");
 }
 
 dnnl::memory::dims pair_of(const std::vector<double>& list) { return {list.begin(), list.end()}; }
@@ -130,6 +130,9 @@ Layer layer_of(const std::string& kind, const Attributes& attributes, const std:
     const auto& from = at.output ? outputs : inputs;
     TensorSpec& tensor = layer.tensors[role];
     if (at.index >= 0 && at.index < static_cast<int>(from.size())) tensor = from[at.index];
+    // A linear layer takes all axes but the last as one.
+    if (!layer.convolution && (role == kX || role == kY) && tensor.shape.size() > 2)
+      tensor.shape = {elements_of(tensor.shape) / tensor.shape.back(), tensor.shape.back()};
     // Biases and all gradients of parameters are kept in f32 whatever the activations are.
     tensor.type = role == kB || (role == kW && layer.pass == Pass::backward_weights) ? Type::f32 : precision;
   }

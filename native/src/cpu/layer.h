@@ -29,7 +29,8 @@ struct Layer {
   bool relu = false;
   int64_t groups = 1;
   onednn::ConvolutionGeometry geometry;
-  // By role: (N,C,H,W), (O,C/groups,KH,KW), (O), (N,O,OH,OW), or (N,F), (O,F), (O), (N,O). An absent bias has an empty shape.
+  // By role: (N,C,H,W), (O,C/groups,KH,KW), (O), (N,O,OH,OW), or (N,F), (O,F), (O), (N,O),
+  // N all axes but the last. An absent bias has an empty shape.
   std::array<TensorSpec, kRoles> tensors;
 };
 

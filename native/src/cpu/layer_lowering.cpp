@@ -20,13 +20,14 @@ Grade grade_of(const std::string& implementation) {
   return product ? kGemm : kJit;
 }
 
-// oneDNN looks at the number of threads when it chooses. Layouts belong to a whole job and must not follow the caller's threads.
-class OneThread {
+// oneDNN looks at the number of threads when it chooses. Layouts belong to a whole job and must not follow the caller's threads: they are
+// chosen as for one, and only then is it asked what that wants for more.
+class Threads {
  public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~Threads() { omp_set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
 
  private:
   int before_;
@@ -121,7 +122,7 @@ Choice best_of(const Layer& layer, const std::vector<Layouts>& candidates, Grade
 }  // namespace
 
 LoweringAnswer lower_layer(const LoweringRequest& request, int channel_block, const dnnl::engine& engine) {
-  const OneThread one_thread;
+  const Threads one_thread(1);
   const Layer layer = layer_of(request.kind, request.attributes, request.inputs, request.outputs, request.precision);
   const auto candidates = layer.convolution ? convolution_candidates(layer, channel_block) : linear_candidates(layer);
   const Choice choice = best_of(layer, candidates, layer.convolution ? kJit : kGemm, request.kind, engine);
@@ -131,6 +132,11 @@ LoweringAnswer lower_layer(const LoweringRequest& request, int channel_block, co
   answer.outputs = request.outputs;
   answer.implementation = choice.implementation;
   answer.scratch_bytes = choice.scratch_bytes;
+  if (request.threads > 1) {
+    const Threads team(request.threads);
+    const auto primitive = describe(with_layouts(layer, choice.layouts), engine);
+    answer.scratch_bytes = primitive.query_md(dnnl::query::scratchpad_md).get_size();
+  }
   for (int role = 0; role < kRoles; ++role) {
     const Position at = position_of(layer.pass, static_cast<Role>(role));
     if (at.index < 0 || layer.tensors[role].shape.empty()) continue;

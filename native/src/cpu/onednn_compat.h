@@ -65,6 +65,11 @@ inline dnnl::inner_product_backward_weights::primitive_desc linear_backward_weig
   return {engine, d.x, d.w, d.b, d.y, forward, attr};
 }
 
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                           const dnnl::memory::desc& y, const dnnl::primitive_attr& attr) {
+  return {engine, a, b, y, attr};
+}
+
 #else
 
 inline bool is_made(const dnnl::memory::desc& descriptor) { return descriptor.data.ndims != 0; }
@@ -111,6 +116,11 @@ inline dnnl::inner_product_backward_weights::primitive_desc linear_backward_weig
     const dnnl::engine& engine, const LayerDescriptors& d, const dnnl::primitive_attr& attr,
     const dnnl::inner_product_forward::primitive_desc& forward) {
   return {{d.x, d.w, d.b, d.y}, attr, engine, forward};
+}
+
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const dnnl::memory::desc& a, const dnnl::memory::desc& b,
+                                           const dnnl::memory::desc& y, const dnnl::primitive_attr& attr) {
+  return {{a, b, y}, attr, engine};
 }
 
 #endif

@@ -42,6 +42,8 @@ std::unique_ptr<Kernel> make_layer(const OperatorSpec& spec, const dnnl::engine&
     const Position at = position_of(layer.pass, role);
     if (at.index < 0 || layer.tensors[role].shape.empty()) continue;
     const Tensor& tensor = (at.output ? spec.outputs : spec.inputs)[at.index];
+    if (tensor.spec.type != layer.tensors[role].type || tensor.spec.layout == kAny)
+      throw Error("INVALID_PROGRAM", "operator " + spec.name + ": a tensor is not of the type and the layout that `lower` answers");
     arguments.push_back({argument_of(layer.pass, role), descriptor_of(layer.tensors[role], role == kW ? layer.groups : 1), tensor.data});
   }
   return std::make_unique<PrimitiveKernel>(describe(layer, engine), arguments, engine, spec.scratch, spec.scratch_bytes);

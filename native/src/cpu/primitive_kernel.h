@@ -19,7 +19,7 @@ class PrimitiveKernel : public Kernel {
     void* data;
   };
 
-  // `scratch` was planned for one thread; where the primitive wants more, the kernel has its own.
+  // `scratch` was planned for the threads that the program was compiled for; where the primitive wants more, the kernel has its own.
   PrimitiveKernel(const dnnl::primitive_desc_base& primitive, const std::vector<Argument>& arguments, const dnnl::engine& engine,
                   void* scratch, size_t scratch_bytes);
   void run(const StepContext& step) override;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "tensor.h"
@@ -48,6 +49,18 @@ inline Activation activation_of(const TensorSpec& spec) {
     view.blocks = view.channels;
   }
   return view;
+}
+
+// Zeroes the lanes beyond the last channel, for operators that do not keep zeros zero.
+template <class T> void clear_padding(const Activation& view, T* memory) {
+  const int64_t used = view.channels - (view.blocks - 1) * view.lanes, padding = view.lanes - used;
+  if (padding == 0) return;
+  for (int64_t image = 0; image < view.images; ++image) {
+    T* lanes = memory + view.offset(image, view.blocks - 1) + used;
+    for (int64_t pixel = 0; pixel < view.pixels(); ++pixel, lanes += view.lanes) {
+      std::memset(static_cast<void*>(lanes), 0, static_cast<size_t>(padding) * sizeof(T));
+    }
+  }
 }
 
 // Elements in memory, padding lanes included; any number of axes where the layout is plain.

@@ -72,6 +72,23 @@ template <class T> class Add final : public Kernel {
   const bool relu_;
 };
 
+template <class T> class Multiply final : public Kernel {
+ public:
+  explicit Multiply(const OperatorSpec& spec)
+      : a_(input<T>(spec, 0)), b_(input<T>(spec, 1)), y_(output<T>(spec, 0)), elements_(elements_in_memory(spec.inputs[0].spec)) {}
+
+  void run(const StepContext&) override {
+    for_all_registers(elements_, [a = a_, b = b_, y = y_]<bool Partial>(int64_t at, int width) {
+      store<Partial>(y + at, load<Partial>(a + at, width) * load<Partial>(b + at, width), width);
+    });
+  }
+
+ private:
+  const T *a_, *b_;
+  T* y_;
+  const int64_t elements_;
+};
+
 // Canonical order does not change with the shape, so nothing moves unless the planner gave the output a place of its own.
 template <class T> class Reshape final : public Kernel {
  public:
@@ -113,6 +130,7 @@ std::vector<Operator> elementwise_operators() {
        make_typed<ReluBackward>,
        {{0, 1}, {0, 0}}},
       {"add", {{"a", activation}, {"b", activation}}, {{"y", activation}}, check_two, make_typed<Add>, {{0, 0}, {0, 1}}},
+      {"multiply", {{"a", activation}, {"b", activation}}, {{"y", activation}}, check_two, make_typed<Multiply>, {{0, 0}, {0, 1}}},
       {"reshape", {{"x", canonical}}, {{"y", canonical}}, check_reshape, make_typed<Reshape>, {{0, 0}}},
   };
 }

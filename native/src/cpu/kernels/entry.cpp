@@ -10,9 +10,11 @@ namespace {
 const Operator* find(const std::string& kind) {
   static const auto table = [] {
     std::map<std::string, Operator> operators;
-    for (auto family : {load_operators, batch_norm_operators, batch_norm_backward_operators, fold_statistics_operators,
-                        elementwise_operators, dropout_operators, max_pool_operators, average_pool_operators, global_average_pool_operators,
-                        subsample_pad_operators, softmax_cross_entropy_operators, mean_squared_error_operators}) {
+    for (auto family :
+         {load_operators, batch_norm_operators, batch_norm_backward_operators, fold_statistics_operators, layer_norm_operators,
+          local_response_norm_operators, embedding_operators, attention_operators, elementwise_operators, activation_function_operators,
+          concat_operators, dropout_operators, max_pool_operators, average_pool_operators, global_average_pool_operators,
+          subsample_pad_operators, softmax_cross_entropy_operators, binary_cross_entropy_operators, mean_squared_error_operators}) {
       for (Operator& op : family()) {
         const std::string name = op.kind;
         operators.emplace(name, std::move(op));
@@ -31,12 +33,33 @@ bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
   return true;
 }
 
-std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
-  const Operator* op = find(spec.kind);
-  return op ? op->make(spec) : nullptr;
+// Whoever wrote the program may not have asked `lower`: shapes, types and layouts are those of its answer.
+void check_lowered(const Operator& op, const OperatorSpec& spec) {
+  LoweringRequest request{spec.kind, spec.attributes, {}, {}, spec.precision};
+  for (const Tensor& tensor : spec.inputs) request.inputs.push_back(tensor.spec);
+  for (const Tensor& tensor : spec.outputs) request.outputs.push_back(tensor.spec);
+  const LoweringAnswer answer = lower(op, request);
+  const auto compare = [&](const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& answers) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const TensorSpec& given = tensors[i].spec;
+      if (given.shape.empty() || (given.type == answers[i].type && given.layout == answers[i].layout)) continue;
+      throw Error("INVALID_PROGRAM", "operator " + spec.name + ": a tensor of shape " + shown(given.shape) + " in layout " + given.layout +
+                                         "; give it the type and the layout that `lower` answers, " + answers[i].layout);
+    }
+  };
+  compare(spec.inputs, answer.inputs);
+  compare(spec.outputs, answer.outputs);
 }
 
-constexpr KernelLibrary kLibrary{kInstructionSet, kLanes == 16 ? 16 : 8, lower_ours, make_ours, optimise, average, measure_peak};
+std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
+  const Operator* op = find(spec.kind);
+  if (!op) return nullptr;
+  check_lowered(*op, spec);
+  return op->make(spec);
+}
+
+constexpr KernelLibrary kLibrary{kInstructionSet, kLanes == 16 ? 16 : 8, lower_ours, make_ours, optimise, average, blend,
+                                 squares,         measure_peak};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -1,4 +1,4 @@
-// What a kernel library exports: our own operators and the two passes over whole parameter vectors, compiled for one instruction set.
+// What a kernel library exports: our own operators and the passes over parameter vectors, compiled for one instruction set.
 // The CPU backend opens the library that suits the processor, once, and never closes it: kernels are code of that library.
 #pragma once
 
@@ -19,6 +19,8 @@ struct KernelLibrary {
   // f32 only.
   void (*optimise)(const OptimiserPass& pass);
   void (*average)(const AveragePass& pass);
+  void (*blend)(const BlendPass& pass);
+  double (*squares)(Type type, const void* vector, size_t begin, size_t end);
   // Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms.
   double (*measure_peak)();
 };

@@ -1,8 +1,9 @@
 // Gathers a batch straight from the dataset into its layout: order, crop and flip by load_plan.h, then pixels divided by 255 (where they
-// are bytes), minus mean, over deviation.
+// are bytes), minus mean, over deviation. Token ids are gathered as they are, by token_windows.h.
 #include <algorithm>
 
 #include "../../load_plan.h"
+#include "../../token_windows.h"
 #include "activation.h"
 #include "operator.h"
 #include "parallel.h"
@@ -35,6 +36,7 @@ template <class T> class Load final : public Kernel {
         bytes_(normalisations_of(spec.attributes, shape_[1], 1.0 / 255)),
         floats_(normalisations_of(spec.attributes, shape_[1], 1)) {
     if (spec.outputs.size() > 1) target_ = spec.outputs[1];
+    if (spec.outputs[0].spec.type == Type::i32) tokens_ = spec.outputs[0].as<int32_t>();
     // Samples that are not images are rows of one pixel each: (N, F, 1, 1).
     view_.images = shape_[0];
     if (shape_.size() == 4) {
@@ -55,11 +57,15 @@ template <class T> class Load final : public Kernel {
     for_each(view_.images, view_.elements(), [&](int64_t sample) {
       LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(sample));
       if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(sample)]);
-      if (data.sample_type == Type::u8)
+      if (tokens_)
+        load_tokens(
+            data, sample,
+            first_token(data, options.shuffled, step.seed, (step.position + static_cast<uint64_t>(sample)) / options.count, plan.index));
+      else if (data.sample_type == Type::u8)
         load_sample(data.samples.data(), bytes_, sample, plan);
       else
         load_sample(reinterpret_cast<const float*>(data.samples.data()), floats_, sample, plan);
-      if (target_) load_target(data, sample, plan.index);
+      if (target_ && data.stride == 0) load_target(data, sample, plan.index);
     });
   }
 
@@ -72,7 +78,15 @@ template <class T> class Load final : public Kernel {
       throw Error("SHAPE_MISMATCH",
                   "load: received samples of shape " + shown(data.sample) + "; the program takes batches of " + shown(shape_));
     }
+    if ((tokens_ != nullptr) != (data.sample_type == Type::i32)) {
+      throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
+    }
     if (!target_) return data;
+    const int64_t each = data.stride != 0 ? elements_of(data.sample) : 1;
+    if (target_.spec.type == Type::i32 && elements_of(target_.shape()) != each * target_.shape()[0]) {
+      throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
+                                        shown(target_.shape()));
+    }
     if (target_.spec.type == Type::i32) {
       if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
     } else if (data.classifies() || elements_of(data.target) != elements_of(target_.shape()) / target_.shape()[0]) {
@@ -80,6 +94,14 @@ template <class T> class Load final : public Kernel {
                   "load: received targets of shape " + shown(data.target) + "; the program takes batches of " + shown(target_.shape()));
     }
     return data;
+  }
+
+  // A sample and, where windows are their own targets, its target.
+  void load_tokens(const Dataset& data, int64_t sample, int64_t first) const {
+    const int64_t length = elements_of(data.sample);
+    const auto* tokens = reinterpret_cast<const int32_t*>(data.samples.data()) + first;
+    std::copy_n(tokens, length, tokens_ + sample * length);
+    if (data.stride != 0 && target_) std::copy_n(tokens + 1, length, target_.as<int32_t>() + sample * length);
   }
 
   template <class Pixel>
@@ -159,6 +181,7 @@ template <class T> class Load final : public Kernel {
   const Shape shape_;  // (N, C, H, W) or (N, F)
   Activation view_;
   T* x_;
+  int32_t* tokens_ = nullptr;  // (N, T) instead of x where the program takes tokens
   Tensor target_;
   const std::vector<Normalisation> bytes_, floats_;  // (C) for either type of samples
   bool uniform_ = false;                             // one rule for all features
@@ -167,7 +190,7 @@ template <class T> class Load final : public Kernel {
 
 void check(const Shapes& shapes) {
   const Shape& x = shapes.output(0);
-  if (x.size() < 2) shapes.refuse("shape of output x", shown(x), "give it (N, C, H, W) or (N, F)");
+  if (x.size() < 2) shapes.refuse("shape of output x", shown(x), "give it (N, C, H, W), (N, T, F) or (N, F), or tokens (N, T)");
   if (shapes.has_output(1) && shapes.output(1)[0] != x[0]) {
     shapes.refuse("shape of output target", shown(shapes.output(1)), "make it a batch of " + std::to_string(x[0]) + " too");
   }
@@ -188,7 +211,7 @@ void check(const Shapes& shapes) {
 }  // namespace
 
 std::vector<Operator> load_operators() {
-  return {{"load", {}, {{"x", Role::activation}, {"target", Role::target, true}}, check, make_typed<Load>}};
+  return {{"load", {}, {{"x", Role::sample}, {"target", Role::target, true}}, check, make_typed<Load>}};
 }
 
 }  // namespace arbalest::kernels

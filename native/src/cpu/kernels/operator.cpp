@@ -14,7 +14,7 @@ std::string preferred_layout(Type type) {
 }
 
 bool takes_layout(const Port& port, const Shape& shape) {
-  return (port.role == Role::activation || port.role == Role::position) && shape.size() == 4;
+  return (port.role == Role::activation || port.role == Role::sample || port.role == Role::position) && shape.size() == 4;
 }
 
 std::string layout_of(const Operator& op, const LoweringRequest& request, Type type) {
@@ -44,6 +44,7 @@ TensorSpec answered(const Port& port, const TensorSpec& offered, Type type, cons
     case Role::parameter: spec.type = Type::f32; break;
     case Role::position: spec.type = Type::u8; break;
     case Role::label: spec.type = Type::i32; break;
+    case Role::sample:
     case Role::target:
       if (offered.type == Type::i32) spec.type = Type::i32;
       break;
@@ -51,6 +52,17 @@ TensorSpec answered(const Port& port, const TensorSpec& offered, Type type, cons
   }
   if (takes_layout(port, offered.shape)) spec.layout = layout;
   return spec;
+}
+
+// The operator with a port for each tensor of the request.
+Operator spelt_out(const Operator& op, const LoweringRequest& request) {
+  Operator whole = op;
+  const auto repeat = [](std::vector<Port>& ports, size_t count) {
+    if (!ports.empty() && ports.back().repeats && ports.size() < count) ports.resize(count, Port(ports.back()));
+  };
+  repeat(whole.inputs, request.inputs.size());
+  repeat(whole.outputs, request.outputs.size());
+  return whole;
 }
 
 }  // namespace
@@ -83,6 +95,12 @@ void Shapes::input_axes(size_t i, size_t axes) const {
   }
 }
 
+void Shapes::input_axes_at_least(size_t i, size_t axes) const {
+  if (has_input(i) && input(i).size() < axes) {
+    refuse(std::string("shape of input ") + op_.inputs[i].name, shown(input(i)), "give it at least " + std::to_string(axes) + " axes");
+  }
+}
+
 void Shapes::output_axes(size_t i, size_t axes) const {
   if (has_output(i) && output(i).size() != axes) {
     refuse(std::string("shape of output ") + op_.outputs[i].name, shown(output(i)), "give it " + std::to_string(axes) + " axes");
@@ -108,7 +126,8 @@ std::array<int64_t, 2> Shapes::whole_pair(const char* attribute, int64_t least) 
   return {static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])};
 }
 
-LoweringAnswer lower(const Operator& op, const LoweringRequest& request) {
+LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
+  const Operator op = spelt_out(given, request);
   const Shapes shapes(op, request);
   const auto answer_side = [&](const char* side, const std::vector<Port>& ports, const std::vector<TensorSpec>& offered, Type type,
                                const std::string& layout) {
@@ -136,6 +155,7 @@ LoweringAnswer lower(const Operator& op, const LoweringRequest& request) {
   for (const auto& [output, input] : op.in_place) {
     if (shapes.has_output(output) && shapes.has_input(input)) answer.in_place.emplace_back(output, input);
   }
+  if (op.scratch) answer.scratch_bytes = op.scratch(shapes);
   answer.implementation = std::string("own:") + kInstructionSet;
   return answer;
 }

@@ -16,6 +16,7 @@ namespace arbalest::kernels {
 // The element type and layout that a port has.
 enum class Role {
   activation,  // f32 or bf16, in the operator's layout where it has 4 axes, else plain
+  sample,      // as label where i32 is offered, else as activation
   canonical,   // f32 or bf16, plain
   parameter,   // f32, plain: parameters, their gradients, statistics, losses
   position,    // u8, in the operator's layout
@@ -28,6 +29,7 @@ struct Port {
   const char* name;
   Role role;
   bool optional = false;
+  bool repeats = false;  // the last one: any number of tensors
 };
 
 class Shapes;
@@ -37,7 +39,8 @@ struct Operator {
   std::vector<Port> inputs, outputs;
   void (*check)(const Shapes& shapes);  // throws INVALID_PROGRAM
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
-  std::vector<std::pair<int, int>> in_place = {};  // (output, input): the output may overwrite the input
+  std::vector<std::pair<int, int>> in_place = {};     // (output, input): the output may overwrite the input
+  size_t (*scratch)(const Shapes& shapes) = nullptr;  // bytes that one thread wants for a run
 };
 
 // The shapes of one use of an operator. Every check throws INVALID_PROGRAM with the port, what was received and the mend; an absent
@@ -49,12 +52,15 @@ class Shapes {
   const Attributes& attributes() const { return request_.attributes; }
   const Shape& input(size_t i) const { return request_.inputs[i].shape; }
   const Shape& output(size_t i) const { return request_.outputs[i].shape; }
+  size_t inputs() const { return request_.inputs.size(); }
+  size_t outputs() const { return request_.outputs.size(); }
   bool has_input(size_t i) const { return i < request_.inputs.size() && !input(i).empty(); }
   bool has_output(size_t i) const { return i < request_.outputs.size() && !output(i).empty(); }
 
   void input_is(size_t i, const Shape& expected) const;
   void output_is(size_t i, const Shape& expected) const;
   void input_axes(size_t i, size_t axes) const;
+  void input_axes_at_least(size_t i, size_t axes) const;
   void output_axes(size_t i, size_t axes) const;
   // A whole number in [least, most].
   int64_t whole(const char* attribute, int64_t least, int64_t most) const;
@@ -86,6 +92,9 @@ std::vector<Operator> load_operators();
 std::vector<Operator> batch_norm_operators();
 std::vector<Operator> batch_norm_backward_operators();
 std::vector<Operator> fold_statistics_operators();
+std::vector<Operator> layer_norm_operators();
+std::vector<Operator> embedding_operators();
+std::vector<Operator> attention_operators();
 std::vector<Operator> elementwise_operators();
 std::vector<Operator> dropout_operators();
 std::vector<Operator> max_pool_operators();
@@ -93,6 +102,10 @@ std::vector<Operator> average_pool_operators();
 std::vector<Operator> global_average_pool_operators();
 std::vector<Operator> subsample_pad_operators();
 std::vector<Operator> softmax_cross_entropy_operators();
+std::vector<Operator> activation_function_operators();
+std::vector<Operator> binary_cross_entropy_operators();
+std::vector<Operator> concat_operators();
+std::vector<Operator> local_response_norm_operators();
 std::vector<Operator> mean_squared_error_operators();
 
 }  // namespace arbalest::kernels

@@ -1,8 +1,10 @@
-// Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - z[label], the probabilities that its gradient needs, and
-// the number of samples whose class has the first of the largest logits.
+// Softmax and cross-entropy in one: the mean over the batch of log(sum exp z) - sum_k t[k] z[k], where t has 1 - smoothing at the label and
+// smoothing / K everywhere besides; the probabilities that its gradient needs; the number of samples whose class has the first of the
+// largest logits, and of those whose class is among the `top` largest.
 #include <cmath>
 #include <limits>
 
+#include "count.h"
 #include "elementwise.h"
 #include "exponential.h"
 #include "operator.h"
@@ -19,50 +21,70 @@ void check_label(int32_t label, int64_t sample, int64_t classes) {
 template <class T> class SoftmaxCrossEntropy final : public Kernel {
  public:
   explicit SoftmaxCrossEntropy(const OperatorSpec& spec)
-      : samples_(spec.inputs[0].shape()[0]),
-        classes_(spec.inputs[0].shape()[1]),
+      : samples_(elements_of(spec.inputs[0].shape()) / spec.inputs[0].shape().back()),
+        classes_(spec.inputs[0].shape().back()),
         logits_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
+        smoothing_(spec.attributes.number("smoothing", 0)),
+        top_(static_cast<int64_t>(spec.attributes.number("top", 1))),
         loss_(output<float>(spec, 0)),
-        probabilities_(output<T>(spec, 1)) {
-    if (spec.outputs.size() > 2 && spec.outputs[2].spec.type == Type::i32)
-      whole_correct_ = output<int32_t>(spec, 2);
-    else
-      correct_ = output<float>(spec, 2);
+        probabilities_(output<T>(spec, 1)),
+        correct_(spec, 2),
+        among_top_(spec, 3) {
     row_.resize(static_cast<size_t>(classes_ + kLanes));
   }
 
   void run(const StepContext&) override {
     double loss = 0;
-    int32_t correct = 0;
+    int32_t correct = 0, among_top = 0;
     for (int64_t sample = 0; sample < samples_; ++sample) {
       check_label(target_[sample], sample, classes_);
-      loss += run_sample(sample, correct);
+      // Before the probabilities, which may overwrite the logits.
+      const int64_t better = better_than_label(logits_ + sample * classes_, target_[sample]);
+      loss += run_sample(sample);
+      correct += better == 0;
+      among_top += better < top_;
     }
     *loss_ = static_cast<float>(loss / static_cast<double>(samples_));
-    if (correct_) *correct_ = static_cast<float>(correct);
-    if (whole_correct_) *whole_correct_ = correct;
+    correct_.set(correct);
+    among_top_.set(among_top);
   }
 
  private:
-  double run_sample(int64_t sample, int32_t& correct) {
-    const T* z = logits_ + sample * classes_;
-    const int32_t label = target_[sample];
-    // The first of the largest: what comes before the label must be less, what comes after not greater. A NaN is never right.
+  // Classes that come before the label in falling order, the first of equals first. A logit that is no number makes all of them better.
+  int64_t better_than_label(const T* z, int32_t label) const {
     const float labelled = to_float(z[label]);
+    Ints better{};
+    for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
+      const Floats value = load<Partial>(z + at, width);
+      const Ints before = lane_numbers() + static_cast<int32_t>(at) < label;
+      Ints counts = ~(value <= labelled) | (before & (value == labelled));
+      if constexpr (Partial) counts &= lane_numbers() < width;
+      better -= counts;
+    });
+    int64_t sum = 0;
+    for (int lane = 0; lane < kLanes; ++lane) sum += better[lane];
+    return labelled == labelled ? sum : classes_;
+  }
+
+  double run_sample(int64_t sample) {
+    const T* z = logits_ + sample * classes_;
     float highest = -std::numeric_limits<float>::infinity();
-    bool right = labelled == labelled;
     for (int64_t k = 0; k < classes_; ++k) {
       const float value = to_float(z[k]);
       highest = value > highest ? value : highest;
-      right &= k < label ? value < labelled : !(value > labelled);
     }
-    correct += right;
 
-    Floats sums{};
+    const double labelled = static_cast<double>(to_float(z[target_[sample]])) - static_cast<double>(highest);
+    Floats sums{}, below{};
     for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
-      Floats power = exponential(load<Partial>(z + at, width) - highest);
-      if constexpr (Partial) power = lane_numbers() < width ? power : Floats{};
+      Floats distance = load<Partial>(z + at, width) - highest;
+      Floats power = exponential(distance);
+      if constexpr (Partial) {
+        power = lane_numbers() < width ? power : Floats{};
+        distance = lane_numbers() < width ? distance : Floats{};
+      }
+      below += distance;
       store(row_.data() + at, power);
       sums += power;
     });
@@ -73,38 +95,41 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
       for_each_register(0, classes_,
                         [&]<bool Partial>(int64_t at, int width) { store<Partial>(p + at, load(row_.data() + at) * share, width); });
     }
-    return std::log(sum) + static_cast<double>(highest) - static_cast<double>(labelled);
+    return std::log(sum) - (1 - smoothing_) * labelled - (smoothing_ > 0 ? smoothing_ * sum_of(below) / static_cast<double>(classes_) : 0);
   }
 
   const int64_t samples_, classes_;
-  const T* logits_;        // (N, K)
+  const T* logits_;        // (N, K), all axes but the last as one
   const int32_t* target_;  // (N)
-  float* loss_;            // (1)
-  T* probabilities_;       // (N, K) or null
-  float* correct_ = nullptr;
-  int32_t* whole_correct_ = nullptr;
+  const double smoothing_;
+  const int64_t top_;
+  float* loss_;       // (1)
+  T* probabilities_;  // (N, K) or null
+  const Count correct_, among_top_;
   std::vector<float> row_;  // one sample's powers, whole registers
 };
 
 template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
  public:
   explicit SoftmaxCrossEntropyBackward(const OperatorSpec& spec)
-      : samples_(spec.inputs[0].shape()[0]),
-        classes_(spec.inputs[0].shape()[1]),
+      : samples_(elements_of(spec.inputs[0].shape()) / spec.inputs[0].shape().back()),
+        classes_(spec.inputs[0].shape().back()),
         probabilities_(input<T>(spec, 0)),
         target_(input<int32_t>(spec, 1)),
+        smoothing_(static_cast<float>(spec.attributes.number("smoothing", 0))),
         glogits_(output<T>(spec, 0)) {}
 
   void run(const StepContext&) override {
-    const float share = 1.0f / static_cast<float>(samples_);
+    const float share = 1.0f / static_cast<float>(samples_), spread = smoothing_ / static_cast<float>(classes_);
     for (int64_t sample = 0; sample < samples_; ++sample) {
       const int32_t label = target_[sample];
       check_label(label, sample, classes_);
       const T* p = probabilities_ + sample * classes_;
       T* g = glogits_ + sample * classes_;
-      const float labelled = (to_float(p[label]) - 1.0f) * share;
-      for_each_register(0, classes_,
-                        [&]<bool Partial>(int64_t at, int width) { store<Partial>(g + at, load<Partial>(p + at, width) * share, width); });
+      const float labelled = (to_float(p[label]) - (1.0f - smoothing_) - spread) * share;
+      for_each_register(0, classes_, [&]<bool Partial>(int64_t at, int width) {
+        store<Partial>(g + at, (load<Partial>(p + at, width) - spread) * share, width);
+      });
       g[label] = from_float<T>(labelled);
     }
   }
@@ -113,22 +138,33 @@ template <class T> class SoftmaxCrossEntropyBackward final : public Kernel {
   const int64_t samples_, classes_;
   const T* probabilities_;  // (N, K)
   const int32_t* target_;   // (N)
-  T* glogits_;              // (N, K)
+  const float smoothing_;
+  T* glogits_;  // (N, K)
 };
 
+void check_smoothing(const Shapes& shapes) {
+  const double smoothing = shapes.attributes().number("smoothing", 0);
+  if (!(smoothing >= 0 && smoothing < 1)) shapes.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
+}
+
 void check_forward(const Shapes& shapes) {
-  shapes.input_axes(0, 2);
+  check_smoothing(shapes);
+  shapes.input_axes_at_least(0, 2);
   const Shape& logits = shapes.input(0);
-  shapes.input_is(1, {logits[0]});
+  shapes.input_is(1, {logits.begin(), logits.end() - 1});
   shapes.output_is(0, {1});
   shapes.output_is(1, logits);
   shapes.output_is(2, {1});
+  shapes.output_is(3, {1});
+  if (shapes.has_output(3)) shapes.whole("top", 1, 1 << 30);
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.input_axes(0, 2);
-  shapes.input_is(1, {shapes.input(0)[0]});
-  shapes.output_is(0, shapes.input(0));
+  check_smoothing(shapes);
+  shapes.input_axes_at_least(0, 2);
+  const Shape& probabilities = shapes.input(0);
+  shapes.input_is(1, {probabilities.begin(), probabilities.end() - 1});
+  shapes.output_is(0, probabilities);
 }
 
 }  // namespace
@@ -138,7 +174,7 @@ std::vector<Operator> softmax_cross_entropy_operators() {
   return {
       {"softmaxCrossEntropy",
        {{"logits", canonical}, {"target", label}},
-       {{"loss", parameter}, {"probabilities", canonical, true}, {"correct", count, true}},
+       {{"loss", parameter}, {"probabilities", canonical, true}, {"correct", count, true}, {"amongTop", count, true}},
        check_forward,
        make_typed<SoftmaxCrossEntropy>,
        {{1, 0}}},

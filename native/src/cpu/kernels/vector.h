@@ -235,6 +235,23 @@ inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; 
 // Keeps `value` where `y` is positive: the gradient of rectified().
 inline Floats where_positive(Floats y, Floats value) { return y > 0.0f ? value : Floats{}; }
 
+inline Floats square_root(Floats value) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Floats>(_mm512_maskz_sqrt_ps(0xffff, reinterpret_cast<__m512>(value)));
+#elif defined(__AVX2__)
+  return reinterpret_cast<Floats>(_mm256_sqrt_ps(reinterpret_cast<__m256>(value)));
+#else
+  for (int lane = 0; lane < kLanes; ++lane) value[lane] = __builtin_sqrtf(value[lane]);
+  return value;
+#endif
+}
+
+// Into [-limit, limit]; what is not a number stays none.
+inline Floats clamped(Floats value, float limit) {
+  value = value > limit ? all(limit) : value;
+  return value < -limit ? all(-limit) : value;
+}
+
 // Whether any lane of a comparison's result is set.
 inline bool any(Ints lanes) {
 #if defined(__AVX512F__)

@@ -1,56 +1,109 @@
 #include "vector_passes.h"
 
+#include <array>
+
 #include "elementwise.h"
 
 namespace arbalest::kernels {
 namespace {
 
+using Meeting = OptimiserPass::Meeting;
+
 // Which arrays a pass touches: each of them is read and written once.
-struct Momentum {
-  bool velocity, nesterov, correction;
+enum class Rule { plain, momentum, nesterov, adam };
+struct Pass {
+  Rule rule;
+  Meeting meeting;
+  bool limited;
 };
 
-template <Momentum with> void optimise_floats(const OptimiserPass& pass) {
-  auto* const weights = static_cast<float*>(pass.weights);
+template <Pass with> void optimise_floats(const OptimiserPass& pass) {
+  const auto* const weights = static_cast<const float*>(pass.weights);
   const auto* const gradients = static_cast<const float*>(pass.gradients);
-  auto* const velocity = static_cast<float*>(pass.velocity);
   const auto* const central = static_cast<const float*>(pass.central);
-  auto* const corrections = static_cast<float*>(pass.correction);
-  const auto rate = static_cast<float>(pass.rate), momentum = static_cast<float>(pass.momentum);
-  const auto decay = static_cast<float>(pass.decay), alpha = static_cast<float>(pass.alpha);
-  for_all_registers(static_cast<int64_t>(pass.n), [=]<bool Partial>(int64_t at, int width) {
+  auto* const next = static_cast<float*>(pass.next);
+  auto* const first = static_cast<float*>(pass.first);
+  auto* const second = static_cast<float*>(pass.second);
+  auto* const contributions = static_cast<float*>(pass.contribution);
+  const auto scale = static_cast<float>(pass.scale), limit = static_cast<float>(pass.limit), decay = static_cast<float>(pass.decay);
+  const auto rate = static_cast<float>(pass.rate), momentum = static_cast<float>(pass.momentum), alpha = static_cast<float>(pass.alpha);
+  const auto beta1 = static_cast<float>(pass.beta1), beta2 = static_cast<float>(pass.beta2), epsilon = static_cast<float>(pass.epsilon);
+  const auto rest1 = static_cast<float>(1 - pass.beta1), rest2 = static_cast<float>(1 - pass.beta2);
+  const auto unbiased_rate = static_cast<float>(pass.rate / pass.bias1), unbias2 = static_cast<float>(1 / pass.bias2);
+  const auto shrink = static_cast<float>(pass.rate * pass.decoupled);
+  const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
+  const auto body = [=]<bool Partial>(int64_t at, int width) {
     const Floats w = load<Partial>(weights + at, width);
-    const Floats g = load<Partial>(gradients + at, width) + decay * w;
-    Floats step = g;
-    if constexpr (with.velocity) {
-      const Floats v = momentum * load<Partial>(velocity + at, width) + g;
-      store<Partial>(velocity + at, v, width);
-      step = with.nesterov ? g + momentum * v : v;
+    Floats g = scale * load<Partial>(gradients + at, width);
+    if constexpr (with.limited) g = clamped(g, limit);
+    g += decay * w;
+    Floats step = rate * g;
+    if constexpr (with.rule == Rule::adam) {
+      const Floats m = beta1 * load<Partial>(first + at, width) + rest1 * g;
+      const Floats q = beta2 * load<Partial>(second + at, width) + rest2 * g * g;
+      store<Partial>(first + at, m, width);
+      store<Partial>(second + at, q, width);
+      step = unbiased_rate * m / (square_root(q * unbias2) + epsilon) + shrink * w;
+    } else if constexpr (with.rule != Rule::plain) {
+      const Floats v = momentum * load<Partial>(first + at, width) + g;
+      store<Partial>(first + at, v, width);
+      step = rate * (with.rule == Rule::nesterov ? g + momentum * v : v);
     }
-    Floats next = w - rate * step;
-    if constexpr (with.correction) {
+    Floats result = w - step;
+    if constexpr (with.meeting == Meeting::correction) {
       const Floats correction = alpha * (w - load<Partial>(central + at, width));
-      store<Partial>(corrections + at, correction, width);
-      next -= correction;
+      store<Partial>(contributions + at, correction, width);
+      result -= correction;
+    } else if constexpr (with.meeting == Meeting::snapshot) {
+      store<Partial>(contributions + at, result, width);
+    } else if constexpr (with.meeting == Meeting::accumulation) {
+      store<Partial>(contributions + at, load<Partial>(contributions + at, width) + step, width);
     }
-    store<Partial>(weights + at, next, width);
+    store<Partial>(next + at, result, width);
+  };
+  for_each_slice(end - begin, [&](int64_t from, int64_t to) { for_each_register(begin + from, begin + to, body); });
+}
+
+template <Rule rule, Meeting meeting> void optimise_limited(const OptimiserPass& pass) {
+  if (pass.limit < std::numeric_limits<float>::max())
+    optimise_floats<{rule, meeting, true}>(pass);
+  else
+    optimise_floats<{rule, meeting, false}>(pass);
+}
+
+template <Rule rule> void optimise_meeting(const OptimiserPass& pass) {
+  switch (pass.meeting) {
+    case Meeting::none: return optimise_limited<rule, Meeting::none>(pass);
+    case Meeting::correction: return optimise_limited<rule, Meeting::correction>(pass);
+    case Meeting::snapshot: return optimise_limited<rule, Meeting::snapshot>(pass);
+    case Meeting::accumulation: return optimise_limited<rule, Meeting::accumulation>(pass);
+  }
+}
+
+template <size_t Summands, bool Based, bool Moving> void average_floats(const AveragePass& pass) {
+  const auto* const base = static_cast<const float*>(pass.base);
+  auto* const to = static_cast<float*>(pass.to);
+  const auto scale = static_cast<float>(pass.scale), mu = static_cast<float>(pass.mu);
+  const size_t count = Summands ? Summands : pass.summands.size();
+  const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
+  for_each_slice(end - begin, [&](int64_t from, int64_t until) {
+    for_each_register(begin + from, begin + until, [&]<bool Partial>(int64_t at, int width) {
+      Floats sum{};
+      for (size_t j = 0; j < count; ++j) sum += load<Partial>(static_cast<const float*>(pass.summands[j]) + at, width);
+      Floats result = scale * sum;
+      if constexpr (Based) {
+        const Floats z = load<Partial>(base + at, width);
+        result += z;
+        if constexpr (Moving) result += mu * (z - load<Partial>(to + at, width));
+      }
+      store<Partial>(to + at, result, width);
+    });
   });
 }
 
-template <size_t Corrections> void average_floats(const AveragePass& pass) {
-  const auto* const central = static_cast<const float*>(pass.central);
-  auto* const before = static_cast<float*>(pass.before);
-  const auto mu = static_cast<float>(pass.mu);
-  const size_t count = Corrections ? Corrections : pass.corrections.size();
-  const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
-  for_each_slice(end - begin, [&](int64_t from, int64_t to) {
-    for_each_register(begin + from, begin + to, [&]<bool Partial>(int64_t at, int width) {
-      const Floats z = load<Partial>(central + at, width);
-      Floats sum = z;
-      for (size_t j = 0; j < count; ++j) sum += load<Partial>(static_cast<const float*>(pass.corrections[j]) + at, width);
-      store<Partial>(before + at, sum + mu * (z - load<Partial>(before + at, width)), width);
-    });
-  });
+template <size_t Summands> void average_summands(const AveragePass& pass) {
+  if (!pass.base) return average_floats<Summands, false, false>(pass);
+  return pass.mu == 0 ? average_floats<Summands, true, false>(pass) : average_floats<Summands, true, true>(pass);
 }
 
 void require_floats(Type type) {
@@ -61,32 +114,65 @@ void require_floats(Type type) {
 
 void optimise(const OptimiserPass& pass) {
   require_floats(pass.type);
-  const bool velocity = pass.velocity && pass.momentum != 0;
-  if (pass.central) {
-    if (!velocity)
-      optimise_floats<{false, false, true}>(pass);
-    else if (pass.nesterov)
-      optimise_floats<{true, true, true}>(pass);
-    else
-      optimise_floats<{true, false, true}>(pass);
-  } else {
-    if (!velocity)
-      optimise_floats<{false, false, false}>(pass);
-    else if (pass.nesterov)
-      optimise_floats<{true, true, false}>(pass);
-    else
-      optimise_floats<{true, false, false}>(pass);
-  }
+  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_meeting<Rule::adam>(pass);
+  if (!pass.first) return optimise_meeting<Rule::plain>(pass);
+  return pass.nesterov ? optimise_meeting<Rule::nesterov>(pass) : optimise_meeting<Rule::momentum>(pass);
 }
 
 void average(const AveragePass& pass) {
   require_floats(pass.type);
-  switch (pass.corrections.size()) {
-    case 1: return average_floats<1>(pass);
-    case 2: return average_floats<2>(pass);
-    case 4: return average_floats<4>(pass);
-    default: return average_floats<0>(pass);
+  switch (pass.summands.size()) {
+    case 1: return average_summands<1>(pass);
+    case 2: return average_summands<2>(pass);
+    case 4: return average_summands<4>(pass);
+    default: return average_summands<0>(pass);
   }
+}
+
+void blend(const BlendPass& pass) {
+  require_floats(pass.type);
+  const auto* const from = static_cast<const float*>(pass.from);
+  const auto* const towards = static_cast<const float*>(pass.towards);
+  auto* const to = static_cast<float*>(pass.to);
+  const auto weight = static_cast<float>(pass.weight);
+  const auto begin = static_cast<int64_t>(pass.begin), end = static_cast<int64_t>(pass.end);
+  const bool whole = pass.weight == 1;
+  for_each_slice(end - begin, [&](int64_t first, int64_t last) {
+    for_each_register(begin + first, begin + last, [&]<bool Partial>(int64_t at, int width) {
+      const Floats b = load<Partial>(towards + at, width);
+      if (whole) return store<Partial>(to + at, b, width);
+      const Floats a = load<Partial>(from + at, width);
+      store<Partial>(to + at, a + weight * (b - a), width);
+    });
+  });
+}
+
+double squares(Type type, const void* vector, size_t begin, size_t end) {
+  require_floats(type);
+  // Sums of blocks whose bounds depend on the number of elements alone, added in their order.
+  constexpr int64_t kBlocks = 256, kLeast = 8192;
+  std::array<double, kBlocks> sums{};
+  const auto* const values = static_cast<const float*>(vector) + begin;
+  const auto elements = static_cast<int64_t>(end - begin);
+  const int64_t size = std::max(kLeast, (elements + kBlocks - 1) / kBlocks), blocks = (elements + size - 1) / size;
+  for_each(blocks, elements, [&](int64_t block) {
+    // In pieces short enough that a float holds their sums well.
+    constexpr int64_t kPiece = 512;
+    double sum = 0;
+    const int64_t last = std::min(elements, (block + 1) * size);
+    for (int64_t at = block * size; at < last; at += kPiece) {
+      Floats lanes{};
+      for_each_register(at, std::min(at + kPiece, last), [&]<bool Partial>(int64_t i, int width) {
+        const Floats value = load<Partial>(values + i, width);
+        lanes += value * value;
+      });
+      sum += sum_of(lanes);
+    }
+    sums[static_cast<size_t>(block)] = sum;
+  });
+  double sum = 0;
+  for (int64_t block = 0; block < blocks; ++block) sum += sums[static_cast<size_t>(block)];
+  return sum;
 }
 
 }  // namespace arbalest::kernels

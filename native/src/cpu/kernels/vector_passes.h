@@ -1,13 +1,15 @@
-// The passes over whole parameter vectors, and the processor's peak.
+// The passes over parameter vectors, and the processor's peak.
 #pragma once
 
 #include "backend.h"
 
 namespace arbalest::kernels {
 
-// Both throw UNSUPPORTED_PRECISION for anything but f32.
+// All throw UNSUPPORTED_PRECISION for anything but f32.
 void optimise(const OptimiserPass& pass);
 void average(const AveragePass& pass);
+void blend(const BlendPass& pass);
+double squares(Type type, const void* vector, size_t begin, size_t end);
 
 double measure_peak();
 

@@ -1,4 +1,4 @@
-// Operators whose output element depends on the input elements at its own place: relu, add, dropout, reshape.
+// Operators whose output element depends on the input elements at its own place: relu, add, multiply, dropout, reshape.
 #include <cstring>
 
 #include "../../dropout_mask.h"
@@ -49,6 +49,12 @@ template <class T> void add(const OperatorSpec& op, const StepContext&) {
   }
 }
 
+template <class T> void multiply(const OperatorSpec& op, const StepContext&) {
+  const T *a = op.inputs[0].as<T>(), *b = op.inputs[1].as<T>();
+  T* y = op.outputs[0].as<T>();
+  for (int64_t i = 0; i < elements_of(op.inputs[0].shape()); ++i) y[i] = rounded<T>(double{a[i]} * double{b[i]});
+}
+
 template <class T> void reshape(const OperatorSpec& op, const StepContext&) {
   if (op.outputs[0].data != op.inputs[0].data) {
     std::memcpy(op.outputs[0].data, op.inputs[0].data, elements_of(op.inputs[0].shape()) * sizeof(T));
@@ -84,6 +90,12 @@ std::vector<Operator> elementwise_operators() {
        {{"y", activation}},
        check_two,
        {add<float>, add<double>, add<Bf16>},
+       {{0, 0}, {0, 1}}},
+      {"multiply",
+       {{"a", activation}, {"b", activation}},
+       {{"y", activation}},
+       check_two,
+       {multiply<float>, multiply<double>, multiply<Bf16>},
        {{0, 0}, {0, 1}}},
       {"reshape", {{"x", activation}}, {{"y", activation}}, check_reshape, {reshape<float>, reshape<double>, reshape<Bf16>}, {{0, 0}}},
       {"dropout", {{"x", activation}}, {{"y", activation}}, check_dropout, {dropout<float>, dropout<double>, dropout<Bf16>}, {{0, 0}}},

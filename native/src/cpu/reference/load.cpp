@@ -1,5 +1,7 @@
-// Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation.
+// Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation. Token ids
+// are gathered as they are, by token_windows.h.
 #include "../../load_plan.h"
+#include "../../token_windows.h"
 #include "operator.h"
 
 namespace arbalest::reference {
@@ -7,7 +9,7 @@ namespace {
 
 void check(const Request& request) {
   const Shape &x = request.output(0), &target = request.output(1);
-  if (x.size() < 2) request.refuse("shape of output x", shown(x), "give it (N, C, H, W) or (N, F)");
+  if (x.size() < 2) request.refuse("shape of output x", shown(x), "give it (N, C, H, W), (N, T, F) or (N, F), or tokens (N, T)");
   if (request.has_output(1) && target[0] != x[0]) {
     request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
   }
@@ -36,11 +38,28 @@ const Dataset& dataset_of(const OperatorSpec& op, const StepContext& step) {
   if (Shape(x.begin() + 1, x.end()) != sample) {
     throw Error("SHAPE_MISMATCH", "load: received samples of shape " + shown(sample) + "; the program takes batches of " + shown(x));
   }
+  if ((op.outputs[0].spec.type == Type::i32) != (step.dataset->sample_type == Type::i32)) {
+    throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
+  }
   return *step.dataset;
+}
+
+// Sample n of the batch and, where windows are their own targets, its target.
+void load_tokens(const OperatorSpec& op, const Dataset& data, int64_t n, int64_t first) {
+  const int64_t length = elements_of(data.sample);
+  const auto* tokens = reinterpret_cast<const int32_t*>(data.samples.data()) + first;
+  std::copy_n(tokens, length, op.outputs[0].as<int32_t>() + n * length);
+  if (data.stride != 0 && op.outputs[1]) std::copy_n(tokens + 1, length, op.outputs[1].as<int32_t>() + n * length);
 }
 
 // The target of sample `index` as row n of the batch.
 template <class T> void load_target(const Tensor& target, const Dataset& data, int64_t n, uint64_t index) {
+  const int64_t each = data.stride != 0 ? elements_of(data.sample) : 1;
+  if (target.spec.type == Type::i32 && elements_of(target.shape()) != each * target.shape()[0]) {
+    throw Error("SHAPE_MISMATCH", "load: received " + std::to_string(each) + " class numbers a sample; the program takes batches of " +
+                                      shown(target.shape()));
+  }
+  if (data.stride != 0) return;  // a window is its own target
   if (target.spec.type == Type::i32) {
     if (!data.classifies()) throw Error("SHAPE_MISMATCH", "load: received a dataset without labels; the program takes class numbers");
     target.as<int32_t>()[n] = data.labels[index];
@@ -67,10 +86,15 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   options.padding = static_cast<int64_t>(op.attributes.number("padding"));
   options.flip = op.attributes.number("flip") != 0;
   options.shuffled = op.attributes.number("shuffled") != 0;
+  const bool tokens = data.sample_type == Type::i32;
   for (int64_t n = 0; n < image.n; ++n) {
     LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
     if (!step.samples.empty()) plan.index = static_cast<uint64_t>(step.samples[static_cast<size_t>(n)]);
-    for (int64_t c = 0; c < image.c; ++c) {
+    if (tokens) {
+      const uint64_t epoch = (step.position + static_cast<uint64_t>(n)) / options.count;
+      load_tokens(op, data, n, first_token(data, options.shuffled, step.seed, epoch, plan.index));
+    }
+    for (int64_t c = 0; c < (tokens ? 0 : image.c); ++c) {
       const double mean = channel_value(means, c, 0), deviation = channel_value(deviations, c, 1);
       for (int64_t h = 0; h < image.h; ++h) {
         for (int64_t w = 0; w < image.w; ++w) {
@@ -91,7 +115,7 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
 }  // namespace
 
 std::vector<Operator> load_operators() {
-  return {{"load", {}, {{"x", Role::activation}, {"target", Role::target, true}}, check, {load<float>, load<double>, load<Bf16>}}};
+  return {{"load", {}, {{"x", Role::target}, {"target", Role::target, true}}, check, {load<float>, load<double>, load<Bf16>}}};
 }
 
 }  // namespace arbalest::reference

@@ -6,24 +6,39 @@
 namespace arbalest::reference {
 namespace {
 
+void check_smoothing(const Request& request) {
+  const double smoothing = request.attributes.number("smoothing", 0);
+  if (!(smoothing >= 0 && smoothing < 1)) request.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
+}
+
 void check_cross_entropy(const Request& request) {
-  request.input_rank(0, 2);
+  check_smoothing(request);
+  request.input_rank_at_least(0, 2);
   const Shape& logits = request.input(0);
-  request.input_is(1, {logits[0]});
+  request.input_is(1, {logits.begin(), logits.end() - 1});
   request.output_is(0, {1});
   request.output_is(1, logits);
   request.output_is(2, {1});
+  request.output_is(3, {1});
+  if (request.has_output(3)) request.whole("top", 1, 1 << 30);
 }
 
 void check_cross_entropy_backward(const Request& request) {
-  request.input_rank(0, 2);
-  request.input_is(1, {request.input(0)[0]});
-  request.output_is(0, request.input(0));
+  check_smoothing(request);
+  request.input_rank_at_least(0, 2);
+  const Shape& probabilities = request.input(0);
+  request.input_is(1, {probabilities.begin(), probabilities.end() - 1});
+  request.output_is(0, probabilities);
 }
 
 void check_squared_error(const Request& request) {
   request.input_is(1, request.input(0));
   request.output_is(0, {1});
+}
+
+void check_binary(const Request& request) {
+  check_squared_error(request);
+  request.output_is(1, {1});
 }
 
 void check_squared_error_backward(const Request& request) {
@@ -46,14 +61,16 @@ void store_count(const Tensor& tensor, double value) {
   if (tensor.spec.type == Type::f64) *tensor.as<double>() = value;
 }
 
-// A sample counts as correct where its class has the first of the largest logits.
+// The target has 1 - smoothing at the label and smoothing / K everywhere besides. A sample counts as correct where its class has the first
+// of the largest logits, and as among the top where fewer than `top` classes come before its own in falling order.
 template <class T> void softmax_cross_entropy(const OperatorSpec& op, const StepContext&) {
-  const T* logits = op.inputs[0].as<T>();              // (N, K)
+  const T* logits = op.inputs[0].as<T>();              // (N, K), all axes but the last as one
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
   Wide<T>* loss = op.outputs[0].as<Wide<T>>();         // (1)
   T* probabilities = op.outputs[1].as<T>();            // (N, K) or null
-  const int64_t N = op.inputs[0].shape()[0], K = op.inputs[0].shape()[1];
-  double total = 0, correct = 0;
+  const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
+  const double smoothing = op.attributes.number("smoothing", 0), top = op.attributes.number("top", 1);
+  double total = 0, correct = 0, among_top = 0;
   for (int64_t n = 0; n < N; ++n) {
     const T* z = logits + n * K;
     const int64_t label = label_of(target, n, K);
@@ -62,27 +79,62 @@ template <class T> void softmax_cross_entropy(const OperatorSpec& op, const Step
       if (z[k] > z[largest]) largest = k;
     }
     const double highest = z[largest];
-    double sum = 0;
+    double sum = 0, mean = 0;
     for (int64_t k = 0; k < K; ++k) sum += std::exp(z[k] - highest);
-    total += std::log(sum) + highest - z[label];
-    correct += largest == label;
+    for (int64_t k = 0; k < K; ++k) mean += (z[k] - highest) / static_cast<double>(K);
+    total += std::log(sum) - (1 - smoothing) * (z[label] - highest) - (smoothing > 0 ? smoothing * mean : 0);
+    int64_t better = 0;
+    for (int64_t k = 0; k < K; ++k) better += !(z[k] <= z[label]) || (z[k] == z[label] && k < label);
+    correct += better == 0;
+    among_top += better < top;
     if (!probabilities) continue;
     for (int64_t k = 0; k < K; ++k) probabilities[n * K + k] = rounded<T>(std::exp(z[k] - highest) / sum);
   }
   loss[0] = rounded<Wide<T>>(total / static_cast<double>(N));
   store_count(op.outputs[2], correct);
+  store_count(op.outputs[3], among_top);
 }
 
 template <class T> void softmax_cross_entropy_backward(const OperatorSpec& op, const StepContext&) {
   const T* probabilities = op.inputs[0].as<T>();       // (N, K)
   const int32_t* target = op.inputs[1].as<int32_t>();  // (N)
   T* glogits = op.outputs[0].as<T>();                  // (N, K)
-  const int64_t N = op.inputs[0].shape()[0], K = op.inputs[0].shape()[1];
+  const int64_t K = op.inputs[0].shape().back(), N = elements_of(op.inputs[0].shape()) / K;
+  const double smoothing = op.attributes.number("smoothing", 0), spread = smoothing / static_cast<double>(K);
   for (int64_t n = 0; n < N; ++n) {
     const int64_t label = label_of(target, n, K);
     for (int64_t k = 0; k < K; ++k) {
-      glogits[n * K + k] = rounded<T>((probabilities[n * K + k] - (k == label ? 1.0 : 0.0)) / static_cast<double>(N));
+      const double wanted = spread + (k == label ? 1 - smoothing : 0.0);
+      glogits[n * K + k] = rounded<T>((probabilities[n * K + k] - wanted) / static_cast<double>(N));
     }
+  }
+}
+
+// The mean over all elements of log(1 + e^x) - t x. A sample counts as correct where each of its logits is above 0 just where its target is
+// above 1/2.
+template <class T> void binary_cross_entropy(const OperatorSpec& op, const StepContext&) {
+  const T *logits = op.inputs[0].as<T>(), *target = op.inputs[1].as<T>();  // (N, ...)
+  const int64_t N = op.inputs[0].shape()[0], F = elements_of(op.inputs[0].shape()) / N;
+  double sum = 0, correct = 0;
+  for (int64_t n = 0; n < N; ++n) {
+    bool right = true;
+    for (int64_t i = n * F; i < (n + 1) * F; ++i) {
+      const double x = logits[i], t = target[i];
+      sum += (x < 0 ? 0 : x) - t * x + std::log1p(std::exp(-std::abs(x)));
+      right &= x == x && (x > 0) == (t > 0.5);
+    }
+    correct += right;
+  }
+  op.outputs[0].as<Wide<T>>()[0] = rounded<Wide<T>>(sum / static_cast<double>(N * F));
+  store_count(op.outputs[1], correct);
+}
+
+template <class T> void binary_cross_entropy_backward(const OperatorSpec& op, const StepContext&) {
+  const T *logits = op.inputs[0].as<T>(), *target = op.inputs[1].as<T>();
+  T* glogits = op.outputs[0].as<T>();
+  const int64_t elements = elements_of(op.inputs[0].shape());
+  for (int64_t i = 0; i < elements; ++i) {
+    glogits[i] = rounded<T>((1 / (1 + std::exp(-double{logits[i]})) - double{target[i]}) / static_cast<double>(elements));
   }
 }
 
@@ -113,7 +165,7 @@ std::vector<Operator> loss_operators() {
   return {
       {"softmaxCrossEntropy",
        {{"logits", activation}, {"target", label}},
-       {{"loss", wide}, {"probabilities", activation, true}, {"correct", count, true}},
+       {{"loss", wide}, {"probabilities", activation, true}, {"correct", count, true}, {"amongTop", count, true}},
        check_cross_entropy,
        {softmax_cross_entropy<float>, softmax_cross_entropy<double>, softmax_cross_entropy<Bf16>},
        {{1, 0}}},
@@ -123,6 +175,17 @@ std::vector<Operator> loss_operators() {
        check_cross_entropy_backward,
        {softmax_cross_entropy_backward<float>, softmax_cross_entropy_backward<double>, softmax_cross_entropy_backward<Bf16>},
        {{0, 0}}},
+      {"binaryCrossEntropy",
+       {{"logits", activation}, {"target", activation}},
+       {{"loss", wide}, {"correct", count, true}},
+       check_binary,
+       {binary_cross_entropy<float>, binary_cross_entropy<double>, binary_cross_entropy<Bf16>}},
+      {"binaryCrossEntropyBackward",
+       {{"logits", activation}, {"target", activation}},
+       {{"glogits", activation}},
+       check_squared_error_backward,
+       {binary_cross_entropy_backward<float>, binary_cross_entropy_backward<double>, binary_cross_entropy_backward<Bf16>},
+       {{0, 0}, {0, 1}}},
       {"meanSquaredError",
        {{"prediction", activation}, {"target", activation}},
        {{"loss", wide}},

@@ -32,6 +32,13 @@ void Request::input_rank(size_t i, size_t rank) const {
   }
 }
 
+void Request::input_rank_at_least(size_t i, size_t rank) const {
+  if (has_input(i) && input(i).size() < rank) {
+    refuse(std::string("shape of input ") + op_.inputs[i].name, shown(input(i)),
+           "give it at least " + std::to_string(rank) + " dimensions");
+  }
+}
+
 void Request::output_rank(size_t i, size_t rank) const {
   if (has_output(i) && output(i).size() != rank) {
     refuse(std::string("shape of output ") + op_.outputs[i].name, shown(output(i)), "give it " + std::to_string(rank) + " dimensions");

@@ -35,6 +35,7 @@ struct Port {
   const char* name;
   Role role;
   bool optional = false;
+  bool repeats = false;  // the last one: any number of tensors
 };
 
 struct Operator;
@@ -49,6 +50,8 @@ class Request {
 
   const Shape& input(size_t i) const { return inputs_[i]; }
   const Shape& output(size_t i) const { return outputs_[i]; }
+  size_t inputs() const { return inputs_.size(); }
+  size_t outputs() const { return outputs_.size(); }
   bool has_input(size_t i) const { return !inputs_[i].empty(); }
   bool has_output(size_t i) const { return !outputs_[i].empty(); }
 
@@ -56,6 +59,7 @@ class Request {
   void input_is(size_t i, const Shape& expected) const;
   void output_is(size_t i, const Shape& expected) const;
   void input_rank(size_t i, size_t rank) const;
+  void input_rank_at_least(size_t i, size_t rank) const;
   void output_rank(size_t i, size_t rank) const;
   // An attribute that must be a whole number in [least, most].
   int64_t whole(const char* attribute, int64_t least, int64_t most) const;
@@ -91,10 +95,15 @@ struct Image {
 std::vector<Operator> convolution_operators();
 std::vector<Operator> linear_operators();
 std::vector<Operator> normalisation_operators();
+std::vector<Operator> sequence_operators();
+std::vector<Operator> attention_operators();
 std::vector<Operator> elementwise_operators();
 std::vector<Operator> pooling_operators();
 std::vector<Operator> subsampling_operators();
 std::vector<Operator> loss_operators();
+std::vector<Operator> activation_function_operators();
+std::vector<Operator> concat_operators();
+std::vector<Operator> local_response_norm_operators();
 std::vector<Operator> load_operators();
 std::vector<Operator> reorder_operators();
 

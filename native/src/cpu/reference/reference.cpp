@@ -36,8 +36,9 @@ Type type_for(Role role, Type precision, Type offered) {
 class Table {
  public:
   Table() {
-    for (auto family : {convolution_operators, linear_operators, normalisation_operators, elementwise_operators, pooling_operators,
-                        subsampling_operators, loss_operators, load_operators, reorder_operators}) {
+    for (auto family : {convolution_operators, linear_operators, sequence_operators, attention_operators, normalisation_operators,
+                        local_response_norm_operators, elementwise_operators, activation_function_operators, concat_operators,
+                        pooling_operators, subsampling_operators, loss_operators, load_operators, reorder_operators}) {
       for (Operator& op : family()) {
         const std::string kind = op.kind;
         operators_.emplace(kind, std::move(op));
@@ -54,6 +55,17 @@ class Table {
  private:
   std::map<std::string, Operator> operators_;
 };
+
+// The operator with a port for each of so many tensors.
+Operator spelt_out(const Operator& op, size_t inputs, size_t outputs) {
+  Operator whole = op;
+  const auto repeat = [](std::vector<Port>& ports, size_t count) {
+    if (!ports.empty() && ports.back().repeats && ports.size() < count) ports.resize(count, Port(ports.back()));
+  };
+  repeat(whole.inputs, inputs);
+  repeat(whole.outputs, outputs);
+  return whole;
+}
 
 // As many tensors as there are ports, absent optional ones as empty shapes.
 std::vector<Shape> shapes_of(const Operator& op, const char* side, const std::vector<Port>& ports,
@@ -125,7 +137,7 @@ class ReferenceBackend : public Backend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.kind, request.precision);
-    const Operator& op = table_.at(request.kind);
+    const Operator op = spelt_out(table_.at(request.kind), request.inputs.size(), request.outputs.size());
     check(op, request.attributes, specs_of(request.inputs), specs_of(request.outputs));
     LoweringAnswer answered;
     answered.inputs = request.inputs;
@@ -156,7 +168,7 @@ class ReferenceBackend : public Backend {
 
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override {
     check_precision(spec.kind, spec.precision);
-    const Operator& op = table_.at(spec.kind);
+    const Operator op = spelt_out(table_.at(spec.kind), spec.inputs.size(), spec.outputs.size());
     check(op, spec.attributes, specs_of(spec.inputs), specs_of(spec.outputs));
     check_tensors(op, op.inputs, spec.precision, spec.inputs);
     check_tensors(op, op.outputs, spec.precision, spec.outputs);
@@ -169,6 +181,8 @@ class ReferenceBackend : public Backend {
   void reorder(const Tensor& from, const Tensor& to) override { reference::reorder(from, to); }
   void optimise(const OptimiserPass& pass) override { reference::optimise(pass); }
   void average(const AveragePass& pass) override { reference::average(pass); }
+  void blend(const BlendPass& pass) override { reference::blend(pass); }
+  double squares(Type type, const void* vector, size_t begin, size_t end) override { return reference::squares(type, vector, begin, end); }
 
   // Pages of their own, which the kernel zeroes when they are first touched.
   void* allocate(size_t bytes) override {

@@ -1,4 +1,4 @@
-// The two passes over whole parameter vectors, element by element as backend.h states them; in f32 or f64.
+// The passes over parameter vectors, element by element as backend.h states them; in f32 or f64.
 #pragma once
 
 #include "backend.h"
@@ -7,5 +7,7 @@ namespace arbalest::reference {
 
 void optimise(const OptimiserPass& pass);
 void average(const AveragePass& pass);
+void blend(const BlendPass& pass);
+double squares(Type type, const void* vector, size_t begin, size_t end);
 
 }  // namespace arbalest::reference

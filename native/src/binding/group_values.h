@@ -1,0 +1,110 @@
+// A group's description from JavaScript, as src/engine/contract.ts defines it.
+#pragma once
+
+#include <string>
+
+#include "../sync/rule.h"
+#include "values.h"
+
+namespace arbalest::js {
+
+inline bool truth(const Napi::Object& from, const char* name) {
+  const Napi::Value found = property(from, name);
+  if (!found.IsBoolean()) wrong(name, "true or false");
+  return found.As<Napi::Boolean>().Value();
+}
+
+// Iterations of a period, samples of a batch: no product of them and of rounds overflows.
+constexpr int64_t kLongest = int64_t{1} << 30;
+
+inline int64_t at_least(const Napi::Object& from, const char* name, int64_t least, int64_t most = int64_t{1} << 53) {
+  const int64_t found = integer(from, name);
+  if (found < least || found > most)
+    throw Error("INVALID_OPTION", std::string(name) + ": received " + std::to_string(found) + "; give a whole number from " +
+                                      std::to_string(least) + " to " + std::to_string(most));
+  return found;
+}
+
+inline SynchronousRule synchronous_rule(const Napi::Object& from) {
+  SynchronousRule rule;
+  rule.period = at_least(from, "period", 1, kLongest);
+  rule.from = at_least(from, "from", 0);
+  rule.adopts = truth(from, "adopts");
+  const Napi::Object central = object(property(from, "central"), "central");
+  const std::string kind = string(central, "kind");
+  if (kind == "sma") {
+    if (const Napi::Value alpha = property(central, "alpha"); !alpha.IsNull()) rule.alpha = number(alpha, "alpha");
+    rule.mu = number(central, "momentum");
+  } else if (kind == "outer") {
+    rule.central = CentralRule::outer;
+    rule.rate = number(central, "rate");
+    rule.momentum = number(central, "momentum");
+    rule.nesterov = truth(central, "nesterov");
+    rule.per_rate = truth(central, "perRate");
+  } else if (kind == "mean") {
+    rule.central = CentralRule::mean;
+    rule.mean_from = at_least(central, "from", 0);
+  } else if (kind == "optimiser") {
+    rule.central = CentralRule::optimiser;
+    if (!rule.adopts || rule.period != 1)
+      throw Error("INVALID_OPTION", "rule: where the group has the optimiser, learners adopt the central model in every iteration");
+  } else {
+    throw Error("UNKNOWN_NAME", "central: received " + kind + "; use one of sma, outer, mean, optimiser");
+  }
+  return rule;
+}
+
+inline AsynchronousRule asynchronous_rule(const Napi::Object& from) {
+  AsynchronousRule rule;
+  rule.period = at_least(from, "period", 1, kLongest);
+  if (const Napi::Value slack = property(from, "slack"); !slack.IsNull()) rule.slack = at_least(from, "slack", 0);
+  const Napi::Object exchange = object(property(from, "exchange"), "exchange");
+  const std::string kind = string(exchange, "kind");
+  if (kind == "push") {
+    rule.push = at_least(exchange, "push", 1, kLongest);
+    rule.fetch = at_least(exchange, "fetch", 1, kLongest);
+  } else if (kind == "inPlace") {
+    rule.in_place = true;
+  } else {
+    throw Error("UNKNOWN_NAME", "exchange: received " + kind + "; use one of push, inPlace");
+  }
+  return rule;
+}
+
+inline EvaluationAverage evaluation_average(const Napi::Object& from) {
+  EvaluationAverage average;
+  average.from = static_cast<uint64_t>(at_least(from, "from", 0));
+  average.every = static_cast<uint64_t>(at_least(from, "every", 1));
+  const std::string kind = string(from, "kind");
+  if (kind == "ema") {
+    average.decay = number(from, "decay");
+  } else if (kind == "swa") {
+    average.kind = EvaluationAverage::Kind::swa;
+  } else if (kind == "lawa") {
+    average.kind = EvaluationAverage::Kind::lawa;
+    average.window = at_least(from, "window", 1, 4096);
+  } else {
+    throw Error("UNKNOWN_NAME", "average: received " + kind + "; use one of ema, swa, lawa");
+  }
+  return average;
+}
+
+inline GroupSpec group_spec(const Napi::Object& from) {
+  GroupSpec spec;
+  spec.layout = parameter_layout(property(from, "layout"));
+  spec.batch = at_least(from, "batch", 1, kLongest);
+  const Napi::Object rule = object(property(from, "rule"), "rule");
+  if (const std::string kind = string(rule, "kind"); kind == "synchronous")
+    spec.synchronous = synchronous_rule(rule);
+  else if (kind == "asynchronous")
+    spec.asynchronous = asynchronous_rule(rule);
+  else
+    throw Error("UNKNOWN_NAME", "rule: received " + kind + "; use one of synchronous, asynchronous");
+  if (const Napi::Value optimiser = property(from, "optimiser"); !optimiser.IsUndefined())
+    spec.optimiser = optimiser_spec(attributes(optimiser));
+  if (const Napi::Value average = property(from, "average"); !average.IsUndefined())
+    spec.average = evaluation_average(object(average, "average"));
+  return spec;
+}
+
+}  // namespace arbalest::js

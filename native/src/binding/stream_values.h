@@ -1,0 +1,58 @@
+// A stream and its batches from JavaScript values and back.
+#pragma once
+
+#include "../batch_stream.h"
+#include "dataset_values.h"
+#include "values.h"
+
+namespace arbalest::js {
+
+inline StreamSpec stream_spec(const Napi::Value& value) {
+  const Napi::Object from = object(value, "stream");
+  const auto atLeastOne = [&](const char* name) {
+    const int64_t found = integer(from, name);
+    if (found < 1 || found > (int64_t{1} << 40))
+      throw Error("INVALID_OPTION", std::string(name) + ": received " + std::to_string(found) + "; give at least 1");
+    return found;
+  };
+  StreamSpec spec;
+  spec.count = atLeastOne("count");
+  spec.sample = shape(property(from, "sample"), "sample");
+  check_sample(spec.sample);
+  spec.classes = static_cast<int32_t>(atLeastOne("classes"));
+  spec.batch = atLeastOne("batch");
+  spec.slots = std::min<int64_t>(atLeastOne("slots"), 1 << 20);
+  if (const Napi::Value range = property(from, "range"); !range.IsUndefined()) {
+    const std::vector<int64_t> bounds = list(range, "range", [](const Napi::Value& each) { return integer(each, "range"); });
+    if (bounds.size() != 2 || bounds[0] < 0 || bounds[1] <= bounds[0])
+      throw Error("INVALID_OPTION", "range: give the first position and the one after the last");
+    spec.from = static_cast<uint64_t>(bounds[0]);
+    spec.until = static_cast<uint64_t>(bounds[1]);
+  }
+  return spec;
+}
+
+inline Napi::Object batch_request(Napi::Env env, const BatchStream::Request& request) {
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("position", static_cast<double>(request.position));
+  result.Set("count", static_cast<double>(request.count));
+  if (!request.samples.empty()) {
+    Napi::Array samples = Napi::Array::New(env, request.samples.size());
+    for (uint32_t i = 0; i < request.samples.size(); ++i) samples.Set(i, static_cast<double>(request.samples[i]));
+    result.Set("samples", samples);
+  }
+  return result;
+}
+
+inline Napi::Object stream_status(Napi::Env env, const StreamStatus& status) {
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("filling", static_cast<double>(status.filling));
+  result.Set("ready", static_cast<double>(status.ready));
+  result.Set("taken", static_cast<double>(status.taken));
+  result.Set("waiting", static_cast<double>(status.waiting));
+  result.Set("batches", static_cast<double>(status.batches));
+  result.Set("waitSeconds", status.wait_seconds);
+  return result;
+}
+
+}  // namespace arbalest::js

@@ -1,0 +1,51 @@
+// Calls a JavaScript function from any thread, in the thread that it belongs to, and is silent once that has ended.
+#pragma once
+
+#include <napi.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace arbalest {
+
+class WakeUp {
+ public:
+  // Calls that follow one another before the function has run are one call; none of them keeps the thread from ending.
+  WakeUp(Napi::Env env, const Napi::Function& function) : call_(Napi::ThreadSafeFunction::New(env, function, "arbalest wake", 1, 1)) {
+    call_.Unref(env);
+  }
+  ~WakeUp() { close(); }
+  WakeUp(const WakeUp&) = delete;
+  WakeUp& operator=(const WakeUp&) = delete;
+
+  void operator()() {
+    const std::lock_guard lock(mutex_);
+    if (open_) call_.NonBlockingCall();
+  }
+
+  void close() {
+    const std::lock_guard lock(mutex_);
+    if (open_) call_.Release();
+    open_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool open_ = true;
+  Napi::ThreadSafeFunction call_;
+};
+
+// A call into a thread that has ended would abort the process: the hook, younger than the function's own, runs before it is taken down.
+inline std::function<void()> wake_up(Napi::Env env, const Napi::Function& function) {
+  const auto wake = std::make_shared<WakeUp>(env, function);
+  env.AddCleanupHook(
+      [](std::weak_ptr<WakeUp>* held) {
+        if (const auto living = held->lock()) living->close();
+        delete held;
+      },
+      new std::weak_ptr<WakeUp>(wake));
+  return [wake] { (*wake)(); };
+}
+
+}  // namespace arbalest

@@ -1,0 +1,180 @@
+// sigmoid, tanh, leakyRelu, gelu and silu, element by element over memory as it lies, and their gradients.
+#include "activation.h"
+#include "elementwise.h"
+#include "normal_distribution.h"
+#include "operator.h"
+
+namespace arbalest::kernels {
+namespace {
+
+// Each function gives y of x; `slope` is dy/dx, of y or of x: what the backward operator reads.
+
+struct Sigmoid {
+  explicit Sigmoid(const Attributes&) {}
+  static constexpr bool kKeepsZero = false;
+  static Floats value(Floats x) { return sigmoid(x); }
+  static Floats slope(Floats y) { return y * (1.0f - y); }
+};
+
+struct Tanh {
+  explicit Tanh(const Attributes&) {}
+  static constexpr bool kKeepsZero = true;
+  static Floats value(Floats x) { return hyperbolic_tangent(x); }
+  static Floats slope(Floats y) { return 1.0f - y * y; }
+};
+
+struct LeakyRelu {
+  explicit LeakyRelu(const Attributes& attributes) : leak(static_cast<float>(attributes.number("slope"))) {}
+  static constexpr bool kKeepsZero = true;
+  Floats value(Floats x) const { return x < 0.0f ? x * leak : x; }
+  Floats slope(Floats y) const { return y > 0.0f ? all(1.0f) : all(leak); }
+  float leak;
+};
+
+struct Silu {
+  explicit Silu(const Attributes&) {}
+  static constexpr bool kKeepsZero = true;
+  static Floats value(Floats x) { return x * sigmoid(x); }
+  static Floats slope(Floats x) {
+    const Floats s = sigmoid(x);
+    return s * (1.0f + x * (1.0f - s));
+  }
+};
+
+// x times the standard normal distribution's share below x, or the share's approximation by a hyperbolic tangent (Hendrycks and Gimpel,
+// "Gaussian error linear units", 2016), which is a sigmoid of twice its argument.
+struct Gelu {
+  explicit Gelu(const Attributes& attributes) : approximate(attributes.number("approximate") != 0) {}
+  static constexpr bool kKeepsZero = true;
+  static constexpr float kRoot = 0.797884561f, kCubic = 0.044715f;  // sqrt(2 / pi)
+
+  Floats value(Floats x) const {
+    if (approximate) return x * sigmoid(2.0f * kRoot * x * (1.0f + kCubic * x * x));
+    return x * standard_normal(x).cumulative;
+  }
+
+  Floats slope(Floats x) const {
+    if (approximate) {
+      const Floats s = sigmoid(2.0f * kRoot * x * (1.0f + kCubic * x * x));
+      return s + x * s * (1.0f - s) * (2.0f * kRoot) * (1.0f + 3.0f * kCubic * x * x);
+    }
+    const Normal normal = standard_normal(x);
+    return normal.cumulative + x * normal.density;
+  }
+
+  bool approximate;
+};
+
+template <class T, class Function> class Forward final : public Kernel {
+ public:
+  explicit Forward(const OperatorSpec& spec)
+      : function_(spec.attributes),
+        x_(input<T>(spec, 0)),
+        y_(output<T>(spec, 0)),
+        spec_(spec.inputs[0].spec),
+        elements_(elements_in_memory(spec_)) {}
+
+  void run(const StepContext&) override {
+    for_all_registers(elements_, [f = function_, x = x_, y = y_]<bool Partial>(int64_t at, int width) {
+      store<Partial>(y + at, f.value(load<Partial>(x + at, width)), width);
+    });
+    if (!Function::kKeepsZero && spec_.layout != kPlain) clear_padding(activation_of(spec_), y_);
+  }
+
+ private:
+  const Function function_;
+  const T* x_;
+  T* y_;
+  const TensorSpec spec_;
+  const int64_t elements_;
+};
+
+template <class T, class Function> class Backward final : public Kernel {
+ public:
+  explicit Backward(const OperatorSpec& spec)
+      : function_(spec.attributes),
+        from_(input<T>(spec, 0)),
+        gy_(input<T>(spec, 1)),
+        gx_(output<T>(spec, 0)),
+        elements_(elements_in_memory(spec.inputs[0].spec)) {}
+
+  void run(const StepContext&) override {
+    for_all_registers(elements_, [f = function_, from = from_, gy = gy_, gx = gx_]<bool Partial>(int64_t at, int width) {
+      store<Partial>(gx + at, load<Partial>(gy + at, width) * f.slope(load<Partial>(from + at, width)), width);
+    });
+  }
+
+ private:
+  const Function function_;
+  const T *from_, *gy_;
+  T* gx_;
+  const int64_t elements_;
+};
+
+template <class Function> struct Typed {
+  template <class T> using Value = Forward<T, Function>;
+  template <class T> using Gradient = Backward<T, Function>;
+};
+
+void check_value(const Shapes& shapes) { shapes.output_is(0, shapes.input(0)); }
+
+void check_gradient(const Shapes& shapes) {
+  shapes.input_is(1, shapes.input(0));
+  shapes.output_is(0, shapes.input(0));
+}
+
+void check_leak(const Shapes& shapes) {
+  const double slope = shapes.attributes().number("slope");
+  if (!(slope >= 0 && slope < 0x1p31)) shapes.refuse("slope", std::to_string(slope), "give a number of at least 0");
+}
+
+void check_leaky_value(const Shapes& shapes) {
+  check_value(shapes);
+  check_leak(shapes);
+}
+
+void check_leaky_gradient(const Shapes& shapes) {
+  check_gradient(shapes);
+  check_leak(shapes);
+}
+
+void check_gelu_value(const Shapes& shapes) {
+  check_value(shapes);
+  shapes.whole("approximate", 0, 1);
+}
+
+void check_gelu_gradient(const Shapes& shapes) {
+  check_gradient(shapes);
+  shapes.whole("approximate", 0, 1);
+}
+
+using Check = void (*)(const Shapes&);
+
+template <class Function> Operator value_of(const char* kind, Check check) {
+  return {kind, {{"x", Role::activation}}, {{"y", Role::activation}}, check, make_typed<Typed<Function>::template Value>, {{0, 0}}};
+}
+
+// `from` is what the slope is computed of.
+template <class Function> Operator gradient_of(const char* kind, const char* from, Check check) {
+  return {kind,  {{from, Role::activation}, {"gy", Role::activation}}, {{"gx", Role::activation}},
+          check, make_typed<Typed<Function>::template Gradient>,       {{0, 1}, {0, 0}}};
+}
+
+}  // namespace
+
+std::vector<Operator> activation_function_operators() {
+  return {
+      value_of<Sigmoid>("sigmoid", check_value),
+      gradient_of<Sigmoid>("sigmoidBackward", "y", check_gradient),
+      value_of<Tanh>("tanh", check_value),
+      gradient_of<Tanh>("tanhBackward", "y", check_gradient),
+      value_of<LeakyRelu>("leakyRelu", check_leaky_value),
+      gradient_of<LeakyRelu>("leakyReluBackward", "y", check_leaky_gradient),
+      value_of<Silu>("silu", check_value),
+      gradient_of<Silu>("siluBackward", "x", check_gradient),
+      value_of<Gelu>("gelu", check_gelu_value),
+      gradient_of<Gelu>("geluBackward", "x", check_gelu_gradient),
+  };
+}
+
+}  // namespace arbalest::kernels

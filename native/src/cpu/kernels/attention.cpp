@@ -1,0 +1,303 @@
+// Causal self-attention and its gradient, a head at a time by one thread: Vaswani et al., "Attention is all you need", NeurIPS 2017.
+//
+// Queries come in blocks of rows; a block's scores against all keys before it are the most that is ever in memory. The forward pass keeps
+// the logarithm of each row's sum, from which the backward pass makes the probabilities again (as FlashAttention does: Dao et al., NeurIPS
+// 2022).
+#include <algorithm>
+#include <cmath>
+
+#include "elementwise.h"
+#include "exponential.h"
+#include "operator.h"
+#include "parallel.h"
+#include "product.h"
+
+namespace arbalest::kernels {
+namespace {
+
+// Queries of a block: whole tiles for every instruction set.
+constexpr int64_t kBlock = 24;
+constexpr float kMasked = -1e30f;
+
+constexpr int64_t registers(int64_t elements) { return (elements + kLanes - 1) / kLanes * kLanes; }
+
+struct Extents {
+  Extents(const Shape& qkv, int64_t head_count)
+      : samples(qkv[0]),
+        length(qkv[1]),
+        features(qkv[2] / 3),
+        heads(head_count),
+        width(features / heads),
+        row(registers(width)),
+        column(registers(length)),
+        scale(1 / std::sqrt(static_cast<float>(width))) {}
+
+  int64_t samples, length, features, heads, width;
+  int64_t row, column;  // a head's features, and positions, in whole registers
+  float scale;
+
+  int64_t items() const { return samples * heads; }
+  // About as many elementary operations as the parallel loops count elements by.
+  int64_t work() const { return items() * length * length * width / 8; }
+};
+
+// Scratch of one head, cut from one piece of memory.
+class Pieces {
+ public:
+  explicit Pieces(float* memory) : next_(memory) {}
+  float* take(int64_t floats) { return std::exchange(next_, next_ + registers(floats)); }
+
+ private:
+  float* next_;
+};
+
+// Rows [first, first + count) of one head as floats, times `scale`, zeros behind the last feature. `stride` is that of the rows in memory.
+template <class T> void copy_rows(const T* from, int64_t stride, float* to, const Extents& e, int64_t count, float scale) {
+  for (int64_t t = 0; t < count; ++t, from += stride, to += e.row) {
+    for_each_register(0, e.width, [&]<bool Partial>(int64_t at, int width) {
+      Floats value = load<Partial>(from + at, width) * scale;
+      if constexpr (Partial) value = lane_numbers() < width ? value : Floats{};
+      store(to + at, value);
+    });
+  }
+}
+
+// (length, width) as (width, column), zeros behind the last position.
+template <class T> void copy_transposed(const T* from, int64_t stride, float* to, const Extents& e) {
+  for (int64_t f = 0; f < e.width; ++f) std::fill(to + f * e.column + e.length, to + (f + 1) * e.column, 0.0f);
+  for (int64_t t = 0; t < e.length; ++t) {
+    for (int64_t f = 0; f < e.width; ++f) to[f * e.column + t] = to_float(from[t * stride + f]);
+  }
+}
+
+template <class T> void store_rows(const float* from, T* to, int64_t stride, const Extents& e, int64_t count, float scale) {
+  for (int64_t t = 0; t < count; ++t, from += e.row, to += stride) {
+    for_each_register(0, e.width, [&]<bool Partial>(int64_t at, int width) { store<Partial>(to + at, load(from + at) * scale, width); });
+  }
+}
+
+// Memory for as many heads at a time as there are threads: what was planned for one thread, or the kernel's own.
+class Scratch {
+ public:
+  Scratch(const OperatorSpec& spec, int64_t floats) : floats_(registers(floats)) {
+    const auto threads = static_cast<size_t>(omp_get_max_threads());
+    memory_ = static_cast<float*>(spec.scratch);
+    if (threads == 1 && spec.scratch_bytes >= static_cast<size_t>(floats_) * sizeof(float)) return;
+    own_.resize(threads * static_cast<size_t>(floats_));
+    memory_ = own_.data();
+  }
+
+  Pieces pieces() const { return Pieces(memory_ + omp_get_thread_num() * floats_); }
+
+ private:
+  const int64_t floats_;
+  std::vector<float> own_;
+  float* memory_;
+};
+
+template <class T> class Attention final : public Kernel {
+ public:
+  explicit Attention(const OperatorSpec& spec)
+      : e_(spec.inputs[0].shape(), static_cast<int64_t>(spec.attributes.number("heads"))),
+        qkv_(input<T>(spec, 0)),
+        y_(output<T>(spec, 0)),
+        log_sums_(output<float>(spec, 1)),
+        scratch_(spec, floats(e_)) {}
+
+  static int64_t floats(const Extents& e) { return registers(e.width * e.column) + e.length * e.row + kBlock * (2 * e.row + e.column); }
+
+  void run(const StepContext&) override {
+    for_each(e_.items(), e_.work(), [&](int64_t item) { run_head(item / e_.heads, item % e_.heads); });
+  }
+
+ private:
+  void run_head(int64_t sample, int64_t head) const {
+    Pieces pieces = scratch_.pieces();
+    float* const keys = pieces.take(e_.width * e_.column);  // (width, column)
+    float* const values = pieces.take(e_.length * e_.row);  // (length, row)
+    float* const queries = pieces.take(kBlock * e_.row);    // (block, row)
+    float* const scores = pieces.take(kBlock * e_.column);  // (block, column)
+    float* const sums = pieces.take(kBlock * e_.row);       // (block, row)
+    const int64_t stride = 3 * e_.features;
+    const T* qkv = qkv_ + sample * e_.length * stride + head * e_.width;
+    copy_transposed(qkv + e_.features, stride, keys, e_);
+    copy_rows(qkv + 2 * e_.features, stride, values, e_, e_.length, 1);
+    for (int64_t first = 0; first < e_.length; first += kBlock) {
+      const int64_t count = std::min(kBlock, e_.length - first), seen = first + count;
+      copy_rows(qkv + first * stride, stride, queries, e_, count, e_.scale);
+      product<false>({queries, e_.row, 1}, keys, e_.column, scores, e_.column, count, registers(seen), e_.width);
+      float shares[kBlock];
+      for (int64_t i = 0; i < count; ++i) shares[i] = exponentiate(scores + i * e_.column, first + i + 1, registers(seen), sample, head);
+      product<false>({scores, e_.column, 1}, values, e_.row, sums, e_.row, count, e_.row, seen);
+      T* y = y_ + (sample * e_.length + first) * e_.features + head * e_.width;
+      for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e_.row, y + i * e_.features, 0, e_, 1, shares[i]);
+    }
+  }
+
+  // Of `seen` scores and what is masked behind them up to `end`: e to the power of each, relative to the highest. Returns 1 / their sum.
+  float exponentiate(float* scores, int64_t seen, int64_t end, int64_t sample, int64_t head) const {
+    std::fill(scores + seen, scores + end, kMasked);
+    Floats highest = all(kMasked), total{};
+    for (int64_t s = 0; s < end; s += kLanes) {
+      const Floats score = load(scores + s);
+      highest = score > highest ? score : highest;
+    }
+    float most = highest[0];
+    for (int lane = 1; lane < kLanes; ++lane) most = std::max(most, highest[lane]);
+    for (int64_t s = 0; s < end; s += kLanes) {
+      const Floats power = exponential(load(scores + s) - most);
+      store(scores + s, power);
+      total += power;
+    }
+    const double sum = sum_of(total);
+    if (log_sums_) log_sums_[(sample * e_.heads + head) * e_.length + seen - 1] = static_cast<float>(std::log(sum)) + most;
+    return static_cast<float>(1 / sum);
+  }
+
+  const Extents e_;
+  const T* qkv_;     // (N, T, 3F)
+  T* y_;             // (N, T, F)
+  float* log_sums_;  // (N, heads, T) or null
+  const Scratch scratch_;
+};
+
+// With p the probabilities, d_ts = gy_t . v_s and D_t = gy_t . y_t: the score's gradient is p_ts (d_ts - D_t).
+template <class T> class AttentionBackward final : public Kernel {
+ public:
+  explicit AttentionBackward(const OperatorSpec& spec)
+      : e_(spec.inputs[0].shape(), static_cast<int64_t>(spec.attributes.number("heads"))),
+        qkv_(input<T>(spec, 0)),
+        y_(input<T>(spec, 1)),
+        log_sums_(input<float>(spec, 2)),
+        gy_(input<T>(spec, 3)),
+        gqkv_(output<T>(spec, 0)),
+        scratch_(spec, floats(e_)) {}
+
+  static int64_t floats(const Extents& e) {
+    return 2 * registers(e.width * e.column) + 4 * e.length * e.row + kBlock * (2 * e.row + 2 * e.column);
+  }
+
+  void run(const StepContext&) override {
+    for_each(e_.items(), e_.work(), [&](int64_t item) { run_head(item / e_.heads, item % e_.heads); });
+  }
+
+ private:
+  void run_head(int64_t sample, int64_t head) const {
+    Pieces pieces = scratch_.pieces();
+    float* const keys_across = pieces.take(e_.width * e_.column);    // (width, column)
+    float* const values_across = pieces.take(e_.width * e_.column);  // (width, column)
+    float* const queries = pieces.take(e_.length * e_.row);          // (length, row), scaled
+    float* const keys = pieces.take(e_.length * e_.row);             // (length, row)
+    float* const gkeys = pieces.take(e_.length * e_.row);            // (length, row)
+    float* const gvalues = pieces.take(e_.length * e_.row);          // (length, row)
+    float* const gqueries = pieces.take(kBlock * e_.row);            // (block, row)
+    float* const gradients = pieces.take(kBlock * e_.row);           // (block, row)
+    float* const shares = pieces.take(kBlock * e_.column);           // (block, column): probabilities
+    float* const gscores = pieces.take(kBlock * e_.column);          // (block, column)
+    const int64_t stride = 3 * e_.features, begin = sample * e_.length * stride + head * e_.width;
+    const T* qkv = qkv_ + begin;
+    T* gqkv = gqkv_ + begin;
+    copy_rows(qkv, stride, queries, e_, e_.length, e_.scale);
+    copy_rows(qkv + e_.features, stride, keys, e_, e_.length, 1);
+    copy_transposed(qkv + e_.features, stride, keys_across, e_);
+    copy_transposed(qkv + 2 * e_.features, stride, values_across, e_);
+    std::fill_n(gkeys, e_.length * e_.row, 0.0f);
+    std::fill_n(gvalues, e_.length * e_.row, 0.0f);
+    for (int64_t first = 0; first < e_.length; first += kBlock) {
+      const int64_t count = std::min(kBlock, e_.length - first), seen = first + count, columns = registers(seen);
+      const int64_t result = (sample * e_.length + first) * e_.features + head * e_.width;
+      copy_rows(gy_ + result, e_.features, gradients, e_, count, 1);
+      product<false>({queries + first * e_.row, e_.row, 1}, keys_across, e_.column, shares, e_.column, count, columns, e_.width);
+      product<false>({gradients, e_.row, 1}, values_across, e_.column, gscores, e_.column, count, columns, e_.width);
+      for (int64_t i = 0; i < count; ++i) {
+        const float log_sum = log_sums_[(sample * e_.heads + head) * e_.length + first + i];
+        const float mean = dot(gradients + i * e_.row, y_ + result + i * e_.features);
+        differentiate(shares + i * e_.column, gscores + i * e_.column, first + i + 1, columns, log_sum, mean);
+      }
+      product<true>({shares, 1, e_.column}, gradients, e_.row, gvalues, e_.row, seen, e_.row, count);
+      product<true>({gscores, 1, e_.column}, queries + first * e_.row, e_.row, gkeys, e_.row, seen, e_.row, count);
+      product<false>({gscores, e_.column, 1}, keys, e_.row, gqueries, e_.row, count, e_.row, seen);
+      store_rows(gqueries, gqkv + first * stride, stride, e_, count, e_.scale);
+    }
+    store_rows(gkeys, gqkv + e_.features, stride, e_, e_.length, 1);
+    store_rows(gvalues, gqkv + 2 * e_.features, stride, e_, e_.length, 1);
+  }
+
+  float dot(const float* gradient, const T* y) const {
+    Floats sum{};
+    for_each_register(0, e_.width, [&]<bool Partial>(int64_t at, int width) { sum += load(gradient + at) * load<Partial>(y + at, width); });
+    return static_cast<float>(sum_of(sum));
+  }
+
+  // Scores become probabilities, and products with the values the gradients of the scores.
+  static void differentiate(float* scores, float* products, int64_t seen, int64_t end, float log_sum, float mean) {
+    std::fill(scores + seen, scores + end, kMasked);
+    for (int64_t s = 0; s < end; s += kLanes) {
+      const Floats share = exponential(load(scores + s) - log_sum);
+      store(scores + s, share);
+      store(products + s, share * (load(products + s) - mean));
+    }
+  }
+
+  const Extents e_;
+  const T *qkv_, *y_;      // (N, T, 3F), (N, T, F)
+  const float* log_sums_;  // (N, heads, T)
+  const T* gy_;            // (N, T, F)
+  T* gqkv_;                // (N, T, 3F)
+  const Scratch scratch_;
+};
+
+int64_t heads_of(const Shapes& shapes, int64_t features) {
+  const int64_t heads = shapes.whole("heads", 1, features);
+  if (features % heads != 0) shapes.refuse("heads", std::to_string(heads), "give a divisor of " + std::to_string(features));
+  return heads;
+}
+
+void check_forward(const Shapes& shapes) {
+  shapes.input_axes(0, 3);
+  const Shape& qkv = shapes.input(0);
+  if (qkv[2] % 3 != 0) shapes.refuse("shape of input qkv", shown(qkv), "make its last extent three times the features");
+  const int64_t heads = heads_of(shapes, qkv[2] / 3);
+  shapes.output_is(0, {qkv[0], qkv[1], qkv[2] / 3});
+  shapes.output_is(1, {qkv[0], heads, qkv[1]});
+}
+
+void check_backward(const Shapes& shapes) {
+  shapes.input_axes(1, 3);
+  const Shape& y = shapes.input(1);
+  const int64_t heads = heads_of(shapes, y[2]);
+  shapes.input_is(0, {y[0], y[1], 3 * y[2]});
+  shapes.input_is(2, {y[0], heads, y[1]});
+  shapes.input_is(3, y);
+  shapes.output_is(0, {y[0], y[1], 3 * y[2]});
+}
+
+template <template <class> class Typed> size_t scratch_of(const Shapes& shapes) {
+  const Extents extents(shapes.input(0), shapes.whole("heads", 1, shapes.input(0)[2] / 3));
+  return static_cast<size_t>(registers(Typed<float>::floats(extents))) * sizeof(float);
+}
+
+}  // namespace
+
+std::vector<Operator> attention_operators() {
+  using enum Role;
+  return {
+      {"causalSelfAttention",
+       {{"qkv", canonical}},
+       {{"y", canonical}, {"logSum", parameter, true}},
+       check_forward,
+       make_typed<Attention>,
+       {},
+       scratch_of<Attention>},
+      {"causalSelfAttentionBackward",
+       {{"qkv", canonical}, {"y", canonical}, {"logSum", parameter}, {"gy", canonical}},
+       {{"gqkv", canonical}},
+       check_backward,
+       make_typed<AttentionBackward>,
+       // A head's rows are read whole before its gradients are written.
+       {},
+       scratch_of<AttentionBackward>},
+  };
+}
+
+}  // namespace arbalest::kernels

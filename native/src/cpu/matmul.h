@@ -1,0 +1,14 @@
+// Products of two activations, batched, by oneDNN: y (..., M, O) = a (..., M, K) b (..., K, O), either of them transposed where asked.
+#pragma once
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backend.h"
+
+namespace arbalest {
+
+LoweringAnswer lower_matmul(const LoweringRequest& request, const dnnl::engine& engine);
+std::unique_ptr<Kernel> make_matmul(const OperatorSpec& spec, const dnnl::engine& engine);
+
+}  // namespace arbalest

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace arbalest::cuda {
+
+// One line of JSON for `arbalest doctor`: devices with their memory, the driver, and the libraries with their versions or why they are not
+// there. Throws nothing.
+std::string about();
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,39 @@
+#include "cublas_lt.h"
+
+namespace arbalest::cuda {
+
+CublasLt::CublasLt() : library_("cuBLASLt", "libcublasLt.so.13", "cu13") {
+  library_.find(create, "cublasLtCreate");
+  library_.find(version, "cublasLtGetVersion");
+  library_.find(matmul, "cublasLtMatmul");
+  library_.find(init_descriptor, "cublasLtMatmulDescInit_internal");
+  library_.find(set_descriptor, "cublasLtMatmulDescSetAttribute");
+  library_.find(init_layout, "cublasLtMatrixLayoutInit_internal");
+  library_.find(init_preference, "cublasLtMatmulPreferenceInit_internal");
+  library_.find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  library_.find(heuristics, "cublasLtMatmulAlgoGetHeuristic");
+}
+
+cublasLtHandle_t CublasLt::handle() const {
+  static const cublasLtHandle_t made = [this] {
+    cublasLtHandle_t handle = nullptr;
+    check(create(&handle), "cublasLtCreate");
+    return handle;
+  }();
+  return made;
+}
+
+size_t cublas_lt_version() { return cublas_lt().version(); }
+
+const CublasLt& cublas_lt() {
+  static const CublasLt library;
+  return library;
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? "OUT_OF_MEMORY" : "INTERNAL",
+              std::string(what) + ": cuBLASLt answered " + std::to_string(static_cast<int>(status)) + "; report this");
+}
+
+}  // namespace arbalest::cuda

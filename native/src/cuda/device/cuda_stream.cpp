@@ -1,0 +1,40 @@
+// What the libraries need of a stream. Apart from the rest: cuDNN's frontend is much to compile.
+#include "cuda_stream.h"
+
+#include <algorithm>
+
+#include "../device_backend.h"
+#include "cudnn.h"
+
+namespace arbalest::cuda {
+
+CudaStream::~CudaStream() {
+  // Its own work only; what others have queued goes on.
+  cudaStreamSynchronize(stream_);
+  cudnn_.reset();
+  for (const auto* blocks : {&workspaces_, &beside_})
+    for (const Block& block : *blocks) backend_.release(block.data, block.bytes);
+  if (samples_.data) backend_.release(samples_.data, samples_.bytes);
+  backend_.release(parameters_, sizeof(StepParameters));
+  cudaStreamDestroy(stream_);
+}
+
+cudnnHandle_t CudaStream::cudnn() {
+  if (!cudnn_) cudnn_ = std::make_shared<CudnnHandle>(stream_);
+  return cudnn_->get();
+}
+
+void* CudaStream::workspace(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  for (const Block& block : workspaces_)
+    if (block.bytes >= bytes) return block.data;
+  workspaces_.push_back({backend_.allocate(bytes), bytes});
+  return workspaces_.back().data;
+}
+
+void* CudaStream::workspace_beside(size_t bytes) {
+  beside_.push_back({backend_.allocate(bytes), bytes});
+  return beside_.back().data;
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,31 @@
+// cuDNN, opened at run time, and its handles.
+#pragma once
+
+#include <cudnn_frontend.h>
+
+#include <string>
+
+#include "../../error.h"
+#include "runtime.h"
+
+namespace arbalest::cuda {
+
+// Opens cuDNN for the frontend, once for the process. Throws BACKEND_UNAVAILABLE. Returns its version, such as 91900.
+size_t open_cudnn();
+
+// What queues on one stream.
+class CudnnHandle {
+ public:
+  explicit CudnnHandle(cudaStream_t stream);
+  ~CudnnHandle();
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+};
+
+void check(cudnn_frontend::error_object status, const std::string& what);
+
+}  // namespace arbalest::cuda

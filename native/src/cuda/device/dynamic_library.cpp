@@ -1,0 +1,55 @@
+#include "dynamic_library.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <sstream>
+
+namespace arbalest::cuda {
+namespace {
+
+std::string folder_of_this_library() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<const void*>(&folder_of_this_library), &info) || !info.dli_fname) return ".";
+  const std::string path = info.dli_fname;
+  return path.substr(0, path.find_last_of('/'));
+}
+
+// Folders that may hold the library, as installed toolkits and as wheels are laid out; "" is the loader's own choice.
+std::vector<std::string> folders_of(const std::string& package) {
+  std::vector<std::string> roots;
+  if (const char* given = std::getenv("ARBALEST_CUDA_PATH")) {
+    std::istringstream list(given);
+    for (std::string root; std::getline(list, root, ':');)
+      if (!root.empty()) roots.push_back(root);
+  }
+  // From native/build/Release.
+  roots.push_back(folder_of_this_library() + "/../../../.cuda");
+  std::vector<std::string> folders;
+  for (const std::string& root : roots)
+    for (const std::string& below : {std::string("/nvidia/" + package + "/lib"), std::string("/" + package + "/lib"), std::string("/lib64"),
+                                     std::string("/lib"), std::string()})
+      folders.push_back(root + below + "/");
+  folders.emplace_back();
+  return folders;
+}
+
+}  // namespace
+
+DynamicLibrary::DynamicLibrary(const std::string& what, const std::string& file, const std::string& package) : what_(what) {
+  // Global: cuDNN's own parts look for cuBLASLt and NVRTC among what is open.
+  for (const std::string& folder : folders_of(package)) {
+    handle_ = dlopen((folder + file).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (handle_) return;
+  }
+  throw Error("BACKEND_UNAVAILABLE",
+              "backend cuda: " + what + " (" + file +
+                  ") is not to be found; run `npm run setup:cuda`, or name the folder that has it in ARBALEST_CUDA_PATH");
+}
+
+void* DynamicLibrary::address_of(const char* name) const {
+  if (void* address = dlsym(handle_, name)) return address;
+  throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + what_ + " has no " + name + "; it is too old, run `npm run setup:cuda`");
+}
+
+}  // namespace arbalest::cuda

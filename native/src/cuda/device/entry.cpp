@@ -1,0 +1,16 @@
+// What libarbalest-cuda.so exports; see backend.h.
+#include <string>
+#include <string_view>
+
+#include "about.h"
+#include "cuda_backend.h"
+
+extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
+  return std::string_view(name ? name : "") == "cuda" ? arbalest::cuda::cuda_backend() : nullptr;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
+  static std::string text;
+  text = arbalest::cuda::about();
+  return text.c_str();
+}

@@ -1,0 +1,63 @@
+#include "memory_pool.h"
+
+namespace arbalest::cuda {
+namespace {
+
+constexpr size_t kGranule = 512;
+
+size_t rounded_up(size_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
+
+// A block this many times larger than what is wanted is left for something larger.
+constexpr size_t kMostWaste = 2;
+
+}  // namespace
+
+MemoryPool::~MemoryPool() {
+  for (const auto& [bytes, memory] : unused_) cudaFree(memory);
+}
+
+void* MemoryPool::take(size_t bytes) {
+  const size_t wanted = rounded_up(bytes == 0 ? 1 : bytes);
+  const std::lock_guard lock(mutex_);
+  const auto found = unused_.lower_bound(wanted);
+  if (found != unused_.end() && found->first <= kMostWaste * wanted) {
+    const auto [size, memory] = *found;
+    unused_.erase(found);
+    used_.emplace(memory, size);
+    return memory;
+  }
+  void* memory = from_driver(wanted);
+  used_.emplace(memory, wanted);
+  return memory;
+}
+
+void MemoryPool::give_back(void* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = used_.find(memory);
+  if (found == used_.end()) return;
+  unused_.emplace(found->second, memory);
+  used_.erase(found);
+}
+
+void MemoryPool::reserve(size_t bytes) {
+  const size_t wanted = rounded_up(bytes);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = unused_.lower_bound(wanted); found != unused_.end() && found->first <= kMostWaste * wanted) return;
+  unused_.emplace(wanted, from_driver(wanted));
+}
+
+void* MemoryPool::from_driver(size_t bytes) {
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
+  cudaGetLastError();
+  trim();
+  check(cudaMalloc(&memory, bytes), "memory");
+  return memory;
+}
+
+void MemoryPool::trim() {
+  for (const auto& [bytes, memory] : unused_) cudaFree(memory);
+  unused_.clear();
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,33 @@
+// Calls of the CUDA runtime, with their failures as our errors.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "../../error.h"
+
+namespace arbalest::cuda {
+
+// Throws OUT_OF_MEMORY, BACKEND_UNAVAILABLE where there is no driver or no device, and else INTERNAL with the runtime's own words. An error
+// that stays (an illegal address, say) has poisoned the process's context: nothing on this device will work again.
+void check(cudaError_t error, const char* what);
+bool is_sticky(cudaError_t error);
+
+// After a kernel's launch.
+inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }
+
+// Memory of the host that the device can reach, for as long as it lives.
+class PinnedMemory {
+ public:
+  explicit PinnedMemory(size_t bytes) { check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "pinned memory"); }
+  ~PinnedMemory() { cudaFreeHost(data_); }
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,150 @@
+#include "device_backend.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "device_dataset.h"
+#include "lowering.h"
+#include "passes/passes.h"
+#include "table.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// By thread, as the runtime's own choice of device is: a replica's thread queues on its replica's stream.
+DeviceStream*& used_stream() {
+  thread_local DeviceStream* stream = nullptr;
+  return stream;
+}
+
+// Memory of the device for the length of a call.
+class Staging {
+ public:
+  Staging(DeviceBackend& backend, size_t bytes) : backend_(backend), data_(backend.allocate(bytes)), bytes_(bytes) {}
+  ~Staging() { backend_.release(data_, bytes_); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  DeviceBackend& backend_;
+  void* data_;
+  size_t bytes_;
+};
+
+// What lies on the device of a data set, with its memory.
+class DatasetCopy {
+ public:
+  DatasetCopy(DeviceBackend& backend, const Dataset& data)
+      : samples_(backend, data.samples.size()),
+        labels_(backend, data.labels.size() * sizeof(int32_t)),
+        targets_(backend, data.targets.size() * sizeof(float)) {
+    if (!data.samples.empty()) backend.write(samples_.data(), data.samples.data(), data.samples.size());
+    if (!data.labels.empty()) backend.write(labels_.data(), data.labels.data(), data.labels.size() * sizeof(int32_t));
+    if (!data.targets.empty()) backend.write(targets_.data(), data.targets.data(), data.targets.size() * sizeof(float));
+    view.samples = backend.seen(samples_.data());
+    view.labels = data.labels.empty() ? nullptr : static_cast<const int32_t*>(backend.seen(labels_.data()));
+    view.targets = data.targets.empty() ? nullptr : static_cast<const float*>(backend.seen(targets_.data()));
+  }
+
+  DeviceDataset view;
+
+ private:
+  Staging samples_, labels_, targets_;
+};
+
+}  // namespace
+
+std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, DeviceStream& stream) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (!dataset.on_device) dataset.on_device = std::make_shared<const DatasetCopy>(stream.backend(), dataset);
+  const auto copy = std::static_pointer_cast<const DatasetCopy>(dataset.on_device);
+  return {copy, &copy->view};
+}
+
+LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return lower_operator(request); }
+
+size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
+
+Stream* DeviceBackend::use_stream(Stream* stream) { return std::exchange(used_stream(), static_cast<DeviceStream*>(stream)); }
+
+DeviceStream& DeviceBackend::current() { return used_stream() ? *used_stream() : own_stream(); }
+
+OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
+  OperatorSpec result = spec;
+  for (auto* tensors : {&result.inputs, &result.outputs})
+    for (Tensor& tensor : *tensors) tensor.data = seen(tensor.data);
+  result.scratch = seen(spec.scratch);
+  return result;
+}
+
+std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
+  OperatorSpec own = as_seen(spec);
+  // Ports that were left out at the end are absent ones.
+  own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
+  own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
+  if (auto kernel = make_own(own, current())) return kernel;
+  if (auto kernel = make_library(own, current())) return kernel;
+  throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
+}
+
+void DeviceBackend::reorder(const Tensor& from, const Tensor& to) {
+  const size_t from_bytes = bytes(from.spec), to_bytes = bytes(to.spec);
+  const bool from_here = is_on_device(from.data), to_here = is_on_device(to.data);
+  const Staging source(*this, from_here ? 0 : from_bytes), target(*this, to_here ? 0 : to_bytes);
+  OperatorSpec spec{"reorder", "reorder", {}, {from}, {to}};
+  if (!from_here) {
+    spec.inputs[0].data = source.data();
+    write(source.data(), from.data, from_bytes);
+  }
+  if (!to_here) spec.outputs[0].data = target.data();
+  make(spec)->run({});
+  if (!to_here)
+    read(to.data, target.data(), to_bytes);
+  else
+    synchronise();
+}
+
+void DeviceBackend::optimise(const OptimiserPass& pass) {
+  OptimiserPass own = pass;
+  own.weights = seen(pass.weights);
+  own.next = seen(pass.next);
+  own.gradients = seen(pass.gradients);
+  own.first = seen(pass.first);
+  own.second = seen(pass.second);
+  own.central = seen(pass.central);
+  own.contribution = seen(pass.contribution);
+  queue_optimise(own, current());
+}
+
+void DeviceBackend::average(const AveragePass& pass) {
+  std::vector<const void*> summands;
+  for (const void* summand : pass.summands) summands.push_back(seen(summand));
+  AveragePass own = pass;
+  own.base = seen(pass.base);
+  own.to = seen(pass.to);
+  own.summands = summands;
+  queue_average(own, current());
+}
+
+void DeviceBackend::blend(const BlendPass& pass) {
+  BlendPass own = pass;
+  own.from = seen(pass.from);
+  own.towards = seen(pass.towards);
+  own.to = seen(pass.to);
+  queue_blend(own, current());
+}
+
+double DeviceBackend::squares(Type type, const void* vector, size_t begin, size_t end) {
+  const Staging partials(*this, kSquarePartials * sizeof(double));
+  queue_squares(type, seen(vector), begin, end, static_cast<double*>(seen(partials.data())), current());
+  double sum = 0;
+  read(&sum, partials.data(), sizeof sum);
+  return sum;
+}
+
+void DeviceBackend::copy(void* to, const void* from, size_t bytes) { current().copy(seen(to), seen(from), bytes); }
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,42 @@
+// What a GPU's backend and its stand-in have in common: lowering, our own kernels, the passes, and the ways between host and device.
+#pragma once
+
+#include <memory>
+
+#include "backend.h"
+#include "device_stream.h"
+#include "operators/operators.h"
+
+namespace arbalest::cuda {
+
+class DeviceBackend : public Backend {
+ public:
+  LoweringAnswer lower(const LoweringRequest& request) override;
+  size_t bytes(const TensorSpec& spec) override;
+  std::unique_ptr<Kernel> make(const OperatorSpec& spec) override;
+  void reorder(const Tensor& from, const Tensor& to) override;
+  void optimise(const OptimiserPass& pass) override;
+  void average(const AveragePass& pass) override;
+  void blend(const BlendPass& pass) override;
+  double squares(Type type, const void* vector, size_t begin, size_t end) override;
+  void use_threads(int) override {}
+  Stream* use_stream(Stream* stream) override;
+  size_t piece() const override { return SIZE_MAX; }
+  void copy(void* to, const void* from, size_t bytes) override;
+
+  // An address as kernels see it, from one that `allocate` gave out. On a GPU they are the same.
+  virtual void* seen(const void* address) const { return const_cast<void*>(address); }
+
+ protected:
+  // The stream that the calling thread uses, or the backend's own.
+  DeviceStream& current();
+
+ private:
+  virtual DeviceStream& own_stream() = 0;
+  virtual bool is_on_device(const void* address) const = 0;
+  // Convolutions and matrix products.
+  virtual MadeKernel make_library(const OperatorSpec& spec, DeviceStream& stream) = 0;
+  OperatorSpec as_seen(const OperatorSpec& spec) const;
+};
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,20 @@
+// A data set's copy in device memory, made when a program that loads from it is first bound and kept as long as the data set.
+#pragma once
+
+#include <memory>
+
+#include "dataset.h"
+#include "device_stream.h"
+
+namespace arbalest::cuda {
+
+struct DeviceDataset {
+  const void* samples = nullptr;    // (count, sample...) of sample_type
+  const int32_t* labels = nullptr;  // (count), or null
+  const float* targets = nullptr;   // (count, target...), or null
+};
+
+// Throws OUT_OF_MEMORY.
+std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, DeviceStream& stream);
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,93 @@
+#include "host_backend.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "../device_backend.h"
+#include "host_memory.h"
+#include "host_stream.h"
+#include "library_kernels.h"
+
+namespace arbalest::cuda {
+namespace {
+
+class HostRecording final : public Recording {
+ public:
+  HostRecording(HostStream& stream, std::vector<std::function<void()>> work) : stream_(stream), work_(std::move(work)) {}
+  void run() override {
+    for (const auto& each : work_) stream_.submit(each);
+  }
+
+ private:
+  HostStream& stream_;
+  const std::vector<std::function<void()>> work_;
+};
+
+class HostBackend final : public DeviceBackend {
+ public:
+  std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
+
+  void* allocate(size_t bytes) override {
+    void* memory = mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory != MAP_FAILED) return device_address(memory);
+    throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
+  }
+  void release(void* memory, size_t bytes) noexcept override {
+    if (memory) munmap(own_address(memory), bytes ? bytes : 1);
+  }
+
+  void* seen(const void* address) const override { return const_cast<void*>(own_address(address)); }
+
+  void zero(void* to, size_t bytes) override {
+    queue_of(current()).submit([to = own_address(to), bytes] { std::memset(to, 0, bytes); });
+  }
+  void read(void* to, const void* from, size_t bytes) override {
+    synchronise();
+    std::memcpy(to, own_address(from), bytes);
+  }
+  void write(void* to, const void* from, size_t bytes) override {
+    synchronise();
+    std::memcpy(own_address(to), from, bytes);
+  }
+  std::shared_ptr<Event> record() override { return queue_of(current()).record(); }
+  void wait(const std::shared_ptr<Event>& event) override {
+    if (event) queue_of(current()).wait(std::static_pointer_cast<HostEvent>(event));
+  }
+  void synchronise() override { queue_of(current()).synchronise(); }
+  void begin(const StepContext& step) override {
+    queue_of(current()).set({step.seed, step.position, nullptr}, {step.samples.begin(), step.samples.end()});
+  }
+  std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
+    HostStream& stream = queue_of(current());
+    stream.begin_recording();
+    work();
+    return std::make_unique<HostRecording>(stream, stream.end_recording());
+  }
+
+  double measure_peak() override { return 0; }
+
+ private:
+  DeviceStream& own_stream() override { return own_stream_; }
+  bool is_on_device(const void* address) const override { return on_device(address); }
+  MadeKernel make_library(const OperatorSpec& spec, DeviceStream& stream) override {
+    if (auto kernel = make_convolution(spec, stream)) return kernel;
+    return make_matrix_product(spec, stream);
+  }
+
+  HostStream own_stream_{*this};
+};
+
+}  // namespace
+
+Backend* host_backend() {
+  // Never destroyed: streams of other threads may still be at work at the process's end.
+  static auto* const backend = new HostBackend;
+  return backend;
+}
+
+}  // namespace arbalest::cuda
+
+extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
+  return std::string_view(name ? name : "") == "cuda-host" ? arbalest::cuda::host_backend() : nullptr;
+}

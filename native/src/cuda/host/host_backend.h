@@ -1,0 +1,11 @@
+#pragma once
+
+#include "backend.h"
+
+namespace arbalest::cuda {
+
+// The CUDA backend without a GPU: the same kernels in plain loops on streams that are threads, over memory that the caller cannot touch.
+// What it finds of wrong indices, missing waits and host accesses is found on machines that have no GPU. One for the process.
+Backend* host_backend();
+
+}  // namespace arbalest::cuda

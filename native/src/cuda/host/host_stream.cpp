@@ -1,0 +1,102 @@
+#include "host_stream.h"
+
+#include <cstring>
+#include <utility>
+
+namespace arbalest::cuda {
+
+bool HostEvent::reached() {
+  const std::lock_guard lock(mutex_);
+  return reached_;
+}
+
+void HostEvent::reach() {
+  const std::lock_guard lock(mutex_);
+  reached_ = true;
+  changed_.notify_all();
+}
+
+void HostEvent::await() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return reached_; });
+}
+
+HostStream::HostStream(DeviceBackend& backend) : backend_(backend), thread_([this] { work(); }) {}
+
+HostStream::~HostStream() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void HostStream::submit(std::function<void()> work) {
+  if (recording_) {
+    recorded_.push_back(std::move(work));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
+  changed_.notify_all();
+}
+
+void HostStream::copy(void* to, const void* from, size_t bytes) {
+  submit([=] { std::memmove(to, from, bytes); });
+}
+
+void HostStream::set(StepParameters parameters, std::vector<int64_t> samples) {
+  submit([this, parameters, samples = std::move(samples)]() mutable {
+    samples_ = std::move(samples);
+    parameters.samples = samples_.empty() ? nullptr : samples_.data();
+    parameters_ = parameters;
+  });
+}
+
+std::shared_ptr<HostEvent> HostStream::record() {
+  auto event = std::make_shared<HostEvent>();
+  submit([event] { event->reach(); });
+  return event;
+}
+
+void HostStream::wait(std::shared_ptr<HostEvent> event) {
+  submit([event = std::move(event)] { event->await(); });
+}
+
+void HostStream::synchronise() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void HostStream::begin_recording() { recording_ = true; }
+
+std::vector<std::function<void()>> HostStream::end_recording() {
+  recording_ = false;
+  return std::exchange(recorded_, {});
+}
+
+void HostStream::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const std::function<void()> next = std::move(queue_.front());
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      next();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure && !failure_) failure_ = failure;
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+}  // namespace arbalest::cuda

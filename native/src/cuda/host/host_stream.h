@@ -1,0 +1,71 @@
+// The stand-in's stream: a thread that works off what is queued, in order. It begins late and runs beside its caller, as a GPU does, so
+// that whoever forgets to wait for it is found by the tests of this machine.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "../device_stream.h"
+
+namespace arbalest::cuda {
+
+class HostEvent final : public Event {
+ public:
+  bool reached() override;
+  void reach();
+  void await();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+};
+
+class HostStream final : public DeviceStream {
+ public:
+  explicit HostStream(DeviceBackend& backend);
+  ~HostStream() override;
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+
+  DeviceBackend& backend() override { return backend_; }
+  void submit(std::function<void()> work);
+  void copy(void* to, const void* from, size_t bytes) override;
+  const StepParameters* parameters() const override { return &parameters_; }
+  // What changes from here on in the queue; `samples` are copied.
+  void set(StepParameters parameters, std::vector<int64_t> samples);
+
+  std::shared_ptr<HostEvent> record();
+  void wait(std::shared_ptr<HostEvent> event);
+  void synchronise();
+
+  // Between these two what is submitted is kept and not run.
+  void begin_recording();
+  std::vector<std::function<void()>> end_recording();
+
+ private:
+  void work();
+
+  DeviceBackend& backend_;
+  StepParameters parameters_;
+  std::vector<int64_t> samples_;
+  std::vector<std::function<void()>> recorded_;
+  bool recording_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  std::exception_ptr failure_;
+  bool busy_ = false, ends_ = false;
+  std::thread thread_;
+};
+
+inline HostStream& queue_of(DeviceStream& stream) { return static_cast<HostStream&>(stream); }
+
+}  // namespace arbalest::cuda

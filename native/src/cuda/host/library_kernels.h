@@ -1,0 +1,12 @@
+// What cuDNN and cuBLASLt do on a GPU, in plain loops over the same layouts.
+#pragma once
+
+#include "../operators/operators.h"
+
+namespace arbalest::cuda {
+
+// Null for an operator of another kind.
+MadeKernel make_convolution(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_matrix_product(const OperatorSpec& spec, DeviceStream& stream);
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,57 @@
+// linear and its gradients: y = x w' + b with x (N, F), w (O, F), b (O).
+#include "../launch.h"
+#include "../operator_attributes.h"
+#include "../operators/bias.h"
+#include "../operators/queued.h"
+#include "library_kernels.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// to (rows, columns) = sum over `depth` of left and right, each with strides of its own.
+template <class T, class To> struct Product {
+  const T *left, *right;
+  To* to;
+  int64_t rows, columns, depth, left_row, left_depth, right_column, right_depth;
+
+  void operator()(int64_t i) const {
+    const int64_t row = i / columns, column = i % columns;
+    float sum = 0;
+    for (int64_t d = 0; d < depth; ++d)
+      sum += float(left[row * left_row + d * left_depth]) * float(right[column * right_column + d * right_depth]);
+    to[i] = To(sum);
+  }
+};
+
+template <class T> MadeKernel make(const OperatorSpec& spec, DeviceStream& stream) {
+  const std::vector<Tensor>&in = spec.inputs, &out = spec.outputs;
+  const int64_t n = elements_of(in[0].shape()) / in[0].shape().back();
+  if (spec.kind == "linear") {
+    const int64_t f = in[0].shape().back(), o = in[1].shape()[0];
+    const Product<T, T> program{in[0].as<T>(), in[1].as<T>(), out[0].as<T>(), n, o, f, f, 1, f, 1};
+    return queued([&stream, program, y = out[0], b = in[2].as<float>(), relu = flag(spec.attributes, "relu")] {
+      each(stream, program.rows * program.columns, program);
+      queue_bias(y, y.shape().back(), b, relu, stream);
+    });
+  }
+  if (spec.kind == "linearBackwardData") {
+    const int64_t o = in[0].shape().back(), f = in[1].shape()[1];
+    const Product<T, T> program{in[0].as<T>(), in[1].as<T>(), out[0].as<T>(), n, f, o, o, 1, 1, f};
+    return queued([&stream, program] { each(stream, program.rows * program.columns, program); });
+  }
+  if (spec.kind != "linearBackwardWeights") return nullptr;
+  const int64_t f = in[0].shape().back(), o = in[1].shape().back();
+  const Product<T, float> program{in[1].as<T>(), in[0].as<T>(), out[0].as<float>(), o, f, n, 1, o, 1, f};
+  return queued([&stream, program, gy = in[1], gb = out[1].as<float>(), partials = static_cast<float*>(spec.scratch)] {
+    each(stream, program.rows * program.columns, program);
+    if (gb) queue_bias_gradient(gy, gy.shape().back(), gb, partials, stream);
+  });
+}
+
+}  // namespace
+
+MadeKernel make_matrix_product(const OperatorSpec& spec, DeviceStream& stream) {
+  return spec.precision == Type::bf16 ? make<Bf16>(spec, stream) : make<float>(spec, stream);
+}
+
+}  // namespace arbalest::cuda

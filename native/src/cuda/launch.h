@@ -1,0 +1,76 @@
+// The two ways in which our kernels run. Their programs are the same objects on a GPU and in the stand-in; only this file knows the
+// difference.
+//
+//   each(stream, n, f)        f(i) for every i below n, in any order and at once
+//   blocks(stream, count, p)  `count` blocks of kThreads threads that share p.Shared and meet between p.kPhases phases
+//
+// Programs are plain structures, copied when they are queued: pointers, extents, and an EVERYWHERE operator() or run().
+#pragma once
+
+#include <cstdint>
+
+#include "device_stream.h"
+#include "error.h"
+#include "everywhere.h"
+#if defined(__CUDACC__)
+#include "device/cuda_stream.h"
+#else
+#include <cstring>
+
+#include "host/host_stream.h"
+#endif
+
+namespace arbalest::cuda {
+
+inline constexpr int kThreads = 256;
+
+#if defined(__CUDACC__)
+
+template <class F> __global__ void __launch_bounds__(kThreads) each_kernel(int64_t n, const __grid_constant__ F f) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) f(i);
+}
+
+template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(const __grid_constant__ P program) {
+  __shared__ typename P::Shared shared;
+#pragma unroll
+  for (int phase = 0; phase < P::kPhases; ++phase) {
+    program.run(phase, static_cast<int64_t>(blockIdx.x), static_cast<int>(threadIdx.x), shared);
+    if (phase + 1 < P::kPhases) __syncthreads();
+  }
+}
+
+template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
+  if (n == 0) return;
+  each_kernel<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, handle_of(stream)>>>(n, f);
+  check_launch();
+}
+
+template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
+  blocks_kernel<<<static_cast<unsigned>(count), kThreads, 0, handle_of(stream)>>>(program);
+  check_launch();
+}
+
+#else
+
+template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
+  queue_of(stream).submit([n, f] {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  });
+}
+
+template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
+  queue_of(stream).submit([count, program] {
+    for (int64_t block = 0; block < count; ++block) {
+      typename P::Shared shared;
+      // As on a GPU nothing is there before it is written; these bits are not a number.
+      std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
+      for (int phase = 0; phase < P::kPhases; ++phase)
+        for (int thread = 0; thread < kThreads; ++thread) program.run(phase, block, thread, shared);
+    }
+  });
+}
+
+#endif
+
+}  // namespace arbalest::cuda

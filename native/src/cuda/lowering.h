@@ -1,0 +1,14 @@
+// How each operator is run: the layouts and element types that it takes and gives. The same on a GPU and in the stand-in.
+#pragma once
+
+#include "backend.h"
+
+namespace arbalest::cuda {
+
+// Throws UNSUPPORTED_OPERATOR and UNSUPPORTED_PRECISION.
+LoweringAnswer lower_operator(const LoweringRequest& request);
+
+// Throws INVALID_PROGRAM for a layout that is not this backend's, and for tensors of 2^31 elements and more.
+size_t bytes_of(const TensorSpec& spec);
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,103 @@
+// sigmoid, tanh, leakyRelu, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the first three, of x for the others.
+#include <cmath>
+
+#include "../launch.h"
+#include "../operator_attributes.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+EVERYWHERE inline float logistic(float x) { return 1 / (1 + expf(-x)); }
+
+constexpr float kRoot = 0.7978845608f;  // sqrt(2 / pi)
+constexpr float kCubic = 0.044715f;
+
+struct Sigmoid {
+  EVERYWHERE float value(float x) const { return logistic(x); }
+  EVERYWHERE float slope(float y) const { return y * (1 - y); }
+};
+
+struct Tanh {
+  EVERYWHERE float value(float x) const { return tanhf(x); }
+  EVERYWHERE float slope(float y) const { return 1 - y * y; }
+};
+
+struct LeakyRelu {
+  float leak;
+  EVERYWHERE float value(float x) const { return x < 0 ? x * leak : x; }
+  EVERYWHERE float slope(float y) const { return y > 0 ? 1 : leak; }
+};
+
+struct Silu {
+  EVERYWHERE float value(float x) const { return x * logistic(x); }
+  EVERYWHERE float slope(float x) const { return logistic(x) * (1 + x * (1 - logistic(x))); }
+};
+
+struct Gelu {
+  EVERYWHERE float value(float x) const { return x * erfcf(-x * 0.7071067812f) / 2; }
+  EVERYWHERE float slope(float x) const { return erfcf(-x * 0.7071067812f) / 2 + x * expf(-x * x / 2) * 0.3989422804f; }
+};
+
+// As logistic(2u) it has not the cancellation that 1 + tanh(u) has for negative u.
+struct GeluByTanh {
+  EVERYWHERE static float share(float x) { return logistic(2 * kRoot * (x + kCubic * x * x * x)); }
+  EVERYWHERE float value(float x) const { return x * share(x); }
+  EVERYWHERE float slope(float x) const {
+    const float s = share(x);
+    return s + x * 2 * s * (1 - s) * kRoot * (1 + 3 * kCubic * x * x);
+  }
+};
+
+template <class T, int V, class F> struct Value {
+  const T* x;
+  T* y;  // may be x
+  F function;
+
+  EVERYWHERE void operator()(int64_t i) const {
+    Pack<T, V> values = read<T, V>(x, i);
+    for (int v = 0; v < V; ++v) values.at[v] = T(function.value(float(values.at[v])));
+    write(y, i, values);
+  }
+};
+
+template <class T, int V, class F> struct Gradient {
+  const T* at;
+  const T* gy;
+  T* gx;  // may be either
+  F function;
+
+  EVERYWHERE void operator()(int64_t i) const {
+    const Pack<T, V> where = read<T, V>(at, i);
+    Pack<T, V> gradients = read<T, V>(gy, i);
+    for (int v = 0; v < V; ++v) gradients.at[v] = T(float(gradients.at[v]) * function.slope(float(where.at[v])));
+    write(gx, i, gradients);
+  }
+};
+
+template <class F> MadeKernel make(const OperatorSpec& spec, DeviceStream& stream, bool backward, F function) {
+  const int64_t elements = elements_of(spec.inputs[0].shape());
+  return by_packs(spec.precision, elements, [&]<class P>(P) -> MadeKernel {
+    using T = typename P::T;
+    if (backward) {
+      const Gradient<T, P::V, F> program{spec.inputs[0].as<T>(), spec.inputs[1].as<T>(), spec.outputs[0].as<T>(), function};
+      return queued([&stream, elements, program] { each(stream, elements / P::V, program); });
+    }
+    const Value<T, P::V, F> program{spec.inputs[0].as<T>(), spec.outputs[0].as<T>(), function};
+    return queued([&stream, elements, program] { each(stream, elements / P::V, program); });
+  });
+}
+
+}  // namespace
+
+MadeKernel make_activation_function(const OperatorSpec& spec, DeviceStream& stream) {
+  const bool backward = spec.kind.ends_with("Backward");
+  const std::string kind = backward ? spec.kind.substr(0, spec.kind.size() - 8) : spec.kind;
+  if (kind == "sigmoid") return make(spec, stream, backward, Sigmoid{});
+  if (kind == "tanh") return make(spec, stream, backward, Tanh{});
+  if (kind == "silu") return make(spec, stream, backward, Silu{});
+  if (kind == "leakyRelu") return make(spec, stream, backward, LeakyRelu{static_cast<float>(spec.attributes.number("slope"))});
+  return flag(spec.attributes, "approximate") ? make(spec, stream, backward, GeluByTanh{}) : make(spec, stream, backward, Gelu{});
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,166 @@
+// Batch norm over (N, C, H, W) with residual sum and ReLU: Ioffe and Szegedy, "Batch normalization", ICML 2015. Two kernels: moments of
+// each chunk of rows, then in every block those of its channels from the chunks', and y.
+#include <cmath>
+
+#include "../launch.h"
+#include "../operator_attributes.h"
+#include "../reduction.h"
+#include "channel_tiles.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// Mean and sum of squared deviations of V channels over `count` rows, merged by Chan, Golub and LeVeque's rule.
+template <int V> struct Moments { float count, mean[V], squares[V]; };
+
+template <class T, int V> struct ChunkMoments {
+  using Sum = Moments<V>;
+
+  const T* x;       // (rows, C)
+  float* partials;  // (chunks, C, 2)
+  ChannelTiles tiles;
+  int lanes;
+
+  EVERYWHERE Sum partial(int64_t block, int thread) const {
+    Sum found{};
+    const int pack = tiles.pack(block, thread), first = tiles.first_row(block, thread), end = tiles.end_row(block);
+    if (pack >= tiles.packs || first >= end) return found;
+    // Differences from the first row: sums of squares then lose nothing to a large mean.
+    const Pack<T, V> origin = read<T, V>(x, static_cast<int64_t>(first) * tiles.packs + pack);
+    float sums[V] = {}, squares[V] = {};
+    for (int row = first; row < end; row += tiles.row_step()) {
+      const Pack<T, V> values = read<T, V>(x, static_cast<int64_t>(row) * tiles.packs + pack);
+      for (int v = 0; v < V; ++v) {
+        const float difference = float(values.at[v]) - float(origin.at[v]);
+        sums[v] += difference;
+        squares[v] += difference * difference;
+      }
+      found.count += 1;
+    }
+    for (int v = 0; v < V; ++v) {
+      const float shift = sums[v] / found.count;
+      found.mean[v] = float(origin.at[v]) + shift;
+      found.squares[v] = squares[v] - sums[v] * shift;
+    }
+    return found;
+  }
+
+  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) {
+    Sum both = left;
+    both.count = left.count + right.count;
+    const float share = both.count > 0 ? right.count / both.count : 0;
+    for (int v = 0; v < V; ++v) {
+      const float step = right.mean[v] - left.mean[v];
+      both.mean[v] = left.mean[v] + step * share;
+      both.squares[v] = left.squares[v] + right.squares[v] + step * step * left.count * share;
+    }
+    return both;
+  }
+
+  EVERYWHERE void finish(int64_t block, int lane, const Sum& sum) const {
+    const int pack = tiles.pack(block, lane);
+    if (pack >= tiles.packs) return;
+    float* to = partials + (static_cast<int64_t>(tiles.chunk(block)) * tiles.packs + pack) * V * 2;
+    for (int v = 0; v < V; ++v) {
+      to[2 * v] = sum.mean[v];
+      to[2 * v + 1] = sum.squares[v] < 0 ? 0 : sum.squares[v];
+    }
+  }
+};
+
+template <class T, int V> struct Normalise {
+  static constexpr int kPhases = 2;
+  // Of the block's channels: up to 32 packs.
+  struct Shared {
+    float mean[32 * V], scale[32 * V], beta[32 * V];
+  };
+
+  const T* x;              // (rows, C)
+  const T* residual;       // (rows, C) or null
+  T* y;                    // (rows, C); may be x or residual
+  const float* gamma;      // (C)
+  const float* beta;       // (C)
+  const float* partials;   // (chunks, C, 2)
+  float *mean, *variance;  // (C) or null
+  ChannelTiles tiles, chunks;
+  float epsilon;
+  bool relu;
+
+  EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
+    const int pack = tiles.pack(block, thread);
+    if (phase == 0) {
+      for (int at = thread; at < tiles.lanes * V; at += kThreads) gather(block, at, shared);
+    } else if (pack < tiles.packs) {
+      for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step())
+        apply(static_cast<int64_t>(row) * tiles.packs + pack, thread % tiles.lanes, shared);
+    }
+  }
+
+ private:
+  EVERYWHERE void gather(int64_t block, int at, Shared& shared) const {
+    const int c = tiles.first_pack(block) * V + at, channels = tiles.packs * V;
+    if (c >= channels) return;
+    const auto rows = static_cast<float>(chunks.rows);
+    float centre = 0, squares = 0;
+    for (int k = 0; k < chunks.chunks; ++k)
+      centre += partials[(static_cast<int64_t>(k) * channels + c) * 2] * (static_cast<float>(chunks.rows_of(k)) / rows);
+    for (int k = 0; k < chunks.chunks; ++k) {
+      const float* partial = partials + (static_cast<int64_t>(k) * channels + c) * 2;
+      const float step = partial[0] - centre;
+      squares += partial[1] + step * step * static_cast<float>(chunks.rows_of(k));
+    }
+    const float spread = squares / rows;
+    shared.mean[at] = centre;
+    shared.scale[at] = gamma[c] / sqrtf(spread + epsilon);
+    shared.beta[at] = beta[c];
+    if (tiles.chunk(block) != 0) return;
+    if (mean) mean[c] = centre;
+    if (variance) variance[c] = spread;
+  }
+
+  EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
+    Pack<T, V> values = read<T, V>(x, i), added{};
+    if (residual) added = read<T, V>(residual, i);
+    for (int v = 0; v < V; ++v) {
+      const int at = lane * V + v;
+      float value = (float(values.at[v]) - shared.mean[at]) * shared.scale[at] + shared.beta[at];
+      if (residual) value += float(added.at[v]);
+      values.at[v] = T(relu && value < 0 ? 0.0f : value);
+    }
+    write(y, i, values);
+  }
+};
+
+}  // namespace
+
+size_t batch_norm_scratch(const Shape& x) { return static_cast<size_t>(kMostPartials) * static_cast<size_t>(x[1]) * 2 * sizeof(float); }
+
+MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
+  const Image image(spec.inputs[0].shape());
+  return by_packs(spec.precision, image.c, [&]<class P>(P) {
+    using T = typename P::T;
+    constexpr int V = P::V;
+    const ChannelTiles chunks(image.rows(), image.c / V, 4, kMostPartials), tiles(image.rows(), image.c / V, 4, 256);
+    auto* const partials = static_cast<float*>(spec.scratch);
+    const ChunkMoments<T, V> moments{spec.inputs[0].as<T>(), partials, chunks, chunks.lanes};
+    const Normalise<T, V> normalise{spec.inputs[0].as<T>(),
+                                    spec.inputs[3].as<T>(),
+                                    spec.outputs[0].as<T>(),
+                                    spec.inputs[1].as<float>(),
+                                    spec.inputs[2].as<float>(),
+                                    partials,
+                                    spec.outputs[1].as<float>(),
+                                    spec.outputs[2].as<float>(),
+                                    tiles,
+                                    chunks,
+                                    static_cast<float>(spec.attributes.number("epsilon")),
+                                    flag(spec.attributes, "relu")};
+    return queued([&stream, moments, normalise] {
+      reduce(stream, moments.tiles.blocks(), moments);
+      blocks(stream, normalise.tiles.blocks(), normalise);
+    });
+  });
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,180 @@
+// With g = (gy + gy2) masked by y > 0, xhat = (x - mean) / deviation and M rows: ggamma = sum g * xhat, gbeta = sum g,
+// gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). Two kernels: the sums of each chunk of rows, then gx.
+#include <cmath>
+
+#include "../launch.h"
+#include "../operator_attributes.h"
+#include "../reduction.h"
+#include "channel_tiles.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// What both kernels read.
+template <class T, int V> struct Gradients {
+  const T* x;                    // (rows, C)
+  const T* y;                    // (rows, C), null without relu
+  const T* gy;                   // (rows, C)
+  const T* gy2;                  // (rows, C) or null
+  const float *mean, *variance;  // (C)
+  float epsilon;
+
+  EVERYWHERE float inverse(int c) const { return 1 / sqrtf(variance[c] + epsilon); }
+
+  // The masked sum of V gradients.
+  EVERYWHERE Pack<float, V> masked(int64_t i) const {
+    const Pack<T, V> first = read<T, V>(gy, i);
+    Pack<T, V> second{}, results{};
+    if (gy2) second = read<T, V>(gy2, i);
+    if (y) results = read<T, V>(y, i);
+    Pack<float, V> sums;
+    for (int v = 0; v < V; ++v) {
+      const float sum = gy2 ? float(first.at[v]) + float(second.at[v]) : float(first.at[v]);
+      sums.at[v] = y && !(float(results.at[v]) > 0) ? 0.0f : sum;
+    }
+    return sums;
+  }
+};
+
+template <int V> struct TwoSums { float sum[V], product[V]; };
+
+template <class T, int V> struct ChunkSums {
+  using Sum = TwoSums<V>;
+
+  Gradients<T, V> from;
+  float* partials;  // (chunks, C, 2)
+  ChannelTiles tiles;
+  int lanes;
+
+  EVERYWHERE Sum partial(int64_t block, int thread) const {
+    Sum found{};
+    const int pack = tiles.pack(block, thread);
+    if (pack >= tiles.packs) return found;
+    float centre[V];
+    for (int v = 0; v < V; ++v) centre[v] = from.mean[pack * V + v];
+    for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step()) {
+      const int64_t i = static_cast<int64_t>(row) * tiles.packs + pack;
+      const Pack<float, V> g = from.masked(i);
+      const Pack<T, V> values = read<T, V>(from.x, i);
+      for (int v = 0; v < V; ++v) {
+        found.sum[v] += g.at[v];
+        found.product[v] += g.at[v] * (float(values.at[v]) - centre[v]);
+      }
+    }
+    return found;
+  }
+
+  EVERYWHERE static Sum sum(const Sum& left, const Sum& right) {
+    Sum both;
+    for (int v = 0; v < V; ++v) {
+      both.sum[v] = left.sum[v] + right.sum[v];
+      both.product[v] = left.product[v] + right.product[v];
+    }
+    return both;
+  }
+
+  EVERYWHERE void finish(int64_t block, int lane, const Sum& sum) const {
+    const int pack = tiles.pack(block, lane);
+    if (pack >= tiles.packs) return;
+    float* to = partials + (static_cast<int64_t>(tiles.chunk(block)) * tiles.packs + pack) * V * 2;
+    for (int v = 0; v < V; ++v) {
+      to[2 * v] = sum.sum[v];
+      to[2 * v + 1] = sum.product[v] * from.inverse(pack * V + v);
+    }
+  }
+};
+
+template <class T, int V> struct BatchNormBackward {
+  static constexpr int kPhases = 2;
+  struct Shared {
+    float mean[32 * V], inverse[32 * V], scale[32 * V], sum[32 * V], product[32 * V];
+  };
+
+  Gradients<T, V> from;
+  const float* partials;  // (chunks, C, 2)
+  const float* gamma;     // (C)
+  T* gx;                  // (rows, C) or null; may be gy
+  T* gresidual;           // (rows, C) or null; may be gy2
+  float *ggamma, *gbeta;  // (C)
+  ChannelTiles tiles, chunks;
+
+  EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
+    const int pack = tiles.pack(block, thread);
+    if (phase == 0) {
+      for (int at = thread; at < tiles.lanes * V; at += kThreads) gather(block, at, shared);
+    } else if (pack < tiles.packs) {
+      for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step())
+        apply(static_cast<int64_t>(row) * tiles.packs + pack, thread % tiles.lanes, shared);
+    }
+  }
+
+ private:
+  EVERYWHERE void gather(int64_t block, int at, Shared& shared) const {
+    const int c = tiles.first_pack(block) * V + at, channels = tiles.packs * V;
+    if (c >= channels) return;
+    float sum = 0, product = 0;
+    for (int k = 0; k < chunks.chunks; ++k) {
+      const float* partial = partials + (static_cast<int64_t>(k) * channels + c) * 2;
+      sum += partial[0];
+      product += partial[1];
+    }
+    const auto rows = static_cast<float>(chunks.rows);
+    shared.mean[at] = from.mean[c];
+    shared.inverse[at] = from.inverse(c);
+    shared.scale[at] = gamma[c] * shared.inverse[at];
+    shared.sum[at] = sum / rows;
+    shared.product[at] = product / rows;
+    if (tiles.chunk(block) != 0) return;
+    ggamma[c] = product;
+    gbeta[c] = sum;
+  }
+
+  EVERYWHERE void apply(int64_t i, int lane, const Shared& shared) const {
+    const Pack<float, V> g = from.masked(i);
+    Pack<T, V> values = read<T, V>(from.x, i), passed;
+    for (int v = 0; v < V; ++v) {
+      const int at = lane * V + v;
+      const float normalised = (float(values.at[v]) - shared.mean[at]) * shared.inverse[at];
+      values.at[v] = T(shared.scale[at] * (g.at[v] - shared.sum[at] - normalised * shared.product[at]));
+      passed.at[v] = T(g.at[v]);
+    }
+    if (gx) write(gx, i, values);
+    if (gresidual) write(gresidual, i, passed);
+  }
+};
+
+}  // namespace
+
+MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  const Image image(spec.inputs[0].shape());
+  return by_packs(spec.precision, image.c, [&]<class P>(P) {
+    using T = typename P::T;
+    constexpr int V = P::V;
+    const ChannelTiles chunks(image.rows(), image.c / V, 4, kMostPartials), tiles(image.rows(), image.c / V, 4, 256);
+    auto* const partials = static_cast<float*>(spec.scratch);
+    const Gradients<T, V> from{spec.inputs[0].as<T>(),
+                               flag(spec.attributes, "relu") ? spec.inputs[4].as<T>() : nullptr,
+                               spec.inputs[5].as<T>(),
+                               spec.inputs[6].as<T>(),
+                               spec.inputs[2].as<float>(),
+                               spec.inputs[3].as<float>(),
+                               static_cast<float>(spec.attributes.number("epsilon"))};
+    const ChunkSums<T, V> sums{from, partials, chunks, chunks.lanes};
+    const BatchNormBackward<T, V> backward{from,
+                                           partials,
+                                           spec.inputs[1].as<float>(),
+                                           spec.outputs[0].as<T>(),
+                                           spec.outputs[3].as<T>(),
+                                           spec.outputs[1].as<float>(),
+                                           spec.outputs[2].as<float>(),
+                                           tiles,
+                                           chunks};
+    return queued([&stream, sums, backward] {
+      reduce(stream, sums.tiles.blocks(), sums);
+      blocks(stream, backward.tiles.blocks(), backward);
+    });
+  });
+}
+
+}  // namespace arbalest::cuda

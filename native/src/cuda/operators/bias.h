@@ -1,0 +1,16 @@
+// What surrounds a library's convolution or matrix product: bias and ReLU after it, the bias's gradient beside it.
+#pragma once
+
+#include "../device_stream.h"
+#include "backend.h"
+
+namespace arbalest::cuda {
+
+// y = max(0, y + bias) over (rows, channels) in place; without a bias, or without relu, the other alone.
+void queue_bias(const Tensor& y, int64_t channels, const float* bias, bool relu, DeviceStream& stream);
+
+// sums (channels) of gy (rows, channels) over its rows; `partials` holds bias_scratch(channels) bytes.
+void queue_bias_gradient(const Tensor& gy, int64_t channels, float* sums, float* partials, DeviceStream& stream);
+size_t bias_scratch(int64_t channels);
+
+}  // namespace arbalest::cuda

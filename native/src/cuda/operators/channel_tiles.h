@@ -1,0 +1,46 @@
+// How blocks share out an nhwc image for work by channel: each block has some channels, side by side, and a chunk of the rows.
+#pragma once
+
+#include <algorithm>
+
+#include "../launch.h"
+
+namespace arbalest::cuda {
+
+// A row is one pixel's channels; a pack is V channels of it, and `packs` packs are a row.
+struct ChannelTiles {
+  int rows, packs;
+  int lanes;       // packs that a block's threads take side by side: a power of two
+  int columns;     // blocks side by side
+  int chunk_rows;  // rows of a block
+  int chunks;
+
+  // As many chunks as leave each thread `rows_a_thread` rows, but `most_chunks`.
+  ChannelTiles(int rows_, int packs_, int rows_a_thread, int most_chunks) : rows(rows_), packs(packs_), lanes(1) {
+    while (lanes < packs && lanes < 32) lanes *= 2;
+    columns = (packs + lanes - 1) / lanes;
+    const int wanted = std::clamp(rows / (kThreads / lanes * rows_a_thread), 1, most_chunks);
+    chunk_rows = (rows + wanted - 1) / wanted;
+    chunks = (rows + chunk_rows - 1) / chunk_rows;
+  }
+
+  int64_t blocks() const { return static_cast<int64_t>(columns) * chunks; }
+  EVERYWHERE int chunk(int64_t block) const { return static_cast<int>(block) / columns; }
+  EVERYWHERE int first_pack(int64_t block) const { return static_cast<int>(block) % columns * lanes; }
+  EVERYWHERE int pack(int64_t block, int thread) const { return first_pack(block) + thread % lanes; }
+  EVERYWHERE int first_row(int64_t block, int thread) const { return chunk(block) * chunk_rows + thread / lanes; }
+  EVERYWHERE int end_row(int64_t block) const {
+    const int end = (chunk(block) + 1) * chunk_rows;
+    return end < rows ? end : rows;
+  }
+  EVERYWHERE int row_step() const { return kThreads / lanes; }
+  EVERYWHERE int rows_of(int chunk_) const {
+    const int left = rows - chunk_ * chunk_rows;
+    return left < chunk_rows ? left : chunk_rows;
+  }
+};
+
+// Partial sums that one kernel leaves to the next: every block of the latter goes through all of them.
+inline constexpr int kMostPartials = 32;
+
+}  // namespace arbalest::cuda

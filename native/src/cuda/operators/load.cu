@@ -1,0 +1,188 @@
+// Gathers a batch from a data set that lies on the device: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean,
+// over deviation. Position, seed and chosen samples are read from the step's parameters.
+#include <algorithm>
+
+#include "../../load_plan.h"
+#include "../device_dataset.h"
+#include "../launch.h"
+#include "../operator_attributes.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+constexpr int kMostChannels = 16;
+
+// (x - mean) / deviation of a channel; one entry serves all where there is but one.
+struct Normalisation {
+  float mean[kMostChannels], deviation[kMostChannels];
+  bool by_channel;
+};
+
+Normalisation normalisation_of(const Attributes& attributes) {
+  const auto &means = attributes.list("mean"), &deviations = attributes.list("deviation");
+  Normalisation result{};
+  result.by_channel = means.size() > 1 || deviations.size() > 1;
+  for (size_t c = 0; c < kMostChannels; ++c) {
+    result.mean[c] = means.empty() ? 0 : static_cast<float>(means[means.size() == 1 ? 0 : std::min(c, means.size() - 1)]);
+    result.deviation[c] =
+        deviations.empty() ? 1 : static_cast<float>(deviations[deviations.size() == 1 ? 0 : std::min(c, deviations.size() - 1)]);
+  }
+  return result;
+}
+
+// Where sample n of the batch comes from.
+EVERYWHERE LoadPlan plan_of(const LoadOptions& options, const StepParameters& step, int n) {
+  LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
+  if (step.samples) plan.index = static_cast<uint64_t>(step.samples[n]);
+  return plan;
+}
+
+// A block a sample: its plan is made once, by one thread.
+template <class T, class From> struct LoadSamples {
+  static constexpr int kPhases = 2;
+  struct Shared {
+    int64_t index;
+    int row, column;
+    bool flip;
+  };
+
+  const From* samples;    // (count, C, H, W)
+  const int32_t* labels;  // (count) or null
+  const float* targets;   // (count, target_elements) or null
+  T* x;                   // (N, C, H, W), plain or nhwc
+  int32_t* label;         // (N) or null
+  T* target;              // (N, target_elements) or null
+  const StepParameters* step;
+  LoadOptions options;
+  Normalisation normalisation;
+  Image image;
+  int target_elements;
+  bool nhwc;
+
+  EVERYWHERE void run(int phase, int64_t n, int thread, Shared& shared) const {
+    if (phase == 0) {
+      if (thread != 0) return;
+      const LoadPlan plan = plan_of(options, *step, static_cast<int>(n));
+      shared = {static_cast<int64_t>(plan.index), static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
+      return;
+    }
+    const int pixels = image.h * image.w, elements = pixels * image.c;
+    const From* sample = samples + shared.index * elements;
+    for (int i = thread; i < elements; i += kThreads) {
+      const int c = nhwc ? i % image.c : i / pixels, s = nhwc ? i / image.c : i % pixels;
+      x[n * elements + i] = T(value(sample, shared, c, s / image.w, s % image.w));
+    }
+    if (label && thread == 0) label[n] = labels[shared.index];
+    if (target)
+      for (int i = thread; i < target_elements; i += kThreads)
+        target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
+  }
+
+ private:
+  EVERYWHERE float value(const From* sample, const Shared& plan, int c, int h, int w) const {
+    const int row = h + plan.row, column = (plan.flip ? image.w - 1 - w : w) + plan.column;
+    float pixel = 0;
+    if (row >= 0 && row < image.h && column >= 0 && column < image.w) pixel = read((c * image.h + row) * image.w + column, sample);
+    const int channel = normalisation.by_channel ? c : 0;
+    return (pixel - normalisation.mean[channel]) / normalisation.deviation[channel];
+  }
+  EVERYWHERE static float read(int at, const uint8_t* sample) { return static_cast<float>(sample[at]) / 255.0f; }
+  EVERYWHERE static float read(int at, const float* sample) { return sample[at]; }
+};
+
+// Token ids: samples of their own, or windows of one long row, as token_windows.h has them.
+struct LoadTokens {
+  const int32_t* tokens;
+  const int32_t* labels;  // (count) or null
+  int32_t *x, *target;    // (N, T); (N, T) for windows, (N) for labels, or null
+  const StepParameters* step;
+  LoadOptions options;
+  int64_t stride;   // 0: samples of their own
+  uint64_t shifts;  // by how many tokens an epoch's windows may move
+  int length, samples;
+
+  EVERYWHERE void operator()(int64_t i) const {
+    const int n = static_cast<int>(i / length), at = static_cast<int>(i % length);
+    const uint64_t position = step->position + static_cast<uint64_t>(n);
+    const auto index = static_cast<int64_t>(plan_of(options, *step, n).index);
+    const uint64_t shift = stride != 0 && options.shuffled ? (philox(step->seed, position / options.count, kWindows)[0] * shifts) >> 32 : 0;
+    const int64_t first = stride == 0 ? index * length : index * stride + static_cast<int64_t>(shift);
+    x[i] = tokens[first + at];
+    if (!target) return;
+    if (stride != 0)
+      target[i] = tokens[first + at + 1];
+    else if (at == 0)
+      target[n] = labels[index];
+  }
+};
+
+MadeKernel load_tokens(const OperatorSpec& spec, const Dataset& data, const std::shared_ptr<const DeviceDataset>& on_device,
+                       const LoadOptions& options, DeviceStream& stream) {
+  const int64_t length = elements_of(data.sample), spare = data.tokens() - 1 - length - (data.count - 1) * data.stride;
+  const LoadTokens program{static_cast<const int32_t*>(on_device->samples),
+                           on_device->labels,
+                           spec.outputs[0].as<int32_t>(),
+                           spec.outputs[1].as<int32_t>(),
+                           stream.parameters(),
+                           options,
+                           data.stride,
+                           static_cast<uint64_t>(std::min(data.stride, spare + 1)),
+                           static_cast<int>(length),
+                           static_cast<int>(spec.outputs[0].shape()[0])};
+  return queued([&stream, on_device, program] { each(stream, int64_t{program.samples} * program.length, program); });
+}
+
+void check(const OperatorSpec& spec, const Dataset& data) {
+  if (const auto channels = std::max(spec.attributes.list("mean").size(), spec.attributes.list("deviation").size());
+      channels > kMostChannels)
+    throw Error("INVALID_PROGRAM", "load: received means of " + std::to_string(channels) + " channels; the cuda backend takes up to " +
+                                       std::to_string(kMostChannels));
+  if ((spec.outputs[0].spec.type == Type::i32) != (data.sample_type == Type::i32))
+    throw Error("SHAPE_MISMATCH", "load: received samples of another kind; a program takes either numbers or token ids");
+  if (!spec.outputs[1] || data.stride != 0) return;
+  const Shape& target = spec.outputs[1].shape();
+  const bool classes = spec.outputs[1].spec.type == Type::i32;
+  if (classes != data.classifies() || (!classes && elements_of(data.target) != elements_of(target) / target[0]))
+    throw Error("SHAPE_MISMATCH", "load: the data set's targets are not what the program takes; compile it for this data set");
+}
+
+}  // namespace
+
+MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
+  if (!spec.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
+  const Dataset& data = *spec.dataset;
+  check(spec, data);
+  const std::shared_ptr<const DeviceDataset> on_device = device_dataset(data, stream);
+  LoadOptions options;
+  options.count = static_cast<uint64_t>(data.count);
+  options.padding = whole(spec.attributes, "padding");
+  options.flip = flag(spec.attributes, "flip");
+  options.shuffled = flag(spec.attributes, "shuffled");
+  if (data.sample_type == Type::i32) return load_tokens(spec, data, on_device, options, stream);
+  const Image image(spec.outputs[0].shape());
+  return by_type(spec.precision, [&]<class P>(P) {
+    using T = typename P::T;
+    const auto make = [&]<class From>(const From* samples) {
+      const LoadSamples<T, From> program{
+          samples,
+          on_device->labels,
+          on_device->targets,
+          spec.outputs[0].as<T>(),
+          data.classifies() ? spec.outputs[1].as<int32_t>() : nullptr,
+          data.classifies() ? nullptr : spec.outputs[1].as<T>(),
+          stream.parameters(),
+          options,
+          normalisation_of(spec.attributes),
+          image,
+          data.classifies() ? 1 : static_cast<int>(elements_of(data.target)),
+          spec.outputs[0].spec.layout == kNhwc,
+      };
+      return queued([&stream, on_device, program] { blocks(stream, program.image.n, program); });
+    };
+    return data.sample_type == Type::u8 ? make(static_cast<const uint8_t*>(on_device->samples))
+                                        : make(static_cast<const float*>(on_device->samples));
+  });
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,53 @@
+#include "../launch.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+template <class T, int V> struct Relu {
+  const T* x;
+  T* y;  // may be x
+
+  EVERYWHERE void operator()(int64_t i) const {
+    Pack<T, V> values = read<T, V>(x, i);
+    for (int v = 0; v < V; ++v)
+      if (float(values.at[v]) < 0) values.at[v] = T(0.0f);
+    write(y, i, values);
+  }
+};
+
+template <class T, int V> struct ReluBackward {
+  const T* y;
+  const T* gy;
+  T* gx;  // may be y or gy
+
+  EVERYWHERE void operator()(int64_t i) const {
+    const Pack<T, V> results = read<T, V>(y, i);
+    Pack<T, V> gradients = read<T, V>(gy, i);
+    for (int v = 0; v < V; ++v)
+      if (!(float(results.at[v]) > 0)) gradients.at[v] = T(0.0f);
+    write(gx, i, gradients);
+  }
+};
+
+}  // namespace
+
+MadeKernel make_relu(const OperatorSpec& spec, DeviceStream& stream) {
+  const int64_t elements = elements_of(spec.inputs[0].shape());
+  return by_packs(spec.precision, elements, [&]<class P>(P) {
+    using T = typename P::T;
+    const Relu<T, P::V> program{spec.inputs[0].as<T>(), spec.outputs[0].as<T>()};
+    return queued([&stream, elements, program] { each(stream, elements / P::V, program); });
+  });
+}
+
+MadeKernel make_relu_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  const int64_t elements = elements_of(spec.inputs[0].shape());
+  return by_packs(spec.precision, elements, [&]<class P>(P) {
+    using T = typename P::T;
+    const ReluBackward<T, P::V> program{spec.inputs[0].as<T>(), spec.inputs[1].as<T>(), spec.outputs[0].as<T>()};
+    return queued([&stream, elements, program] { each(stream, elements / P::V, program); });
+  });
+}
+
+}  // namespace arbalest::cuda

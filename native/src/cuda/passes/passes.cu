@@ -1,0 +1,102 @@
+#include "passes.h"
+
+#include <algorithm>
+
+#include "../launch.h"
+#include "average.h"
+#include "optimise.h"
+#include "squares.h"
+
+namespace arbalest::cuda {
+namespace {
+
+void check_type(Type type) {
+  if (type != Type::f32) throw Error("UNSUPPORTED_PRECISION", "parameters: the cuda backend keeps them in f32");
+}
+
+// Elements [begin, end) in packs where both bounds allow it: `queue` gets the width, the first pack and the number of packs.
+template <class Queue> void in_packs(size_t begin, size_t end, Queue&& queue) {
+  constexpr int V = kWidest<float>;
+  const auto first = static_cast<int64_t>(begin), count = static_cast<int64_t>(end - begin);
+  if (first % V == 0 && count % V == 0)
+    queue(std::integral_constant<int, V>{}, first / V, count / V);
+  else
+    queue(std::integral_constant<int, 1>{}, first, count);
+}
+
+OptimiserRates rates_of(const OptimiserPass& pass) {
+  OptimiserRates rates;
+  rates.algorithm = pass.algorithm == OptimiserPass::Algorithm::adam ? OptimiserRates::kAdam : OptimiserRates::kSgd;
+  switch (pass.meeting) {
+    case OptimiserPass::Meeting::none: rates.meeting = OptimiserRates::kNone; break;
+    case OptimiserPass::Meeting::correction: rates.meeting = OptimiserRates::kCorrection; break;
+    case OptimiserPass::Meeting::snapshot: rates.meeting = OptimiserRates::kSnapshot; break;
+    case OptimiserPass::Meeting::accumulation: rates.meeting = OptimiserRates::kAccumulation; break;
+  }
+  for (auto [to, from] :
+       {std::pair{&rates.rate, pass.rate}, std::pair{&rates.scale, pass.scale}, std::pair{&rates.limit, pass.limit},
+        std::pair{&rates.decay, pass.decay}, std::pair{&rates.decoupled, pass.decoupled}, std::pair{&rates.momentum, pass.momentum},
+        std::pair{&rates.beta1, pass.beta1}, std::pair{&rates.beta2, pass.beta2}, std::pair{&rates.epsilon, pass.epsilon},
+        std::pair{&rates.bias1, pass.bias1}, std::pair{&rates.bias2, pass.bias2}, std::pair{&rates.alpha, pass.alpha}})
+    *to = static_cast<float>(from);
+  rates.nesterov = pass.nesterov;
+  return rates;
+}
+
+}  // namespace
+
+void queue_optimise(const OptimiserPass& pass, DeviceStream& stream) {
+  check_type(pass.type);
+  const LearnerVectors only{static_cast<const float*>(pass.weights),
+                            static_cast<float*>(pass.next),
+                            static_cast<const float*>(pass.gradients),
+                            static_cast<float*>(pass.first),
+                            static_cast<float*>(pass.second),
+                            static_cast<float*>(pass.contribution),
+                            nullptr};
+  const auto* central = pass.meeting == OptimiserPass::Meeting::correction ? static_cast<const float*>(pass.central) : nullptr;
+  in_packs(pass.begin, pass.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
+    each(stream, packs, Optimise<V>{nullptr, only, rates_of(pass), central, packs, first});
+  });
+}
+
+void queue_average(const AveragePass& pass, DeviceStream& stream) {
+  check_type(pass.type);
+  in_packs(pass.begin, pass.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
+    Average<V> program{static_cast<const float*>(pass.base),
+                       static_cast<float*>(pass.to),
+                       {},
+                       static_cast<float>(pass.scale),
+                       static_cast<float>(pass.base ? pass.mu : 0),
+                       first};
+    size_t summed = 0;
+    do {
+      program.summands.count = static_cast<int>(std::min<size_t>(kMostSummands, pass.summands.size() - summed));
+      for (int k = 0; k < program.summands.count; ++k)
+        program.summands.at[k] = static_cast<const float*>(pass.summands[summed + static_cast<size_t>(k)]);
+      each(stream, packs, program);
+      summed += static_cast<size_t>(program.summands.count);
+      // Those beyond one table are added to what there is.
+      program.base = program.to;
+      program.mu = 0;
+    } while (summed < pass.summands.size());
+  });
+}
+
+void queue_blend(const BlendPass& pass, DeviceStream& stream) {
+  check_type(pass.type);
+  in_packs(pass.begin, pass.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
+    each(stream, packs,
+         Blend<V>{static_cast<const float*>(pass.from), static_cast<const float*>(pass.towards), static_cast<float*>(pass.to),
+                  static_cast<float>(pass.weight), first});
+  });
+}
+
+void queue_squares(Type type, const void* vector, size_t begin, size_t end, double* partials, DeviceStream& stream) {
+  check_type(type);
+  reduce(stream, kSquareChunks,
+         SquareChunks{static_cast<const float*>(vector), partials, static_cast<int64_t>(begin), static_cast<int64_t>(end)});
+  reduce(stream, 1, SumOfChunks{partials});
+}
+
+}  // namespace arbalest::cuda

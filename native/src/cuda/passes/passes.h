@@ -1,0 +1,16 @@
+// The passes over whole vectors, queued.
+#pragma once
+
+#include "../device_stream.h"
+#include "backend.h"
+
+namespace arbalest::cuda {
+
+void queue_optimise(const OptimiserPass& pass, DeviceStream& stream);
+void queue_average(const AveragePass& pass, DeviceStream& stream);
+void queue_blend(const BlendPass& pass, DeviceStream& stream);
+// The sum comes to partials[0]; `partials` holds kSquarePartials.
+inline constexpr int kSquarePartials = 128;
+void queue_squares(Type type, const void* vector, size_t begin, size_t end, double* partials, DeviceStream& stream);
+
+}  // namespace arbalest::cuda

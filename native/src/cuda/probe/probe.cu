@@ -1,0 +1,251 @@
+// arbalest-cuda-probe: what a GPU gives to many small learners, as one JSON object a line. Run it once with CUDA_DEVICE_MAX_CONNECTIONS=8
+// and once with 32: the number of hardware queues is fixed when the process begins.
+//
+//   nodes     kernels a second of one CUDA graph of 1 to 32 parallel branches of small kernels
+//   dependent the same of a chain in a stream, a graph, and a stream with programmatic dependent launch
+//   body      microseconds of cuDNN's three convolutions at ResNet-32's stage shapes, batch 16, bf16, as captured graphs
+//   grouped   k learners' convolutions as one of k groups, against k streams
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "../../backend.h"
+
+extern "C" arbalest::Backend* arbalest_backend(const char* name);
+
+namespace {
+
+using namespace arbalest;
+
+void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "arbalest-cuda-probe: %s\n", cudaGetErrorString(error));
+  std::exit(1);
+}
+
+// About a microsecond on one multiprocessor.
+__global__ void small(float* data) {
+  float value = data[threadIdx.x];
+  for (int i = 0; i < 64; ++i) value = value * 1.0001f + 0.5f;
+  data[threadIdx.x] = value;
+}
+
+// The same, allowed to begin before the kernel before it has ended.
+__global__ void small_dependent(float* data) {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+  float value = data[threadIdx.x];
+  for (int i = 0; i < 64; ++i) value = value * 1.0001f + 0.5f;
+  data[threadIdx.x] = value;
+}
+
+double seconds_of(const std::function<void()>& work, const std::function<void()>& wait, int runs = 20) {
+  std::vector<double> times;
+  work();
+  wait();
+  for (int i = 0; i < runs; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    wait();
+    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+  return times[static_cast<size_t>(runs) / 2];
+}
+
+cudaGraphExec_t branches(cudaStream_t stream, int count, int length, float* data) {
+  std::vector<cudaStream_t> streams(static_cast<size_t>(count));
+  std::vector<cudaEvent_t> ends(static_cast<size_t>(count));
+  cudaEvent_t begin;
+  check(cudaEventCreateWithFlags(&begin, cudaEventDisableTiming));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  check(cudaEventRecord(begin, stream));
+  for (int b = 0; b < count; ++b) {
+    check(cudaStreamCreateWithFlags(&streams[b], cudaStreamNonBlocking));
+    check(cudaEventCreateWithFlags(&ends[b], cudaEventDisableTiming));
+    check(cudaStreamWaitEvent(streams[b], begin, 0));
+    for (int i = 0; i < length; ++i) small<<<1, 128, 0, streams[b]>>>(data + 128 * b);
+    check(cudaEventRecord(ends[b], streams[b]));
+    check(cudaStreamWaitEvent(stream, ends[b], 0));
+  }
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&ready, graph, 0));
+  return ready;
+}
+
+void probe_nodes(cudaStream_t stream, float* data) {
+  constexpr int kLength = 100;
+  const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  for (int count : {1, 2, 4, 8, 16, 32}) {
+    const cudaGraphExec_t graph = branches(stream, count, kLength, data);
+    const double seconds = seconds_of([&] { check(cudaGraphLaunch(graph, stream)); }, [&] { check(cudaStreamSynchronize(stream)); });
+    std::printf("{\"probe\":\"nodes\",\"connections\":%s,\"branches\":%d,\"microsecondsANode\":%.3f,\"nodesASecond\":%.0f}\n",
+                connections ? connections : "8", count, 1e6 * seconds / (kLength * count), kLength * count / seconds);
+  }
+}
+
+void launch_dependent(cudaStream_t stream, float* data) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = 1;
+  config.blockDim = 128;
+  config.stream = stream;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, small_dependent, data));
+}
+
+void probe_dependent(cudaStream_t stream, float* data) {
+  constexpr int kLength = 400;
+  const auto wait = [&] { check(cudaStreamSynchronize(stream)); };
+  const auto plain = [&] {
+    for (int i = 0; i < kLength; ++i) small<<<1, 128, 0, stream>>>(data);
+  };
+  const auto dependent = [&] {
+    for (int i = 0; i < kLength; ++i) launch_dependent(stream, data);
+  };
+  const auto captured = [&](const std::function<void()>& work) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    work();
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&ready, graph, 0));
+    return seconds_of([&] { check(cudaGraphLaunch(ready, stream)); }, wait);
+  };
+  const double times[] = {seconds_of(plain, wait), seconds_of(dependent, wait), captured(plain), captured(dependent)};
+  const char* names[] = {"stream", "stream, dependent", "graph", "graph, dependent"};
+  for (int i = 0; i < 4; ++i)
+    std::printf("{\"probe\":\"dependent\",\"chain\":\"%s\",\"microsecondsANode\":%.3f}\n", names[i], 1e6 * times[i] / kLength);
+}
+
+// An operator of the backend with memory of its own.
+class Operator {
+ public:
+  Operator(Backend& backend, const char* kind, std::vector<Tensor> inputs, std::vector<Tensor> outputs, int groups) : backend_(backend) {
+    OperatorSpec spec;
+    spec.kind = spec.name = kind;
+    spec.precision = Type::bf16;
+    spec.attributes.set("stride", {1, 1});
+    spec.attributes.set("padding", {1, 1});
+    spec.attributes.set("groups", {static_cast<double>(groups)});
+    for (auto* tensors : {&inputs, &outputs})
+      for (Tensor& tensor : *tensors)
+        if (!tensor.spec.shape.empty()) tensor.data = backend.allocate(backend.bytes(tensor.spec));
+    spec.inputs = std::move(inputs);
+    spec.outputs = std::move(outputs);
+    kernel_ = backend.make(spec);
+    kernel_->run({});
+    backend.synchronise();
+    recording_ = backend.capture([this] {
+      for (int i = 0; i < kRuns; ++i) kernel_->run({});
+    });
+  }
+  void run() { recording_->run(); }
+  static constexpr int kRuns = 50;
+
+ private:
+  Backend& backend_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Recording> recording_;
+};
+
+Tensor image(int64_t n, int64_t c, int64_t side) { return {{Type::bf16, {n, c, side, side}, "nhwc"}, nullptr}; }
+Tensor filters(int64_t o, int64_t c, Type type) { return {{type, {o, c, 3, 3}, "ohwi"}, nullptr}; }
+
+std::unique_ptr<Operator> convolution(Backend& backend, const char* kind, int64_t c, int64_t side, int groups) {
+  const Tensor x = image(16, c * groups, side), w = filters(c * groups, c, Type::bf16), gw = filters(c * groups, c, Type::f32);
+  if (std::string(kind) == "conv2d") return std::make_unique<Operator>(backend, kind, std::vector{x, w, Tensor{}}, std::vector{x}, groups);
+  if (std::string(kind) == "conv2dBackwardData")
+    return std::make_unique<Operator>(backend, kind, std::vector{x, w}, std::vector{x}, groups);
+  return std::make_unique<Operator>(backend, kind, std::vector{x, x}, std::vector{gw, Tensor{}}, groups);
+}
+
+constexpr const char* kKinds[] = {"conv2d", "conv2dBackwardData", "conv2dBackwardWeights"};
+constexpr int64_t kStages[][2] = {{16, 32}, {32, 16}, {64, 8}};
+
+void probe_body(Backend& backend) {
+  const auto stream = backend.stream();
+  const UsedStream used(backend, stream.get());
+  for (const auto& [channels, side] : kStages) {
+    for (const char* kind : kKinds) {
+      const auto op = convolution(backend, kind, channels, side, 1);
+      const double seconds = seconds_of([&] { op->run(); }, [&] { backend.synchronise(); });
+      std::printf("{\"probe\":\"body\",\"kind\":\"%s\",\"channels\":%ld,\"side\":%ld,\"microseconds\":%.2f}\n", kind,
+                  static_cast<long>(channels), static_cast<long>(side), 1e6 * seconds / Operator::kRuns);
+    }
+  }
+}
+
+void probe_grouped(Backend& backend) {
+  for (const auto& [channels, side] : kStages) {
+    for (int learners : {2, 4, 8}) {
+      for (const char* kind : kKinds) {
+        double grouped = -1;
+        {
+          const auto stream = backend.stream();
+          const UsedStream used(backend, stream.get());
+          try {
+            const auto op = convolution(backend, kind, channels, side, learners);
+            grouped = seconds_of([&] { op->run(); }, [&] { backend.synchronise(); });
+          } catch (const Error& error) {
+            std::fprintf(stderr, "grouped %s: %s\n", kind, error.what());
+          }
+        }
+        std::vector<std::unique_ptr<Stream>> streams;
+        std::vector<std::unique_ptr<Operator>> operators;
+        for (int k = 0; k < learners; ++k) {
+          streams.push_back(backend.stream());
+          const UsedStream used(backend, streams.back().get());
+          operators.push_back(convolution(backend, kind, channels, side, 1));
+        }
+        const auto all = [&](const std::function<void(size_t)>& each) {
+          for (size_t k = 0; k < streams.size(); ++k) {
+            const UsedStream used(backend, streams[k].get());
+            each(k);
+          }
+        };
+        const double apart =
+            seconds_of([&] { all([&](size_t k) { operators[k]->run(); }); }, [&] { all([&](size_t) { backend.synchronise(); }); });
+        std::printf(
+            "{\"probe\":\"grouped\",\"kind\":\"%s\",\"channels\":%ld,\"learners\":%d,\"groupedMicroseconds\":%.2f,\"streamsMicroseconds\":%"
+            ".2f}\n",
+            kind, static_cast<long>(channels), learners, 1e6 * grouped / Operator::kRuns, 1e6 * apart / Operator::kRuns);
+        operators.clear();
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  try {
+    Backend& backend = *arbalest_backend("cuda");
+    cudaStream_t stream;
+    float* data = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    check(cudaMalloc(&data, 32 * 128 * sizeof(float)));
+    check(cudaMemset(data, 0, 32 * 128 * sizeof(float)));
+    probe_nodes(stream, data);
+    probe_dependent(stream, data);
+    probe_body(backend);
+    probe_grouped(backend);
+  } catch (const arbalest::Error& error) {
+    std::fprintf(stderr, "arbalest-cuda-probe: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,14 @@
+// What changes from step to step, in device memory: a captured graph reads it there and never needs to be captured anew.
+#pragma once
+
+#include <cstdint>
+
+namespace arbalest::cuda {
+
+struct StepParameters {
+  uint64_t seed = 0;
+  uint64_t position = 0;             // of the batch's first sample in the endless sequence of epochs
+  const int64_t* samples = nullptr;  // (batch) chosen by the learner; null: those that stand at the position
+};
+
+}  // namespace arbalest::cuda

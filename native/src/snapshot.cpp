@@ -1,0 +1,49 @@
+#include "snapshot.h"
+
+namespace arbalest {
+
+Snapshot::Snapshot(Backend& backend, ParameterLayout layout) : backend_(backend), layout_(std::move(layout)) {}
+
+void Snapshot::keep(const std::string& name, const Memory& vector) {
+  Memory copy(backend_, layout_.bytes);
+  backend_.copy(copy.data(), vector.data(), layout_.bytes);
+  backend_.synchronise();
+  vectors_.insert_or_assign(name, std::move(copy));
+}
+
+const Memory& Snapshot::vector(const std::string& name) const {
+  const auto found = vectors_.find(name);
+  if (found == vectors_.end())
+    throw Error("SHAPE_MISMATCH", "snapshot: it has no vector " + name + "; take one of a run with the same synchroniser and optimiser");
+  return found->second;
+}
+
+void Snapshot::give(const std::string& name, const Memory& to) const {
+  backend_.copy(to.data(), vector(name).data(), layout_.bytes);
+  backend_.synchronise();
+}
+
+int64_t Snapshot::counted(const std::string& name) const {
+  const auto found = counts_.find(name);
+  if (found == counts_.end())
+    throw Error("SHAPE_MISMATCH", "snapshot: it has no count " + name + "; take one of a run with the same synchroniser and optimiser");
+  return found->second;
+}
+
+void Snapshot::check_place() const {
+  constexpr int64_t kMostRounds = int64_t{1} << 32;  // times the longest period, this is below 2^63
+  if (counted("round") < 0 || counted("round") > kMostRounds || counted("position") < 0)
+    throw Error("SHAPE_MISMATCH", "snapshot: its round is not from 0 to 2^32 or its position is below 0; take one that is whole");
+}
+
+void Snapshot::read(const std::string& name, std::byte* canonical) const {
+  to_canonical(backend_, layout_, vector(name).data(), canonical);
+}
+
+void Snapshot::write(const std::string& name, const std::byte* canonical) {
+  Memory vector(backend_, layout_.bytes);
+  from_canonical(backend_, layout_, canonical, vector.data());
+  vectors_.insert_or_assign(name, std::move(vector));
+}
+
+}  // namespace arbalest

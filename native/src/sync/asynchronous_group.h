@@ -1,0 +1,109 @@
+// Learners that meet the central model whenever they come to it: they push what they have done and fetch what is there (Downpour), or train
+// it in place (Hogwild). Nobody waits for a round; under a bound learners wait for those that are too far behind.
+//
+// A round is k times `period` iterations, with the k of its start, whoever makes them: iterations and positions are handed out one by one.
+// A round is whole when all of its iterations are over. The order in which learners come decides what they get, so nothing here can be
+// repeated.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "evaluation_average.h"
+#include "group.h"
+#include "losses.h"
+#include "rates.h"
+
+namespace arbalest {
+
+class AsynchronousGroup final : public Group {
+ public:
+  AsynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
+
+  int64_t join(int learner, bool resumed) override;
+  int64_t leave(int learner) override;
+  void evict(int learner) override;
+  void set_rates(int64_t from_iteration, std::span<const float> rates) override;
+  void set_restarts(std::vector<int64_t> rounds) override;
+  void set_pause(int64_t round) override;
+  void set_end(int64_t iterations) override;
+  void stop() override;
+  GroupStatus status() const override;
+  std::vector<float> losses(int64_t from_iteration) const override;
+  void read_central(std::byte* canonical) const override;
+  void write_central(const std::byte* canonical) override;
+  int64_t copy_central(std::byte* vector) const override;
+  void capture(Snapshot& snapshot) const override;
+  void restore(const Snapshot& snapshot) override;
+
+  Entry enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) override;
+  void begin(const Ticket& ticket, const LearnerVectors& vectors) override;
+  Entry await(int, const Ticket&, Clock::time_point, const std::atomic<bool>&) override { return Entry::granted; }
+  void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
+  bool report(int learner, int64_t iteration, double loss) override;
+
+  std::shared_ptr<Memory> shared_weights() const override { return rule().in_place ? central_ : nullptr; }
+  const ParameterLayout& layout() const override { return spec_.layout; }
+  Backend& backend() const override { return backend_; }
+
+ private:
+  struct Member {
+    int64_t until = kNever;  // first round that it no longer takes part in
+    int64_t clock = 0;       // iterations behind it, from where the slowest stood when it joined
+    int64_t own = 0;         // iterations since it joined
+    bool fresh = true;
+    std::optional<Ticket> ticket;         // of the iteration that it is in
+    std::shared_ptr<Memory> accumulated;  // its updates since its last push
+  };
+  struct Round {
+    int64_t first_iteration = 0, learners = 1, size = 0, taken = 0, outstanding = 0;
+    uint64_t position = 0, next_position = 0;
+
+    bool exhausted() const { return taken == size; }
+  };
+
+  const AsynchronousRule& rule() const { return *spec_.asynchronous; }
+  size_t elements() const { return spec_.layout.bytes / size_of(spec_.layout.type()); }
+  // The round of which the next iteration will be.
+  int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
+  bool ends(int64_t round) const { return round * rule().period >= end_; }
+  bool all_over() const;
+  bool too_far_ahead(const Member& member) const;
+  Round& open();
+  Ticket hand_out(Member& member);
+  int64_t whole_iterations() const;
+  void close_rounds(std::unique_lock<std::mutex>& lock);
+  void give_back(const Member& member);
+  void push(Memory& accumulated);
+  void clear(Memory& vector);
+  // work(begin, end) over the central model, no two threads at once in one piece.
+  template <class Work> void by_pieces(Work&& work) const;
+
+  Backend& backend_;
+  const GroupSpec spec_;
+  const std::vector<std::pair<size_t, size_t>> frozen_;
+  const std::shared_ptr<Memory> central_;
+  std::optional<RunningAverage> average_;
+  mutable std::mutex averaging_;
+  static constexpr size_t kLocks = 64;
+  mutable std::array<std::mutex, kLocks> pieces_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Member> members_;
+  std::deque<Member> resumable_;     // as they were when the group was captured, in learner order
+  std::map<int64_t, Round> rounds_;  // opened and not yet whole, by number
+  int64_t opened_ = 0;               // how many have been opened
+  int64_t whole_ = 0;                // how many are whole
+  uint64_t position_ = 0;
+  int64_t pause_ = kNever, end_ = kNever;
+  Rates rates_;
+  Losses losses_;
+  bool stopped_ = false;
+  int64_t not_finite_at_ = -1;
+};
+
+}  // namespace arbalest

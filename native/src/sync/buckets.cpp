@@ -1,0 +1,44 @@
+#include "buckets.h"
+
+#include <algorithm>
+
+namespace arbalest {
+namespace {
+
+// A smaller bucket costs more in handing it over than it gains in overlap; a larger one is finished too late.
+constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
+
+}  // namespace
+
+std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
+  const size_t size = size_of(layout.type());
+  std::vector<Bucket> buckets;
+  size_t end = layout.bytes;
+  for (auto parameter = layout.parameters.rbegin(); parameter != layout.parameters.rend(); ++parameter) {
+    const bool last = std::next(parameter) == layout.parameters.rend();
+    const size_t begin = last ? 0 : parameter->offset;
+    if (end - begin < kLeastBytes && !last) continue;
+    for (; end - begin > kMostBytes; end -= kMostBytes) buckets.push_back({(end - kMostBytes) / size, end / size});
+    buckets.push_back({begin / size, end / size});
+    end = begin;
+  }
+  return buckets;
+}
+
+std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets) {
+  const size_t size = size_of(program.parameters.type());
+  std::vector<int> last(buckets.size(), -1);
+  const auto& operators = program.segments[static_cast<size_t>(Segment::backward)];
+  for (size_t at = 0; at < operators.size(); ++at) {
+    for (int id : operators[at].outputs) {
+      if (id < 0) continue;
+      const PlacedValue& value = program.values[static_cast<size_t>(id)];
+      if (value.arena != Arena::gradients) continue;
+      for (size_t b = 0; b < buckets.size(); ++b)
+        if (value.offset < buckets[b].end * size && value.offset + value.bytes > buckets[b].begin * size) last[b] = static_cast<int>(at);
+    }
+  }
+  return last;
+}
+
+}  // namespace arbalest

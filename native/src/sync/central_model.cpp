@@ -1,0 +1,131 @@
+#include "central_model.h"
+
+#include "parts.h"
+
+namespace arbalest {
+namespace {
+
+std::optional<OptimiserSpec> optimiser_of(const GroupSpec& spec) {
+  const SynchronousRule& rule = *spec.synchronous;
+  if (rule.central == CentralRule::optimiser) return spec.optimiser;
+  if (rule.central != CentralRule::outer) return std::nullopt;
+  OptimiserSpec outer;
+  outer.momentum = rule.momentum;
+  outer.nesterov = rule.nesterov;
+  return outer;
+}
+
+}  // namespace
+
+CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical)
+    : backend_(backend), layout_(spec.layout), rule_(*spec.synchronous), type_(spec.layout.type()), frozen_(spec.layout.frozen()) {
+  for (Memory& model : models_) model = Memory(backend_, layout_.bytes);
+  if (const auto optimiser = optimiser_of(spec)) {
+    optimiser_.emplace(backend_, layout_, *optimiser);
+    sum_ = Memory(backend_, layout_.bytes);
+  }
+  if (spec.average) average_.emplace(backend_, layout_, *spec.average);
+  restart(initial_canonical);
+}
+
+void CentralModel::restart(const std::byte* canonical) {
+  for (Memory& model : models_) from_canonical(backend_, layout_, canonical, model.data());
+  if (optimiser_) optimiser_->restart();
+  if (average_) average_->restart();
+  averaged_ = 0;
+  backend_.synchronise();
+}
+
+void CentralModel::capture(int64_t round, Snapshot& snapshot) const {
+  snapshot.keep("central", models_[round & 1]);
+  snapshot.keep("central.before", models_[(round + 1) & 1]);
+  snapshot.count("averaged", averaged_);
+  if (optimiser_) optimiser_->capture(snapshot, "central.");
+  if (average_) average_->capture(snapshot);
+}
+
+void CentralModel::restore(int64_t round, const Snapshot& snapshot) {
+  snapshot.give("central", models_[round & 1]);
+  snapshot.give("central.before", models_[(round + 1) & 1]);
+  averaged_ = snapshot.counted("averaged");
+  if (optimiser_) optimiser_->restore(snapshot, "central.");
+  if (average_) average_->restore(snapshot);
+}
+
+const std::byte* CentralModel::evaluated(int64_t round) const {
+  const std::byte* const average = average_ ? average_->weights() : nullptr;
+  return average ? average : weights(round);
+}
+
+void CentralModel::begin_round(const RoundEnd& round) {
+  round_ = round;
+  if (optimiser_ && !needs_whole_sum()) optimiser_->begin(weights(round.round), nullptr);
+  if (average_) average_->begin_round(round.position, round.next_position);
+}
+
+void CentralModel::sum(std::span<const void* const> contributions, double scale, size_t begin, size_t end) const {
+  backend_.average({type_, begin, end, nullptr, sum_.data(), contributions, scale, 0});
+}
+
+void CentralModel::weigh() { optimiser_->begin(weights(round_.round), sum_.data()); }
+
+void CentralModel::apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
+  const std::byte* const z = weights(round_.round);
+  std::byte* const next = models_[(round_.round + 1) & 1].data();
+  for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
+    if (learns)
+      apply_rule(contributions, count, from, to);
+    else
+      backend_.blend({type_, from, to, z, z, next, 1});
+    if (average_) average_->apply(next, from, to, learns);
+  });
+}
+
+// What is one gradient to the optimiser, up to its scale.
+const void* CentralModel::gradients(std::span<const void* const> contributions, size_t begin, size_t end) const {
+  if (contributions.size() == 1) return contributions.front();
+  sum(contributions, 1, begin, end);
+  return sum_.data();
+}
+
+void CentralModel::apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
+  const std::byte* const z = weights(round_.round);
+  std::byte* const next = models_[(round_.round + 1) & 1].data();
+  // A round that all its members left before they arrived changes nothing, but it still has its number.
+  if (contributions.empty()) return backend_.blend({type_, begin, end, z, z, next, 1});
+  const double share = 1.0 / static_cast<double>(count);
+  OptimiserPass step;
+  step.weights = z;
+  step.next = next;
+  switch (rule_.central) {
+    case CentralRule::sma: {
+      const bool still = round_.round == 0 || round_.restarted;
+      return backend_.average({type_, begin, end, z, next, contributions, 1, still ? 0 : rule_.mu});
+    }
+    case CentralRule::mean: {
+      backend_.average({type_, begin, end, nullptr, next, contributions, share, 0});
+      return backend_.blend({type_, begin, end, z, next, next, 1.0 / static_cast<double>(averaged_ + 1)});
+    }
+    case CentralRule::outer: {
+      backend_.average({type_, begin, end, z, sum_.data(), contributions, -share, 0});
+      step.gradients = sum_.data();
+      step.rate = rule_.per_rate ? rule_.rate * round_.rate : rule_.rate;
+      // Where the learners stood still there is nothing to divide.
+      step.scale = !rule_.per_rate ? 1 : round_.rate > 0 ? 1 / round_.rate : 0;
+      return optimiser_->apply(step, begin, end);
+    }
+    case CentralRule::optimiser: {
+      step.gradients = gradients(contributions, begin, end);
+      step.rate = round_.rate;
+      step.scale = share;
+      return optimiser_->apply(step, begin, end);
+    }
+  }
+}
+
+void CentralModel::finish_round() {
+  if (average_) average_->finish_round();
+  if (rule_.central == CentralRule::mean && round_.first_iteration >= rule_.mean_from) ++averaged_;
+}
+
+}  // namespace arbalest

@@ -1,0 +1,44 @@
+// An average of the central model over rounds: what is evaluated in its place. It takes no part in training.
+//
+// EMA: Polyak and Juditsky, 1992, with exponential weights. SWA: Izmailov et al., "Averaging weights leads to wider optima and better
+// generalization", UAI 2018. LAWA: Kaddour, "Stop wasting my time! Saving days of ImageNet and BERT training with latest weight averaging",
+// 2022.
+#pragma once
+
+#include <vector>
+
+#include "../backend.h"
+#include "../snapshot.h"
+#include "../vectors.h"
+#include "rule.h"
+
+namespace arbalest {
+
+class RunningAverage {
+ public:
+  RunningAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverage& spec);
+
+  // Null until a first model has been taken.
+  const std::byte* weights() const { return taken_ > 0 ? averages_[current_].data() : nullptr; }
+
+  // The samples handed out before and after the round that ends.
+  void begin_round(uint64_t before, uint64_t after);
+  void apply(const std::byte* central, size_t begin, size_t end, bool changes) const;
+  void finish_round();
+  void restart() { taken_ = 0; }
+  void capture(Snapshot& snapshot) const;
+  void restore(const Snapshot& snapshot);
+
+ private:
+  Backend& backend_;
+  const EvaluationAverage spec_;
+  const Type type_;
+  Memory averages_[2];
+  std::vector<Memory> window_;       // of lawa: the last models,
+  std::vector<const void*> models_;  // and those of them that there are, with the present round's
+  size_t current_ = 0;
+  int64_t taken_ = 0;
+  bool takes_ = false;  // in the present round
+};
+
+}  // namespace arbalest

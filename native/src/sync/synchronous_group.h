@@ -1,0 +1,147 @@
+// Learners that average at every round's end.
+//
+// A round is `period` iterations of every member. What a member brings to it lies in a slot of its own, or where the member keeps it until
+// the next round; when all have arrived the contributions are summed in the members' order and the rule is applied to the sum, by whoever
+// would otherwise wait. A member that goes on with its own weights needs the round's result only at its next contribution, so waiting
+// overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "central_model.h"
+#include "group.h"
+#include "losses.h"
+#include "rates.h"
+#include "shared_pass.h"
+
+namespace arbalest {
+
+class SynchronousGroup final : public Group {
+ public:
+  SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
+  ~SynchronousGroup() override;
+
+  int64_t join(int learner, bool resumed) override;
+  int64_t leave(int learner) override;
+  void evict(int learner) override;
+  void set_rates(int64_t from_iteration, std::span<const float> rates) override;
+  void set_restarts(std::vector<int64_t> rounds) override;
+  void set_pause(int64_t round) override;
+  void set_end(int64_t iterations) override;
+  void stop() override;
+  GroupStatus status() const override;
+  std::vector<float> losses(int64_t from_iteration) const override;
+  void read_central(std::byte* canonical) const override;
+  void write_central(const std::byte* canonical) override;
+  int64_t copy_central(std::byte* vector) const override;
+  void capture(Snapshot& snapshot) const override;
+  void restore(const Snapshot& snapshot) override;
+
+  Entry enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) override;
+  void begin(const Ticket& ticket, const LearnerVectors& vectors) override;
+  void offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) override;
+  Entry await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
+  void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
+  bool report(int learner, int64_t iteration, double loss) override;
+
+  std::span<const Bucket> buckets() const override { return takes_gradients() ? std::span(buckets_) : std::span<const Bucket>(); }
+  const ParameterLayout& layout() const override { return spec_.layout; }
+  Backend& backend() const override { return backend_; }
+
+ private:
+  struct Member {
+    int64_t until = kNever;       // first round that it no longer takes part in
+    int64_t round = 0, step = 0;  // where it stands
+    int64_t length = 1;           // iterations of its round
+    int64_t iterations = 0;       // whole ones, counted from the group's first
+    bool fresh = true;
+    std::shared_ptr<Memory> slot;
+  };
+  // What one member brings, and the point in its stream at which it is there.
+  struct Contribution {
+    std::shared_ptr<Memory> vector;
+    std::shared_ptr<Event> ready;
+  };
+  // What a round's members bring of one bucket.
+  struct Gathering {
+    std::set<int> pending;                // members yet to arrive
+    std::map<int, Contribution> arrived;  // in learner order
+    bool complete = false;
+  };
+  struct Round {
+    int64_t number = 0, length = 1;
+    uint64_t position = 0, next_position = 0;
+    double alpha = 0;
+    bool restarts = false;
+    std::vector<int> members;  // in learner order
+    std::vector<Gathering> gatherings;
+    bool begun = false;    // to be averaged
+    size_t left = 0;       // buckets whose present pass is not done
+    bool weighed = false;  // the sum is whole, and the rule is being applied
+  };
+  struct Pass {
+    size_t bucket;
+    std::shared_ptr<SharedPass> work;
+  };
+  // On a device a round is whole once its passes are queued; what they read is kept until they have run.
+  struct Queued {
+    std::shared_ptr<Event> done;
+    std::vector<std::shared_ptr<Memory>> kept;
+  };
+
+  const SynchronousRule& rule() const { return *spec_.synchronous; }
+  bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
+  // Whoever begins the next round at the central model leaves its weights alone until then: they need no copy.
+  bool takes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
+  int64_t first_iteration(int64_t round) const;
+  Round& open(int64_t number);
+  void refuse_in_progress() const;
+  int64_t last_opened() const { return open_.empty() ? round_ - 1 : open_.back().number; }
+  int64_t iteration_of(const Member& member) const { return first_iteration(member.round) + member.step; }
+  int64_t whole_iterations() const;
+  Entry await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
+                    const std::atomic<bool>& cancelled);
+
+  void arrive(int learner, int64_t round, size_t bucket, const std::shared_ptr<Memory>& contribution);
+  void arrive(int learner, int64_t round, const std::shared_ptr<Memory>& contribution);
+  // Of the round in progress: begins what can be done with what is there.
+  void advance();
+  void begin_round(Round& round);
+  void begin_pass(size_t bucket, SharedPass::Work work);
+  void finish_pass(std::unique_lock<std::mutex>& lock, const Pass& pass);
+  void finish_round();
+  // The calling thread's stream goes on after the last whole round's passes.
+  void follow_round() const;
+  // Does pieces of whatever is begun until none is left.
+  void help(std::unique_lock<std::mutex>& lock);
+  const Pass* pass_with_pieces() const;
+
+  Backend& backend_;
+  const GroupSpec spec_;
+  const std::vector<Bucket> buckets_;
+  const std::unique_ptr<Stream> stream_;  // of all passes, where the backend has streams
+  CentralModel central_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Member> members_;
+  std::deque<Round> open_;  // entered by somebody, not yet averaged; at most two
+  std::vector<Pass> passes_;
+  std::deque<Queued> queued_;             // the last whole round's at the end
+  std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
+  int64_t round_ = 0;                     // the central model's number: whole rounds behind it
+  uint64_t position_ = 0;                 // where the next round begins in the sequence of samples
+  int64_t pause_ = kNever, end_ = kNever;
+  std::set<int64_t> restarts_;
+  Rates rates_;
+  Losses losses_;
+  bool stopped_ = false;
+  int64_t not_finite_at_ = -1;
+  int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
+};
+
+}  // namespace arbalest
