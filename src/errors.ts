@@ -21,6 +21,7 @@ export type ErrorCode =
   // It went wrong while it ran.
   | 'LOSS_NOT_FINITE'
   | 'LEARNER_FAILED'
+  | 'DEVICE_FAILED'
   | 'ACTOR_FAILED'
   | 'ACTOR_GONE'
   | 'DEADLINE_EXCEEDED'
@@ -32,8 +33,8 @@ export type ErrorCode =
 /**
  * The one error class of the project.
  *
- * `message` is one line that names the parameter, the value received and the mend; `code` is stable and is what programs
- * should test; `data` carries the figures of the message for programs that want to show them in their own way.
+ * `message` is one line that names the parameter, the value received and the mend (where several options are at fault, a line for each); `code`
+ * is stable and is what programs should test; `data` carries the figures of the message for programs that want to show them in their own way.
  */
 export class ArbalestError extends Error {
   override readonly name = 'ArbalestError'
@@ -47,17 +48,45 @@ export class ArbalestError extends Error {
   }
 }
 
+/** What is wrong with one option, as `data.faults` of an error lists it. */
+export interface OptionFault {
+  /** `optimiser.rate` */
+  readonly path: string
+  readonly received: unknown
+  readonly mend: string
+}
+
 /** A bad option, said the same way everywhere: what was given, what is taken, what to do. */
 export function invalidOption(parameter: string, received: unknown, mend: string): ArbalestError {
-  return new ArbalestError('INVALID_OPTION', `${parameter}: received ${shown(received)}; ${mend}`, { data: { parameter, received } })
+  return faulty('INVALID_OPTION', { path: parameter, received, mend })
 }
 
 /** A name that is not in a list, with the list. */
 export function unknownName(what: string, received: unknown, known: Iterable<string>): ArbalestError {
   const names = [...known].sort()
-  return new ArbalestError('UNKNOWN_NAME', `${what}: received ${shown(received)}; use one of ${names.join(', ')}`, {
-    data: { parameter: what, received, known: names }
-  })
+  return faulty('UNKNOWN_NAME', { path: what, received, mend: `use one of ${names.join(', ')}` }, { known: names })
+}
+
+/** Several refusals of options as one, INVALID_OPTION with all their `faults`; a single one as itself. */
+export function together(refusals: readonly [ArbalestError, ...ArbalestError[]]): ArbalestError {
+  if (refusals.length === 1) return refusals[0]
+  const faults = refusals.flatMap(faultsOf)
+  const message = [`${faults.length} options cannot be used as they are:`, ...faults.map(told)].join('\n  ')
+  return new ArbalestError('INVALID_OPTION', message, { cause: refusals[0], data: { faults } })
+}
+
+/** The faults of a refusal by `invalidOption`, `unknownName` or `together`; none of any other error. */
+export function faultsOf({ data }: ArbalestError): readonly OptionFault[] {
+  return (data['faults'] ?? []) as readonly OptionFault[]
+}
+
+function faulty(code: ErrorCode, fault: OptionFault, more: Record<string, unknown> = {}): ArbalestError {
+  const { path, received } = fault
+  return new ArbalestError(code, told(fault), { data: { parameter: path, received, ...more, faults: [fault] } })
+}
+
+function told({ path, received, mend }: OptionFault): string {
+  return `${path}: received ${shown(received)}; ${mend}`
 }
 
 /** A value as it appears in a message: short, quoted, on one line. */

@@ -1,41 +1,135 @@
 export { train } from './training/train.js'
+export { explain, type ExplainedOperator, type Explanation } from './training/explain.js'
+export type { ExplainOptions } from './training/settings/explain.js'
+export { defineConfig, type Config, type ConfigSource } from './training/config.js'
 export type { Job, JobEvents, PromisedModel } from './training/job.js'
-export type { EvaluatedEvent, FinishedEvent, JobEvent, LearnerLostEvent, ProgressEvent, StartedEvent } from './training/events.js'
-export type { OptimiserOptions, SupervisionOptions, SynchroniserOptions, TrainOptions, UntilOptions } from './training/options.js'
+export type {
+  EvaluatedEvent,
+  FinishedEvent,
+  JobEvent,
+  LearnerLostEvent,
+  PlannedEvent,
+  PlannedProgram,
+  PopulationEvent,
+  ProgressEvent,
+  SampleSkippedEvent,
+  StartedEvent,
+  CheckpointEvent,
+  ResumedEvent,
+  WentBackEvent
+} from './training/events.js'
+export type { PopulationChange, PopulationSchedule } from './training/population.js'
+export type { PopulationFigures, TunerAction } from './actors/tuner/tuner.js'
+export { readRuns, type RecordedRun } from './training/records/read-runs.js'
+export type { FailedEvent, RecordedEvent, RunEvent } from './training/records/records.js'
+export type {
+  InitialOptions,
+  LearnersOptions,
+  AverageOptions,
+  OptimiserName,
+  OptimiserOptions,
+  OwnRuleOptions,
+  SupervisionOptions,
+  SynchroniserOptions,
+  TraceOptions,
+  TrainOptions,
+  UntilOptions,
+  Verdict,
+  CheckpointOptions,
+  NotFiniteOptions
+} from './training/options.js'
+
+export { cosine } from './training/rates/cosine.js'
+export { exponential } from './training/rates/exponential.js'
+export { inverse } from './training/rates/inverse.js'
+export { oneCycle } from './training/rates/one-cycle.js'
+export type { RateSchedule } from './training/rates/rate-schedule.js'
+export type { Span } from './training/rates/span.js'
+export { constant, multistep, step } from './training/rates/stepwise.js'
+export { warmup } from './training/rates/warmup.js'
 
 export {
   avgPool2d,
   batchNorm2d,
+  causalSelfAttention,
   composed,
+  concat,
   conv2d,
   defineModel,
   dropout,
+  embedding,
   flatten,
+  gelu,
   globalAvgPool,
+  layerNorm,
+  leakyRelu,
   linear,
+  localResponseNorm,
   maxPool2d,
+  multiply,
+  positions,
   relu,
   residual,
-  subsamplePad
+  sigmoid,
+  silu,
+  subsamplePad,
+  tanh
 } from './model/layers.js'
+export { modelFile } from './checkpoints/model-file.js'
+export { loadModel, type LoadModelOptions } from './training/load-model.js'
+export type { TrainedModel } from './training/trained-model.js'
+export type { Classification } from './training/classify.js'
+export type { Measurement } from './training/measure.js'
+
 export { withOperators, type ComposedOperator, type OperatorBuilder } from './model/composed.js'
-export type { Layer, Model, Pair, WeightInitialiser } from './model/model.js'
-export { lenet, logisticRegression, mlp, modelNamed, resnet, zoo, type Shortcut, type ZooShape } from './model/zoo/index.js'
+export type { Layer, LossName, Model, Pair, WeightInitialiser } from './model/model.js'
+export {
+  alexnet,
+  gpt,
+  imagenetResnet,
+  lenet,
+  logisticRegression,
+  mlp,
+  modelNamed,
+  resnet,
+  vgg16,
+  zoo,
+  type GptOptions,
+  type ImagenetResnetOptions,
+  type Shortcut,
+  type ZooShape
+} from './model/zoo/index.js'
 export { parameterCount } from './model/graph-builder.js'
 
 export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/fromArrays.js'
-export { datasetNames, openDataset, type OpenDatasetOptions } from './data/open.js'
-export type { Dataset } from './data/dataset.js'
+export { datasetFromText, type TextDatasetOptions } from './data/text.js'
+export { openData, type OpenDataOptions } from './data/open-data.js'
+export { datasetNames, datasetTraits, openDataset, type OpenDatasetOptions } from './data/open.js'
+export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
+export { imageFolder } from './data/images/image-folder.js'
+export type { ImageFolderOptions } from './data/images/image-options.js'
+export type { ColourJitter } from './data/images/colour.js'
+export type { RandomCrop } from './data/images/crop.js'
+export type { OpenReader, ReadSample } from './data/reader.js'
+export type { Draws } from './data/order.js'
+export type { FeedOptions, ReaderSpec, StreamedSamples } from './data/streamed.js'
 export type { DatasetSpec } from './engine/contract.js'
+
+export { readImage } from './data/read-image.js'
 
 export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import.js'
 export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx/export.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
-export type { ModelFormat, SaveOptions } from './formats/save.js'
+export { readModel, type ReadModel, type ReadModelOptions } from './formats/read-model.js'
+export { saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
+export { ruleNames, type RuleName } from './actors/sync/rules.js'
+export type { RuleModule } from './actors/sync/own-rule.js'
+export type { RuleContext } from './actors/sync/rule-options.js'
+export type { AsynchronousRule, CentralRule, GroupRule, SynchronousRule } from './engine/contract.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'
 export type { BoundProgram, LearnerReplica, ProgramRequest } from './actors/learner-replica.js'
 export type { Teacher, TeacherSpec } from './actors/teacher.js'
 
-export { ArbalestError, type ErrorCode } from './errors.js'
+export { ArbalestError, faultsOf, type ErrorCode, type OptionFault } from './errors.js'

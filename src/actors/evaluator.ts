@@ -8,6 +8,8 @@ export interface Pass {
   readonly batch: number
   readonly steps: number
   readonly position: number
+  /** The program counts samples among the top ones too, as its value `amongTop`. */
+  readonly countsTop?: boolean
 }
 
 /** How a model's batch-norm statistics are estimated anew: a pass over training samples that are the same every time. */
@@ -36,6 +38,7 @@ export interface Findings {
   /** Sums over the samples. */
   readonly loss: number
   readonly correct: number
+  readonly amongTop: number
 }
 
 /** A native call lasts no longer than this, or one step, so that it can be cancelled between two. */
@@ -63,17 +66,23 @@ export class Evaluator {
     this.#evaluateSlots = evaluate.map(({ program }) => this.#engine.bind(replica, program, test))
   }
 
+  /** The replica holds the central model of the group's last whole round, with its statistics. */
+  take(): void {
+    this.#engine.adopt(this.#options.replica, this.#options.group)
+    this.#estimateStatistics()
+  }
+
   /** Measures the central model of the group's last whole round. */
   measure(): Findings {
-    const { group, replica, evaluate } = this.#options
-    this.#engine.adopt(replica, group)
-    this.#estimateStatistics()
-    const findings = { samples: 0, loss: 0, correct: 0 }
+    this.take()
+    const { evaluate } = this.#options
+    const findings = { samples: 0, loss: 0, correct: 0, amongTop: 0 }
     for (const [index, pass] of evaluate.entries()) {
-      const { loss, correct } = this.#pass(this.#evaluateSlots[index]!, pass)
+      const { loss, correct, amongTop } = this.#pass(this.#evaluateSlots[index]!, pass)
       findings.samples += pass.steps * pass.batch
       findings.loss += loss * pass.batch
       findings.correct += correct
+      findings.amongTop += amongTop
     }
     return findings
   }
@@ -86,19 +95,23 @@ export class Evaluator {
     this.#pass(slot, statistics)
   }
 
-  #pass(slot: number, { steps, batch, position }: Pass): { loss: number; correct: number } {
+  #pass(slot: number, { steps, batch, position, countsTop = false }: Pass): Omit<Findings, 'samples'> {
+    const { replica } = this.#options
     let done = 0
     let loss = 0
     let correct = 0
+    let amongTop = 0
     while (done < steps) {
-      const limits = { steps: steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
-      const report = this.#engine.run(this.#options.replica, slot, limits)
+      // A count that no report has is read after each step.
+      const limits = { steps: countsTop ? 1 : steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
+      const report = this.#engine.run(replica, slot, limits)
       if (report.outcome === 'cancelled') throw new ArbalestError('ABORTED', 'evaluation: it was cancelled')
       done += report.steps
       loss += report.lossSum
       correct += report.correctSum
+      if (countsTop && report.steps > 0) amongTop += this.#engine.readValue(replica, slot, 'amongTop')[0]!
     }
-    return { loss, correct }
+    return { loss, correct, amongTop }
   }
 
   stopping(): void {

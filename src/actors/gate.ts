@@ -8,7 +8,9 @@ export interface LearnerReport {
   readonly outcome: Exclude<RunOutcome, 'ran' | 'waiting'>
   readonly steps: number
   readonly busySeconds: number
+  /** For the group, and for data that streams in. */
   readonly waitSeconds: number
+  readonly dataSeconds: number
 }
 
 /** A native call of a learner lasts no longer than this, or one step; the mailbox has its turn in between. */
@@ -17,7 +19,7 @@ export const CALL_MILLISECONDS = 50
 /** A learner that makes many short calls looks at its mailbox this often. */
 const TURN_MILLISECONDS = 20
 
-const NOTHING: RunReport = { outcome: 'ran', steps: 0, lossSum: 0, correctSum: 0, busySeconds: 0, waitSeconds: 0 }
+const NOTHING: RunReport = { outcome: 'ran', steps: 0, lossSum: 0, correctSum: 0, busySeconds: 0, waitSeconds: 0, dataSeconds: 0 }
 
 /**
  * Stands between a learner's steps and its group: a call that meets a late group is repeated, one that meets a pause rests until the
@@ -91,9 +93,9 @@ export class Gate {
   }
 
   #rest(outcome: LearnerReport['outcome']): void {
-    const { steps, busySeconds, waitSeconds } = this.#report
+    const { steps, busySeconds, waitSeconds, dataSeconds } = this.#report
     this.#resumed = deferred()
-    this.#opened?.resolve({ outcome, steps, busySeconds, waitSeconds })
+    this.#opened?.resolve({ outcome, steps, busySeconds, waitSeconds, dataSeconds })
     this.#opened = undefined
   }
 
@@ -129,6 +131,7 @@ function plus(a: RunReport, b: RunReport): RunReport {
     lossSum: a.lossSum + b.lossSum,
     correctSum: a.correctSum + b.correctSum,
     busySeconds: a.busySeconds + b.busySeconds,
-    waitSeconds: a.waitSeconds + b.waitSeconds
+    waitSeconds: a.waitSeconds + b.waitSeconds,
+    dataSeconds: a.dataSeconds + b.dataSeconds
   }
 }

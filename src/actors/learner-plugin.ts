@@ -14,13 +14,13 @@ export interface LearnerContext<Options = unknown> {
   readonly learner: number
   /** Its place among the learners, from 0; the one that replaces a lost learner has the same. */
   readonly rank: number
-  /** Places for learners in the job. */
+  /** Places for learners at the job's start; with a population that changes there may be more or fewer. */
   readonly learners: number
   readonly model: Model
   readonly seed: number
   /** Samples of the training set. */
   readonly samples: number
-  /** Iterations that the job will run. */
+  /** Iterations that the job will run, as it was reckoned at its start. */
   readonly iterations: number
   /** Iterations that all learners have finished: how far the job is. */
   iteration(): number

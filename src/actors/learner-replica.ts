@@ -3,6 +3,7 @@ import type { Program, SegmentName } from '../compiler/program.js'
 import type { Engine, Handle, ReplicaVector, RunReport, SegmentLimits, ValueArray } from '../engine/contract.js'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import { CALL_MILLISECONDS, type Gate } from './gate.js'
+import { sharedClock, type SpanKind, type TraceRing } from './trace-ring.js'
 
 /** Another computation over a learner's weights. */
 export interface ProgramRequest {
@@ -21,7 +22,10 @@ export interface ReplicaParts {
   /** The step that has begun and not yet ended: programs of one replica lie in the same memory. */
   stepping: BoundProgram | undefined
   rate: number | undefined
+  readonly trace?: TraceRing | undefined
 }
+
+const SEGMENTS = ['load', 'forward', 'backward', 'exchange', 'update'] as const satisfies readonly SegmentName[]
 
 /** A program made ready on a learner's replica. A training step is `load`, `forward`, `backward`, `exchange`, `update`, in this order. */
 export class BoundProgram {
@@ -69,8 +73,9 @@ export class BoundProgram {
   run(steps: number = Number.MAX_SAFE_INTEGER, { position }: { position?: number } = {}): Promise<RunReport> {
     if (!(steps >= 1)) throw invalidOption('steps', steps, 'use a whole number of at least 1')
     this.#mayRun()
-    const { engine, replica, rate } = this.#parts
-    return this.#pass((done) =>
+    const { engine, replica, rate, trace } = this.#parts
+    if (this.#trains && trace && trace.detail > 0) return this.#tracedStep(trace)
+    return this.#pass('run', (done) =>
       engine.run(replica, this.#slot, {
         steps: steps - done,
         milliseconds: CALL_MILLISECONDS,
@@ -100,7 +105,7 @@ export class BoundProgram {
   async #segment(segment: SegmentName, chosen: Pick<SegmentLimits, 'samples'> = {}): Promise<void> {
     this.#mayRun()
     const { engine, replica } = this.#parts
-    await this.#pass(() => {
+    await this.#pass(segment, () => {
       const { rate } = this.#parts
       const start = performance.now()
       const outcome = engine.runSegment(replica, this.#slot, segment, {
@@ -111,15 +116,41 @@ export class BoundProgram {
       const seconds = (performance.now() - start) / 1000
       const ran = outcome === 'ran'
       const steps = ran && segment === 'update' ? 1 : 0
-      return { outcome, steps, lossSum: 0, correctSum: 0, busySeconds: ran ? seconds : 0, waitSeconds: ran ? 0 : seconds }
+      return { outcome, steps, lossSum: 0, correctSum: 0, busySeconds: ran ? seconds : 0, waitSeconds: ran ? 0 : seconds, dataSeconds: 0 }
     })
     if (this.#trains) this.#parts.stepping = segment === 'update' ? undefined : this
   }
 
-  async #pass(call: (done: number) => RunReport): Promise<RunReport> {
+  /** One step, each of its segments a span within the step's. */
+  async #tracedStep(trace: TraceRing): Promise<RunReport> {
+    const start = sharedClock()
+    for (const segment of SEGMENTS) await this.#segment(segment)
+    trace.detail--
+    const end = sharedClock()
+    trace.write({ kind: 'step', start, end, steps: 1, waitSeconds: 0 })
+    return {
+      outcome: 'ran',
+      steps: 1,
+      lossSum: this.read('loss')[0] ?? 0,
+      correctSum: 0,
+      busySeconds: (end - start) / 1000,
+      waitSeconds: 0,
+      dataSeconds: 0
+    }
+  }
+
+  async #pass(kind: SpanKind, call: (done: number) => RunReport): Promise<RunReport> {
     if (!this.#trains) return call(0)
+    const { trace } = this.#parts
+    const traced = (done: number) => {
+      const start = sharedClock()
+      const report = call(done)
+      const { steps, waitSeconds } = report
+      trace!.write({ kind, start, end: sharedClock(), steps, waitSeconds })
+      return report
+    }
     try {
-      return await this.#parts.gate.pass(call)
+      return await this.#parts.gate.pass(trace ? traced : call)
     } catch (error) {
       this.#parts.stepping = undefined
       throw error

@@ -1,8 +1,11 @@
+import { readVectors } from '../checkpoints/vectors.js'
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import type { ParameterLayout, Program } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
 import type { Engine, Handle, ReplicaSpec } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
+import { checkRoom } from '../engine/room.js'
+import { SafetensorsFile } from '../formats/safetensors.js'
 import { withOperators, type PlainModel } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { Later, type ActorContext } from '../runtime/actor.js'
@@ -11,6 +14,7 @@ import { Gate, Interruption, type LearnerReport } from './gate.js'
 import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
 import { BoundProgram, LearnerReplica, type ProgramRequest, type ReplicaParts } from './learner-replica.js'
 import { Pulse } from './pulse.js'
+import { TraceRing } from './trace-ring.js'
 import { Teacher, type TeacherSpec } from './teacher.js'
 
 export interface LearnerOptions {
@@ -24,9 +28,13 @@ export interface LearnerOptions {
   readonly program: Handle
   readonly dataset: Handle
   readonly task: LearnerTask
+  /** The file of a checkpoint with its weights and its optimiser's states. */
+  readonly resumes?: string
   readonly rank: number
   /** Of its Pulse. */
   readonly pulse: SharedArrayBuffer
+  /** Of its TraceRing, where the job is traced, and how many steps are told in their segments. */
+  readonly trace?: { readonly memory: SharedArrayBuffer; readonly detail: number }
 }
 
 /** What a learner may know of its job. */
@@ -48,6 +56,7 @@ export class Learner {
   readonly #held: (() => void)[] = []
   #plugin: LearnerPlugin | undefined
   #running = false
+  #replicaHandle: Handle | undefined
 
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
     this.#options = options
@@ -84,6 +93,11 @@ export class Learner {
     }
   }
 
+  /** Its replica, which may be copied while it rests. */
+  replica(): Handle {
+    return this.#replicaHandle!
+  }
+
   /** To itself, where the plugin has failed while nobody waits for it. */
   die(error: unknown): never {
     throw error
@@ -100,7 +114,7 @@ export class Learner {
       learner,
       seed,
       model,
-      replica: this.#replica(engine, model),
+      replica: await this.#replica(engine, model),
       learners: task.learners,
       samples: task.samples,
       iterations: task.iterations,
@@ -109,13 +123,22 @@ export class Learner {
     }
   }
 
-  #replica(engine: Engine, model: Model): LearnerReplica {
-    const { replica: spec, program, dataset, task } = this.#options
+  async #replica(engine: Engine, model: Model): Promise<LearnerReplica> {
+    const { replica: spec, program, dataset, task, trace, resumes } = this.#options
     const replica = engine.createReplica(spec)
+    this.#replicaHandle = replica
     this.#held.push(() => engine.release(replica))
-    const parts: ReplicaParts = { engine, replica, gate: this.#gate, stepping: undefined, rate: undefined }
+    const parts: ReplicaParts = {
+      engine,
+      replica,
+      gate: this.#gate,
+      stepping: undefined,
+      rate: undefined,
+      trace: trace && new TraceRing(trace)
+    }
+    let arena = task.step.arenas.activations
     const bind = ({ mode, batch, loss }: ProgramRequest): BoundProgram => {
-      const backend = loweringBackend(engine, spec.backend)
+      const backend = loweringBackend(engine, spec.backend, spec.threads)
       const { recipe } = task
       const compiled = compile(model, backend, {
         ...recipe,
@@ -123,12 +146,20 @@ export class Learner {
         batch: mode === 'train' ? recipe.batch : (batch ?? recipe.batch),
         ...(loss && { loss })
       })
+      // Programs of one replica lie in one arena, as large as the largest of them wants.
+      if (compiled.arenas.activations > arena) checkRoom(engine, compiled.arenas.activations, `program ${compiled.name}`)
+      arena = Math.max(arena, compiled.arenas.activations)
       const handle = engine.createProgram(compiled)
       const slot = engine.bind(replica, handle, dataset)
       engine.release(handle)
       return new BoundProgram(parts, slot, compiled)
     }
-    return new LearnerReplica(parts, engine.bind(replica, program, dataset), task.step, bind)
+    const slot = engine.bind(replica, program, dataset)
+    if (resumes !== undefined) {
+      await using file = await SafetensorsFile.open(resumes)
+      engine.restoreReplica(replica, await readVectors(file, spec.layout.parameters))
+    }
+    return new LearnerReplica(parts, slot, task.step, bind)
   }
 
   async #teacher(asked: TeacherSpec, engine: Engine): Promise<Teacher> {

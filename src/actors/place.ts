@@ -33,6 +33,8 @@ export interface PlaceOptions {
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
   readonly lost: (loss: Loss) => void
+  /** Whether a learner comes with states of its own, from a checkpoint. */
+  readonly resumed: (learner: number) => boolean
 }
 
 interface Holder {
@@ -53,6 +55,8 @@ export class Place {
   readonly #options: PlaceOptions
   readonly #intensity: RestartIntensity
   #holder!: Promise<Holder>
+  /** Whether whoever holds the place takes part in the group. */
+  #member = false
   #closed = false
   #first: Error | undefined
   #diedAtBirth = false
@@ -73,7 +77,16 @@ export class Place {
 
   async join(): Promise<void> {
     const { learner, lost } = await this.#holder
-    if (!lost) this.#options.engine.join(this.#options.group, learner)
+    this.#member = true
+    if (!lost) this.#options.engine.join(this.#options.group, learner, this.#options.resumed(learner))
+  }
+
+  /** Of the learner that holds the place; undefined where it has none just now. */
+  async replica(): Promise<{ readonly learner: number; readonly replica: Handle } | undefined> {
+    const holder = await this.#holder.catch(() => undefined)
+    if (!holder || holder.lost) return undefined
+    const replica = await holder.ref.ask.replica().catch(() => undefined)
+    return replica === undefined ? undefined : { learner: holder.learner, replica }
   }
 
   /** Trains until the group pauses or stops, whoever holds the place meanwhile. Rejects where too many have died. */
@@ -107,6 +120,19 @@ export class Place {
       const message = `learner ${learner}: no step within ${milliseconds} ms; let its steps be shorter, or allow a longer supervision.deadline`
       this.#lose(watched.holder, new ArbalestError('DEADLINE_EXCEEDED', message, { data: { learner, deadline: milliseconds } }))
     }
+  }
+
+  /**
+   * The place is given up, at a pause of the group: its learner is no member any more, and nobody takes its place. Resolves once its thread has
+   * ended and its memory is free.
+   */
+  async retire(): Promise<void> {
+    this.close()
+    const holder = await this.#holder.catch(() => undefined)
+    if (!holder) return
+    this.#options.engine.evict(this.#options.group, holder.learner)
+    await holder.ref.stop({ deadline: STOP_DEADLINE })
+    holder.giveUp()
   }
 
   /** From here on nobody is replaced. */
@@ -147,7 +173,7 @@ export class Place {
     lost({ learner, rank, error, round, iteration, replacedBy })
   }
 
-  /** Up, and a member from the next round on. */
+  /** Up, and a member from the next round on where the one before was. */
   async #successor(learner: number): Promise<Holder> {
     let holder: Holder
     try {
@@ -157,7 +183,7 @@ export class Place {
       this.#replace(learner, asError(error), true)
       return this.#holder
     }
-    if (!this.#closed && !holder.lost) this.#options.engine.join(this.#options.group, learner)
+    if (this.#member && !this.#closed && !holder.lost) this.#options.engine.join(this.#options.group, learner)
     return holder
   }
 

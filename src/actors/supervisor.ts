@@ -20,6 +20,8 @@ export interface SupervisorOptions {
   readonly supervision: Supervision
   readonly spawn: SpawnLearner
   readonly lost?: (loss: Loss) => void
+  /** Whether a learner of the first population comes with states of its own, from a checkpoint. */
+  readonly resumed?: (learner: number) => boolean
 }
 
 /**
@@ -31,18 +33,20 @@ const LOOKS = 8
 /** Owns the learners' population: starts them, replaces those that die from the central model, stops them. */
 export class Supervisor {
   readonly #options: SupervisorOptions
-  readonly #places: readonly Place[]
+  readonly #makePlace: (rank: number) => Place
+  #places: readonly Place[]
+  /** Up, and waiting to join. */
+  #prepared: readonly Place[] = []
   #learners = 0
+  #training = false
 
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
-    const { engine, group, supervision: limits, lost = () => {} } = options
+    const { engine, group, supervision: limits, lost = () => {}, resumed = () => false } = options
     const nextLearner = () => this.#learners++
     const spawn: PlaceOptions['spawn'] = (learner, rank, pulse) => options.spawn(context, learner, rank, pulse)
-    this.#places = Array.from(
-      { length: options.learners },
-      (_, rank) => new Place({ engine, group, rank, limits, spawn, nextLearner, lost })
-    )
+    this.#makePlace = (rank) => new Place({ engine, group, rank, limits, spawn, nextLearner, lost, resumed })
+    this.#places = Array.from({ length: options.learners }, (_, rank) => this.#makePlace(rank))
   }
 
   /** All learners are up before any joins: the first round has them all. Rejects with LEARNER_FAILED where one cannot be started. */
@@ -56,6 +60,42 @@ export class Supervisor {
     for (const place of this.#places) await place.join()
   }
 
+  /**
+   * Learners beyond those that train are made ready while the others go on, so that they can join at once. Rejects with LEARNER_FAILED where one
+   * cannot be started; the others are none the worse for it.
+   */
+  async prepare(learners: number): Promise<void> {
+    const from = this.#places.length + this.#prepared.length
+    const places = Array.from({ length: learners - from }, (_, i) => this.#makePlace(from + i))
+    this.#prepared = [...this.#prepared, ...places]
+    const outcomes = await Promise.allSettled(places.map((place) => place.fill()))
+    const failed = outcomes.findIndex(({ status }) => status === 'rejected')
+    if (failed < 0) return
+    this.#prepared = this.#prepared.filter((place) => !places.includes(place))
+    await Promise.all(places.map((place) => place.retire()))
+    throw cannotStart(from + failed, (outcomes[failed] as PromiseRejectedResult).reason)
+  }
+
+  /**
+   * So many learners take part from the group's next round on, to be called while it pauses. Those that come start from the central model; those
+   * that go are the last ones: their threads end and their memory is freed in the background. Throws INVALID_STATE while learners train.
+   */
+  async resize(learners: number): Promise<void> {
+    if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
+    await this.prepare(learners)
+    const all = [...this.#places, ...this.#prepared]
+    const joining = this.#prepared.slice(0, Math.max(0, learners - this.#places.length))
+    this.#prepared = []
+    this.#places = all.slice(0, learners)
+    for (const place of joining) await place.join()
+    for (const place of all.slice(learners).toReversed()) void place.retire()
+  }
+
+  /** Of the learners that train, by their ranks, to be called while the group pauses; undefined for one that is just being replaced. */
+  replicas(): Promise<({ readonly learner: number; readonly replica: Handle } | undefined)[]> {
+    return Promise.all(this.#places.map((place) => place.replica()))
+  }
+
   /** All learners train until the group pauses or stops them. Rejects with LEARNER_FAILED once one cannot be replaced any more. */
   train(): Later<LearnerReport[]> {
     return new Later(this.#train())
@@ -63,6 +103,7 @@ export class Supervisor {
 
   async #train(): Promise<LearnerReport[]> {
     const { engine, group, supervision } = this.#options
+    this.#training = true
     const look = () => {
       for (const place of this.#places) place.look(LOOKS, supervision.deadline)
     }
@@ -80,12 +121,13 @@ export class Supervisor {
     })
     const reports = (await Promise.all(trained)).flat()
     clearInterval(watch)
+    this.#training = false
     if (failure) throw failure.error
     return reports
   }
 
   #close(): void {
-    for (const place of this.#places) place.close()
+    for (const place of [...this.#places, ...this.#prepared]) place.close()
   }
 
   /** Before it is stopped: nobody trains and nobody is replaced any more. */

@@ -1,8 +1,10 @@
-import type { Engine, GroupSpec, GroupStatus, Handle } from '../engine/contract.js'
+import type { Engine, GroupSpec, GroupStatus, Handle, SnapshotContents } from '../engine/contract.js'
 
 export interface SynchroniserOptions {
   readonly engine: Engine
   readonly group: GroupSpec
+  /** What the group goes on from. */
+  readonly resumes?: SnapshotContents
 }
 
 /** What changes while the group runs, all tied to numbers of rounds and iterations. */
@@ -20,9 +22,10 @@ export class Synchroniser {
   readonly #engine: Engine
   readonly #group: Handle
 
-  constructor({ engine, group }: SynchroniserOptions) {
+  constructor({ engine, group, resumes }: SynchroniserOptions) {
     this.#engine = engine
     this.#group = engine.createGroup(group)
+    if (resumes) engine.restoreGroup(this.#group, resumes)
   }
 
   group(): Handle {
@@ -56,6 +59,11 @@ export class Synchroniser {
   /** The central model in canonical order. */
   central(): Float32Array | Float64Array {
     return this.#engine.readCentral(this.#group)
+  }
+
+  /** Replaces the central model, while no learner runs; canonical. */
+  restore(weights: Float32Array | Float64Array): void {
+    this.#engine.writeCentral(this.#group, weights)
   }
 
   stopping(): void {

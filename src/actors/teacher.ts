@@ -3,6 +3,7 @@ import { compile } from '../compiler/compile.js'
 import type { BackendName, Precision, Program } from '../compiler/program.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
+import { checkRoom } from '../engine/room.js'
 import { invalidOption } from '../errors.js'
 import { importWeights } from '../formats/import.js'
 import type { Model } from '../model/model.js'
@@ -39,12 +40,13 @@ export class Teacher {
   ): Promise<Teacher> {
     const { engine, backend, threads } = place
     const model = await withOperators(plain)
-    const program = compile(model, loweringBackend(engine, backend), { mode: 'predict', batch, precision })
+    const program = compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision })
     const given =
       weights instanceof Float32Array
         ? { parameters: weights, statistics }
         : await importWeights(weights instanceof URL ? fileURLToPath(weights) : weights, model)
-    const { elements } = program.parameters
+    const { elements, bytes } = program.parameters
+    checkRoom(engine, bytes + program.arenas.activations + program.arenas.statistics, `teacher ${model.name}`)
     if (given.parameters.length !== elements)
       throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
     const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })

@@ -1,44 +1,73 @@
-import { access } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createJiti } from 'jiti'
 import * as arbalest from '../index.js'
-import { ArbalestError, type TrainOptions } from '../index.js'
+import { ArbalestError, type Config } from '../index.js'
+
+/** What is looked for in the working folder, in this order. */
+export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs'].map((ending) => `arbalest.config.${ending}`)
+
+export interface LoadedConfig {
+  /** As it was named; absent where there is none. */
+  readonly file?: string
+  readonly options: Config
+}
+
+/** How the command line names a config. */
+export interface ConfigChoice {
+  /** The positional argument. */
+  readonly named?: string | undefined
+  /** `--config FILE`; false for `--no-config`. */
+  readonly config?: string | false | undefined
+}
+
+/** The config that is named, else the one of the working folder, else none. Throws INVALID_OPTION. */
+export async function chosenConfig({ named, config }: ConfigChoice): Promise<LoadedConfig> {
+  if (named !== undefined && config !== undefined) {
+    const flag = config === false ? '--no-config' : `--config ${config}`
+    throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(named)} and ${flag}; name one config`)
+  }
+  const file = named ?? (config === undefined ? CONFIG_NAMES.find((name) => existsSync(name)) : config || undefined)
+  return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }
+}
+
+/** The options that a module exports as its default, or that the function gives which it exports. Throws INVALID_OPTION. */
+export async function loadConfig(path: string): Promise<Config> {
+  const given = await defaultExport(path, { parameter: 'config', wanted: 'export default defineConfig({ ... })' })
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
+  const what = given === null ? 'null' : Array.isArray(given) ? 'an array' : typeof given
+  throw refusal('config', path, `its default export is ${what}; export default defineConfig({ ... })`)
+}
 
 /**
- * The TrainOptions that a TypeScript or JavaScript module exports as its default. `import ... from 'arbalest'` in it is this very
- * package, wherever the module lies. Throws INVALID_OPTION.
+ * What a TypeScript or JavaScript module exports as its default, or what the function gives which it exports. `import ... from 'arbalest'` in
+ * it is this very package, wherever the module lies. Throws INVALID_OPTION.
  */
-export async function loadConfig(path: string): Promise<Partial<TrainOptions>> {
+export async function defaultExport(path: string, { parameter, wanted }: { parameter: string; wanted: string }): Promise<unknown> {
   const file = resolve(path)
-  try {
-    await access(file)
-  } catch {
-    throw refusal(path, `there is no such file; name a module that exports TrainOptions as its default`)
-  }
+  if (!existsSync(file)) throw refusal(parameter, path, `there is no such file; name a module: ${wanted}`)
   const jiti = createJiti(pathToFileURL(file).href, {
     virtualModules: { arbalest },
     interopDefault: false,
     fsCache: false,
     moduleCache: false
   })
-  let exported: unknown
+  let given: unknown
   try {
-    exported = (await jiti.import<{ default?: unknown }>(file)).default
+    const exported = (await jiti.import<{ default?: unknown }>(file)).default
+    given = typeof exported === 'function' ? await (exported as () => unknown)() : exported
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
-    throw refusal(path, `it cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+    throw refusal(parameter, path, `it cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
   }
-  if (exported === undefined) throw refusal(path, 'it has no default export; export a TrainOptions object as the default')
-  if (typeof exported !== 'object' || exported === null || Array.isArray(exported)) {
-    throw refusal(path, `its default export is ${exported === null ? 'null' : typeof exported}; export a TrainOptions object`)
-  }
-  return exported
+  if (given === undefined) throw refusal(parameter, path, `it has no default export; ${wanted}`)
+  return given
 }
 
-function refusal(path: string, what: string, cause?: unknown): ArbalestError {
-  return new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(path)}; ${what}`, {
+function refusal(parameter: string, path: string, what: string, cause?: unknown): ArbalestError {
+  return new ArbalestError('INVALID_OPTION', `${parameter}: received ${JSON.stringify(path)}; ${what}`, {
     cause,
-    data: { parameter: 'config', received: path }
+    data: { parameter, received: path }
   })
 }

@@ -1,4 +1,4 @@
-import { ArbalestError } from '../index.js'
+import { ArbalestError, faultsOf } from '../index.js'
 
 export interface FailureOptions {
   /** Also as the last line of JSON on stdout. */
@@ -7,10 +7,12 @@ export interface FailureOptions {
   readonly stack: boolean
 }
 
-/** Says what went wrong in one line on stderr: `CODE: what, the value received, the mend`. */
+/** Says what went wrong on stderr: `CODE: what, the value received, the mend` in one line, and where several options are at fault a line for each. */
 export function tellFailure(error: unknown, { json, stack }: FailureOptions): void {
   const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
-  const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, ' ')
+  const several = error instanceof ArbalestError && faultsOf(error).length > 1
+  const whole = error instanceof Error ? error.message : String(error)
+  const message = several ? whole : whole.replaceAll(/\s*\n\s*/g, ' ')
   if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)
   process.stderr.write(`${code}: ${message}\n`)
   if (stack) for (const each of causesOf(error)) process.stderr.write(`${each}\n`)

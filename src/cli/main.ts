@@ -3,8 +3,12 @@ import { Command, CommanderError, Option } from 'commander'
 import { ArbalestError } from '../index.js'
 import { runDoctor } from './doctor/doctor-command.js'
 import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
+import { addExplainFlags, runExplain, type ExplainFlags } from './explain/explain-command.js'
 import { tellFailure } from './failure.js'
+import { runInit, type InitFlags } from './init-command.js'
+import { addModelCommands } from './models/commands.js'
 import { wholeNumber } from './numbers.js'
+import { runRuns, type RunsFlags } from './runs/runs-command.js'
 import { runTop } from './top/top-command.js'
 import { runTrain } from './train-command.js'
 import { addTrainFlags } from './train-flags.js'
@@ -17,7 +21,8 @@ Examples:
   arbalest train                                     LeNet on generated digits, a learner a core
   arbalest train --model mlp --steps 100 --seed 7
   arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --learners 2 --batch 32 --epochs 10
-  arbalest train my-run.ts --rate 0.02 --json        options from a module's default export, flags over them
+  arbalest train --rate 0.02                         with an arbalest.config.ts here: its options, flags over them
+  arbalest train --config my-run.ts --json           options from another module
 
 With --json stdout carries one object a line, the last of them {"event":"finished",...} or {"event":"failed",...}.
 ${EXIT_CODES}`
@@ -46,10 +51,23 @@ function commandLine(done: (code: ExitCode) => void): Command {
       .allowExcessArguments(false)
 
   addTrainFlags(named('train', 'Trains a model; what is left out gets the default that suits the model.'))
-    .argument('[config]', 'TypeScript or JavaScript module whose default export is TrainOptions')
+    .argument('[config]', 'short for --config <file>')
     .addHelpText('after', TRAIN_EXAMPLES)
     .action(async (config: string | undefined, { stack: _, ...flags }: Parameters<typeof runTrain>[1] & { stack?: boolean }) =>
       done(await runTrain(config, flags))
+    )
+  named('init', 'Writes a commented arbalest.config.ts into the working folder.')
+    .option('--js', 'plain JavaScript: arbalest.config.mjs')
+    .option('--force', 'over the one that is there')
+    .option('--model <name>', 'of the zoo (lenet)')
+    .option('--data <name>', 'a data set (digits)')
+    .addHelpText('after', EXIT_CODES)
+    .action(async (flags: InitFlags) => done(await runInit(flags)))
+  addModelCommands(named, done)
+  addExplainFlags(named('explain', 'Says what a training step consists of and what it costs: operators, arithmetic, memory.'))
+    .addHelpText('after', EXIT_CODES)
+    .action(async (model: string, { stack: _, ...flags }: ExplainFlags & { stack?: boolean; json?: boolean }) =>
+      done(await runExplain(model, flags))
     )
   named('doctor', 'Says what this machine offers for training, what is missing, and the mend.')
     .addHelpText('after', EXIT_CODES)
@@ -61,6 +79,12 @@ function commandLine(done: (code: ExitCode) => void): Command {
     .action(async ({ json = false, once = false, pid }: { json?: boolean; once?: boolean; pid?: number }) =>
       done(await runTop({ json, once, ...(pid !== undefined && { pid }) }))
     )
+  named('runs', 'Lists runs from their logs, compares them and plots their curves.')
+    .argument('[paths...]', 'logs, or folders of logs (runs)')
+    .option('--run <name...>', 'these alone, by the beginning of their names')
+    .option('--compare', 'which options differ')
+    .option('--plot <file>', 'losses and accuracies over epochs as an SVG')
+    .action(async (paths: readonly string[], flags: RunsFlags) => done(await runRuns(paths, flags)))
   return program
 }
 
@@ -70,9 +94,9 @@ function version(): string {
 }
 
 /** Commander's complaints in the project's own form. */
-function usageError(error: CommanderError): ArbalestError {
+function usageError(error: CommanderError, commands: readonly string[]): ArbalestError {
   if (error.code === 'commander.help')
-    return new ArbalestError('INVALID_OPTION', 'command: received none; use train, doctor or top', { cause: error })
+    return new ArbalestError('INVALID_OPTION', `command: received none; use one of ${commands.join(', ')}`, { cause: error })
   const what = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = error.code === 'commander.unknownCommand' ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
   return new ArbalestError(code, `${what}; see \`arbalest --help\``, { cause: error })
@@ -82,13 +106,15 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   // Wanted even where the command line cannot be read.
   const json = argv.includes('--json')
   const stack = argv.includes('--stack') || process.env['ARBALEST_STACK'] === '1'
+  let code: ExitCode = EXIT.done
+  const program = commandLine((result) => (code = result))
   try {
-    let code: ExitCode = EXIT.done
-    await commandLine((result) => (code = result)).parseAsync(argv, { from: 'user' })
+    await program.parseAsync(argv, { from: 'user' })
     return code
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
-    const failure = error instanceof CommanderError ? usageError(error) : error
+    const commands = program.commands.map((command) => command.name())
+    const failure = error instanceof CommanderError ? usageError(error, commands) : error
     tellFailure(failure, { json, stack })
     return exitCodeOf(failure)
   }

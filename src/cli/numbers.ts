@@ -21,7 +21,8 @@ export function realNumber(flag: string): (text: string) => number {
   }
 }
 
-function refusal(flag: string, received: string, mend: string): ArbalestError {
+/** What a flag is refused with. */
+export function refusal(flag: string, received: string, mend: string): ArbalestError {
   const code: ErrorCode = 'INVALID_OPTION'
   return new ArbalestError(code, `${flag}: received ${JSON.stringify(received)}; ${mend}`, { data: { parameter: flag, received } })
 }

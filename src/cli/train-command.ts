@@ -1,42 +1,56 @@
-import { ArbalestError, train, type Job } from '../index.js'
-import { loadConfig } from './config-file.js'
+import { train, type Job } from '../index.js'
+import { asTyped } from './as-typed.js'
+import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { reporterFor } from './reporters/reporter.js'
+import { overfitSentence } from './reporters/sentences.js'
 import { StopOnSignal } from './stop-on-signal.js'
-import { flagOf, trainOptionsOf, type TrainFlags } from './train-flags.js'
+import { trainOptionsOf, type TrainFlags } from './train-flags.js'
+
+/** What the command line says of a run, beside its options. */
+export interface TrainCommandFlags extends TrainFlags {
+  readonly json?: boolean
+  /** The config's file; false for none. */
+  readonly config?: string | false
+}
 
 /** `arbalest train`: runs one job to its end and shows it. */
-export async function runTrain(config: string | undefined, flags: TrainFlags & { readonly json?: boolean }): Promise<ExitCode> {
-  const job = begin(flags, config === undefined ? {} : await loadConfig(config))
+export async function runTrain(
+  named: string | undefined,
+  { json = false, config: chosen, ...flags }: TrainCommandFlags
+): Promise<ExitCode> {
+  const config = await chosenConfig({ named, config: chosen })
+  const job = begin(flags, config)
   using signals = new StopOnSignal(() => job.stop())
   const reader = new ReaderGone(process.stdout, () => job.stop())
-  const reporter = reporterFor(process.stdout, { json: flags.json === true })
+  const reporter = reporterFor(process.stdout, { json })
+  if (config.file !== undefined && !json) process.stdout.write(`options from ${config.file}\n`)
   try {
-    for await (const event of job) if (!reader.gone) reporter.show(event)
+    const losses: number[] = []
+    for await (const event of job) {
+      if (!reader.gone) reporter.show(event)
+      if (event.event === 'evaluated') losses.push(event.testLoss)
+    }
+    if ((flags.overfit ?? config.options.overfit) !== undefined && !signals.exitCode && !reader.gone) return toldOverfit(losses, json)
     return signals.exitCode ?? (reader.gone ? EXIT.brokenPipe : EXIT.done)
   } finally {
     reporter.close()
   }
 }
 
-function begin({ json: _, ...flags }: TrainFlags & { readonly json?: boolean }, config: Awaited<ReturnType<typeof loadConfig>>): Job {
-  try {
-    return train(trainOptionsOf(flags, config))
-  } catch (error) {
-    throw inTermsOfFlags(error, flags)
-  }
+/** A model that could not learn a few batches by heart is a failure. */
+function toldOverfit(losses: readonly number[], json: boolean): ExitCode {
+  const { learnt, text } = overfitSentence(losses[0] ?? NaN, losses.at(-1) ?? NaN)
+  ;(json ? process.stderr : process.stdout).write(`${text}\n`)
+  return learnt ? EXIT.done : EXIT.failed
 }
 
-/** The same error, with the option called as it was typed. */
-function inTermsOfFlags(error: unknown, flags: TrainFlags): unknown {
-  if (!(error instanceof ArbalestError)) return error
-  const { parameter } = error.data
-  const flag = flagOf(parameter, flags)
-  if (flag === undefined || !error.message.startsWith(`${String(parameter)}:`)) return error
-  return new ArbalestError(error.code, flag + error.message.slice(String(parameter).length), {
-    cause: error,
-    data: { ...error.data, parameter: flag }
-  })
+function begin(flags: TrainFlags, { file, options }: LoadedConfig): Job {
+  try {
+    return train(trainOptionsOf(flags, options))
+  } catch (error) {
+    throw asTyped(error, flags, file)
+  }
 }
 
 /** Notices that nobody reads the output any more, as in `arbalest train | head`. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { datasetNames, zoo, type TrainOptions } from '../index.js'
+import { datasetNames, ruleNames, zoo, type Config, type TrainOptions } from '../index.js'
+import { learnersFlag } from './learners-flag.js'
 import { realNumber, wholeNumber } from './numbers.js'
 
 /** What commander makes of the flags of `train`: only those that were given. */
@@ -7,22 +8,63 @@ export interface TrainFlags {
   readonly model?: string
   readonly data?: string
   readonly dataDir?: string
+  readonly context?: number
+  readonly imageSize?: number
   readonly batch?: number
-  readonly learners?: number
+  readonly learners?: TrainOptions['learners']
   readonly epochs?: number
   readonly steps?: number
   readonly rate?: number
+  readonly rateSchedule?: string
+  readonly warmup?: number
+  readonly labelSmoothing?: number
+  readonly topK?: number
+  readonly freeze?: readonly string[]
   readonly momentum?: number
   readonly weightDecay?: number
+  readonly optimiser?: string
+  readonly clipNorm?: number
+  readonly clipValue?: number
+  readonly accumulate?: number
   readonly sync?: string
+  readonly syncModule?: string
   readonly every?: number
   readonly alpha?: number
   readonly syncMomentum?: number
+  readonly outerRate?: number
+  readonly outerMomentum?: number
+  readonly push?: number
+  readonly fetch?: number
+  readonly bound?: string
+  readonly slack?: number
+  readonly average?: string
   readonly precision?: string
   readonly backend?: string
   readonly seed?: number
+  readonly init?: string
+  readonly initSkip?: readonly string[]
   readonly threads?: number
   readonly learner?: string
+  readonly trace?: string
+  readonly traceSteps?: number
+  readonly seconds?: number
+  readonly untilAccuracy?: number
+  readonly untilLoss?: number
+  readonly patience?: number
+  readonly minDelta?: number
+  readonly dryRun?: boolean
+  readonly overfit?: number
+  readonly evaluateEvery?: number
+  readonly keep?: string
+  readonly log?: string
+  readonly logDir?: string
+  readonly tensorboard?: string
+  readonly checkpointDir?: string
+  readonly checkpointEvery?: number
+  readonly checkpointKeep?: number
+  readonly resume?: string
+  readonly nanRate?: number
+  readonly nanRetries?: number
 }
 
 /** What is trained where neither a flag nor a config says. */
@@ -33,61 +75,159 @@ const PLACE = {
   model: 'model',
   data: 'data',
   dataDir: 'dataDir',
+  context: 'context',
+  imageSize: 'images.size',
   batch: 'batch',
   learners: 'learners',
   epochs: 'until.epochs',
   steps: 'until.steps',
   rate: 'optimiser.rate',
+  rateSchedule: 'optimiser.schedule',
+  warmup: 'optimiser.warmup',
+  labelSmoothing: 'labelSmoothing',
+  topK: 'topK',
+  freeze: 'freeze',
   momentum: 'optimiser.momentum',
   weightDecay: 'optimiser.weightDecay',
+  optimiser: 'optimiser.name',
+  clipNorm: 'optimiser.clipNorm',
+  clipValue: 'optimiser.clipValue',
+  accumulate: 'optimiser.accumulate',
   sync: 'synchroniser.name',
+  syncModule: 'synchroniser.module',
   every: 'synchroniser.period',
   alpha: 'synchroniser.alpha',
   syncMomentum: 'synchroniser.syncMomentum',
+  outerRate: 'synchroniser.outerRate',
+  outerMomentum: 'synchroniser.outerMomentum',
+  push: 'synchroniser.push',
+  fetch: 'synchroniser.fetch',
+  bound: 'synchroniser.bound',
+  slack: 'synchroniser.slack',
+  average: 'average.name',
   precision: 'precision',
   backend: 'backend',
   seed: 'seed',
+  init: 'initial.file',
+  initSkip: 'initial.fresh',
   threads: 'threads',
-  learner: 'learner'
+  learner: 'learner',
+  trace: 'trace.file',
+  traceSteps: 'trace.steps',
+  seconds: 'until.seconds',
+  untilAccuracy: 'until.accuracy',
+  untilLoss: 'until.loss',
+  patience: 'until.patience',
+  minDelta: 'until.minDelta',
+  dryRun: 'dryRun',
+  overfit: 'overfit',
+  evaluateEvery: 'evaluateEvery',
+  keep: 'keep',
+  log: 'log',
+  logDir: 'logDir',
+  tensorboard: 'tensorboard',
+  checkpointDir: 'checkpoint.dir',
+  checkpointEvery: 'checkpoint.every',
+  checkpointKeep: 'checkpoint.keep',
+  resume: 'checkpoint.resume',
+  nanRate: 'onNaN.rate',
+  nanRetries: 'onNaN.retries'
 } as const satisfies Record<keyof TrainFlags, string>
 
 export function addTrainFlags(command: Command): Command {
   const whole = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, wholeNumber(`--${flag}`))
   const real = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, realNumber(`--${flag}`))
 
+  command.option(
+    '--config <file>',
+    'options from a module (arbalest.config.ts of the working folder, where there is one); flags come over them'
+  )
+  command.option('--no-config', 'leave the config of the working folder alone')
   command.option('--model <name>', `${Object.keys(zoo).join(', ')} (${DEFAULT_MODEL})`)
-  command.option('--data <name>', `${datasetNames.join(', ')} (digits, which are generated)`)
+  command.option('--data <name>', `${datasetNames.join(', ')} (digits, which are generated), or a folder of images`)
   command.option('--data-dir <folder>', "where the data set's files lie")
+  whole('context', 'characters', 'of a text that a model sees at once (128)')
+  whole('image-size', 'pixels', 'height and width to which the images of a folder are cut (224)')
   whole('batch', 'samples', 'samples a learner takes in a step')
-  whole('learners', 'count', 'learners that train together (as many as cores)')
+  command.option(
+    '--learners <count>',
+    'learners that train together: a number, @file or JSON of a schedule, or auto: measured (auto)',
+    learnersFlag
+  )
   real('epochs', 'count', 'passes over the training set')
   whole('steps', 'count', 'steps of each learner, instead of epochs')
+  real('seconds', 'count', 'of training, at most')
+  real('until-accuracy', 'share', 'end when the test accuracy is so high, 0 to 1')
+  real('until-loss', 'number', 'end when the test loss is so low')
+  whole('patience', 'count', 'end after so many measurements in a row without improvement')
+  real('min-delta', 'number', 'what counts as an improvement, for --patience (0)')
+  command.option('--dry-run', 'compile, tell plan and memory, take two steps and end')
+  whole('overfit', 'batches', 'train on so many batches only and say whether the loss collapses: a test of model and data')
+  real('evaluate-every', 'epochs', 'from one measurement to the next, also parts of an epoch (1)')
+  command.option('--keep <which>', 'last, or best: the central model that was measured best (last)')
   real('rate', 'number', 'learning rate')
+  command.option('--rate-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (multistep)')
+  real('warmup', 'epochs', 'in which the rate rises linearly to what its schedule says (0)')
+  real('label-smoothing', 'number', 'share of each target that is spread over all classes (0)')
+  whole('top-k', 'count', 'tells how often the right class is among so many likeliest')
+  command.option('--freeze <names>', 'layers that stay as they are, as conv1,layer1.*', (names: string) => names.split(','))
   real('momentum', 'number', "the learners' own momentum")
   real('weight-decay', 'number', 'weight decay')
-  command.option('--sync <rule>', 'how the learners are kept together: sma')
-  whole('every', 'iterations', 'iterations between two corrections, tau (1)')
+  command.option('--optimiser <name>', 'sgd, adam, adamw or lars (sgd)')
+  real('clip-norm', 'number', "the largest norm of a step's gradient")
+  real('clip-value', 'number', "the largest absolute value in a step's gradient")
+  whole('accumulate', 'count', 'batches whose mean gradient makes one step (1)')
+  command.option('--sync <rule>', `how the learners are kept together: ${ruleNames.join(', ')} (sma)`)
+  command.option('--sync-module <file>', 'a module that exports a rule of your own (docs/synchronisers.md)')
+  whole('every', 'iterations', 'iterations of a round, tau (1 under sma)')
   real('alpha', 'number', 'how far a correction goes (min(1/k, 1/2) for k learners)')
-  real('sync-momentum', 'number', "the central model's momentum, mu")
+  real('sync-momentum', 'number', "the central model's momentum, mu, under sma")
+  real('outer-rate', 'number', 'rate of the outer step of lookahead, slowmo and diloco')
+  real('outer-momentum', 'number', 'its momentum, of slowmo and diloco')
+  whole('push', 'iterations', 'iterations between two pushes of a learner, under downpour (1)')
+  whole('fetch', 'iterations', 'iterations between two fetches of a learner, under downpour (1)')
+  command.option('--bound <name>', 'how far apart asynchronous learners may be: bsp, ssp or asp (asp)')
+  whole('slack', 'iterations', 'how far ahead of the slowest, under ssp (3)')
+  command.option('--average <name>', 'an average of the central model that is evaluated in its place: ema, swa or lawa')
   command.option('--precision <type>', 'f32, or bf16 where the processor has it (f32)')
-  command.option('--backend <name>', 'cpu, or reference: plain loops to compare with (cpu)')
+  command.option('--backend <name>', 'cpu; cuda: an NVIDIA GPU; reference: plain loops to compare with (cpu)')
   whole('seed', 'number', 'of the first weights, the order of samples and all that is random (1)')
+  command.option('--init <file>', 'weights to begin with: safetensors, as for fine-tuning')
+  command.option('--init-skip <pattern...>', 'with --init: layers that start anew all the same, as a new head: fc, layer4.*')
   whole('threads', 'count', 'threads of one learner (1)')
   command.option('--learner <file>', 'a module that exports a learner of your own (docs/write-a-learner.md)')
+  command.option('--trace <file>', 'writes down what the actors do, for Perfetto or chrome://tracing')
+  whole('trace-steps', 'count', 'first steps of each learner that a trace shows in their segments (0)')
+  command.option('--log <file>', 'every event as a line of JSON, appended; arbalest runs reads it')
+  command.option('--log-dir <folder>', 'the same in a file of its own in this folder')
+  command.option('--tensorboard <folder>', 'curves for TensorBoard')
+  command.option('--checkpoint-dir <folder>', 'keeps checkpoints there, and goes on from the newest whole one')
+  whole('checkpoint-every', 'steps', 'iterations between two checkpoints; at each measurement there is one, too')
+  whole('checkpoint-keep', 'count', 'how many of the newest checkpoints stay, beside the best (3)')
+  real('nan-rate', 'number', 'where the loss is no number any more: back to the newest checkpoint, with rates times this (0.5)')
+  whole('nan-retries', 'count', 'how often to go back so (3, with --nan-rate)')
+  command.option('--resume <which>', 'auto, never, or the path of a checkpoint (auto)')
   return command
 }
 
 /** The config's options, with the flags in their places over them. */
-export function trainOptionsOf(flags: TrainFlags, config: Partial<TrainOptions> = {}): TrainOptions {
+export function trainOptionsOf(flags: TrainFlags, config: Config = {}): TrainOptions {
   const options: Record<string, unknown> = { model: DEFAULT_MODEL, ...config }
   for (const [flag, place] of Object.entries(PLACE)) {
     const value = flags[flag as keyof TrainFlags]
     if (value === undefined) continue
     const [outer, inner] = place.split('.') as [string, string?]
-    options[outer] = inner === undefined ? value : { ...(options[outer] as object | undefined), [inner]: value }
+    options[outer] = inner === undefined ? value : { ...groupOf(options[outer], outer), [inner]: value }
   }
   // What came as text is checked by `train`, as what comes from JavaScript is.
   return options as unknown as TrainOptions
+}
+
+/** What a group of options is called for where it is given as a text alone. */
+const SHORT_FOR: Readonly<Record<string, string>> = { initial: 'file', trace: 'file', synchroniser: 'name', checkpoint: 'dir' }
+
+function groupOf(option: unknown, group: string): object {
+  return typeof option === 'string' ? { [SHORT_FOR[group] ?? 'name']: option } : { ...(option as object | undefined) }
 }
 
 /** The flag by which the option at `place` was given, if it was: `optimiser.rate` is `--rate` to who typed it. */

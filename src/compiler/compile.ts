@@ -1,4 +1,3 @@
-import { invalidOption } from '../errors.js'
 import { buildGraph, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
 import type { Graph, Operator } from '../model/graph.js'
 import type { Model } from '../model/model.js'
@@ -6,6 +5,7 @@ import { differentiate } from './differentiate.js'
 import { flops } from './flops.js'
 import { fuse } from './fuse.js'
 import { lower, type LoweredStepOperator } from './lower.js'
+import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
 import { plan } from './plan.js'
 import {
   SEGMENTS,
@@ -19,13 +19,6 @@ import {
 import { prune } from './prune.js'
 import { forwardStep, type Step } from './step.js'
 
-/** The optimiser of `train`: momentum SGD with weight decay, as in PyTorch. */
-export interface OptimiserAttributes {
-  readonly momentum?: number
-  readonly weightDecay?: number
-  readonly nesterov?: boolean
-}
-
 export interface CompileGraphOptions {
   readonly mode: Mode
   readonly precision: Precision
@@ -38,6 +31,8 @@ export interface CompileOptions extends CompileGraphOptions {
   readonly batch: number
   readonly load?: LoadOptions
   readonly loss?: LossChoice
+  readonly topK?: number
+  readonly freeze?: readonly string[]
 }
 
 /**
@@ -47,8 +42,10 @@ export interface CompileOptions extends CompileGraphOptions {
  * Throws what `buildGraph` throws, INVALID_OPTION for the optimiser, INVALID_PROGRAM where `parameters` are another model's, and
  * what the backend throws.
  */
-export function compile(model: Model, backend: LoweringBackend, { batch, load, loss = 'model', ...options }: CompileOptions): Program {
-  return compileGraph(buildGraph(model, { batch, mode: options.mode, loss, ...(load && { load }) }), backend, options)
+export function compile(model: Model, backend: LoweringBackend, options: CompileOptions): Program {
+  const { batch, load, loss = 'model', topK, freeze, mode, ...rest } = options
+  const build = { batch, mode, loss, ...(load && { load }), ...(topK !== undefined && { topK }), ...(freeze && { freeze }) }
+  return compileGraph(buildGraph(model, build), backend, { mode, ...rest })
 }
 
 /** The same for a forward Graph: with mode `train` it is differentiated and ends in the optimiser's update. */
@@ -84,19 +81,10 @@ export function compileGraph(
   }
 }
 
-function trainStep(graph: Graph, { momentum = 0, weightDecay = 0, nesterov = false }: OptimiserAttributes): Step {
-  if (!(momentum >= 0 && momentum < 1)) throw invalidOption('optimiser.momentum', momentum, 'use a number from 0 to less than 1')
-  if (!(weightDecay >= 0 && weightDecay < Infinity)) throw invalidOption('optimiser.weightDecay', weightDecay, 'use a number of at least 0')
-  if (nesterov && momentum === 0) throw invalidOption('optimiser.nesterov', nesterov, 'give it a momentum above 0')
+function trainStep(graph: Graph, optimiser: OptimiserAttributes): Step {
+  const update = wholeVector('update', updateAttributes(optimiser))
   const step = differentiate(graph)
-  return {
-    ...step,
-    segments: {
-      ...step.segments,
-      exchange: [wholeVector('exchange')],
-      update: [wholeVector('update', { momentum, weightDecay, nesterov: nesterov ? 1 : 0 })]
-    }
-  }
+  return { ...step, segments: { ...step.segments, exchange: [wholeVector('exchange')], update: [update] } }
 }
 
 function wholeVector(kind: 'exchange' | 'update', attributes: Operator['attributes'] = {}): Operator {

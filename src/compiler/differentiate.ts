@@ -7,7 +7,7 @@ import { forwardStep, present, type Step } from './step.js'
 
 /**
  * Reverse-mode differentiation: adds the operators that give the gradient of the graph's losses (their sum, where there are several)
- * with respect to every parameter, in values of role `parameterGradient`. Nothing is computed for what no parameter reaches. A named
+ * with respect to every parameter, in values of role `parameterGradient`. Nothing is computed for what no trained parameter reaches. A named
  * value `output.gradient` is the gradient of a loss that the caller computes.
  *
  * Throws INVALID_MODEL where an operator that has no gradient lies between a parameter and a loss.
@@ -24,12 +24,26 @@ export function differentiate(graph: Graph): Step {
   pass.finish()
   const { values, operators } = writer.graph(graph.name, graph.batch, graph.named)
   const step = forwardStep(graph)
-  return { ...step, values, segments: { ...step.segments, backward: operators.slice(graph.operators.length) } }
+  return { ...step, values, segments: { ...step.segments, backward: read(operators.slice(graph.operators.length), values, graph.named) } }
 }
 
-/** Values that a parameter reaches, and parameters: those that have a gradient. */
+/** The operators whose results are gradients of parameters, or lead to one. */
+function read(backward: readonly Operator[], values: readonly Value[], named: Graph['named']): Operator[] {
+  const wanted = new Set<ValueId>([
+    ...Object.values(named),
+    ...values.filter(({ role }) => role === 'parameterGradient').map(({ id }) => id)
+  ])
+  const kept = backward.toReversed().filter(({ inputs, outputs }) => {
+    if (!present(outputs).some((id) => wanted.has(id))) return false
+    for (const id of present(inputs)) wanted.add(id)
+    return true
+  })
+  return kept.toReversed()
+}
+
+/** Parameters that are trained, and values that they reach: those that have a gradient. */
 function reached(graph: Graph): Set<ValueId> {
-  const ids = new Set(graph.values.filter(({ role }) => role === 'parameter').map(({ id }) => id))
+  const ids = new Set(graph.values.filter(({ role, frozen }) => role === 'parameter' && !frozen).map(({ id }) => id))
   for (const { inputs, outputs } of graph.operators) if (inputs.some((id) => ids.has(id))) for (const id of present(outputs)) ids.add(id)
   return ids
 }
@@ -139,6 +153,9 @@ class ReversePass {
 
   #contribution(id: ValueId): ValueId {
     const { name, shape, role } = this.#writer.get(id)
+    // Operators that give several gradients at once give those of frozen parameters too.
+    if (!this.#reached.has(id))
+      return this.#writer.value(this.#writer.freeName(`${name}.unused`), shape, role === 'parameter' ? { type: 'statistic' } : {})
     const alone = role === 'parameter' && this.#readers.get(id) === 1
     const gradient = this.#writer.value(
       this.#writer.freeName(role === 'parameter' && !alone ? `${name}.summand` : `${name}.gradient`),

@@ -21,6 +21,25 @@ export function flops({ kind, inputs, outputs, attributes }: Operator, values: r
     case 'conv2dBackwardWeights':
     case 'linearBackwardWeights':
       return product(inputs[1], outputs[0]) + (outputs[1] === NONE ? 0 : size(inputs[1]))
+    case 'matmul': {
+      const inner = shape(inputs[0]).at(attributes.transposeA ? -2 : -1)!
+      return 2 * inner * size(outputs[0])
+    }
+    case 'layerNorm':
+      return 7 * size(inputs[0])
+    case 'layerNormBackward':
+      return 9 * size(inputs[0])
+    case 'embedding':
+      return 0
+    case 'embeddingBackward':
+      return size(inputs[1])
+    case 'positions':
+    case 'positionsBackward':
+      return size(inputs[0])
+    case 'causalSelfAttention':
+      return attentionFlops(shape(outputs[0]), attributes.heads as number, 2)
+    case 'causalSelfAttentionBackward':
+      return attentionFlops(shape(inputs[1]), attributes.heads as number, 5)
     case 'batchNorm':
       return 7 * size(inputs[0]) + size(inputs[3])
     case 'batchNormInference':
@@ -39,11 +58,32 @@ export function flops({ kind, inputs, outputs, attributes }: Operator, values: r
       return 5 * size(inputs[0])
     case 'softmaxCrossEntropyBackward':
       return 2 * size(inputs[0])
+    case 'binaryCrossEntropy':
+      return 6 * size(inputs[0])
+    case 'sigmoid':
+    case 'tanh':
+    case 'silu':
+    case 'binaryCrossEntropyBackward':
+    case 'sigmoidBackward':
+    case 'tanhBackward':
+      return 4 * size(inputs[0])
+    case 'gelu':
+    case 'siluBackward':
+      return 8 * size(inputs[0])
+    case 'geluBackward':
+      return 12 * size(inputs[0])
+    case 'localResponseNorm':
+      return (2 * (attributes.size as number) + 4) * size(inputs[0])
+    case 'localResponseNormBackward':
+      return (4 * (attributes.size as number) + 8) * size(inputs[0])
     case 'meanSquaredError':
       return 3 * size(inputs[0])
     case 'meanSquaredErrorBackward':
       return 2 * size(inputs[0])
     case 'add':
+    case 'multiply':
+    case 'leakyRelu':
+    case 'leakyReluBackward':
     case 'relu':
     case 'reluBackward':
     case 'dropout':
@@ -57,10 +97,18 @@ export function flops({ kind, inputs, outputs, attributes }: Operator, values: r
       return 2 * size(outputs[0])
     case 'subsamplePad':
     case 'subsamplePadBackward':
+    case 'concat':
+    case 'concatBackward':
     case 'reshape':
     case 'reorder':
     case 'exchange':
     case 'update':
       return 0
   }
+}
+
+/** So many products over the pairs of positions that see each other, and five operations a pair for the softmax. */
+function attentionFlops([batch, length, features]: readonly number[], heads: number, products: number): number {
+  const pairs = (batch! * length! * (length! + 1)) / 2
+  return pairs * (2 * products * features! + 5 * heads)
 }

@@ -29,7 +29,8 @@ export function plan(step: LoweredStep, backend: LoweringBackend, parameters?: P
     ...form,
     bytes: backend.bytes(shape, form.type, form.layout)
   }))
-  const layout = parameters ?? layParameters(values)
+  const frozen = new Set(step.values.filter((value) => value.frozen).map(({ name }) => name))
+  const layout = parameters ?? layParameters(values, frozen)
   const activations = planActivations(step, values, operators)
   const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
   const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
@@ -64,14 +65,15 @@ function layInOrder(values: readonly PlacedBefore[]): { offsets: ReadonlyMap<Val
   return { offsets, bytes }
 }
 
-function layParameters(values: readonly PlacedBefore[]): ParameterLayout {
+function layParameters(values: readonly PlacedBefore[], frozen: ReadonlySet<string>): ParameterLayout {
   const parameters = values.filter(({ role }) => role === 'parameter')
   const vector = layInOrder(parameters)
   let canonical = 0
   const placed = parameters.map(({ id, name, shape, type, layout, bytes }): PlacedParameter => {
     const before = canonical
     canonical += elements(shape)
-    return { name, shape, type, layout, offset: vector.offsets.get(id)!, bytes, canonical: before }
+    const place = { name, shape, type, layout, offset: vector.offsets.get(id)!, bytes, canonical: before }
+    return frozen.has(name) ? { ...place, frozen: true } : place
   })
   return { parameters: placed, bytes: vector.bytes, elements: canonical }
 }

@@ -74,6 +74,8 @@ export interface PlacedParameter {
   readonly bytes: number
   /** Elements before this one in the canonical vector: parameters in the model's order, each in PyTorch's order. */
   readonly canonical: number
+  /** Neither learners nor the central model ever change it. */
+  readonly frozen?: true
 }
 
 /** The one layout of the flat parameter vector that all programs, replicas and synchronisers of a job share. */
@@ -98,7 +100,11 @@ export interface Program {
   readonly named: Readonly<Record<string, ValueId>>
 }
 
-export type BackendName = 'cpu' | 'reference'
+/** `cuda-host` runs the CUDA backend's kernels in plain loops on the CPU: a stand-in for tests, slow. */
+export type BackendName = 'cpu' | 'reference' | 'cuda' | 'cuda-host'
+
+/** Those that a job may be given. */
+export const BACKENDS = ['cpu', 'cuda', 'reference'] as const satisfies readonly BackendName[]
 
 /** A tensor as the compiler offers it to a backend; `layout: null` leaves the choice to the backend. */
 export interface OfferedTensor {
@@ -114,6 +120,8 @@ export interface LoweringRequest {
   readonly inputs: readonly (OfferedTensor | null)[]
   readonly outputs: readonly (OfferedTensor | null)[]
   readonly precision: Precision
+  /** That will run it, 1 if left out: scratch may depend on them, layouts do not. */
+  readonly threads?: number
 }
 
 export interface AnsweredTensor {

@@ -1,6 +1,6 @@
 import { ArbalestError, invalidOption, shown } from '../errors.js'
 import type { DatasetSpec } from '../engine/contract.js'
-import type { Dataset } from './dataset.js'
+import type { Dataset, StoredDataset } from './dataset.js'
 import { checkedLabels } from './faults.js'
 import { pixelStatistics } from './statistics.js'
 import { split } from './split.js'
@@ -22,6 +22,8 @@ export interface ArrayDatasetOptions extends SampleArrays {
   readonly sample: readonly number[]
   /** How many classes there are; with labels only. */
   readonly classes?: number
+  /** What each class is called, in the order of its numbers; a saved model carries it along. */
+  readonly classNames?: readonly string[]
   /** One target's shape; with targets only. */
   readonly target?: readonly number[]
   /** What the trained model is measured on. If left out, a part of the samples is held out for it. */
@@ -44,7 +46,7 @@ export interface ArrayDatasetOptions extends SampleArrays {
  * until the training has begun.
  * Throws INVALID_OPTION, SHAPE_MISMATCH, LABEL_OUT_OF_RANGE, each naming the option.
  */
-export function datasetFromArrays(options: ArrayDatasetOptions): Dataset {
+export function datasetFromArrays(options: ArrayDatasetOptions): StoredDataset {
   const { name = 'custom', sample, testFraction, test } = options
   if (!Array.isArray(sample) || (sample.length !== 1 && sample.length !== 3)) {
     throw invalidOption('sample', sample, 'use the shape (C, H, W) or (F) of one sample')
@@ -60,6 +62,7 @@ export function datasetFromArrays(options: ArrayDatasetOptions): Dataset {
     name,
     sample,
     classes: whole.classes ?? 0,
+    ...classNames(options),
     ...parts,
     ...normalisation(options, parts.train),
     augmentation: augmentation(options)
@@ -101,6 +104,13 @@ function checkedArrays(prefix: string, arrays: SampleArrays, options: ArrayDatas
   }
   checkFinite(`${prefix}targets`, targets)
   return { count, sample, samples, target, targets }
+}
+
+function classNames({ classNames: names, classes }: ArrayDatasetOptions): Pick<Dataset, 'classNames'> {
+  if (names === undefined) return {}
+  const fits = Array.isArray(names) && names.length === classes && names.every((name) => typeof name === 'string')
+  if (!fits) throw invalidOption('classNames', names, `give ${classes ?? 'no'} names, one a class`)
+  return { classNames: names }
 }
 
 function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Pick<Dataset, 'mean' | 'deviation'> {

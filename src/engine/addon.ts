@@ -1,10 +1,14 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError, type ErrorCode } from '../errors.js'
+import type { BackendName } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
 /** The calls of native/src/binding/binding.cpp: the engine's own, but for what the machine is asked in TypeScript. */
-export type Addon = Omit<Engine, 'describe'> & { describe(): { available: boolean; detail: string } }
+export type Addon = Omit<Engine, 'describe'> & {
+  /** Of the library of one backend; opens it. */
+  describe(backend: BackendName): { available: boolean; detail: string }
+}
 
 /** From dist/src/engine/ and from nowhere else: the addon and its backend libraries lie in the package's native/build. */
 const ADDON = new URL('../../../native/build/Release/arbalest.node', import.meta.url)

@@ -1,4 +1,5 @@
 import type { BackendName, LoweringAnswer, LoweringRequest, ParameterLayout, Precision, Program, SegmentName } from '../compiler/program.js'
+import type { Attributes } from '../model/graph.js'
 
 /**
  * What an engine does, as the rest of the system sees it. `native.ts` implements it over the addon; `test/fakes/engine.ts` in plain
@@ -20,13 +21,28 @@ export interface Engine {
 
   /** Copies the samples into engine memory, once for all learners. Throws LABEL_OUT_OF_RANGE, SHAPE_MISMATCH. */
   createDataset(spec: DatasetSpec): Handle
+  /** A data set whose batches are made while the learners train; to be bound as one in memory is. */
+  createStream(spec: StreamSpec): Handle
   /** Checks the program whole. Throws INVALID_PROGRAM. */
   createProgram(program: Program): Handle
   createGroup(spec: GroupSpec): Handle
   /** A replica belongs to the thread that runs it, and may be made by any. Throws OUT_OF_MEMORY. */
   createReplica(spec: ReplicaSpec): Handle
+  /** Memory for the activations of replicas that share it: taken where it is first used. Throws OUT_OF_MEMORY. */
+  createArenas(spec: ArenasSpec): Handle
+  /** How many of them have been used so far: the others have taken no memory. */
+  arenasTouched(arenas: Handle): number
   /** This thread holds the thing no longer. */
   release(handle: Handle): void
+
+  // A stream's feeder: one at a time.
+  /** The next batch to make, where there is one and a slot for it: of those that a reader waits for, or of those ahead. */
+  nextBatch(stream: Handle, which: 'waited' | 'ahead'): BatchRequest | null
+  /** The batch at a position that `nextBatch` gave out, copied; one that is not wanted any more is passed over. Throws SHAPE_MISMATCH. */
+  feedBatch(stream: Handle, position: number, samples: Uint8Array, labels: Int32Array): void
+  /** Calls `wake` in this thread when `nextBatch` may have something; what another feeder was making is given out anew. */
+  watchStream(stream: Handle, wake: () => void): void
+  streamStatus(stream: Handle): StreamStatus
 
   // A replica's work.
   /** Makes a program ready on the replica: primitives built, buffers placed. Returns its slot. */
@@ -53,8 +69,11 @@ export interface Engine {
   profile(replica: Handle, slot: number): readonly OperatorProfile[]
 
   // A group's life. Everything takes effect at a round's number.
-  /** The learner takes part from the returned round on, starting from the central model. Throws INVALID_STATE where it already does. */
-  join(group: Handle, learner: number): number
+  /**
+   * The learner takes part from the returned round on, starting from the central model, or with `resumed` from what its replica was restored to.
+   * Throws INVALID_STATE where it already does.
+   */
+  join(group: Handle, learner: number, resumed?: boolean): number
   /** The learner's last round is the one before the returned one. */
   leave(group: Handle, learner: number): number
   /** The learner is gone: the round that it holds up is completed without it. */
@@ -72,12 +91,38 @@ export interface Engine {
   groupStatus(group: Handle): GroupStatus
   /** Mean loss over the learners of each whole iteration since `fromIteration`; at most the last 65,536 are kept. */
   losses(group: Handle, fromIteration: number): Float32Array
+  /** What is evaluated, in canonical order: the evaluation average where the group has one, else the central model. */
   readCentral(group: Handle): Float32Array | Float64Array
   /** Replaces the central model; only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 
+  // What training goes on from. A snapshot is a copy: it may be read in any thread while training goes on.
+  /** Of a group whose learners rest. Throws INVALID_STATE while a round is in progress, OUT_OF_MEMORY. */
+  captureGroup(group: Handle): Handle
+  /** Of a replica between two steps, which is bound to a training step. */
+  captureReplica(replica: Handle): Handle
+  /** Before anybody joins. Throws SHAPE_MISMATCH where the snapshot is of a group under another rule. */
+  restoreGroup(group: Handle, parts: SnapshotContents): void
+  /** Once it is bound; the learner then joins `resumed`. Throws SHAPE_MISMATCH where the snapshot is of a replica with another optimiser. */
+  restoreReplica(replica: Handle, parts: SnapshotContents): void
+  snapshotParts(snapshot: Handle): SnapshotParts
+  /** One of its vectors in canonical order. */
+  readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
+
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number
+}
+
+/** The names of a snapshot's vectors, and its counts: of a group `round`, `position`, and `fresh.<learner>`, 1 for a member yet to begin. */
+export interface SnapshotParts {
+  readonly vectors: readonly string[]
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** Each vector in canonical order. */
+export interface SnapshotContents {
+  readonly vectors: Readonly<Record<string, Float32Array | Float64Array>>
+  readonly counts: Readonly<Record<string, number>>
 }
 
 export interface MachineDescription {
@@ -101,16 +146,55 @@ export interface BackendDescription {
 
 export interface DatasetSpec {
   readonly count: number
-  /** One sample's shape: (C, H, W) or (F). */
+  /** One sample's shape: (C, H, W), (T, F), (F), or (T) tokens. */
   readonly sample: readonly number[]
-  /** (count, ...sample): pixels 0 to 255 as bytes, or floats taken as they are. */
-  readonly samples: Uint8Array | Float32Array
+  /** (count, ...sample): pixels 0 to 255 as bytes, floats taken as they are, or token ids. */
+  readonly samples: Uint8Array | Float32Array | Int32Array
+  /**
+   * The samples are windows of one row of tokens, each below `classes`, instead: sample i begins `stride` * i tokens on, and its target is the
+   * same window one token on. Shuffled, they all move by a number of tokens below the stride, another one every epoch, as far as there are any.
+   */
+  readonly stride?: number
   /** Class numbers (count), each below `classes`. */
   readonly labels?: Int32Array
   readonly classes?: number
   /** Instead of labels: (count, ...target). */
   readonly target?: readonly number[]
   readonly targets?: Float32Array
+}
+
+/** Where batches come from that are made outside of the engine. Which batch a reader gets depends on its position alone. */
+export interface StreamSpec {
+  /** Samples of the data set. */
+  readonly count: number
+  /** One sample's shape: (C, H, W) or (F), in bytes. */
+  readonly sample: readonly number[]
+  readonly classes: number
+  /** Samples of the usual batch. */
+  readonly batch: number
+  /** Batches that are kept: those ahead of the readers, and those that were read until their slots are wanted. */
+  readonly slots: number
+  /** The first position and the one after the last, read again and again; endless from 0 on if left out. */
+  readonly range?: readonly [number, number]
+}
+
+/** A batch to make: `count` samples from `position` on, or those of the data set that `samples` numbers. */
+export interface BatchRequest {
+  readonly position: number
+  readonly count: number
+  readonly samples?: readonly number[]
+}
+
+export interface StreamStatus {
+  /** Slots whose batch is being made, is ready, is being read. */
+  readonly filling: number
+  readonly ready: number
+  readonly taken: number
+  /** Readers without their batch. */
+  readonly waiting: number
+  /** Batches read so far, and the seconds that all readers have waited for them. */
+  readonly batches: number
+  readonly waitSeconds: number
 }
 
 export interface GroupSpec {
@@ -120,13 +204,67 @@ export interface GroupSpec {
   readonly initial: Float32Array | Float64Array
   /** Samples a learner takes in an iteration. */
   readonly batch: number
-  /** Iterations of a round (tau): corrections are made in a round's last one. */
-  readonly period: number
-  /** null: min(1/k, 1/2), taken anew when k changes. */
-  readonly alpha: number | null
-  /** The central model's momentum (mu). */
-  readonly syncMomentum: number
+  readonly rule: GroupRule
+  /** The learners' optimiser, as their programs' `update` has it: for the rule that takes gradients. */
+  readonly optimiser?: Attributes
+  /** What is evaluated, saved and exported in the place of the central model. */
+  readonly average?: EvaluationAverage
 }
+
+/** How a group keeps its learners together. */
+export type GroupRule = SynchronousRule | AsynchronousRule
+
+/** Learners meet at every round's end. */
+export interface SynchronousRule {
+  readonly kind: 'synchronous'
+  readonly central: CentralRule
+  /** Whether learners begin every round at the central model; else they go on with their own weights. */
+  readonly adopts: boolean
+  /** Iterations of a round (tau). */
+  readonly period: number
+  /** Iterations before this one make a round each. */
+  readonly from: number
+}
+
+/**
+ * What learners bring to a round's end, and what becomes of the central model z, which is z' afterwards:
+ *
+ * - `sma`: corrections c = alpha (w - z) of the weights before the round's last update, which the learners make too, w' = w - step - c;
+ *   z' = z + sum c + momentum (z - the z of the round before). `alpha` null: min(1/k, 1/2), taken anew when k changes.
+ * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
+ *   `perRate`: D is divided by the learners' rate, and the step multiplied by it.
+ * - `mean`: weights. z' is the mean of mean w over all rounds from iteration `from` on, and mean w itself before.
+ * - `optimiser`: gradients, in every iteration. The optimiser takes one step on z with their mean, and the learners have none of their own;
+ *   it wants `adopts` and a period of 1.
+ */
+export type CentralRule =
+  | { readonly kind: 'sma'; readonly alpha: number | null; readonly momentum: number }
+  | { readonly kind: 'outer'; readonly rate: number; readonly momentum: number; readonly nesterov: boolean; readonly perRate: boolean }
+  | { readonly kind: 'mean'; readonly from: number }
+  | { readonly kind: 'optimiser' }
+
+/** Learners meet the central model whenever they come to it. */
+export interface AsynchronousRule {
+  readonly kind: 'asynchronous'
+  /**
+   * - `push`: a learner adds all its updates since the last time to the central model every `push` of its iterations, and takes the central
+   *   model for its own every `fetch`.
+   * - `inPlace`: learners train the central model itself, without locks.
+   */
+  readonly exchange: { readonly kind: 'push'; readonly push: number; readonly fetch: number } | { readonly kind: 'inPlace' }
+  /** No learner begins an iteration when it is more than this many ahead of the slowest; null: never mind. */
+  readonly slack: number | null
+  /** A round is so many iterations times the learners at its start, whoever makes them. */
+  readonly period: number
+}
+
+/**
+ * An average of the central model, taken at the end of each round in which the samples handed out come to `from` plus a multiple of `every`.
+ * `ema`: decay e + (1 - decay) z; `swa`: the mean of all that were taken; `lawa`: of the last `window`. Until the first is taken it is z.
+ */
+export type EvaluationAverage = { readonly from: number; readonly every: number } & (
+  { readonly kind: 'ema'; readonly decay: number } | { readonly kind: 'swa' } | { readonly kind: 'lawa'; readonly window: number }
+)
 
 export interface ReplicaSpec {
   readonly backend: BackendName
@@ -136,6 +274,19 @@ export interface ReplicaSpec {
   /** The group in which it trains, and as whom; absent for evaluation. */
   readonly group?: Handle
   readonly learner?: number
+  /**
+   * Its activations lie in one of these while `run` computes, and nowhere while it waits: their values cannot be read. Whoever runs segments,
+   * writes values or binds a second program has activations of its own from then on.
+   */
+  readonly arenas?: Handle
+}
+
+/** So many arenas as replicas shall compute at once; others wait for their turn. */
+export interface ArenasSpec {
+  readonly backend: BackendName
+  /** Of one: what the program of the replicas wants. */
+  readonly bytes: number
+  readonly count: number
 }
 
 export interface RunLimits {
@@ -143,7 +294,7 @@ export interface RunLimits {
   readonly milliseconds: number
   /** Where the first batch begins in the sequence of samples; only for a replica without a group. */
   readonly position?: number
-  /** Learning rate of `update`; in a group it takes the place of the group's own. */
+  /** Learning rate of `update`; in a group it takes the place of the group's own, but for a group that has the optimiser. */
   readonly rate?: number
 }
 
@@ -154,7 +305,7 @@ export interface SegmentLimits extends Omit<RunLimits, 'steps'> {
 
 /**
  * - `ran`: as many steps as asked for, or time was up.
- * - `waiting`: in the middle of a step, for the rest of the group; call again to go on.
+ * - `waiting`: in the middle of a step, for the rest of the group or for data; call again to go on.
  * - `paused`: the group's pause round is reached.
  * - `evicted`: no longer a member.
  * - `cancelled`: by `cancel` or `stop`.
@@ -167,12 +318,14 @@ export interface RunReport {
   /** Sums over the steps of the mean loss and of the correctly classified samples. */
   readonly lossSum: number
   readonly correctSum: number
-  /** Seconds computing and waiting for the group. */
+  /** Seconds computing, waiting for the group and waiting for a stream's batch. */
   readonly busySeconds: number
   readonly waitSeconds: number
+  readonly dataSeconds: number
 }
 
-export type ReplicaVector = 'weights' | 'gradients' | 'velocity'
+/** Under SGD with momentum there is a velocity, under Adam there are two moments; none where the group has the optimiser. */
+export type ReplicaVector = 'weights' | 'gradients' | 'velocity' | 'firstMoment' | 'secondMoment'
 
 export interface GroupStatus {
   /** Whole rounds behind the central model. */

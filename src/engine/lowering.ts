@@ -1,11 +1,11 @@
 import type { BackendName, LoweringBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
-/** One backend of an engine, as the compiler sees it. */
-export function loweringBackend(engine: Engine, name: BackendName): LoweringBackend {
+/** One backend of an engine, as the compiler sees it, for programs that so many threads will run. */
+export function loweringBackend(engine: Engine, name: BackendName, threads = 1): LoweringBackend {
   return {
     name,
-    lower: (request) => engine.lower(name, request),
+    lower: (request) => engine.lower(name, threads === 1 ? request : { ...request, threads }),
     bytes: (shape, type, layout) => engine.bytes(name, shape, type, layout)
   }
 }

@@ -8,9 +8,16 @@ const CALLS = [
   'lower',
   'bytes',
   'createDataset',
+  'createStream',
+  'nextBatch',
+  'feedBatch',
+  'watchStream',
+  'streamStatus',
   'createProgram',
   'createGroup',
   'createReplica',
+  'createArenas',
+  'arenasTouched',
   'release',
   'bind',
   'run',
@@ -34,6 +41,12 @@ const CALLS = [
   'losses',
   'readCentral',
   'writeCentral',
+  'captureGroup',
+  'captureReplica',
+  'restoreGroup',
+  'restoreReplica',
+  'snapshotParts',
+  'readSnapshot',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
 
@@ -65,7 +78,7 @@ function describe(): MachineDescription {
 }
 
 function backends(): readonly BackendDescription[] {
-  const { available, detail } = call('describe')()
+  const { available, detail } = call('describe')('cpu')
   if (!available) return [unavailable('cpu', detail), unavailable('reference', detail)]
   const about = JSON.parse(detail) as { onednn: string; instructionSet: string; kernels: string; precisions: Precision[] }
   return [

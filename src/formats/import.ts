@@ -6,13 +6,16 @@ import type { Model } from '../model/model.js'
 import { fromPyTorchName, isBatchCounter } from './pytorch-names.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
 
+/** Faults that a message spells out; its error's `data` has all of them. */
+const MOST_TOLD = 12
+
 export interface ImportOptions {
   /**
    * From the file's names to the model's: a record for those that differ, or a function, which gives undefined for what shall be left
    * out. What comes of it may have PyTorch's `running_mean` and `running_var`.
    */
   readonly names?: Readonly<Record<string, string>> | ((name: string) => string | undefined)
-  /** Layers or parameters that start anew whatever the file holds: `fc` stands for `fc.weight` and `fc.bias`. */
+  /** Layers or parameters that start anew whatever the file holds: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
   readonly fresh?: readonly string[]
   /** Every tensor of the file must have a place and every place a tensor; true if left out. Shapes must always agree. */
   readonly strict?: boolean
@@ -74,7 +77,8 @@ function placesOf(graph: Graph): ReadonlyMap<string, Value> {
 function renewedPlaces(places: ReadonlyMap<string, Value>, fresh: readonly string[], model: Model): ReadonlySet<string> {
   const renewed = new Set<string>()
   for (const layer of fresh) {
-    const names = [...places.keys()].filter((name) => name === layer || name.startsWith(`${layer}.`))
+    const pattern = new RegExp(`^${layer.split('*').map(escaped).join('.*')}(\\.|$)`)
+    const names = [...places.keys()].filter((name) => pattern.test(name))
     if (names.length === 0)
       throw new ArbalestError(
         'UNKNOWN_NAME',
@@ -83,6 +87,10 @@ function renewedPlaces(places: ReadonlyMap<string, Value>, fresh: readonly strin
     for (const name of names) renewed.add(name)
   }
   return renewed
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 }
 
 interface Matches {
@@ -126,7 +134,9 @@ function misfit({ name, shape }: Value, source: string, { type, shape: found }: 
 }
 
 function unsuitable(path: string, model: Model, faults: readonly string[]): ArbalestError {
-  const message = `${path}: ${faults.length} of its tensors do not suit model ${model.name}: ${faults.join('; ')}; translate names with \`names\`, list what shall start anew in \`fresh\`, or pass over what is missing and left over with \`strict: false\``
+  const rest = faults.length - MOST_TOLD
+  const told = [...faults.slice(0, MOST_TOLD), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
+  const message = `${path}: ${faults.length} of its tensors do not suit model ${model.name}: ${told}; translate names with \`names\`, list what shall start anew in \`fresh\` (--init-skip), or pass over what is missing and left over with \`strict: false\``
   return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
 }
 

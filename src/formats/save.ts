@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { DESCRIPTION, describe } from './description.js'
 import { exportOnnx, type Normalisation } from './onnx/export.js'
 import { toPyTorchName } from './pytorch-names.js'
 import { replaceFile, writeAll } from './replace-file.js'
@@ -22,6 +23,7 @@ export interface SavedModel {
   readonly weights: FloatTensors
   readonly statistics: FloatTensors
   readonly normalisation: Normalisation
+  readonly classNames?: readonly string[]
 }
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
@@ -29,17 +31,24 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
     const bytes = exportOnnx(model, { ...weights, ...statistics }, normalise ? { normalisation } : {})
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
-  async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation } }) {
+  async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation }, classNames }) {
     // How many batches were averaged means nothing elsewhere.
     const moments = Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))
     const named = [...Object.entries(weights), ...moments].map(([name, tensor]) => [toPyTorchName(name), tensor] as const)
-    const metadata = { format: 'pt', model: model.name, mean: JSON.stringify(mean), deviation: JSON.stringify(deviation) }
+    const metadata = {
+      format: 'pt',
+      model: model.name,
+      mean: JSON.stringify(mean),
+      deviation: JSON.stringify(deviation),
+      ...(classNames && { classes: JSON.stringify(classNames) }),
+      [DESCRIPTION]: describe(model)
+    }
     await writeSafetensors(path, named, { metadata })
   }
 }
 
-/** Writes a model as `TrainedModel.save` promises. */
-export async function saveModel(path: string, saved: SavedModel, options: SaveOptions): Promise<void> {
+/** Writes a model's values as `TrainedModel.save` does. Throws INVALID_OPTION and WRITE_FAILED. */
+export async function saveModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
   const format = options.format ?? formatOf(path)
   if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
   await SAVERS[format](path, saved, options)

@@ -2,6 +2,7 @@ import { ArbalestError, shown } from '../errors.js'
 import { invalidLayer, shownShape } from './layer-checks.js'
 import type { Attributes, Initialiser, OperatorKind, ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
+import { innerLayers, withInnerLayers } from './inner-layers.js'
 import type { Layer, Model } from './model.js'
 
 /** What an operator of one's own is built from: the engine's operators, with names that begin with the layer's. */
@@ -39,19 +40,19 @@ export type PlainModel = Omit<Model, 'layers'> & { readonly layers: readonly unk
 export function withoutOperators(model: Model): PlainModel {
   const plain = (layer: Layer): unknown => {
     if (layer.kind === 'composed') return Object.fromEntries(Object.entries(layer).filter(([key]) => key !== 'operator'))
-    if (layer.kind !== 'residual') return layer
-    return { ...layer, body: layer.body.map(plain), ...(layer.shortcut && { shortcut: layer.shortcut.map(plain) }) }
+    return withInnerLayers(
+      layer,
+      innerLayers(layer).map((list) => list.map(plain) as Layer[])
+    )
   }
   return { ...model, layers: model.layers.map(plain) }
 }
 
 async function loaded(layer: Layer): Promise<Layer> {
   if (layer.kind === 'composed') return layer.operator ? layer : { ...layer, operator: await loadOperator(layer.module) }
-  if (layer.kind !== 'residual') return layer
-  const body = await Promise.all(layer.body.map(loaded))
-  const shortcut = await Promise.all((layer.shortcut ?? []).map(loaded))
-  const same = body.every((each, i) => each === layer.body[i]) && shortcut.every((each, i) => each === layer.shortcut?.[i])
-  return same ? layer : { ...layer, body, ...(layer.shortcut && { shortcut }) }
+  const before = innerLayers(layer)
+  const after = await Promise.all(before.map((list) => Promise.all(list.map(loaded))))
+  return after.every((list, i) => list.every((each, j) => each === before[i]![j])) ? layer : withInnerLayers(layer, after)
 }
 
 async function loadOperator(module: string): Promise<ComposedOperator> {

@@ -28,6 +28,10 @@ export interface BuildOptions {
   readonly load?: LoadOptions
   /** Where a training step's gradients begin; the model's own loss if left out. */
   readonly loss?: LossChoice
+  /** Counts the samples whose class is among so many largest logits too, as the named value `amongTop`. */
+  readonly topK?: number
+  /** Parameters that stay as they are, besides those of frozen layers: names of parameters or layers, where `*` stands for anything. */
+  readonly freeze?: readonly string[]
 }
 
 /**
@@ -46,20 +50,26 @@ export type LossChoice = 'model' | 'custom'
  *
  * Throws SHAPE_MISMATCH and INVALID_MODEL, naming the layer, and INVALID_OPTION for the batch and for how samples are loaded.
  */
-export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice = 'model' }: BuildOptions): Graph {
+export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice = 'model', topK, freeze = [] }: BuildOptions): Graph {
   if (!Number.isSafeInteger(batch) || batch < 1 || batch > 2 ** 31 - 1)
     throw invalidOption('batch', batch, 'use a whole number of at least 1')
   if (!MODES.includes(mode)) throw unknownName('mode', mode, MODES)
   if (choice !== 'model' && choice !== 'custom') throw unknownName('loss', choice, ['model', 'custom'])
   checkInput(model)
+  checkClassification(model, topK)
   const writer = new GraphWriter()
-  const input = writer.value('input', [batch, ...model.input], { role: 'input' })
+  const input = writer.value('input', [batch, ...model.input], { role: 'input', type: takesTokens(model) ? 'integer' : 'float' })
   const layers = new LayerOperators(writer, mode)
   const output = layers.sequence(model.layers, input)
+  freezeParameters(writer, freeze)
   if (mode === 'statistics') layers.foldStatistics()
   const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
   const measured = mode === 'train' || mode === 'evaluate'
-  const loss = !measured ? {} : choice === 'custom' ? addCustomLoss(writer, output) : addLoss(writer, model, mode, output, target)
+  const loss = !measured
+    ? {}
+    : choice === 'custom'
+      ? addCustomLoss(writer, output)
+      : addLoss(writer, model, { mode, ...(topK !== undefined && { topK }) }, output, target)
   const { values, operators } = writer.graph(model.name, batch, {})
   const loading: Operator = {
     kind: 'load',
@@ -91,38 +101,93 @@ export function parameterCount(model: Model): number {
   return parameters.reduce((sum, { shape }) => sum + elements(shape), 0)
 }
 
+/** Whether a model's samples are token ids. */
+export function takesTokens({ layers }: Model): boolean {
+  return layers[0]?.kind === 'embedding'
+}
+
+/** Throws UNKNOWN_NAME for a pattern that means none of the parameters, INVALID_OPTION where none is left to be trained. */
+function freezeParameters(writer: GraphWriter, freeze: readonly string[]): void {
+  const parameters = () => parametersOf(writer.graph('', 0, {}))
+  for (const pattern of freeze) {
+    const escaped = pattern.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll('*', '.*')
+    const expression = new RegExp(`^${escaped}(\\..*)?$`)
+    if (writer.freeze(0, (name) => expression.test(name)) === 0)
+      throw unknownName('freeze', pattern, new Set(parameters().map(({ name }) => name.split('.')[0]!)))
+  }
+  if (parameters().length > 0 && parameters().every(({ frozen }) => frozen))
+    throw invalidOption('freeze', freeze, 'leave a layer that learns: all are frozen')
+}
+
 function checkInput({ name, input, layers }: Model): void {
-  const extents = Array.isArray(input) && (input.length === 1 || input.length === 3)
+  const extents = Array.isArray(input) && input.length >= 1 && input.length <= 3
   if (!extents || input.some((extent) => !Number.isSafeInteger(extent) || extent < 1))
-    throw new ArbalestError('INVALID_MODEL', `model ${name}: input: received ${shown(input)}; use one sample's shape, (C, H, W) or (F)`)
+    throw new ArbalestError(
+      'INVALID_MODEL',
+      `model ${name}: input: received ${shown(input)}; use one sample's shape, (C, H, W), (T, F) or (F)`
+    )
   if (!Array.isArray(layers) || layers.length === 0)
     throw new ArbalestError('INVALID_MODEL', `model ${name}: layers: received ${shown(layers)}; give it at least one layer`)
 }
 
+/** Throws for what makes sense of classes alone, where the loss knows none. */
+function checkClassification({ name, loss, labelSmoothing = 0 }: Model, topK: number | undefined): void {
+  if (!(labelSmoothing >= 0 && labelSmoothing < 1))
+    throw new ArbalestError(
+      'INVALID_MODEL',
+      `model ${name}: labelSmoothing: received ${shown(labelSmoothing)}; use a number from 0 to less than 1`
+    )
+  if (labelSmoothing > 0 && loss !== 'softmaxCrossEntropy')
+    throw new ArbalestError(
+      'INVALID_MODEL',
+      `model ${name}: labelSmoothing: received ${labelSmoothing} under ${loss}; use it with softmaxCrossEntropy`
+    )
+  if (topK === undefined) return
+  if (!Number.isSafeInteger(topK) || topK < 1 || topK > 2 ** 30) throw invalidOption('topK', topK, 'use a whole number of at least 1')
+  if (loss !== 'softmaxCrossEntropy') throw invalidOption('topK', topK, `leave it out: model ${name} has no classes under ${loss}`)
+}
+
 function addTarget(writer: GraphWriter, { name, loss }: Model, output: ValueId): ValueId {
   const { shape, name: layer } = writer.get(output)
-  if (loss === 'meanSquaredError') return writer.value('target', shape, { role: 'target' })
+  if (loss === 'meanSquaredError' || loss === 'binaryCrossEntropy') return writer.value('target', shape, { role: 'target' })
   if (loss !== 'softmaxCrossEntropy')
-    throw new ArbalestError('INVALID_MODEL', `model ${name}: loss: received ${shown(loss)}; use softmaxCrossEntropy or meanSquaredError`)
-  if (shape.length !== 2)
+    throw new ArbalestError(
+      'INVALID_MODEL',
+      `model ${name}: loss: received ${shown(loss)}; use softmaxCrossEntropy, binaryCrossEntropy or meanSquaredError`
+    )
+  if (shape.length > 3)
     throw new ArbalestError(
       'SHAPE_MISMATCH',
       `layer ${layer}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last`,
       { data: { layer, received: shape.slice(1) } }
     )
-  return writer.value('target', [shape[0]!], { role: 'target', type: 'integer' })
+  return writer.value('target', shape.slice(0, -1), { role: 'target', type: 'integer' })
 }
 
-function addLoss(writer: GraphWriter, model: Model, mode: Mode, output: ValueId, target: ValueId): Record<string, ValueId> {
+function addLoss(
+  writer: GraphWriter,
+  model: Model,
+  { mode, topK }: Pick<BuildOptions, 'mode' | 'topK'>,
+  output: ValueId,
+  target: ValueId
+): Record<string, ValueId> {
   const loss = writer.value('loss', [1], { type: 'statistic' })
   if (model.loss === 'meanSquaredError') {
     writer.operator('meanSquaredError', 'loss', [output, target], [loss])
     return { loss }
   }
-  const probabilities = mode === 'train' ? writer.value('probabilities', writer.get(output).shape) : NONE
   const correct = writer.value('correct', [1], { type: 'integer' })
-  writer.operator('softmaxCrossEntropy', 'loss', [output, target], [loss, probabilities, correct])
-  return { loss, correct }
+  if (model.loss === 'binaryCrossEntropy') {
+    writer.operator('binaryCrossEntropy', 'loss', [output, target], [loss, correct])
+    return { loss, correct }
+  }
+  const probabilities = mode === 'train' ? writer.value('probabilities', writer.get(output).shape) : NONE
+  const counted = topK === undefined ? {} : { amongTop: writer.value('amongTop', [1], { type: 'integer' }) }
+  // Smoothed targets are for learning: what is measured is plain cross-entropy.
+  const smoothing = mode === 'train' ? (model.labelSmoothing ?? 0) : 0
+  const attributes = { ...(smoothing > 0 && { smoothing }), ...(topK !== undefined && { top: topK }) }
+  writer.operator('softmaxCrossEntropy', 'loss', [output, target], [loss, probabilities, correct, ...Object.values(counted)], attributes)
+  return { loss, correct, ...counted }
 }
 
 /** Written by the caller: no operator computes a loss that the engine does not know. */

@@ -27,6 +27,18 @@ export class GraphWriter {
     return id
   }
 
+  /** How many values there are: the id of the next. */
+  get size(): number {
+    return this.#values.length
+  }
+
+  /** Freezes the parameters, from value `from` on, whose name `which` picks; returns how many there are. */
+  freeze(from: ValueId, which: (name: string) => boolean = () => true): number {
+    const picked = this.#values.slice(from).filter(({ role, name }) => role === 'parameter' && which(name))
+    for (const value of picked) this.#values[value.id] = { ...value, frozen: true }
+    return picked.length
+  }
+
   /** The first of `name`, `name.2`, `name.3`... that is not taken. */
   freeName(name: string): string {
     let free = name
@@ -36,6 +48,10 @@ export class GraphWriter {
 
   operator(kind: OperatorKind, name: string, inputs: readonly ValueId[], outputs: readonly ValueId[], attributes: Attributes = {}): void {
     this.#operators.push({ kind, name, inputs, outputs, attributes })
+  }
+
+  find(name: string): Value | undefined {
+    return this.#values.find((value) => value.name === name)
   }
 
   get(id: ValueId): Value {

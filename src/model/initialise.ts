@@ -31,14 +31,31 @@ function fill(values: Float32Array, initialiser: Initialiser, key: Words2, param
     return
   }
   for (let i = 0; i < values.length; i += 4) {
-    const words = philox(key, [Math.floor(i / 4), 0, INITIALISE, parameter])
-    const four = initialiser.kind === 'uniform' ? uniform(words, initialiser.bound) : normal(words, initialiser.deviation)
-    for (let lane = 0; lane < 4 && i + lane < values.length; lane++) values[i + lane] = four[lane]!
+    const draw = (attempt: number): Words4 => philox(key, [Math.floor(i / 4), attempt, INITIALISE, parameter])
+    const four = drawn(draw, initialiser)
+    for (let lane = 0; lane < 4 && i + lane < values.length; lane++) values[i + lane] = (initialiser.mean ?? 0) + four[lane]!
   }
+}
+
+/** Four numbers around 0. */
+function drawn(draw: (attempt: number) => Words4, initialiser: Exclude<Initialiser, { kind: 'constant' }>): number[] {
+  if (initialiser.kind === 'uniform') return uniform(draw(0), initialiser.bound)
+  if (initialiser.kind === 'normal') return normal(draw(0), initialiser.deviation)
+  return truncated(draw, initialiser.deviation, initialiser.bound)
 }
 
 function uniform(words: Words4, bound: number): number[] {
   return words.map((word) => ((word >>> 8) * 2 ** -23 - 1) * bound)
+}
+
+/** Each number is taken from the first attempt that gives one within the bound. */
+function truncated(draw: (attempt: number) => Words4, deviation: number, bound: number): number[] {
+  const found: (number | undefined)[] = [undefined, undefined, undefined, undefined]
+  for (let attempt = 0; found.includes(undefined); attempt++) {
+    const four = normal(draw(attempt), 1)
+    for (const lane of found.keys()) if (Math.abs(four[lane]!) <= bound) found[lane] ??= deviation * four[lane]!
+  }
+  return found as number[]
 }
 
 /** Box and Muller's pairs; the radius's uniform number is never 0, so its logarithm is finite. */

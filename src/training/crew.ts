@@ -1,4 +1,5 @@
 import type { Evaluator, Pass, StatisticsPass } from '../actors/evaluator.js'
+import type { SkippedSample } from '../actors/feeder.js'
 import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
 import type { Loss, SpawnLearner } from '../actors/place.js'
 import { Supervisor } from '../actors/supervisor.js'
@@ -7,15 +8,20 @@ import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
 import { withoutOperators } from '../model/composed.js'
-import { initialParameters } from '../model/initialise.js'
-import { buildGraph } from '../model/graph-builder.js'
 import type { Model } from '../model/model.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { ActorSystem } from '../runtime/system.js'
+import type { Resumption } from './resume.js'
+import { firstWeights } from './first-weights.js'
+import { breakOff, startFeed, type Feed } from './feed.js'
 import type { HandleScope } from './handle-scope.js'
 import { trainingOptions, type ProgramPass, type Programs } from './programs.js'
-import { scheduleOf } from './schedule.js'
-import type { Settings } from './settings.js'
+import { sharedArenas } from './shared-arenas.js'
+import { scheduleOf, type RunSettings } from './schedule.js'
+import { iterationSamples, type Settings } from './settings.js'
+import { averageOf } from './settings/average.js'
+import { SourceMaker, type SourcePlan } from './sources.js'
+import type { Trace } from './trace.js'
 
 /** The modules that a run is made of; tests put fakes in their place. */
 export interface RunModules {
@@ -32,6 +38,8 @@ export interface Workplace {
   readonly system: ActorSystem
   readonly handles: HandleScope
   readonly lost: (loss: Loss) => void
+  readonly trace: Trace | undefined
+  readonly skipped: (sample: SkippedSample) => void
 }
 
 /** The actors of a run, all started: the learners have joined the group and wait for the word. */
@@ -41,6 +49,10 @@ export interface Crew {
   readonly evaluators: readonly ActorRef<Evaluator>[]
   /** The first evaluator's replica, which holds the model that was measured last. */
   readonly evaluation: Handle
+  readonly group: Handle
+  readonly feed: Feed
+  /** Seconds that all learners together have waited for data. */
+  readonly dataWaited: () => number
 }
 
 const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
@@ -51,18 +63,31 @@ export async function assembleCrew(
   model: Model,
   dataset: Dataset,
   programs: Programs,
-  settings: Settings,
-  workplace: Workplace
+  settings: RunSettings,
+  plan: SourcePlan,
+  workplace: Workplace,
+  resumption?: Resumption
 ): Promise<Crew> {
-  const { engine, modules, system, handles, lost } = workplace
-  const { backend, learners, threads, seed, batch, sma } = settings
+  const { engine, modules, system, handles, lost, skipped, trace } = workplace
+  const { backend, learners, threads, seed, rule } = settings
   const layout = programs.train.parameters
-  const train = handles.own(engine.createDataset(dataset.train))
-  const test = handles.own(engine.createDataset(dataset.test))
-  const initial = initialParameters(buildGraph(model, { batch: 1, mode: 'predict' }), seed)
+  const initial = await firstWeights(model, settings)
+  const average = averageOf(settings.average, dataset.train.count)
   const synchroniser = await system.spawnHere(
     Synchroniser,
-    { engine, group: { backend, layout, initial, batch, ...sma } },
+    {
+      engine,
+      group: {
+        backend,
+        layout,
+        initial,
+        batch: iterationSamples(settings),
+        rule,
+        optimiser: programs.train.segments.update[0]!.attributes,
+        ...(average && { average })
+      },
+      ...(resumption && { resumes: resumption.group })
+    },
     { name: 'synchroniser' }
   )
   const group = await synchroniser.ask.group()
@@ -70,15 +95,18 @@ export async function assembleCrew(
   const passOf = ({ program, ...pass }: ProgramPass): Pass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...passOf(programs.statistics), values: statisticsOf(programs.statistics) }
   const shares = sharesOf(programs.evaluate.map(passOf), evaluatorCount(settings))
+  const sources = new SourceMaker(dataset, engine, handles).all(plan, shares.length)
+  const feed = await startFeed(dataset, sources.lanes, { engine: modules.engine, seed, system, skipped })
   const replicas = shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed })))
+  breakOff(feed, replicas, engine)
   const evaluators = await Promise.all(
     shares.map((evaluate, i) => {
       const options = {
         engine: modules.engine.href,
         group,
         replica: replicas[i]!,
-        train,
-        test,
+        train: sources.statistics,
+        test: sources.tests[i]!,
         evaluate,
         ...(statistics && { statistics })
       }
@@ -87,6 +115,9 @@ export async function assembleCrew(
   )
 
   const program = handles.own(engine.createProgram(programs.train))
+  const count = sharedArenas(settings)
+  const bytes = programs.train.arenas.activations
+  const arenas = count === undefined ? {} : { arenas: handles.own(engine.createArenas({ backend, bytes, count })) }
   const task: LearnerTask = {
     model: withoutOperators(model),
     step: programs.train,
@@ -95,34 +126,50 @@ export async function assembleCrew(
     samples: dataset.train.count,
     iterations: scheduleOf(settings, dataset.train.count).iterations
   }
+  // The first learners, numbered by their ranks, have their states from the checkpoint; who comes later begins at the central model.
+  const statesOf = (learner: number) => (learner < learners ? resumption?.learner(learner) : undefined)
+  const resumed = (learner: number) => statesOf(learner) !== undefined
   const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
+    const resumes = statesOf(learner)
     const options: LearnerOptions = {
       engine: modules.engine.href,
       module: modules.learner.href,
       options: settings.learnerOptions,
-      replica: { backend, layout, threads, seed, group, learner },
+      replica: { backend, layout, threads, seed, group, learner, ...arenas },
       program,
-      dataset: train,
+      dataset: sources.train,
       task,
       rank,
-      pulse: pulse.memory
+      pulse: pulse.memory,
+      ...(resumes !== undefined && { resumes }),
+      ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
     return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
   }
+  const dataWaited = () => (plan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
   const { supervision } = settings
-  const supervisor = await system.spawnHere(Supervisor, { engine, group, learners, supervision, spawn, lost }, { name: 'supervisor' })
+  const supervisor = await system.spawnHere(
+    Supervisor,
+    { engine, group, learners, supervision, spawn, lost, resumed },
+    { name: 'supervisor' }
+  )
   await supervisor.askWith({ deadline: Infinity }).start()
-  return { synchroniser, supervisor, evaluators, evaluation: replicas[0]! }
+  return { synchroniser, supervisor, evaluators, evaluation: replicas[0]!, group, feed, dataWaited }
 }
 
 /** Learners rest while the central model is measured, so that its evaluators may have the cores of all of them. */
-export function evaluatorCount({ learners }: Pick<Settings, 'learners'>): number {
-  return Math.min(learners, usableCores())
+export function evaluatorCount(settings: Pick<Settings, 'population'>): number {
+  return Math.min(mostLearners(settings), usableCores())
+}
+
+/** That there will ever be at once. */
+export function mostLearners({ population: { schedule, tuning } }: Pick<Settings, 'population'>): number {
+  return tuning ? tuning.most : Math.max(...schedule.map((change) => change.learners))
 }
 
 /** Every pass dealt out in runs of whole steps, as evenly as they go; shares that would be empty are left out. */
-export function sharesOf(passes: readonly Pass[], count: number): Pass[][] {
+export function sharesOf<P extends Omit<Pass, 'program'>>(passes: readonly P[], count: number): P[][] {
   const shares = Array.from({ length: count }, (_, share) =>
     passes.flatMap((pass) => {
       const from = Math.floor((pass.steps * share) / count)

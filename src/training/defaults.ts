@@ -22,13 +22,25 @@ const SMALL: Defaults = { ...COMMON, batch: 16, rate: 0.01, weightDecay: 5e-4, e
 
 const RESIDUAL: Defaults = { ...COMMON, batch: 32, rate: 0.05, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] }
 
+/** The usual 90 epochs of ImageNet, at the rate of 0.1 for 256 samples scaled to 32 (Goyal et al., 2017). */
+const IMAGENET: Defaults = { ...COMMON, batch: 32, rate: 0.0125, weightDecay: 1e-4, epochs: 90, milestones: [1 / 3, 2 / 3, 8 / 9] }
+
 const BY_MODEL: Readonly<Record<string, Defaults>> = {
   'logistic-regression': { ...SMALL, weightDecay: 0 },
   mlp: { ...SMALL, batch: 32, rate: 0.02, weightDecay: 1e-4, epochs: 6 },
-  lenet: SMALL
+  lenet: SMALL,
+  alexnet: { ...IMAGENET, rate: 0.0025, weightDecay: 5e-4 },
+  vgg16: { ...RESIDUAL, rate: 0.02 },
+  resnet18: IMAGENET,
+  resnet34: IMAGENET,
+  resnet50: IMAGENET,
+  resnet101: IMAGENET,
+  resnet152: IMAGENET,
+  gpt: { ...COMMON, batch: 16, rate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] }
 }
 
 /** By the zoo's name; a model of the user's own gets those of a small network. */
 export function defaultsFor(model: string): Defaults {
-  return BY_MODEL[model] ?? (/^resnet\d+$/.test(model) ? RESIDUAL : SMALL)
+  const own = Object.hasOwn(BY_MODEL, model) ? BY_MODEL[model] : undefined
+  return own ?? (/^resnet\d+$/.test(model) ? RESIDUAL : SMALL)
 }

@@ -1,5 +1,43 @@
+import type { PopulationFigures, TunerAction } from '../actors/tuner/tuner.js'
+import type { PopulationSchedule } from './population.js'
+import type { EarlyEnd } from './stopping.js'
+
 /** What a Job tells while it runs: numbers and names only, so that an event is also a line of JSON. */
-export type JobEvent = StartedEvent | ProgressEvent | LearnerLostEvent | EvaluatedEvent | FinishedEvent
+export type JobEvent =
+  | PlannedEvent
+  | StartedEvent
+  | ResumedEvent
+  | CheckpointEvent
+  | WentBackEvent
+  | ProgressEvent
+  | LearnerLostEvent
+  | SampleSkippedEvent
+  | PopulationEvent
+  | EvaluatedEvent
+  | FinishedEvent
+
+/** What a run would be, told by a dry run before it takes its steps. */
+export interface PlannedEvent {
+  readonly event: 'planned'
+  readonly programs: readonly PlannedProgram[]
+  readonly learners: number
+  /** Steps of each learner in a pass over the training set, and in the whole run. */
+  readonly stepsAnEpoch: number
+  readonly steps: number
+  readonly bytesPerLearner: number
+  readonly bytesShared: number
+  readonly bytesFree: number
+}
+
+export interface PlannedProgram {
+  readonly name: string
+  readonly batch: number
+  readonly operators: number
+  /** Of one run. */
+  readonly flops: number
+  /** Bytes of its memory, arena by arena. */
+  readonly arenas: Readonly<Record<string, number>>
+}
 
 /** Everything is bound and the first step is about to run. */
 export interface StartedEvent {
@@ -22,6 +60,39 @@ export interface StartedEvent {
   readonly bytesShared: number
 }
 
+/** The run goes on from a checkpoint. */
+export interface ResumedEvent {
+  readonly event: 'resumed'
+  readonly folder: string
+  readonly round: number
+  readonly iteration: number
+  /** Newer checkpoints that are damaged, and how. */
+  readonly refused: readonly { readonly folder: string; readonly reason: string }[]
+}
+
+/** The loss was no finite number: the run goes back, to a checkpoint where a `resumed` event follows, else to its start, with a lower rate. */
+export interface WentBackEvent {
+  readonly event: 'wentBack'
+  /** Where the loss was not finite. */
+  readonly iteration: number
+  /** What all rates are multiplied by from here on. */
+  readonly rateScale: number
+  /** How often it may still go back. */
+  readonly retries: number
+}
+
+/** A checkpoint is on the disk, or could not be had. */
+export interface CheckpointEvent {
+  readonly event: 'checkpoint'
+  readonly iteration: number
+  /** null where there is none. */
+  readonly folder: string | null
+  /** That the writing took, beside training. */
+  readonly seconds: number
+  /** Why there is none; null where there is one. */
+  readonly reason: string | null
+}
+
 /** A few times a second. */
 export interface ProgressEvent {
   readonly event: 'progress'
@@ -34,6 +105,8 @@ export interface ProgressEvent {
   readonly rate: number
   readonly imagesPerSecond: number
   readonly learners: number
+  /** Share of the learners' time that they waited for data that streams in, 0 to 1; 0 where the data lies in memory. */
+  readonly dataWait: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
 }
@@ -54,6 +127,33 @@ export interface LearnerLostEvent {
   readonly replacedBy: number | null
 }
 
+/** The number of learners was decided on; where `from` and `to` differ it has changed, from this round on. */
+export interface PopulationEvent {
+  readonly event: 'population'
+  /** - `try`: to measure another number. - `settle`: found. - `look`: the load seems to have changed. - `follow`: as a given schedule says. */
+  readonly action: TunerAction | 'follow'
+  readonly round: number
+  readonly iteration: number
+  /** Iterations planned now. */
+  readonly iterations: number
+  readonly from: number
+  readonly to: number
+  /** In words. */
+  readonly reason: string
+  /** What was measured of each number of learners in this look. */
+  readonly figures: readonly PopulationFigures[]
+}
+
+/** A sample could not be read, and the next one took its place. */
+export interface SampleSkippedEvent {
+  readonly event: 'sampleSkipped'
+  /** What the sample is read from: the path of an image. */
+  readonly item: string
+  readonly reason: string
+  /** How many there have been so far. */
+  readonly skipped: number
+}
+
 /** The central model was measured on held-out data. */
 export interface EvaluatedEvent {
   readonly event: 'evaluated'
@@ -62,6 +162,10 @@ export interface EvaluatedEvent {
   readonly testLoss: number
   /** Share of right answers, 0 to 1; null where the targets are not classes. */
   readonly testAccuracy: number | null
+  /** For texts only: e to the power of the loss a token. */
+  readonly testPerplexity?: number
+  /** Share of samples whose class is among the `topK` likeliest, where that was asked for. */
+  readonly testTopK?: number
   /** That the evaluation took. */
   readonly seconds: number
 }
@@ -69,11 +173,19 @@ export interface EvaluatedEvent {
 /** The last event. */
 export interface FinishedEvent {
   readonly event: 'finished'
-  readonly reason: 'completed' | 'stopped'
+  /** `stopped` by somebody, or by the first of the run's own conditions that held. */
+  readonly reason: 'completed' | 'stopped' | EarlyEnd
+  /** The iteration after which the trained model was as it is kept, to which accuracy, loss and weights belong. */
+  readonly keptIteration: number
   readonly testAccuracy: number | null
   readonly testLoss: number
+  /** For texts only: e to the power of the loss a token. */
+  readonly testPerplexity?: number
   readonly imagesPerSecond: number
+  /** At the end. */
   readonly learners: number
+  /** How many learners trained from which round on: given back as `learners: { schedule }` it makes this very run again. */
+  readonly population: PopulationSchedule
   readonly epochs: number
   readonly iterations: number
   /** Of training: without evaluation and set-up. */

@@ -1,13 +1,32 @@
 import { EventEmitter } from 'eventemitter3'
 import { EventStream } from './event-stream.js'
-import type { EvaluatedEvent, FinishedEvent, JobEvent, LearnerLostEvent, ProgressEvent, StartedEvent } from './events.js'
+import type {
+  CheckpointEvent,
+  EvaluatedEvent,
+  FinishedEvent,
+  JobEvent,
+  LearnerLostEvent,
+  PlannedEvent,
+  PopulationEvent,
+  ProgressEvent,
+  ResumedEvent,
+  SampleSkippedEvent,
+  StartedEvent,
+  WentBackEvent
+} from './events.js'
 import type { TrainedModel } from './trained-model.js'
 
 /** What a Job emits: every event by its name, and `failed` with the error where the run cannot be finished. */
 export interface JobEvents {
+  planned: [PlannedEvent]
   started: [StartedEvent]
+  resumed: [ResumedEvent]
+  checkpoint: [CheckpointEvent]
+  wentBack: [WentBackEvent]
   progress: [ProgressEvent]
   learnerLost: [LearnerLostEvent]
+  population: [PopulationEvent]
+  sampleSkipped: [SampleSkippedEvent]
   evaluated: [EvaluatedEvent]
   finished: [FinishedEvent]
   failed: [Error]
@@ -27,7 +46,7 @@ export interface JobOutcome {
 
 /** A trained model that is still to come: it answers as TrainedModel does, with promises. */
 export type PromisedModel = {
-  readonly [Name in 'predict' | 'weights' | 'statistics' | 'save']: (
+  readonly [Name in 'predict' | 'classify' | 'generate' | 'evaluate' | 'weights' | 'statistics' | 'save']: (
     ...values: Parameters<TrainedModel[Name]>
   ) => Promise<Awaited<ReturnType<TrainedModel[Name]>>>
 }
@@ -55,6 +74,9 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.finished.catch(() => {})
     this.model = {
       predict: async (batch) => (await outcome).model.predict(batch),
+      classify: async (samples, options) => (await outcome).model.classify(samples, options),
+      generate: async (prompt, options) => (await outcome).model.generate(prompt, options),
+      evaluate: async (data) => (await outcome).model.evaluate(data),
       weights: async () => (await outcome).model.weights(),
       statistics: async () => (await outcome).model.statistics(),
       save: async (path, options) => (await outcome).model.save(path, options)

@@ -1,6 +1,31 @@
 import type { Program } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
-import type { DatasetSpec } from '../engine/contract.js'
+import { sma } from '../actors/sync/sma.js'
+import { vectorCount, type VectorCount } from './vectors.js'
+
+/** What one learner holds in engine memory, in bytes. */
+export interface LearnerMemory {
+  readonly weights: number
+  readonly gradients: number
+  /** The optimiser's states: velocity, or moments. */
+  readonly velocity: number
+  /** The slot in which it brings its correction, or whatever its rule takes, to a round. */
+  readonly correction: number
+  readonly statistics: number
+  /** Every operator's outputs, where they share memory, and scratch. */
+  readonly activations: number
+}
+
+/** What all learners of a run share, in bytes. */
+export interface SharedMemory {
+  /** Arenas of activations, where there are more learners than compute at once; each learner has its own otherwise. */
+  readonly activations: number
+  /** The central model, twice, and what the rule keeps beside it. */
+  readonly central: number
+  /** The replicas on which it is measured. */
+  readonly evaluation: number
+  readonly samples: number
+}
 
 /** What a run will hold in engine memory, in bytes. */
 export interface MemoryNeed {
@@ -14,18 +39,69 @@ export interface EvaluationNeed {
   readonly replicas: number
 }
 
-/** A learner has its arenas, its velocity and the slot for its corrections; all share two central models, the evaluation and the samples. */
-export function memoryNeed(train: Program, evaluation: EvaluationNeed, data: readonly DatasetSpec[]): MemoryNeed {
-  const vector = train.parameters.bytes
-  const arena = (name: 'activations' | 'statistics') => Math.max(...evaluation.programs.map(({ arenas }) => arenas[name]))
-  const samples = data.reduce(
-    (sum, spec) => sum + spec.samples.byteLength + (spec.labels?.byteLength ?? 0) + (spec.targets?.byteLength ?? 0),
-    0
-  )
+export interface MemoryOptions {
+  /** Vectors like the parameters; those of synchronous model averaging if left out. */
+  readonly vectors?: VectorCount
+  /** How many arenas of activations the learners share; undefined where each has its own. */
+  readonly arenas?: number | undefined
+}
+
+export function learnerMemory(train: Program, { vectors = averaging(train), arenas }: MemoryOptions = {}): LearnerMemory {
+  const { weights, gradients, statistics, activations } = train.arenas
   return {
-    perLearner: arenaBytes(train) + 2 * vector,
-    shared: 2 * vector + evaluation.replicas * (vector + arena('activations') + arena('statistics')) + samples
+    weights,
+    gradients,
+    velocity: vectors.optimiser * train.parameters.bytes,
+    correction: vectors.contribution * train.parameters.bytes,
+    statistics,
+    activations: arenas === undefined ? activations : 0
   }
+}
+
+/** `samples` in bytes. */
+export function sharedMemory(
+  train: Program,
+  evaluation: EvaluationNeed,
+  samples: number,
+  { vectors = averaging(train), arenas = 0 }: MemoryOptions = {}
+): SharedMemory {
+  const { parameters } = train
+  const largest = (name: 'activations' | 'statistics') => Math.max(...evaluation.programs.map((program) => program.arenas[name]))
+  return {
+    activations: arenas * train.arenas.activations,
+    central: vectors.central * parameters.bytes,
+    evaluation: evaluation.replicas * (parameters.bytes + largest('activations') + largest('statistics')),
+    samples
+  }
+}
+
+/** `samples` in bytes. */
+export function memoryNeed(train: Program, evaluation: EvaluationNeed, samples: number, options: MemoryOptions = {}): MemoryNeed {
+  return { perLearner: bytesOf(learnerMemory(train, options)), shared: bytesOf(sharedMemory(train, evaluation, samples, options)) }
+}
+
+function averaging(train: Program): VectorCount {
+  return vectorCount(train, sma({}, { learners: 1 }))
+}
+
+/** All parts together. */
+export function bytesOf(parts: LearnerMemory | SharedMemory): number {
+  return Object.values(parts).reduce((sum: number, bytes: number) => sum + bytes, 0)
+}
+
+/** What the thread of a learner takes beside the engine: its JavaScript heap, and stacks. */
+const THREAD_BYTES = 32 * 2 ** 20
+
+/** How many learners fit; 0 where not even one does. */
+export function roomFor({ perLearner, shared }: MemoryNeed, free: number): number {
+  return Math.max(0, Math.floor((free - shared) / (perLearner + THREAD_BYTES)))
+}
+
+/** Why so many learners more do not fit into what is free now; undefined where they do, with a quarter of what they take to spare. */
+export function refusalOf({ perLearner }: MemoryNeed, more: number, free: number): string | undefined {
+  const wanted = 1.25 * more * (perLearner + THREAD_BYTES)
+  if (wanted <= free) return undefined
+  return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(free)} are free`
 }
 
 /** Throws OUT_OF_MEMORY, with the figures, where the run would not fit. */
@@ -36,10 +112,6 @@ export function checkMemory({ perLearner, shared }: MemoryNeed, learners: number
   const mend = most >= 1 ? `use at most ${most}, or a smaller batch` : 'use a smaller batch, model or data set'
   const message = `learners: received ${learners}; each takes ${mebibytes(perLearner)} and all share ${mebibytes(shared)}, together ${mebibytes(wanted)} where ${mebibytes(free)} are free; ${mend}`
   throw new ArbalestError('OUT_OF_MEMORY', message, { data: { learners, perLearner, shared, wanted, free } })
-}
-
-function arenaBytes({ arenas }: Program): number {
-  return Object.values(arenas).reduce((sum, bytes) => sum + bytes, 0)
 }
 
 function mebibytes(bytes: number): string {

@@ -1,6 +1,7 @@
 import { compile, type CompileOptions } from '../compiler/compile.js'
-import type { LoweringBackend, Program } from '../compiler/program.js'
-import type { Dataset } from '../data/dataset.js'
+import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
+import { answersOf, type Dataset } from '../data/dataset.js'
+import { streams } from '../data/streamed.js'
 import { ArbalestError, shown } from '../errors.js'
 import type { Model } from '../model/model.js'
 import type { Settings } from './settings.js'
@@ -11,6 +12,7 @@ export interface ProgramPass {
   readonly batch: number
   readonly steps: number
   readonly position: number
+  readonly countsTop?: boolean
 }
 
 /** All programs of a run; they share one parameter layout. */
@@ -24,15 +26,17 @@ export interface Programs {
 }
 
 /** Small enough for a core's cache, large enough for a few threads. */
-const EVALUATION_BATCH = 64
+export const EVALUATION_BATCH = 64
 
 /** Enough for a batch norm's mean and variance to be known to a fraction of a percent: its every pixel counts. */
 const STATISTICS_SAMPLES = 2048
+/** Samples that stream are kept for it: of large ones fewer, for they have the more pixels. */
+const STATISTICS_BYTES = 2 ** 27
 
 /** Throws what `compile` throws, and SHAPE_MISMATCH where the data does not suit the model. */
 export function programsOf(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Programs {
   checkSamples(model, dataset)
-  const { precision } = settings
+  const { precision, topK } = settings
   const { mean, deviation } = dataset
   const options = trainingOptions(dataset, settings)
   const train = compile(model, backend, { ...options, mode: 'train' })
@@ -40,21 +44,52 @@ export function programsOf(model: Model, dataset: Dataset, settings: Settings, b
     compile(model, backend, { mode, batch, precision, load, parameters: train.parameters })
   const predict = like('predict', EVALUATION_BATCH)
   checkTargets(model, dataset, predict)
-  const evaluate = passes(dataset.test.count).map((pass) => ({ ...pass, program: like('evaluate', pass.batch, { mean, deviation }) }))
   return {
     train,
-    evaluate,
+    evaluate: passes(dataset.test.count).map((pass) => ({
+      ...pass,
+      ...(topK !== undefined && { countsTop: true }),
+      program: compile(model, backend, {
+        mode: 'evaluate',
+        batch: pass.batch,
+        precision,
+        load: { mean, deviation },
+        parameters: train.parameters,
+        ...(topK !== undefined && { topK })
+      })
+    })),
     predict,
     statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, options.load)
   }
 }
 
+/** The programs that measure a model by itself, in the layout of the one that predicts. Throws SHAPE_MISMATCH as `programsOf` does. */
+export function evaluationOf(
+  model: Model,
+  dataset: Dataset,
+  { predict, load }: { readonly predict: Program; readonly load: NonNullable<CompileOptions['load']> },
+  backend: LoweringBackend
+): readonly ProgramPass[] {
+  checkSamples(model, dataset)
+  checkTargets(model, dataset, predict)
+  const { parameters, precision } = predict
+  return passes(dataset.test.count).map((pass) => ({
+    ...pass,
+    program: compile(model, backend, { mode: 'evaluate', batch: pass.batch, precision, load, parameters })
+  }))
+}
+
+/** A batch of samples goes from `input` to `output`. */
+export function predictionOf(model: Model, precision: Precision, backend: LoweringBackend): Program {
+  return compile(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
+}
+
 /** How a job's training step is compiled; with the step's own layout, how other programs over its weights are. */
 export function trainingOptions(
   { mean, deviation, augmentation }: Dataset,
-  { batch, precision, optimiser }: Settings
+  { batch, precision, optimiser, freeze }: Settings
 ): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
-  return { batch, precision, optimiser, load: { mean, deviation, shuffled: true, ...augmentation } }
+  return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, deviation, shuffled: true, ...augmentation } }
 }
 
 function statisticsPass(
@@ -62,9 +97,17 @@ function statisticsPass(
   like: (mode: 'statistics', batch: number, load: CompileOptions['load']) => Program,
   load: CompileOptions['load']
 ): ProgramPass {
-  const batch = Math.min(EVALUATION_BATCH, train.count)
-  const steps = Math.floor(Math.min(STATISTICS_SAMPLES, train.count) / batch)
+  const bytes = train.sample.reduce((product, extent) => product * extent, 1)
+  const most = streams(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
+  const samples = Math.min(STATISTICS_SAMPLES, train.count, most)
+  const batch = Math.min(EVALUATION_BATCH, samples)
+  const steps = Math.floor(samples / batch)
   return { program: like('statistics', batch, load), batch, steps, position: 0 }
+}
+
+/** How many answers of a sample can be right or wrong: those of its classes, or one for targets that are each for or against. */
+export function answersTo({ loss }: Model, dataset: Dataset): number {
+  return loss === 'binaryCrossEntropy' ? 1 : answersOf(dataset)
 }
 
 /** Whole batches, then what is left as a smaller one. */
@@ -92,7 +135,8 @@ function checkSamples(model: Model, dataset: Dataset): void {
 
 function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
-  const wanted = dataset.classes > 0 ? [dataset.classes] : [...(dataset.train.target ?? [])]
+  const tokens = dataset.train.stride === undefined ? [] : dataset.sample
+  const wanted = dataset.classes > 0 ? [...tokens, dataset.classes] : [...(dataset.train.target ?? [])]
   const suits =
     model.loss === 'softmaxCrossEntropy' ? dataset.classes > 0 && shown(output) === shown(wanted) : shown(output) === shown(wanted)
   if (suits) return

@@ -1,12 +1,18 @@
 import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from './events.js'
-import { rateAt, type RatePiece } from './rates.js'
+import { rateAt, type RatePiece } from './rates/pieces.js'
 
-export interface MeteredRun {
+export interface MeteredRun extends MeteredCourse {
   /** In the training set. */
   readonly samples: number
-  readonly iterations: number
   readonly batch: number
+  /** Where the run goes on from; the beginning if left out. */
+  readonly from?: { readonly iteration: number; readonly position: number; readonly seconds: number }
+}
+
+/** What a change of the population changes. */
+export interface MeteredCourse {
+  readonly iterations: number
   readonly rates: readonly RatePiece[]
 }
 
@@ -15,14 +21,23 @@ const WINDOW = 10
 
 /** Measures how a run gets on: its clock runs while the learners train, and stands still while the central model is measured. */
 export class ProgressMeter {
-  readonly #run: MeteredRun
-  readonly #marks: { readonly images: number; readonly seconds: number }[] = [{ images: 0, seconds: 0 }]
-  #seconds = 0
+  #run: MeteredRun
+  readonly #marks: { readonly images: number; readonly seconds: number; readonly waited: number }[]
+  #seconds: number
   #runningSince: number | undefined
-  #iteration = 0
+  #iteration: number
 
   constructor(run: MeteredRun) {
     this.#run = run
+    const { iteration, position, seconds } = run.from ?? { iteration: 0, position: 0, seconds: 0 }
+    this.#marks = [{ images: position, seconds, waited: 0 }]
+    this.#seconds = seconds
+    this.#iteration = iteration
+  }
+
+  /** From here on the run takes another course. */
+  follow({ iterations, rates }: MeteredCourse): void {
+    this.#run = { ...this.#run, iterations, rates }
   }
 
   start(): void {
@@ -44,8 +59,11 @@ export class ProgressMeter {
     return this.#iteration
   }
 
-  /** What happened since the last such event; undefined where no iteration was completed. `losses` begin at `iteration`. */
-  event({ members }: Pick<GroupStatus, 'members'>, losses: Float32Array): ProgressEvent | undefined {
+  /**
+   * What happened since the last such event; undefined where no iteration was completed. `losses` begin at `iteration`; `waited` counts the
+   * seconds that all learners together have waited for data so far.
+   */
+  event({ members }: Pick<GroupStatus, 'members'>, losses: Float32Array, waited = 0): ProgressEvent | undefined {
     // An iteration that was lost with the only learner that was in it has none.
     const known = losses.filter((loss) => !Number.isNaN(loss))
     if (known.length === 0) return undefined
@@ -53,7 +71,7 @@ export class ProgressMeter {
     const images = this.#marks.at(-1)!.images + losses.length * members.length * batch
     const { seconds } = this
     const first = this.#marks[0]!
-    this.#marks.push({ images, seconds })
+    this.#marks.push({ images, seconds, waited })
     if (this.#marks.length > WINDOW) this.#marks.shift()
     this.#iteration += losses.length
     return {
@@ -66,6 +84,7 @@ export class ProgressMeter {
       rate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
+      dataWait: Math.min(1, perSecond(waited - first.waited, (seconds - first.seconds) * members.length)),
       seconds
     }
   }

@@ -1,193 +1,165 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { sma, type Sma } from '../actors/sync/sma.js'
 import type { Supervision } from '../actors/supervisor.js'
-import type { BackendName, Precision } from '../compiler/program.js'
-import type { Dataset } from '../data/dataset.js'
-import { datasetNames } from '../data/open.js'
-import { usableCores } from '../engine/machine.js'
-import { invalidOption, unknownName } from '../errors.js'
-import type { Model } from '../model/model.js'
-import { zoo } from '../model/zoo/index.js'
-import { onlyKeys, real, whole } from './checks.js'
+import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
+import type { EvaluationAverage } from '../engine/contract.js'
+import type { TraceSettings } from './trace.js'
+import { notFiniteSettings, type NotFiniteSettings } from './settings/not-finite.js'
+import { checkpointSettings, type CheckpointSettings } from './settings/checkpoint.js'
 import { defaultsFor } from './defaults.js'
-import type { OptimiserOptions, SupervisionOptions, TrainOptions, UntilOptions } from './options.js'
+import type { InitialOptions, TrainOptions } from './options.js'
+import { averageSettings } from './settings/average.js'
+import { initialSettings } from './settings/initial.js'
+import { learnersSettings, type PopulationSettings } from './settings/learners.js'
+import { learnerModule, learnerOptions } from './settings/learner.js'
+import { recordSettings, type RecordSettings } from './settings/records.js'
+import { OptionChecks, type OptionNames } from './settings/option-checks.js'
+import { optimiserSettings, type OptimiserSettings } from './settings/optimiser.js'
+import { subjectSettings, type SubjectSettings } from './settings/subject.js'
+import { supervisionSettings } from './settings/supervision.js'
+import { hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './settings/synchroniser.js'
+import { traceSettings } from './settings/trace.js'
+import { trialSettings, type TrialSettings } from './settings/trial.js'
+import { untilSettings, type UntilSettings } from './settings/until.js'
+import { watchSettings, type WatchSettings } from './settings/watch.js'
 
 /** A run's options, checked and complete. */
-export interface Settings {
-  readonly model: Model | string
-  readonly data: Dataset | string
-  readonly dataDir: string | undefined
+export interface Settings extends SubjectSettings {
   readonly batch: number
+  /** At the start. */
   readonly learners: number
+  readonly population: PopulationSettings
   readonly optimiser: OptimiserSettings
-  readonly sma: Sma
-  readonly until: { readonly epochs: number; readonly steps: number }
+  readonly synchroniser: SynchroniserSettings
+  /** In epochs. */
+  readonly average: EvaluationAverage | undefined
+  readonly until: UntilSettings
+  readonly labelSmoothing: number | undefined
+  readonly topK: number | undefined
+  readonly freeze: readonly string[]
   readonly precision: Precision
   readonly backend: BackendName
   readonly seed: number
+  /** undefined: random. */
+  readonly initial: InitialOptions | undefined
   readonly threads: number
   /** Address of the learner's module, where it is not the built-in one. */
   readonly learner: URL | undefined
   readonly learnerOptions: unknown
   readonly supervision: Supervision
+  readonly trace: TraceSettings | undefined
+  readonly trial: TrialSettings
+  readonly watch: WatchSettings
+  readonly records: RecordSettings
+  readonly checkpoint: CheckpointSettings | undefined
+  readonly onNaN: NotFiniteSettings | undefined
+  /** Every rate is multiplied by it: 1 until a loss was not finite. */
+  readonly rateScale: number
 }
 
-export interface OptimiserSettings {
-  readonly rate: number
-  readonly momentum: number
-  readonly weightDecay: number
-  readonly nesterov: boolean
-  readonly milestones: Milestones
-  readonly decay: number
+/** Time enough to learn a few batches by heart. */
+const BY_HEART = { steps: 500 }
+
+const NAMES: OptionNames<TrainOptions> = {
+  model: true,
+  data: true,
+  dataDir: true,
+  context: true,
+  images: true,
+  batch: true,
+  learners: true,
+  optimiser: true,
+  synchroniser: true,
+  average: true,
+  until: true,
+  labelSmoothing: true,
+  topK: true,
+  freeze: true,
+  precision: true,
+  backend: true,
+  seed: true,
+  initial: true,
+  threads: true,
+  signal: true,
+  learner: true,
+  learnerOptions: true,
+  supervision: true,
+  trace: true,
+  dryRun: true,
+  overfit: true,
+  evaluateEvery: true,
+  keep: true,
+  onEvaluated: true,
+  log: true,
+  logDir: true,
+  tensorboard: true,
+  checkpoint: true,
+  onNaN: true
 }
 
-/** Where the rate drops: in epochs, or in shares of the run. */
-export interface Milestones {
-  readonly unit: 'epochs' | 'run'
-  readonly at: readonly number[]
+/** Every option checked, before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME, with all faults at once as `data.faults`. */
+export function settingsOf(given: TrainOptions): Settings {
+  const checks = new OptionChecks()
+  const settings = checkedSettings(checks, given)
+  checks.done()
+  return settings
 }
 
-const MOST_LEARNERS = 1024
-const DEFAULT_DATA = 'digits'
-const OPTIONS = [
-  'model',
-  'data',
-  'dataDir',
-  'batch',
-  'learners',
-  'optimiser',
-  'synchroniser',
-  'until',
-  'precision',
-  'backend',
-  'seed',
-  'threads',
-  'signal',
-  'learner',
-  'learnerOptions',
-  'supervision'
-]
-
-/** Every option checked, before any work is done. Throws INVALID_OPTION and UNKNOWN_NAME. */
-export function settingsOf(options: TrainOptions): Settings {
-  onlyKeys('options', options, OPTIONS)
-  const { model, data = DEFAULT_DATA, dataDir, synchroniser = {}, precision = 'f32', backend = 'cpu' } = options
-  checkModel(model)
-  checkData(data)
-  if (dataDir !== undefined && typeof dataDir !== 'string') throw invalidOption('dataDir', dataDir, 'give the path of a folder')
-  if (precision !== 'f32' && precision !== 'bf16') throw unknownName('precision', precision, ['f32', 'bf16'])
-  if (backend !== 'cpu' && backend !== 'reference') throw unknownName('backend', backend, ['cpu', 'reference'])
-  onlyKeys('synchroniser', synchroniser, ['name', 'period', 'alpha', 'syncMomentum'])
-  const { name = 'sma', ...numbers } = synchroniser
-  if (name !== 'sma') throw unknownName('synchroniser.name', name, ['sma'])
-  const defaults = defaultsFor(typeof model === 'string' ? model : model.name)
-  const learners = whole('learners', options.learners ?? usableCores(), 1, MOST_LEARNERS)
+/** One group of options a file of `settings/`: a new option is checked there. */
+function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
+  const options = checks.group('options', given, NAMES)
+  // There is nothing to look into.
+  if (options !== given) checks.done()
+  const subject = subjectSettings(checks, options)
+  const defaults = defaultsFor(typeof subject.model === 'string' ? subject.model : subject.model?.name)
+  const threads = checks.whole('threads', options.threads ?? 1, 1, 1024)
+  const isSound = (learners: number) => {
+    const alone = new OptionChecks()
+    synchroniserSettings(alone, options.synchroniser, learners, defaults)
+    return alone.none
+  }
+  const population = learnersSettings(checks, options.learners, { threads, isSound })
+  if (options.signal !== undefined && !(options.signal instanceof AbortSignal))
+    checks.refuse('signal', options.signal, 'give an AbortSignal')
+  const most = Math.max(...population.schedule.map(({ learners }) => learners))
   return {
-    model,
-    data,
-    dataDir,
-    batch: whole('batch', options.batch ?? defaults.batch, 1, 2 ** 20),
-    learners,
-    optimiser: optimiserOf(options.optimiser ?? {}, defaults),
-    sma: sma({ syncMomentum: defaults.syncMomentum, ...numbers }, learners),
-    until: untilOf(options.until ?? {}, defaults.epochs),
-    precision,
-    backend,
-    seed: whole('seed', options.seed ?? 1, 0),
-    threads: whole('threads', options.threads ?? 1, 1, 1024),
-    learner: options.learner === undefined ? undefined : learnerModule(options.learner),
-    learnerOptions: postable(options.learnerOptions),
-    supervision: supervisionOf(options.supervision ?? {})
+    ...subject,
+    learners: population.schedule[0]!.learners,
+    population,
+    batch: checks.whole('batch', options.batch ?? defaults.batch, 1, 2 ** 20),
+    optimiser: optimiserSettings(checks, options.optimiser, defaults, hasNesterovLearners(options.synchroniser)),
+    synchroniser: synchroniserSettings(checks, options.synchroniser, most, defaults),
+    average: averageSettings(checks, options.average),
+    labelSmoothing:
+      options.labelSmoothing === undefined
+        ? undefined
+        : checks.real('labelSmoothing', options.labelSmoothing, 'from 0 to below 1', (value) => value >= 0 && value < 1),
+    topK: options.topK === undefined ? undefined : checks.whole('topK', options.topK, 1, 2 ** 30),
+    freeze: patterns(checks, options.freeze ?? []),
+    until: untilSettings(checks, options.until ?? (options.overfit === undefined ? undefined : BY_HEART), defaults),
+    precision: checks.name('precision', options.precision ?? 'f32', ['f32', 'bf16']),
+    backend: checks.name('backend', options.backend ?? 'cpu', BACKENDS),
+    seed: checks.whole('seed', options.seed ?? 1, 0),
+    initial: initialSettings(checks, options.initial),
+    threads,
+    learner: learnerModule(checks, options.learner),
+    learnerOptions: learnerOptions(checks, options.learnerOptions),
+    supervision: supervisionSettings(checks, options.supervision),
+    trace: traceSettings(checks, options.trace),
+    trial: trialSettings(checks, options),
+    watch: watchSettings(checks, options),
+    records: recordSettings(checks, options),
+    checkpoint: checkpointSettings(checks, options.checkpoint),
+    onNaN: notFiniteSettings(checks, options.onNaN),
+    rateScale: 1
   }
 }
 
-function learnerModule(learner: unknown): URL {
-  if (!(learner instanceof URL) && (typeof learner !== 'string' || learner === ''))
-    throw invalidOption('learner', learner, 'give the URL of a module, or the path of its file')
-  const module = learner instanceof URL ? learner : /^(file|data):/.test(learner) ? new URL(learner) : pathToFileURL(resolve(learner))
-  if (module.protocol === 'file:' && !existsSync(fileURLToPath(module)))
-    throw invalidOption(
-      'learner',
-      learner instanceof URL ? learner.href : learner,
-      'there is no such file: name a module that exports a learner'
-    )
-  return module
+function patterns(checks: OptionChecks, freeze: unknown): readonly string[] {
+  if (Array.isArray(freeze) && freeze.every((pattern) => typeof pattern === 'string' && pattern !== '')) return freeze as readonly string[]
+  checks.refuse('freeze', freeze, 'use a list of names of layers or parameters')
+  return []
 }
 
-function postable(learnerOptions: unknown): unknown {
-  try {
-    structuredClone(learnerOptions)
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw invalidOption('learnerOptions', learnerOptions, `it cannot be posted to a thread (${why}); use plain data and shared memory`)
-  }
-  return learnerOptions
-}
-
-function supervisionOf(options: SupervisionOptions): Supervision {
-  onlyKeys('supervision', options, ['restarts', 'window', 'deadline'])
-  const { restarts = 3, window = 60_000, deadline = 60_000 } = options
-  return {
-    restarts: whole('supervision.restarts', restarts, 0),
-    window: real('supervision.window', window, 'of milliseconds above 0', (value) => value > 0),
-    // A timer takes no more.
-    deadline: real('supervision.deadline', deadline, 'of milliseconds from 1 to 2147483647', (value) => value >= 1 && value < 2 ** 31)
-  }
-}
-
-function checkModel(model: unknown): void {
-  if (typeof model === 'string') {
-    if (!Object.hasOwn(zoo, model)) throw unknownName('model', model, Object.keys(zoo))
-  } else if (typeof model !== 'object' || model === null) {
-    throw invalidOption('model', model, 'give a Model, or the name of one in the zoo')
-  }
-}
-
-function checkData(data: unknown): void {
-  if (typeof data === 'string') {
-    if (!datasetNames.includes(data)) throw unknownName('data', data, datasetNames)
-  } else if (typeof data !== 'object' || data === null) {
-    throw invalidOption('data', data, 'give a Dataset, or the name of one')
-  }
-}
-
-function optimiserOf(options: OptimiserOptions, defaults: ReturnType<typeof defaultsFor>): OptimiserSettings {
-  onlyKeys('optimiser', options, ['rate', 'momentum', 'weightDecay', 'nesterov', 'milestones', 'decay'])
-  const { rate = defaults.rate, momentum = defaults.momentum, weightDecay = defaults.weightDecay, decay = defaults.decay } = options
-  const { nesterov = false } = options
-  if (typeof nesterov !== 'boolean') throw invalidOption('optimiser.nesterov', nesterov, 'use true or false')
-  if (nesterov && momentum === 0) throw invalidOption('optimiser.nesterov', nesterov, 'it wants a momentum above 0')
-  return {
-    rate: real('optimiser.rate', rate, 'above 0', (value) => value > 0),
-    momentum: real('optimiser.momentum', momentum, 'from 0 to below 1', (value) => value >= 0 && value < 1),
-    weightDecay: real('optimiser.weightDecay', weightDecay, 'of at least 0', (value) => value >= 0),
-    decay: real('optimiser.decay', decay, 'above 0, at most 1', (value) => value > 0 && value <= 1),
-    nesterov,
-    milestones: options.milestones
-      ? { unit: 'epochs', at: checkedMilestones(options.milestones) }
-      : { unit: 'run', at: defaults.milestones }
-  }
-}
-
-function checkedMilestones(milestones: unknown): readonly number[] {
-  const rising =
-    Array.isArray(milestones) && milestones.every((at, i, all) => Number.isFinite(at) && at > (i === 0 ? 0 : (all[i - 1] as number)))
-  if (!rising) throw invalidOption('optimiser.milestones', milestones, 'use a list of epochs above 0, each later than the one before')
-  return milestones as readonly number[]
-}
-
-function untilOf(options: UntilOptions, defaultEpochs: number): Settings['until'] {
-  onlyKeys('until', options, ['epochs', 'steps'])
-  const { epochs, steps } = options
-  return {
-    epochs:
-      epochs === undefined
-        ? steps === undefined
-          ? defaultEpochs
-          : Infinity
-        : real('until.epochs', epochs, 'above 0', (value) => value > 0),
-    steps: steps === undefined ? Infinity : whole('until.steps', steps, 1)
-  }
+/** Samples that a learner takes in an iteration. */
+export function iterationSamples({ batch, optimiser }: Pick<Settings, 'batch' | 'optimiser'>): number {
+  return batch * (optimiser.update.accumulate ?? 1)
 }

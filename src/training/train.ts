@@ -1,7 +1,7 @@
-import { invalidOption } from '../errors.js'
 import type { RunModules } from './crew.js'
 import { Job } from './job.js'
 import type { TrainOptions } from './options.js'
+import { recorded } from './records/records.js'
 import { run } from './run.js'
 import { settingsOf } from './settings.js'
 
@@ -19,7 +19,7 @@ const MODULES: RunModules = {
  * for await (const event of job) console.log(event)
  * ```
  *
- * Throws INVALID_OPTION and UNKNOWN_NAME for options that cannot work, before anything is begun. What goes wrong later rejects
+ * Throws INVALID_OPTION and UNKNOWN_NAME for options that cannot work, all their faults at once, before anything is begun. What goes wrong later rejects
  * `job.finished`: DATA_NOT_FOUND, DATA_CORRUPT, LABEL_OUT_OF_RANGE, SHAPE_MISMATCH, INVALID_MODEL, UNSUPPORTED_PRECISION,
  * OUT_OF_MEMORY, LOSS_NOT_FINITE, LEARNER_FAILED, ENGINE_MISSING.
  */
@@ -30,8 +30,10 @@ export function train(options: TrainOptions): Job {
 /** The same with other modules in the place of the engine's and the learner's. */
 export function trainWith(options: TrainOptions, modules: Partial<RunModules>): Job {
   const settings = settingsOf(options)
-  const { signal } = options
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidOption('signal', signal, 'give an AbortSignal')
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
-  return new Job((control) => run(settings, chosen, control), { signal })
+  const { dryRun } = settings.trial
+  return new Job(
+    (control) => (dryRun ? run(settings, chosen, control) : recorded(settings, control, (told) => run(settings, chosen, told))),
+    { signal: options.signal }
+  )
 }

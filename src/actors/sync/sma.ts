@@ -1,34 +1,36 @@
-import { invalidOption } from '../../errors.js'
+import type { SynchronousRule } from '../../engine/contract.js'
+import { momentumOf, RuleOptions, type RuleContext } from './rule-options.js'
 
-/**
- * Synchronous model averaging: the numbers of the rule that the engine's group carries out.
- *
- * In a round's last iteration each of k learners corrects itself by c = alpha (w - z), with w and the central model z from before the
- * step; then z becomes z + sum c + mu (z - z of the round before).
- *
- * Koliousis et al., "Crossbow: Scaling Deep Learning with Small Batch Sizes on Multi-GPU Servers", VLDB 2019.
- */
-export interface Sma {
-  /** Iterations of a round (tau). */
-  readonly period: number
-  /** null: min(1/k, 1/2), taken anew when k changes. */
-  readonly alpha: number | null
+export interface SmaOptions {
+  /** Iterations between two corrections (tau). */
+  readonly period?: number
+  /** How far a correction goes; null or left out: min(1/k, 1/2) for k learners, taken anew when k changes. */
+  readonly alpha?: number | null
   /** The central model's momentum (mu). */
-  readonly syncMomentum: number
+  readonly syncMomentum?: number
 }
 
-/** The rule's numbers for k learners, checked. Throws INVALID_OPTION, also for numbers with which the average would grow without bound. */
-export function sma({ period = 1, alpha = null, syncMomentum = 0 }: Partial<Sma>, learners: number): Sma {
-  if (!Number.isSafeInteger(period) || period < 1)
-    throw invalidOption('synchroniser.period', period, 'use a whole number of iterations of at least 1')
-  if (alpha !== null && !(alpha > 0 && alpha < 1))
-    throw invalidOption('synchroniser.alpha', alpha, 'use a number between 0 and 1, both excluded')
-  if (!(syncMomentum >= 0 && syncMomentum < 1))
-    throw invalidOption('synchroniser.syncMomentum', syncMomentum, 'use a number from 0 to below 1')
-  // At rate zero the corrections alone must die out.
-  if (alpha !== null && learners * alpha >= (2 - alpha) * (1 + syncMomentum)) {
-    const bound = (2 * (1 + syncMomentum)) / (learners + 1 + syncMomentum)
-    throw invalidOption('synchroniser.alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
-  }
-  return { period, alpha, syncMomentum }
+/**
+ * Synchronous model averaging: every learner is drawn to the central model, w' = w - step - alpha (w - z), and the central model to all of them,
+ * z' = z + sum alpha (w - z) + mu (z - z of the round before).
+ *
+ * Koliousis et al., "Crossbow: Scaling Deep Learning with Small Batch Sizes on Multi-GPU Servers", VLDB 2019.
+ *
+ * Throws INVALID_OPTION, also for numbers with which the average would grow without bound.
+ */
+export function sma(given: SmaOptions, { learners }: Pick<RuleContext, 'learners'>): SynchronousRule {
+  const options = new RuleOptions(given)
+  const period = options.whole('period', 1)
+  const alpha = options.real('alpha', null, 'between 0 and 1, both excluded', (value) => value > 0 && value < 1)
+  const momentum = momentumOf(options, 'syncMomentum', 0)
+  const bound = stableAlpha(learners, momentum)
+  if (options.sound && alpha !== null && alpha >= bound)
+    options.refuse('alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+  options.done()
+  return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum }, adopts: false, period, from: 0 }
+}
+
+/** At rate zero the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */
+export function stableAlpha(learners: number, mu: number): number {
+  return (2 * (1 + mu)) / (learners + 1 + mu)
 }

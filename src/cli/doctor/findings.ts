@@ -1,9 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { engine } from '../../engine/native.js'
 import type { BackendDescription } from '../../engine/contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from '../../engine/machine.js'
 import { bytes } from '../figures.js'
+import { cuda } from './cuda.js'
 import type { Finding } from './finding.js'
 import { firstLineOf } from './tools.js'
 
@@ -11,7 +12,7 @@ const SET_UP = 'run `npm run setup`'
 
 /** All that training wants of this machine, whether the native engine can be loaded or not. */
 export function findings(): readonly Finding[] {
-  return [system(), node(), processor(), memory(), ...backends(), ...buildTools(), cuda()]
+  return [system(), node(), processor(), memory(), ...backends(), ...buildTools(), ...cuda()]
 }
 
 function system(): Finding {
@@ -73,17 +74,6 @@ function buildTools(): readonly Finding[] {
     }
     return { name: aptName, status: 'absent', detail: 'not installed; wanted to build the engine', mend: `apt-get install ${aptName}` }
   })
-}
-
-function cuda(): Finding {
-  const name = 'CUDA'
-  const gpu = firstLineOf('nvidia-smi', '--query-gpu=name,driver_version,memory.total', '--format=csv,noheader')
-  if (gpu !== undefined) return { name, status: 'present', detail: `${gpu}; not used yet: training runs on the CPU` }
-  const libraries = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triplet) => `/usr/lib/${triplet}/libcuda.so.1`)
-  const driver = libraries.find((path) => existsSync(path))
-  if (driver !== undefined)
-    return { name, status: 'present', detail: `${driver}, and no nvidia-smi that answers; not used yet: training runs on the CPU` }
-  return { name, status: 'absent', detail: 'no NVIDIA driver; training runs on the CPU' }
 }
 
 function textOf(path: string): string {

@@ -4,7 +4,7 @@ import type { ProgressEvent, StartedEvent } from '../../index.js'
 export class Pace {
   readonly #batch: number
   readonly #window: number
-  #from = { iteration: 0, seconds: 0 }
+  #from = { iteration: 0, seconds: 0, learners: 0 }
   #latest = 0
 
   /** `window` in seconds of training. */
@@ -15,11 +15,13 @@ export class Pace {
 
   /** The pace of the last whole window; before the first one ends, that of its beginning. */
   at({ iteration, seconds, learners }: Pick<ProgressEvent, 'iteration' | 'seconds' | 'learners'>): number {
+    // A window has one population.
+    if (learners !== this.#from.learners && this.#from.learners > 0) this.#from = { iteration, seconds, learners }
     const passed = seconds - this.#from.seconds
     const whole = passed >= this.#window
-    if (passed > 0 && (whole || this.#from.iteration === 0))
+    if (passed > 0 && (whole || this.#from.learners === 0))
       this.#latest = ((iteration - this.#from.iteration) * this.#batch * learners) / passed
-    if (whole) this.#from = { iteration, seconds }
+    if (whole) this.#from = { iteration, seconds, learners }
     return this.#latest
   }
 }

@@ -2,7 +2,19 @@ import type { JobEvent, ProgressEvent } from '../../index.js'
 import { count, duration, loss, secondsLeft } from '../figures.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
-import { evaluatedSentence, finishedSentence, learnerLostSentence, startedSentence } from './sentences.js'
+import {
+  checkpointSentence,
+  dataWait,
+  evaluatedSentence,
+  finishedSentence,
+  learnerLostSentence,
+  plannedSentence,
+  populationSentence,
+  resumedSentence,
+  sampleSkippedSentence,
+  startedSentence,
+  wentBackSentence
+} from './sentences.js'
 
 /** A log of a long run stays short, and one of a short run stays calm: a line each twentieth of the run, and none within two seconds. */
 const SHARE = 1 / 20
@@ -25,6 +37,8 @@ export class PlainLines implements Reporter {
 
   show(event: JobEvent): void {
     switch (event.event) {
+      case 'planned':
+        return this.#line(plannedSentence(event))
       case 'started':
         this.#pace = new Pace(event)
         return this.#line(startedSentence(event))
@@ -32,8 +46,18 @@ export class PlainLines implements Reporter {
         return this.#progress(event)
       case 'evaluated':
         return this.#line(evaluatedSentence(event))
+      case 'resumed':
+        return this.#line(resumedSentence(event))
+      case 'wentBack':
+        return this.#line(wentBackSentence(event))
+      case 'checkpoint':
+        return this.#line(checkpointSentence(event))
       case 'learnerLost':
         return this.#line(learnerLostSentence(event))
+      case 'population':
+        return this.#line(populationSentence(event))
+      case 'sampleSkipped':
+        return this.#line(sampleSkippedSentence(event))
       case 'finished':
         return this.#line(finishedSentence(event))
     }
@@ -49,10 +73,12 @@ export class PlainLines implements Reporter {
     this.#nextTime = this.#now() + 1000 * SECONDS
     const left = duration(secondsLeft(event))
     const done = `${Math.floor(100 * share)}%`.padStart(4)
-    this.#line(`${done}  epoch ${event.epoch.toFixed(2)}  loss ${loss(event.loss)}  ${count(pace)} images/s  ${left} left`)
+    this.#line(
+      `${done}  epoch ${event.epoch.toFixed(2)}  loss ${loss(event.loss)}  ${count(pace)} images/s  ${left} left${dataWait(event)}`
+    )
   }
 
-  #line(text: string): void {
-    this.#output.write(`${text}\n`)
+  #line(text: string | undefined): void {
+    if (text !== undefined) this.#output.write(`${text}\n`)
   }
 }

@@ -1,11 +1,23 @@
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
-import type { JobEvent, ProgressEvent } from '../../index.js'
+import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
 import { count, duration, loss, percent, secondsLeft } from '../figures.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
-import { evaluatedSentence, finishedSentence, learnerLostSentence, startedSentence } from './sentences.js'
+import {
+  checkpointSentence,
+  dataWait,
+  evaluatedSentence,
+  finishedSentence,
+  learnerLostSentence,
+  plannedSentence,
+  populationSentence,
+  resumedSentence,
+  sampleSkippedSentence,
+  startedSentence,
+  wentBackSentence
+} from './sentences.js'
 
-const FORMAT = '{bar} {percentage}%  epoch {epoch}  {pace} images/s  loss {loss}{accuracy}  {left} left'
+const FORMAT = '{bar} {percentage}%  epoch {epoch}  {pace} images/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
 
 /** For terminals: a bar that moves, with what was measured in lines above it. */
 export class ProgressBar implements Reporter {
@@ -21,10 +33,13 @@ export class ProgressBar implements Reporter {
 
   show(event: JobEvent): void {
     switch (event.event) {
+      case 'planned':
+        this.#output.write(`${plannedSentence(event)}\n`)
+        break
       case 'started':
         this.#output.write(`${startedSentence(event)}\n`)
         this.#pace = new Pace(event)
-        this.#begin(event.iterations)
+        this.#begin(event)
         break
       case 'progress':
         this.#bar?.update(event.iteration, this.#figures(event))
@@ -35,8 +50,28 @@ export class ProgressBar implements Reporter {
         this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
         this.#bars?.update()
         break
+      case 'resumed':
+        this.#bars?.log(`${resumedSentence(event)}\n`)
+        this.#bar?.update(event.iteration)
+        break
+      case 'wentBack':
+        this.#bars?.log(`${wentBackSentence(event)}\n`)
+        this.#bar?.update(0)
+        break
+      case 'checkpoint':
+        if (event.reason !== null) this.#bars?.log(`${checkpointSentence(event)}\n`)
+        break
       case 'learnerLost':
         this.#bars?.log(`${learnerLostSentence(event)}\n`)
+        this.#bars?.update()
+        break
+      case 'population':
+        this.#bar?.setTotal(event.iterations)
+        this.#bars?.log(`${populationSentence(event)}\n`)
+        this.#bars?.update()
+        break
+      case 'sampleSkipped':
+        this.#bars?.log(`${sampleSkippedSentence(event)}\n`)
         this.#bars?.update()
         break
       case 'finished':
@@ -51,7 +86,7 @@ export class ProgressBar implements Reporter {
     this.#bar = undefined
   }
 
-  #begin(iterations: number): void {
+  #begin({ iterations, learners }: StartedEvent): void {
     this.#bars = new MultiBar(
       {
         format: FORMAT,
@@ -66,7 +101,7 @@ export class ProgressBar implements Reporter {
       },
       Presets.shades_classic
     )
-    this.#bar = this.#bars.create(iterations, 0, { epoch: '0.00', pace: '-', loss: '-', accuracy: '', left: '-:--' })
+    this.#bar = this.#bars.create(iterations, 0, { epoch: '0.00', learners, pace: '-', loss: '-', accuracy: '', left: '-:--', wait: '' })
   }
 
   #figures(event: ProgressEvent): object {
@@ -74,8 +109,10 @@ export class ProgressBar implements Reporter {
       epoch: event.epoch.toFixed(2),
       pace: count(this.#pace?.at(event) ?? event.imagesPerSecond),
       loss: loss(event.loss),
+      learners: event.learners,
       accuracy: this.#accuracy,
-      left: duration(secondsLeft(event))
+      left: duration(secondsLeft(event)),
+      wait: dataWait(event)
     }
   }
 }

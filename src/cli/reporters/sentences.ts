@@ -1,5 +1,18 @@
 import colours from 'picocolors'
-import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, StartedEvent } from '../../index.js'
+import type {
+  CheckpointEvent,
+  EvaluatedEvent,
+  FinishedEvent,
+  LearnerLostEvent,
+  PlannedEvent,
+  PopulationEvent,
+  ProgressEvent,
+  ResumedEvent,
+  SampleSkippedEvent,
+  StartedEvent,
+  WentBackEvent
+} from '../../index.js'
+import { columns } from '../columns.js'
 import { bytes, count, duration, loss, percent } from '../figures.js'
 
 /** What is said in words, the same on a terminal and in a file. */
@@ -13,22 +26,97 @@ export function startedSentence(event: StartedEvent): string {
   ].join(' ')
 }
 
+export function plannedSentence({
+  programs,
+  learners,
+  stepsAnEpoch,
+  steps,
+  bytesPerLearner,
+  bytesShared,
+  bytesFree
+}: PlannedEvent): string {
+  const heads = ['program', 'batch', 'operators', 'GFLOP', 'weights', 'gradients', 'statistics', 'activations']
+  const rows = programs.map(({ name, batch, operators, flops, arenas }) => [
+    name,
+    count(batch),
+    count(operators),
+    (flops / 1e9).toPrecision(3),
+    ...heads.slice(4).map((arena) => bytes(arenas[arena] ?? 0))
+  ])
+  const [head, ...lines] = columns([heads, ...rows], 1)
+  const all = `${count(learners)} x ${bytes(bytesPerLearner)} for learners and ${bytes(bytesShared)} for all, of ${bytes(bytesFree)} that are free`
+  return [colours.dim(head), ...lines, `${count(steps)} steps of each learner, ${count(stepsAnEpoch)} an epoch; ${all}`].join('\n')
+}
+
+/** Whether a few batches were learnt by heart: a loss that has fallen to a tenth has left chance behind. */
+export function overfitSentence(before: number, after: number): { readonly learnt: boolean; readonly text: string } {
+  const learnt = after <= before / 10
+  const text = learnt
+    ? colours.green(`the loss collapsed from ${loss(before)} to ${loss(after)}: the model can learn these samples`)
+    : colours.yellow(
+        `the loss did not collapse: ${loss(before)} to ${loss(after)}; look at rate, labels and model, or give it more --steps`
+      )
+  return { learnt, text }
+}
+
 export function learnerLostSentence({ learner, round, reason, replacedBy }: LearnerLostEvent): string {
   const then = replacedBy === null ? 'too many have died in its place' : `learner ${replacedBy} starts in its place`
   return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${then}`
+}
+
+export function resumedSentence({ folder, iteration, refused }: ResumedEvent): string {
+  const damaged = refused.map(({ reason }) => `${colours.yellow('passed over')}: ${reason}`)
+  return [...damaged, `${colours.cyan('resumed')} at iteration ${count(iteration)} from ${folder}`].join('\n')
+}
+
+/** Only what went wrong is worth a line. */
+export function checkpointSentence({ iteration, reason }: CheckpointEvent): string | undefined {
+  return reason === null ? undefined : `${colours.yellow('no checkpoint')} of iteration ${count(iteration)}: ${reason}`
+}
+
+export function wentBackSentence({ iteration, rateScale, retries }: WentBackEvent): string {
+  const left = `${retries} more ${retries === 1 ? 'time' : 'times'} at most`
+  return `${colours.yellow('went back')}: the loss was no finite number at iteration ${count(iteration)}; rates times ${rateScale} (${left})`
+}
+
+export function populationSentence({ round, from, to, reason }: PopulationEvent): string {
+  const what = from === to ? `${to} ${to === 1 ? 'learner' : 'learners'}` : `${from} -> ${to} learners`
+  return `${colours.cyan(what)} at round ${round}: ${reason}`
+}
+
+export function sampleSkippedSentence({ item, reason, skipped }: SampleSkippedEvent): string {
+  return `${colours.yellow(`${item} was passed over`)}: ${reason}; ${skipped} so far`
+}
+
+/** Where the learners wait for data more than now and then: how much of their time. */
+export function dataWait({ dataWait: share }: ProgressEvent): string {
+  return share < 0.05 ? '' : `  ${Math.round(100 * share)}% wait for data`
 }
 
 export function evaluatedSentence(event: EvaluatedEvent): string {
   return `epoch ${event.epoch.toFixed(2)}: ${measured(event)}`
 }
 
+const WHY = {
+  completed: '',
+  accuracy: ' with the accuracy asked for',
+  loss: ' with the loss asked for',
+  seconds: ' as its time was up',
+  patience: ' as nothing improved any more'
+} as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
+
 export function finishedSentence(event: FinishedEvent): string {
-  const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green('finished')
+  const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${WHY[event.reason]}`)
+  const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
   const pace = `${count(event.imagesPerSecond)} images/s with ${event.learners} ${event.learners === 1 ? 'learner' : 'learners'}`
-  return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measured(event)}, ${pace}\nweights sha256 ${event.weightsSha256}`
+  return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measured(event)}${kept}, ${pace}\nweights sha256 ${event.weightsSha256}`
 }
 
-function measured({ testAccuracy, testLoss }: { testAccuracy: number | null; testLoss: number }): string {
+type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testTopK' | 'testLoss' | 'testPerplexity'>
+
+function measured({ testAccuracy, testTopK, testLoss, testPerplexity }: Measured): string {
   const accuracy = testAccuracy === null ? '' : `test accuracy ${colours.bold(percent(testAccuracy))}, `
-  return `${accuracy}test loss ${loss(testLoss)}`
+  const among = testTopK === undefined ? '' : `top-k accuracy ${percent(testTopK)}, `
+  const perplexity = testPerplexity === undefined ? '' : ` (perplexity ${loss(testPerplexity)})`
+  return `${accuracy}${among}test loss ${loss(testLoss)}${perplexity}`
 }

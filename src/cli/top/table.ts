@@ -1,4 +1,5 @@
 import { createColors } from 'picocolors'
+import { columns } from '../columns.js'
 import { bytes, count, duration } from '../figures.js'
 import type { SeenJob } from './looks.js'
 
@@ -26,10 +27,7 @@ export function topTable(jobs: readonly SeenJob[], { colour }: { colour: boolean
   if (jobs.length === 0) return ['No job of this user runs on this machine.']
   return jobs.flatMap(({ pid, name, seconds, actors }, i) => {
     const rows = [COLUMNS.map(([title]) => title), ...actors.map((actor) => COLUMNS.map(([, cell]) => cell(actor)))]
-    const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-    const lines = rows.map((row) =>
-      row.map((cell, column) => (column < NAMES ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join('  ')
-    )
+    const lines = columns(rows, NAMES)
     const marked = lines.map((line, row) => (row === 0 ? dim(line) : (actors[row - 1]?.restarts ?? 0) > 0 ? yellow(line) : line))
     return [...(i > 0 ? [''] : []), `${bold(`${pid}  ${name}`)}  ${duration(seconds)}`, ...marked]
   })

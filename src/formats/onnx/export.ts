@@ -78,9 +78,10 @@ class Network {
   }
 
   add(operator: Operator): void {
-    const { nodes, constants = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
+    const { nodes, constants = {}, scalars = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
     this.nodes.push(...nodes)
     for (const [name, list] of Object.entries(constants)) this.#initializers.set(name, wholeNumbers(name, list))
+    for (const [name, value] of Object.entries(scalars)) this.#initializers.set(name, floats(name, [], Float32Array.of(value)))
     for (const id of operator.inputs) if (id !== NONE) this.#initialise(this.#graph.values[id]!)
   }
 

@@ -2,10 +2,12 @@ import { ArbalestError } from '../../errors.js'
 import { NONE, type Attributes, type Graph, type Operator, type OperatorKind } from '../../model/graph.js'
 import { ATTRIBUTE_TYPE, type AttributeProto, type NodeProto } from './schema.js'
 
-/** What an operator becomes: nodes in the order in which they run, and the lists of whole numbers that they read as inputs. */
+/** What an operator becomes: nodes in the order in which they run, and the constants that they read as inputs. */
 export interface OnnxNodes {
   readonly nodes: readonly NodeProto[]
   readonly constants?: Readonly<Record<string, readonly number[]>>
+  /** Real numbers that they read, each a tensor without axes. */
+  readonly scalars?: Readonly<Record<string, number>>
 }
 
 /** An operator with its values by name. No layer's name has a space, so that names made with one are free. */
@@ -28,6 +30,20 @@ const RULES: Partial<Record<OperatorKind, Rule>> = {
   batchNormInference: (site) =>
     one('BatchNormalization', { ...site, inputs: site.inputs.slice(0, 5) }, { epsilon: float(number(site, 'epsilon')) }),
   relu: (site) => one('Relu', site),
+  sigmoid: (site) => one('Sigmoid', site),
+  tanh: (site) => one('Tanh', site),
+  leakyRelu: (site) => one('LeakyRelu', site, { alpha: float(number(site, 'slope')) }),
+  gelu: (site) => (number(site, 'approximate') === 1 ? geluByTanh(site) : geluByErf(site)),
+  silu(site) {
+    const sigmoid = `${site.output} sigmoid`
+    return {
+      nodes: [
+        node('Sigmoid', `${site.name} sigmoid`, site.inputs, sigmoid),
+        node('Mul', site.name, [site.inputs[0]!, sigmoid], site.output)
+      ]
+    }
+  },
+  localResponseNorm,
   maxPool2d: (site) => one('MaxPool', site, window(site)),
   avgPool2d: (site) => one('AveragePool', site, { ...window(site), count_include_pad: 1 }),
   globalAvgPool(site) {
@@ -37,6 +53,8 @@ const RULES: Partial<Record<OperatorKind, Rule>> = {
     }
   },
   add: (site) => one('Add', site),
+  multiply: (site) => one('Mul', site),
+  concat: (site) => one('Concat', site, { axis: 1 }),
   reshape: (site) => one('Flatten', site),
   subsamplePad(site) {
     const [, , height, width] = site.shape as [number, number, number, number]
@@ -56,6 +74,50 @@ const RULES: Partial<Record<OperatorKind, Rule>> = {
       }
     }
   }
+}
+
+/** x / 2 * (1 + erf(x / sqrt(2))): operator set 17 has no Gelu. */
+function geluByErf({ name, inputs: [x], output }: Site): OnnxNodes {
+  const part = (what: string): string => `${output} ${what}`
+  return {
+    nodes: [
+      node('Mul', `${name} scale`, [x!, part('root')], part('scaled')),
+      node('Erf', `${name} erf`, [part('scaled')], part('erf')),
+      node('Add', `${name} shift`, [part('erf'), part('one')], part('share')),
+      node('Mul', `${name} half`, [x!, part('half')], part('halved')),
+      node('Mul', name, [part('halved'), part('share')], output)
+    ],
+    scalars: { [part('root')]: Math.SQRT1_2, [part('one')]: 1, [part('half')]: 0.5 }
+  }
+}
+
+/** x * sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)), which is the form with tanh. */
+function geluByTanh({ name, inputs: [x], output }: Site): OnnxNodes {
+  const part = (what: string): string => `${output} ${what}`
+  return {
+    nodes: [
+      node('Mul', `${name} square`, [x!, x!], part('square')),
+      node('Mul', `${name} cubic`, [part('square'), part('coefficient')], part('cubic')),
+      node('Add', `${name} sum`, [part('cubic'), part('factor')], part('sum')),
+      node('Mul', `${name} argument`, [x!, part('sum')], part('argument')),
+      node('Sigmoid', `${name} sigmoid`, [part('argument')], part('share')),
+      node('Mul', name, [x!, part('share')], output)
+    ],
+    scalars: {
+      [part('coefficient')]: 2 * Math.sqrt(2 / Math.PI) * 0.044715,
+      [part('factor')]: 2 * Math.sqrt(2 / Math.PI)
+    }
+  }
+}
+
+/** ONNX has the longer half of an even window behind the channel, and PyTorch before it. */
+function localResponseNorm(site: Site): OnnxNodes {
+  const [size, alpha, beta, k] = ['size', 'alpha', 'beta', 'k'].map((each) => number(site, each)) as [number, number, number, number]
+  if (size % 2 === 1) return one('LRN', site, { size, alpha: float(alpha), beta: float(beta), bias: float(k) })
+  throw new ArbalestError(
+    'UNSUPPORTED_OPERATOR',
+    `layer ${site.name}: size: received ${size}; ONNX has local response normalisation of odd sizes only: use ${size + 1}`
+  )
 }
 
 /** Throws UNSUPPORTED_OPERATOR for an operator that ends in a fused ReLU or add, and for those of training. */

@@ -1,0 +1,91 @@
+import type { PlacedParameter } from '../compiler/program.js'
+import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/files.js'
+import { CheckpointStore } from '../checkpoints/store.js'
+import { writeVectors } from '../checkpoints/vectors.js'
+import type { Engine, Handle } from '../engine/contract.js'
+import { saveModel, type SavedModel } from '../formats/save.js'
+import type { FloatTensors, Tensor } from '../formats/tensor.js'
+import { withOperators, type PlainModel } from '../model/composed.js'
+import { elements } from '../model/graph.js'
+import type { Model } from '../model/model.js'
+import { loadEngine } from './engine-module.js'
+
+export interface CheckpointWriterOptions {
+  /** Address of the module that exports `engine`. */
+  readonly engine: string
+  readonly folder: string
+  /** How many of the newest stay, beside the best. */
+  readonly keep: number
+  readonly parameters: readonly PlacedParameter[]
+  readonly model: PlainModel
+  readonly normalisation: SavedModel['normalisation']
+  readonly classNames: readonly string[] | undefined
+}
+
+/** What a checkpoint is made of: snapshots, which stay untouched while training goes on. */
+export interface CheckpointOrder {
+  readonly iteration: number
+  /** Higher is better; absent where the central model was not measured. */
+  readonly score?: number
+  readonly group: Handle
+  /** In the order of their ranks; null for one that has yet to begin. */
+  readonly learners: readonly (Handle | null)[]
+  /** The weights that are evaluated, and their statistics; null where they are being measured just then. */
+  readonly evaluated: Handle | null
+  readonly statistics: FloatTensors
+  readonly state: unknown
+}
+
+/** Writes checkpoints in a thread of its own, so that training waits for no disk. The folder is its own as long as it lives. */
+export class CheckpointWriter {
+  readonly #options: CheckpointWriterOptions
+  #engine!: Engine
+  #store!: CheckpointStore
+
+  constructor(options: CheckpointWriterOptions) {
+    this.#options = options
+  }
+
+  /** Rejects with WRITE_FAILED and INVALID_STATE where the folder cannot be had. */
+  async started(): Promise<void> {
+    const { engine, folder, keep } = this.#options
+    this.#engine = await loadEngine(engine)
+    this.#store = await CheckpointStore.open(folder, { keep })
+  }
+
+  /** Returns the checkpoint's folder. Rejects with WRITE_FAILED. */
+  async write({ group, learners, evaluated, statistics, ...about }: CheckpointOrder): Promise<string> {
+    const files: Record<string, (path: string) => Promise<void>> = {
+      [GROUP_FILE]: (path) => this.#writeVectors(path, group)
+    }
+    if (evaluated !== null) files[MODEL_FILE] = (path) => this.#writeModel(path, evaluated, statistics)
+    for (const [rank, learner] of learners.entries())
+      if (learner !== null) files[learnerFile(rank)] = (path) => this.#writeVectors(path, learner)
+    try {
+      return await this.#store.write({ ...about, files })
+    } finally {
+      for (const handle of [group, evaluated, ...learners]) if (handle !== null) this.#engine.release(handle)
+    }
+  }
+
+  #writeVectors(path: string, snapshot: Handle): Promise<void> {
+    const parts = this.#engine.snapshotParts(snapshot)
+    return writeVectors(path, this.#options.parameters, { ...parts, read: (name) => this.#engine.readSnapshot(snapshot, name) })
+  }
+
+  async #writeModel(path: string, snapshot: Handle, statistics: FloatTensors): Promise<void> {
+    const { parameters, model, normalisation, classNames } = this.#options
+    const vector = this.#engine.readSnapshot(snapshot, 'weights')
+    const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
+      name,
+      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
+    ]
+    const weights = Object.fromEntries(parameters.map(tensor))
+    const described = await withOperators(model as Model)
+    await saveModel(path, { model: described, weights, statistics, normalisation, ...(classNames && { classNames }) })
+  }
+
+  async stopping(): Promise<void> {
+    await this.#store[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,135 @@
+import { open, readdir, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import { join } from 'node:path'
+import { corruptFile, unreadableFile } from '../formats/faults.js'
+import { replaceFile } from '../formats/replace-file.js'
+import { parseStrictJson, type JsonObject, type JsonValue } from '../formats/strict-json.js'
+
+/** What a checkpoint's folder holds and what it should look like; written last, so that a folder that has one was written whole. */
+export interface Manifest {
+  /** Of this description. */
+  readonly version: typeof VERSION
+  /** Whole iterations behind the state. */
+  readonly iteration: number
+  /** What was measured of the central model at this iteration; absent where it was not. */
+  readonly score?: number
+  readonly files: readonly ManifestFile[]
+  /** Everything that is not a tensor; plain JSON, the store does not look into it. */
+  readonly state: unknown
+}
+
+export interface ManifestFile {
+  readonly name: string
+  readonly bytes: number
+  /** In hexadecimal digits. */
+  readonly sha256: string
+}
+
+const VERSION = 1
+export const MANIFEST = 'checkpoint.json'
+/** No manifest is longer in bytes: a damaged one must not cost more memory than that. */
+const LONGEST = 2 ** 26
+const DEEPEST = 64
+
+/** Describes the files of a folder as they are now, and syncs both. Throws WRITE_FAILED. */
+export async function writeManifest(folder: string, about: Omit<Manifest, 'version' | 'files'>): Promise<Manifest> {
+  const names = (await readdir(folder)).sort()
+  const files = []
+  for (const name of names) files.push({ name, ...(await measured(join(folder, name))) })
+  const manifest: Manifest = { version: VERSION, ...about, files }
+  const text = Buffer.from(JSON.stringify({ ...manifest, sha256: hashOf(manifest) }, undefined, 1))
+  await replaceFile(join(folder, MANIFEST), { sync: true }, (handle) => handle.writeFile(text))
+  return manifest
+}
+
+/** Throws DATA_CORRUPT for one that is missing or not what it should be, DATA_NOT_FOUND for one that cannot be read. */
+export async function readManifest(folder: string): Promise<Manifest> {
+  const path = join(folder, MANIFEST)
+  const text = await readText(path)
+  let value: unknown
+  try {
+    value = plain(parseStrictJson(text, { depth: DEEPEST }))
+  } catch (cause) {
+    throw corruptFile(path, 'text', cause instanceof Error ? cause.message : String(cause), 'JSON', cause)
+  }
+  return checked(path, value)
+}
+
+/** Of all that a manifest says, in the order in which it says it. */
+function hashOf(manifest: unknown): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+}
+
+/** Reads every file against its size and its hash. Throws DATA_CORRUPT, which names the file, and DATA_NOT_FOUND. */
+export async function verify(folder: string, { files }: Manifest): Promise<void> {
+  for (const { name, bytes, sha256 } of files) {
+    const path = join(folder, name)
+    const found = await measured(path)
+    if (found.bytes !== bytes) throw corruptFile(path, 'size', `${found.bytes} bytes`, `${bytes}`)
+    if (found.sha256 !== sha256) throw corruptFile(path, 'contents', `sha256 ${found.sha256}`, sha256)
+  }
+}
+
+async function measured(path: string): Promise<Omit<ManifestFile, 'name'>> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  try {
+    await pipeline(createReadStream(path), async function (chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) {
+        hash.update(chunk)
+        bytes += chunk.length
+      }
+    })
+  } catch (cause) {
+    throw (cause as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile(path, 'file', 'none', 'one', cause) : unreadableFile(path, cause)
+  }
+  return { bytes, sha256: hash.digest('hex') }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    const { size } = await stat(path)
+    if (size > LONGEST) throw corruptFile(path, 'size', `${size} bytes`, `at most ${LONGEST}`)
+    await using handle = await open(path)
+    return await handle.readFile('utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') throw corruptFile(path, 'file', 'none', 'the list of the checkpoint', cause)
+    if ((cause as NodeJS.ErrnoException).code === 'DATA_CORRUPT') throw cause
+    throw unreadableFile(path, cause)
+  }
+}
+
+function checked(path: string, value: unknown): Manifest {
+  const refuse = (where: string, expected: string, found: unknown): never => {
+    throw corruptFile(path, where, JSON.stringify(found) ?? 'nothing', expected)
+  }
+  const isObject = (each: unknown): each is Record<string, unknown> => typeof each === 'object' && each !== null && !Array.isArray(each)
+  const isCount = (each: unknown): each is number => Number.isSafeInteger(each) && (each as number) >= 0
+  if (!isObject(value)) return refuse('text', 'an object', value)
+  const { sha256, ...manifest } = value
+  if (sha256 !== hashOf(manifest)) refuse('sha256', hashOf(manifest), sha256)
+  const { version, iteration, score, files, state } = manifest
+  if (version !== VERSION) refuse('version', `${VERSION}: this release reads no other`, version)
+  if (!isCount(iteration)) refuse('iteration', 'a whole number', iteration)
+  if (score !== undefined && typeof score !== 'number') refuse('score', 'a number', score)
+  if (!Array.isArray(files)) return refuse('files', 'a list', files)
+  for (const file of files as unknown[]) {
+    if (!isObject(file)) return refuse('files', 'objects', file)
+    // A name leads nowhere but into the folder.
+    if (typeof file['name'] !== 'string' || !/^[\w-][\w.-]*$/.test(file['name'])) refuse('files', 'plain names', file['name'])
+    if (!isCount(file['bytes'])) refuse('files', 'sizes', file['bytes'])
+    if (typeof file['sha256'] !== 'string' || !/^[0-9a-f]{64}$/.test(file['sha256'])) refuse('files', 'hashes', file['sha256'])
+  }
+  if (state === undefined) refuse('state', 'one', state)
+  return manifest as unknown as Manifest
+}
+
+/** Objects for the parser's Maps; a name that JavaScript gives a meaning of its own stays a name. */
+function plain(value: JsonValue): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!(value instanceof Map)) return value
+  const members = [...(value as JsonObject)].map(([name, member]) => [name, plain(member)] as const)
+  return Object.fromEntries(members)
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto'
+import { access, constants, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { ArbalestError } from '../errors.js'
+import { unreadableFile, unwritableFile } from '../formats/faults.js'
+import { Checkpoint } from './checkpoint.js'
+import { FolderLock } from './folder-lock.js'
+import { readManifest, writeManifest } from './manifest.js'
+
+export interface CheckpointContents {
+  readonly iteration: number
+  /** Higher is better; absent where the central model was not measured at this iteration. */
+  readonly score?: number
+  /** By name, how each is written to its path. */
+  readonly files: Readonly<Record<string, (path: string) => Promise<void>>>
+  readonly state: unknown
+}
+
+export interface StoreOptions {
+  /** How many of the newest stay. */
+  readonly keep?: number
+}
+
+/** Newest first. */
+export interface Found {
+  readonly iteration: number
+  readonly folder: string
+}
+
+const NAME = /^checkpoint-(\d{12})$/
+const UNFINISHED = /^\.checkpoint-\d{12}\.[0-9a-f]{12}$/
+
+/** The checkpoints in a folder, newest first, whole or not. A folder that is not there has none. */
+export async function checkpointsIn(folder: string): Promise<Found[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    // Who wants to write there is told what is wrong with it.
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw unreadableFile(folder, error)
+  })
+  return names
+    .flatMap((name) => {
+      const digits = NAME.exec(name)?.[1]
+      return digits === undefined ? [] : [{ iteration: Number(digits), folder: join(folder, name) }]
+    })
+    .sort((a, b) => b.iteration - a.iteration)
+}
+
+/** The newest whole checkpoint of a folder, or undefined; `refused` hears of each newer one that is damaged. */
+export async function newestWhole(
+  folder: string,
+  refused: (folder: string, error: ArbalestError) => void
+): Promise<Checkpoint | undefined> {
+  for (const found of await checkpointsIn(folder)) {
+    try {
+      return await Checkpoint.open(found.folder)
+    } catch (error) {
+      if (!(error instanceof ArbalestError)) throw error
+      refused(found.folder, error)
+    }
+  }
+  return undefined
+}
+
+/** The checkpoint with the highest score, the newer of equals; undefined where none was measured. Damaged ones do not count. */
+export async function bestOf(folder: string): Promise<Found | undefined> {
+  let best: (Found & { readonly score: number }) | undefined
+  for (const found of await checkpointsIn(folder)) {
+    const { score } = await readManifest(found.folder).catch(() => ({ score: undefined }))
+    if (score !== undefined && (!best || score > best.score)) best = { ...found, score }
+  }
+  return best
+}
+
+/**
+ * A folder of checkpoints, written by one run at a time. Each appears under its name only when every byte of it is on the disk; the newest
+ * and the best stay, older ones go.
+ */
+export class CheckpointStore implements AsyncDisposable {
+  readonly folder: string
+  readonly #keep: number
+  readonly #lock: FolderLock
+
+  private constructor(folder: string, keep: number, lock: FolderLock) {
+    this.folder = folder
+    this.#keep = keep
+    this.#lock = lock
+  }
+
+  /** Makes the folder where it is missing and clears away what a killed run left unfinished. Throws WRITE_FAILED, INVALID_STATE. */
+  static async open(folder: string, { keep = 3 }: StoreOptions = {}): Promise<CheckpointStore> {
+    try {
+      await mkdir(folder, { recursive: true })
+      await access(folder, constants.W_OK | constants.X_OK)
+    } catch (cause) {
+      throw unwritableFile(folder, cause)
+    }
+    const lock = await FolderLock.take(folder)
+    for (const name of await readdir(folder)) if (UNFINISHED.test(name)) await rm(join(folder, name), { recursive: true, force: true })
+    return new CheckpointStore(folder, keep, lock)
+  }
+
+  /** Returns the checkpoint's folder. Whatever fails, no part of it stays and the others are untouched. Throws WRITE_FAILED. */
+  async write({ iteration, files, ...about }: CheckpointContents): Promise<string> {
+    const final = join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
+    const unfinished = this.#besides(final)
+    try {
+      await mkdir(unfinished)
+      for (const [name, write] of Object.entries(files)) await write(join(unfinished, name))
+      await writeManifest(unfinished, { iteration, ...about })
+      await this.#putInPlace(unfinished, final)
+      await syncFolder(this.folder)
+    } catch (cause) {
+      await rm(unfinished, { recursive: true, force: true }).catch(() => {})
+      throw cause instanceof ArbalestError ? cause : unwritableFile(final, cause)
+    }
+    await this.#prune()
+    return final
+  }
+
+  /** A damaged one of the same iteration makes way. */
+  async #putInPlace(unfinished: string, final: string): Promise<void> {
+    try {
+      await rename(unfinished, final)
+    } catch (error) {
+      if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+      const old = this.#besides(final)
+      await rename(final, old)
+      await rename(unfinished, final)
+      await rm(old, { recursive: true, force: true })
+    }
+  }
+
+  /** Where what is not finished, or not wanted any more, lies: beside its place, under a name that the next run clears away. */
+  #besides(final: string): string {
+    return join(this.folder, `.${basename(final)}.${randomBytes(6).toString('hex')}`)
+  }
+
+  async #prune(): Promise<void> {
+    const best = await bestOf(this.folder)
+    for (const { folder } of (await checkpointsIn(this.folder)).slice(this.#keep)) {
+      if (folder === best?.folder) continue
+      // Renamed first: one that is half removed must not look like one that is damaged.
+      const old = this.#besides(folder)
+      await rename(folder, old)
+      await rm(old, { recursive: true, force: true })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lock[Symbol.asyncDispose]()
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder)
+  await handle.sync()
+}

@@ -1,0 +1,50 @@
+import type { PlacedParameter } from '../compiler/program.js'
+import type { SnapshotContents } from '../engine/contract.js'
+import { corruptFile } from '../formats/faults.js'
+import { writeSafetensors, type SafetensorsFile } from '../formats/safetensors.js'
+import type { Tensor } from '../formats/tensor.js'
+import { elements } from '../model/graph.js'
+
+/** The numbers of a snapshot that are no vectors, in a file's metadata. */
+const COUNTS = 'counts'
+
+/**
+ * Vectors laid out like the parameters as a safetensors file: the part of each parameter is a tensor of its own, `velocity/fc.weight`. `read`
+ * gives a vector in canonical order.
+ */
+export async function writeVectors(
+  path: string,
+  parameters: readonly PlacedParameter[],
+  { vectors, counts, read }: Pick<SnapshotContents, 'counts'> & { vectors: readonly string[]; read: (name: string) => Vector }
+): Promise<void> {
+  const tensors = vectors.flatMap((vector) => {
+    const whole = read(vector)
+    return parameters.map(({ name, shape, canonical }): [string, Tensor] => [
+      `${vector}/${name}`,
+      { shape, data: whole.subarray(canonical, canonical + elements(shape)) }
+    ])
+  })
+  await writeSafetensors(path, tensors, { metadata: { [COUNTS]: JSON.stringify(counts) } })
+}
+
+/** Throws DATA_CORRUPT for a file that is not of these parameters. */
+export async function readVectors(file: SafetensorsFile, parameters: readonly PlacedParameter[]): Promise<SnapshotContents> {
+  const names = new Set([...file.tensors.keys()].map((name) => name.slice(0, name.indexOf('/'))))
+  const size = parameters.reduce((sum, { shape }) => sum + elements(shape), 0)
+  const vectors: Record<string, Vector> = {}
+  for (const vector of names) {
+    let whole: Vector | undefined
+    for (const { name, shape, canonical } of parameters) {
+      if (!file.tensors.has(`${vector}/${name}`)) throw corruptFile(file.path, vector, 'none', `a tensor of ${name}`)
+      const { data } = await file.read(`${vector}/${name}`)
+      const sound = (data instanceof Float32Array || data instanceof Float64Array) && data.length === elements(shape)
+      if (!sound) throw corruptFile(file.path, `${vector}/${name}`, `${data.length} numbers`, `${elements(shape)} floats`)
+      whole ??= data instanceof Float64Array ? new Float64Array(size) : new Float32Array(size)
+      whole.set(data, canonical)
+    }
+    if (whole) vectors[vector] = whole
+  }
+  return { vectors, counts: JSON.parse(file.metadata[COUNTS] ?? '{}') as Record<string, number> }
+}
+
+type Vector = Float32Array | Float64Array

@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { ArbalestError, datasetTraits, zoo } from '../index.js'
+import { CONFIG_NAMES } from './config-file.js'
+import { EXIT, type ExitCode } from './exit-codes.js'
+
+export interface InitFlags {
+  readonly js?: boolean
+  readonly force?: boolean
+  readonly model?: string
+  readonly data?: string
+  readonly json?: boolean
+}
+
+/** `arbalest init`: a config to begin with, in the working folder. Never over another one, but for `--force`. */
+export async function runInit({ js = false, force = false, json = false, model = 'lenet', data = 'digits' }: InitFlags): Promise<ExitCode> {
+  const file = js ? 'arbalest.config.mjs' : 'arbalest.config.ts'
+  const there = CONFIG_NAMES.find((name) => existsSync(name))
+  // Of two, the first in the order of search would be taken, and the other one forgotten.
+  if (there !== undefined && !(force && there === file))
+    throw new ArbalestError(
+      'INVALID_OPTION',
+      `init: ${there} is there already; ${there === file ? 'use --force to write over it' : `remove it first: ${file} would not be the only one`}`,
+      {
+        data: { parameter: 'init', received: there }
+      }
+    )
+  datasetTraits(data)
+  if (!Object.hasOwn(zoo, model))
+    throw new ArbalestError('UNKNOWN_NAME', `--model: received ${JSON.stringify(model)}; use one of ${Object.keys(zoo).join(', ')}`)
+  await writeFile(file, template(model, data)).catch((cause: Error) => {
+    throw new ArbalestError('WRITE_FAILED', `init: ${file} cannot be written (${cause.message}); go to a folder that may be written`, {
+      cause
+    })
+  })
+  if (json) process.stdout.write(`${JSON.stringify({ file })}\n`)
+  else
+    process.stdout.write(
+      `${file} is written. Look at it, then:\n  arbalest train --dry-run   # what it will do and take\n  arbalest train\n`
+    )
+  return EXIT.done
+}
+
+/** What is commented out is the default, or an example where there is none. */
+function template(model: string, data: string): string {
+  return `import { defineConfig } from 'arbalest'
+
+// Every option may be left out; flags of \`arbalest train\` come over what is here.
+export default defineConfig({
+  // A model of the zoo by its name, or one of your own: defineModel({ name, input, layers }).
+  model: ${JSON.stringify(model)},
+
+  // A data set by its name, or datasetFromArrays({ sample, samples, labels, classes }).
+  data: ${JSON.stringify(data)},
+  // dataDir: 'data',
+
+  // Samples that a learner takes in a step. Keep it small: learners are added in its stead.
+  // batch: 16,
+  // How many learners train: found while they train, or a number for the same result every time.
+  // learners: 'auto',
+
+  optimiser: {
+    // Learning rate, the learners' momentum and weight decay; what is left out suits the model.
+    // rate: 0.01,
+    // momentum: 0.9,
+    // weightDecay: 5e-4,
+    // Epochs at which the rate is multiplied by decay.
+    // milestones: [3],
+    // decay: 0.1
+  },
+
+  // How learners are kept together: synchronous model averaging, every \`period\` iterations.
+  // synchroniser: { name: 'sma', period: 1 },
+
+  // When to end, whichever comes first.
+  until: {
+    epochs: 4
+    // accuracy: 0.99,
+    // seconds: 600,
+    // patience: 3
+  },
+
+  // Which model you get: the last one, or the one that was measured best.
+  keep: 'best',
+
+  // A file of every run's events; \`arbalest runs\` lists, compares and plots them.
+  logDir: 'runs',
+  // tensorboard: 'runs/tensorboard',
+
+  // Weights to begin with, and what shall start anew: fine-tuning.
+  // initial: { file: 'model.safetensors', fresh: ['fc'] },
+
+  seed: 1
+})
+`
+}

@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo, type Model, type ReadModelOptions } from '../../index.js'
+import { defaultExport } from '../config-file.js'
+import { wholeNumber } from '../numbers.js'
+
+/** How the command line says which model a file holds; needed only where the file does not say itself. */
+export interface ModelFlags {
+  readonly model?: string
+  readonly data?: string
+  readonly input?: readonly number[]
+  readonly classes?: number
+  readonly names?: string
+  readonly fresh?: readonly string[]
+  readonly strict: boolean
+}
+
+export function addModelFlags(command: Command): Command {
+  return command
+    .option('--model <name>', `where the file does not say: ${Object.keys(zoo).join(', ')}, or a module that exports a Model`)
+    .option('--data <name>', `whose shapes, classes and normalisation it has: ${datasetNames.join(', ')}`)
+    .option('--input <shape>', "one sample's shape, as 3,32,32", extentsOf)
+    .option('--classes <count>', 'how many classes a model of the zoo tells apart', wholeNumber('--classes'))
+    .option('--names <file>', "JSON: the file's names to the model's; null leaves a tensor out")
+    .option('--fresh <pattern...>', 'layers that start anew whatever the file holds: fc, layer4.*')
+    .option('--no-strict', 'pass over tensors that are missing or left over')
+}
+
+/** Throws INVALID_OPTION and UNKNOWN_NAME. */
+export async function readingOptions({ names, fresh, strict, ...flags }: ModelFlags): Promise<ReadModelOptions> {
+  const traits = flags.data === undefined ? undefined : datasetTraits(flags.data)
+  return {
+    model: await modelOf(flags),
+    ...(traits && { normalisation: traits, classNames: traits.classNames }),
+    ...(names !== undefined && { names: await namesFrom(names) }),
+    ...(fresh && { fresh }),
+    strict
+  }
+}
+
+async function modelOf({ model, data, input, classes }: Omit<ModelFlags, 'strict'>): Promise<Model | undefined> {
+  if (model === undefined) return undefined
+  if (!Object.hasOwn(zoo, model) && (existsSync(model) || /\.[cm]?[jt]s$/.test(model))) return modelIn(model)
+  const traits = data === undefined ? undefined : datasetTraits(data)
+  const shape = { input: input ?? traits?.sample, classes: classes ?? traits?.classes }
+  if (shape.input !== undefined && shape.classes !== undefined) return modelNamed(model, { input: shape.input, classes: shape.classes })
+  throw refusal('--model', model, 'say its shapes too: --data NAME, or --input SHAPE and --classes COUNT')
+}
+
+/** A module's default export: a Model, or a config that has one. */
+async function modelIn(path: string): Promise<Model> {
+  const wanted = 'export default defineModel({ ... })'
+  const given = await defaultExport(path, { parameter: '--model', wanted })
+  const model = (given as { model?: unknown } | null)?.model ?? given
+  if (typeof model === 'object' && model !== null && 'layers' in model) return model as Model
+  throw refusal('--model', path, `its default export is no Model; ${wanted}`)
+}
+
+async function namesFrom(path: string): Promise<(name: string) => string | undefined> {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(await readFile(path, 'utf8'))
+  } catch (cause) {
+    throw refusal('--names', path, `it cannot be read as JSON (${cause instanceof Error ? cause.message : String(cause)})`)
+  }
+  const fits = typeof parsed === 'object' && parsed !== null && Object.values(parsed).every((to) => to === null || typeof to === 'string')
+  if (!fits || Array.isArray(parsed)) throw refusal('--names', path, 'write one object: {"the file\'s name": "the model\'s"}')
+  const names = new Map(Object.entries(parsed as Record<string, string | null>))
+  return (name) => (names.has(name) ? (names.get(name) ?? undefined) : name)
+}
+
+function extentsOf(text: string): number[] {
+  const extents = text.split(/[,x]/).map(Number)
+  if (extents.every((extent) => Number.isSafeInteger(extent) && extent > 0)) return extents
+  throw refusal('--input', text, 'use whole numbers, as 3,32,32')
+}
+
+function refusal(parameter: string, received: string, mend: string): ArbalestError {
+  return new ArbalestError('INVALID_OPTION', `${parameter}: received ${JSON.stringify(received)}; ${mend}`, {
+    data: { parameter, received }
+  })
+}

@@ -1,0 +1,145 @@
+import type { TopLevelSpec } from 'vega-lite'
+import type { RecordedRun } from '../../index.js'
+
+/** Training losses come several times a second: so many points a run are more than a plot can show. */
+const POINTS = 400
+
+type Panels = Extract<TopLevelSpec, { hconcat: unknown }>['hconcat']
+
+/** One point of a curve. */
+interface Point {
+  readonly run: string
+  readonly epoch: number
+  readonly value: number
+}
+
+/** The curves of runs as an SVG: losses of training and of testing, and test accuracies where there are any, over epochs. */
+export async function plotOf(runs: readonly RecordedRun[]): Promise<string> {
+  const [{ compile }, { parse, View }] = await Promise.all([import('vega-lite'), import('vega')])
+  const view = new View(parse(compile(specOf(runs)).spec), { renderer: 'none' })
+  try {
+    return await view.toSVG()
+  } finally {
+    view.finalize()
+  }
+}
+
+function specOf(runs: readonly RecordedRun[]): TopLevelSpec {
+  const test = (what: 'testLoss' | 'testAccuracy') =>
+    runs.flatMap((run) =>
+      run.evaluated.flatMap(({ epoch, [what]: value }): Point[] =>
+        value === null || !Number.isFinite(value) ? [] : [{ run: called(run), epoch, value }]
+      )
+    )
+  const training = runs.flatMap((run) => thinned(run.progress.map(({ epoch, loss }) => ({ run: called(run), epoch, value: loss }))))
+  const losses = [...training, ...test('testLoss')]
+  const accuracies = test('testAccuracy')
+  const common = { names: runs.map(called), epochs: Math.max(...[...losses, ...accuracies].map(({ epoch }) => epoch)) }
+  const bold = { strokeWidth: 2.5, point: { size: 36, filled: true } }
+  const ofLoss = panel({ ...common, title: 'loss: training thin, test bold', what: 'loss', format: '.3~g', type: scaleFor(losses) }, [
+    line(training, { strokeWidth: 1, opacity: 0.6 }),
+    line(test('testLoss'), bold)
+  ])
+  const ofAccuracy = panel({ ...common, title: 'test accuracy', what: 'accuracy', format: '.1~%', type: 'linear' }, [
+    line(accuracies, bold)
+  ])
+  return {
+    $schema: 'https://vega.github.io/schema/vega-lite/v6.json',
+    background: 'white',
+    padding: 16,
+    hconcat: accuracies.length > 0 ? [ofLoss, ofAccuracy] : [ofLoss],
+    config: {
+      font: 'Helvetica, Arial, sans-serif',
+      view: { stroke: null },
+      axis: {
+        gridColor: '#e8e8e8',
+        domainColor: '#999999',
+        tickColor: '#999999',
+        labelColor: '#444444',
+        titleColor: '#444444',
+        labelFontSize: 11
+      },
+      title: { anchor: 'start', color: '#222222', fontSize: 13 },
+      legend: {
+        labelColor: '#444444',
+        titleColor: '#444444',
+        labelLimit: 320,
+        symbolType: 'stroke',
+        symbolStrokeWidth: 3,
+        symbolOpacity: 1
+      }
+    }
+  }
+}
+
+interface Layer {
+  readonly data: { readonly values: Point[] }
+  readonly mark: { readonly type: 'line' }
+}
+
+function line(values: Point[], mark: object): Layer {
+  return { data: { values }, mark: { type: 'line', ...mark } }
+}
+
+interface Panel {
+  readonly title: string
+  readonly what: string
+  readonly format: string
+  readonly type: 'linear' | 'log'
+  readonly names: readonly string[]
+  readonly epochs: number
+}
+
+function panel({ title, what, format, type, names, epochs }: Panel, layers: Layer[]) {
+  return {
+    title,
+    width: 420,
+    height: 280,
+    encoding: {
+      x: {
+        field: 'epoch',
+        type: 'quantitative',
+        title: 'epoch',
+        scale: { domain: [0, epochs], nice: false },
+        axis: { tickCount: 6, grid: false }
+      },
+      y: {
+        field: 'value',
+        type: 'quantitative',
+        title: what,
+        scale: type === 'log' ? { type, nice: false } : { type, zero: false },
+        axis: { format, tickCount: 6 }
+      },
+      color: {
+        field: 'run',
+        type: 'nominal',
+        title: null,
+        scale: { domain: names, scheme: 'tableau10' },
+        legend: { orient: 'bottom', columns: 1 }
+      }
+    },
+    layer: layers
+  } as Panels[number]
+}
+
+/** Losses that fall by more than an order of magnitude would lie flat on the axis. */
+function scaleFor(points: readonly Point[]): Panel['type'] {
+  const values = points.map(({ value }) => value)
+  const [least, most] = [Math.min(...values), Math.max(...values)]
+  return least > 0 && most / least > 10 ? 'log' : 'linear'
+}
+
+function called({ run, started }: RecordedRun): string {
+  return started ? `${run}  ${started.model} on ${started.data}` : run
+}
+
+/** Means of neighbours, so that no more than POINTS are left. */
+function thinned(points: readonly Point[]): Point[] {
+  const finite = points.filter(({ value }) => Number.isFinite(value))
+  const each = Math.ceil(finite.length / POINTS)
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  return Array.from({ length: Math.ceil(finite.length / Math.max(1, each)) }, (_, i) => {
+    const some = finite.slice(i * each, (i + 1) * each)
+    return { run: some[0]!.run, epoch: mean(some.map(({ epoch }) => epoch)), value: mean(some.map(({ value }) => value)) }
+  })
+}

@@ -1,0 +1,91 @@
+import { writeFile } from 'node:fs/promises'
+import colours from 'picocolors'
+import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
+import { columns } from '../columns.js'
+import { EXIT, type ExitCode } from '../exit-codes.js'
+import { duration, loss, percent } from '../figures.js'
+import { differences } from './differences.js'
+import { plotOf } from './plot.js'
+import { summaryOf, type RunSummary } from './summary.js'
+
+export interface RunsFlags {
+  readonly run?: readonly string[]
+  readonly compare?: boolean
+  readonly plot?: string
+  readonly json?: boolean
+}
+
+/** `arbalest runs`: what logs tell of runs; two or more of them compared, and their curves as a picture. */
+export async function runRuns(
+  paths: readonly string[],
+  { run: wanted = [], compare = false, plot, json = false }: RunsFlags
+): Promise<ExitCode> {
+  const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
+  const runs = chosen(all, wanted)
+  const differing = compare ? differences(runs) : []
+  if (plot !== undefined) await writePlot(plot, runs)
+  if (json) {
+    for (const each of runs) process.stdout.write(`${JSON.stringify(summaryOf(each))}\n`)
+    if (compare) process.stdout.write(`${JSON.stringify({ differences: differing })}\n`)
+    return EXIT.done
+  }
+  const lines = runs.length === 0 ? ['No run is logged there.'] : listed(runs.map(summaryOf))
+  if (compare && runs.length > 1) {
+    const rows = differing.map(({ option, values }) => [option, ...values.map(shown)])
+    lines.push('', ...(rows.length > 0 ? headed([['option', ...runs.map(({ run }) => run)], ...rows], 1) : ['All options are the same.']))
+  }
+  if (plot !== undefined) lines.push('', `curves in ${plot}`)
+  process.stdout.write(`${lines.join('\n')}\n`)
+  return EXIT.done
+}
+
+/** Those whose name begins with one of these; all of them where none is named. */
+function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readonly RecordedRun[] {
+  if (wanted.length === 0) return runs
+  for (const name of wanted)
+    if (!runs.some(({ run }) => run.startsWith(name)))
+      throw new ArbalestError(
+        'UNKNOWN_NAME',
+        `--run: received ${JSON.stringify(name)}; use the beginning of one of ${runs.map(({ run }) => run).join(', ')}`
+      )
+  return runs.filter(({ run }) => wanted.some((name) => run.startsWith(name)))
+}
+
+const COLUMNS: readonly (readonly [title: string, cell: (summary: RunSummary) => string])[] = [
+  ['run', ({ run }) => run],
+  ['model', ({ model }) => model],
+  ['data', ({ data }) => data],
+  ['end', ({ state }) => state],
+  ['learners', ({ learners }) => (learners === null ? '-' : String(learners))],
+  ['epochs', ({ epochs }) => epochs.toFixed(2)],
+  ['time', ({ seconds }) => duration(seconds)],
+  ['best accuracy', ({ bestAccuracy }) => (bestAccuracy === null ? '-' : percent(bestAccuracy))],
+  ['best loss', ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss))]
+]
+const NAMES = 4
+
+function listed(summaries: readonly RunSummary[]): string[] {
+  return headed([COLUMNS.map(([title]) => title), ...summaries.map((summary) => COLUMNS.map(([, cell]) => cell(summary)))], NAMES)
+}
+
+function headed(rows: readonly (readonly string[])[], names: number): string[] {
+  return columns(rows, names).map((line, row) => (row === 0 ? colours.dim(line) : line))
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+async function writePlot(path: string, runs: readonly RecordedRun[]): Promise<void> {
+  if (!runs.some(({ progress, evaluated }) => progress.length + evaluated.length > 0))
+    throw new ArbalestError('INVALID_OPTION', `--plot: received ${JSON.stringify(path)}; no run there has a point to plot`)
+  const svg = await plotOf(runs)
+  try {
+    await writeFile(path, svg)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new ArbalestError('WRITE_FAILED', `--plot: received ${JSON.stringify(path)}; it cannot be written (${why}); name another file`, {
+      cause
+    })
+  }
+}

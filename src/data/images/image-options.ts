@@ -1,0 +1,127 @@
+import { invalidOption } from '../../errors.js'
+import type { Dataset } from '../dataset.js'
+import type { FeedOptions } from '../streamed.js'
+import type { ColourJitter } from './colour.js'
+import type { RandomCrop } from './crop.js'
+import type { ImageRecipe } from './image-reader.js'
+
+export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
+  /** The folder's if left out. */
+  readonly name?: string
+  /** Height and width of a sample in pixels; 224 if left out. */
+  readonly size?: number
+  /** 3 for colours (if left out), 1 for grey. */
+  readonly channels?: 1 | 3
+  /** Per channel, of pixels in 0 to 1; ImageNet's if left out. */
+  readonly mean?: readonly number[]
+  readonly deviation?: readonly number[]
+  /** For training: a random part, scaled to the size; 8 to 100% of the area at 3:4 to 4:3 if left out, the centre where `false`. */
+  readonly crop?: Partial<RandomCrop> | false
+  /** For training: every other image mirrored, on average. True if left out. */
+  readonly flip?: boolean
+  /** For training: random changes of colour, none if left out. Not for grey. */
+  readonly colour?: Partial<ColourJitter>
+  /** Otherwise: the length to which the shorter side is scaled before the centre is cut out; size / 0.875 if left out. */
+  readonly resize?: number
+  /** The share of each class that is held out, chosen by `seed`, where there is no folder for it; 0.1 if left out. */
+  readonly testFraction?: number
+  readonly seed?: number
+  /** Looks at every image now, so that a bad one is not met in the middle of an epoch. */
+  readonly check?: boolean
+  /** What becomes of an image that cannot be read: `fail` (if left out) ends the job and names it, `skip` takes the next one in its place. */
+  readonly onBadImage?: 'fail' | 'skip'
+}
+
+/** Options checked and complete. */
+export interface ImageFolderPlan {
+  readonly name: string | undefined
+  readonly recipe: ImageRecipe
+  readonly normalisation: Pick<Dataset, 'mean' | 'deviation'>
+  readonly testFraction: number
+  readonly seed: number
+  readonly check: boolean
+  readonly feed: FeedOptions
+}
+
+const IMAGENET = { mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
+const IMAGENET_GREY = { mean: [0.449], deviation: [0.226] }
+const CROP: RandomCrop = { scale: [0.08, 1], ratio: [3 / 4, 4 / 3] }
+const NO_CHANGE: ColourJitter = { brightness: 0, contrast: 0, saturation: 0, hue: 0 }
+
+/** Throws INVALID_OPTION, which names the option below `path`, `images.` for one. */
+export function imageFolderPlan(options: ImageFolderOptions, path = ''): ImageFolderPlan {
+  const refuse = (option: string, received: unknown, mend: string) => invalidOption(`${path}${option}`, received, mend)
+  const { name, channels = 3, testFraction = 0.1, seed = 0, check = false, onBadImage = 'fail' } = options
+  if (name !== undefined && (typeof name !== 'string' || name === '')) throw refuse('name', name, 'use a word or two')
+  if (channels !== 1 && channels !== 3) throw refuse('channels', channels, 'use 3 for colours or 1 for grey')
+  if (!(testFraction > 0 && testFraction < 1)) throw refuse('testFraction', testFraction, 'use a number between 0 and 1')
+  if (!Number.isSafeInteger(seed) || seed < 0) throw refuse('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  if (typeof check !== 'boolean') throw refuse('check', check, 'use true or false')
+  if (onBadImage !== 'fail' && onBadImage !== 'skip') throw refuse('onBadImage', onBadImage, 'use fail or skip')
+  const recipe = recipeOf(options, channels, refuse)
+  const normalisation = normalisationOf(options, channels, refuse)
+  return { name, recipe, normalisation, testFraction, seed, check, feed: feedOf(options, onBadImage, refuse) }
+}
+
+type Refuse = (option: string, received: unknown, mend: string) => Error
+
+function recipeOf(options: ImageFolderOptions, channels: 1 | 3, refuse: Refuse): ImageRecipe {
+  const { size = 224, flip = true, crop = {}, colour = {} } = options
+  if (!Number.isInteger(size) || size < 1 || size > 8192) throw refuse('size', size, 'use a whole number of pixels from 1 to 8192')
+  const { resize = Math.round(size / 0.875) } = options
+  if (!(resize >= size)) throw refuse('resize', resize, `use a number of pixels of at least the size, ${size}`)
+  if (typeof flip !== 'boolean') throw refuse('flip', flip, 'use true or false')
+  return { size, channels, flip, centre: size / resize, crop: cropOf(crop, refuse), colour: colourOf(colour, channels, refuse) }
+}
+
+function cropOf(crop: ImageFolderOptions['crop'], refuse: Refuse): RandomCrop | false {
+  if (crop === false) return false
+  const { scale, ratio } = { ...CROP, ...crop }
+  checkRange('crop.scale', scale, 1, refuse)
+  checkRange('crop.ratio', ratio, 1000, refuse)
+  return { scale, ratio }
+}
+
+function checkRange(option: string, range: unknown, most: number, refuse: Refuse): void {
+  const [low, high] = Array.isArray(range) && range.length === 2 ? (range as [number, number]) : [NaN, NaN]
+  if (!(low > 0 && low <= high && high <= most)) throw refuse(option, range, `use two rising numbers above 0, up to ${most}`)
+}
+
+function colourOf(colour: Partial<ColourJitter>, channels: number, refuse: Refuse): ColourJitter {
+  const all = { ...NO_CHANGE, ...colour }
+  for (const [name, range] of Object.entries(all)) {
+    const most = name === 'hue' ? 0.5 : 1
+    if (!Object.hasOwn(NO_CHANGE, name)) throw refuse(`colour.${name}`, range, `use only ${Object.keys(NO_CHANGE).join(', ')}`)
+    if (!(range >= 0 && range <= most)) throw refuse(`colour.${name}`, range, `use a number from 0 to ${most}`)
+    if (range > 0 && channels === 1) throw refuse(`colour.${name}`, range, 'leave it out: grey images have no colours')
+  }
+  return all
+}
+
+function normalisationOf(options: ImageFolderOptions, channels: number, refuse: Refuse): Pick<Dataset, 'mean' | 'deviation'> {
+  const { mean, deviation } = { ...(channels === 1 ? IMAGENET_GREY : IMAGENET), ...definedOnly(options) }
+  if (mean.length !== channels || !mean.every(Number.isFinite)) throw refuse('mean', mean, `give ${channels} numbers, one a channel`)
+  if (deviation.length !== channels || !deviation.every((d) => d > 0 && Number.isFinite(d)))
+    throw refuse('deviation', deviation, `give ${channels} numbers above 0, one a channel`)
+  return { mean, deviation }
+}
+
+function definedOnly({ mean, deviation }: ImageFolderOptions): Partial<Pick<Dataset, 'mean' | 'deviation'>> {
+  return { ...(mean && { mean }), ...(deviation && { deviation }) }
+}
+
+function feedOf({ threads, ahead, cache }: ImageFolderOptions, onBadSample: 'fail' | 'skip', refuse: Refuse): FeedOptions {
+  const whole = (option: string, value: number | undefined, least: number) => {
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= least))
+      throw refuse(option, value, `use a whole number of at least ${least}`)
+  }
+  whole('threads', threads, 1)
+  whole('ahead', ahead, 1)
+  whole('cache', cache, 0)
+  return {
+    onBadSample,
+    ...(threads !== undefined && { threads }),
+    ...(ahead !== undefined && { ahead }),
+    ...(cache !== undefined && { cache })
+  }
+}

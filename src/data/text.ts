@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import type { DatasetSpec } from '../engine/contract.js'
+import { ArbalestError, invalidOption } from '../errors.js'
+import type { StoredDataset } from './dataset.js'
+import { corrupt } from './faults.js'
+
+export interface TextDatasetOptions {
+  /** The text itself, or `file`. */
+  readonly text?: string
+  /** The path of a file in UTF-8. */
+  readonly file?: string
+  /** The file's name, or `text`, if left out. */
+  readonly name?: string
+  /** Characters of a window: what a model sees at once. 128 if left out. */
+  readonly context?: number
+  /** The part at the text's end that the trained model is measured on: between 0 and 1, 0.1 if left out. */
+  readonly testFraction?: number
+}
+
+const CONTEXT = 128
+
+/**
+ * A Dataset of a text whose characters are the tokens: its samples are windows of `context` characters, side by side, and the target of each
+ * character is the next one. Every epoch cuts the text at other places. `classNames` has the characters by their token, in Unicode's order.
+ *
+ * Throws INVALID_OPTION, DATA_NOT_FOUND where there is no such file, DATA_CORRUPT where it is not UTF-8.
+ */
+export async function datasetFromText(options: TextDatasetOptions): Promise<StoredDataset> {
+  const { text, file, context = CONTEXT, testFraction = 0.1 } = options
+  if (!Number.isSafeInteger(context) || context < 1 || context > 2 ** 20)
+    throw invalidOption('context', context, 'use a whole number of characters, from 1 to 1048576')
+  if (!(testFraction > 0 && testFraction < 1)) throw invalidOption('testFraction', testFraction, 'use a number between 0 and 1')
+  if ((text === undefined) === (file === undefined))
+    throw invalidOption('text', text === undefined ? 'neither text nor file' : 'text and file', 'give one of the two')
+  const name = options.name ?? (file === undefined ? 'text' : basename(file))
+  const characters = Array.from(text ?? (await readText(file!)))
+  const vocabulary = [...new Set(characters)].sort((a, b) => a.codePointAt(0)! - b.codePointAt(0)!)
+  const test = Math.round(characters.length * testFraction)
+  if (Math.min(test, characters.length - test) <= context)
+    throw invalidOption(
+      'context',
+      context,
+      `the text has ${characters.length} characters, ${test} of them held out: use fewer or a longer text`
+    )
+  if (vocabulary.length < 2) throw invalidOption('text', characters[0], 'use a text of at least two different characters')
+  const numbers = new Map(vocabulary.map((character, number) => [character, number]))
+  const tokens = Int32Array.from(characters, (character) => numbers.get(character)!)
+  const classes = vocabulary.length
+  return {
+    name,
+    sample: [context],
+    classes,
+    classNames: vocabulary,
+    train: windows(tokens.subarray(0, tokens.length - test), context, classes),
+    test: windows(tokens.subarray(tokens.length - test), context, classes),
+    mean: [],
+    deviation: [],
+    augmentation: { padding: 0, flip: false }
+  }
+}
+
+/** As many windows as lie side by side with a next character for each of their own. */
+function windows(samples: Int32Array, context: number, classes: number): DatasetSpec {
+  return { count: Math.floor((samples.length - 1) / context), sample: [context], samples, stride: context, classes }
+}
+
+async function readText(file: string): Promise<string> {
+  if (typeof file !== 'string' || file === '') throw invalidOption('file', file, 'give the path of a text')
+  const bytes = await readFile(file).catch((cause: unknown) => {
+    throw new ArbalestError('DATA_NOT_FOUND', `${file}: it cannot be read; give the path of a text`, { cause, data: { file } })
+  })
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw corrupt(file, 'text in UTF-8', 'other bytes', { cause, mend: 'convert it to UTF-8' })
+  }
+}

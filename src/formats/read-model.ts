@@ -1,0 +1,94 @@
+import { ArbalestError, shown } from '../errors.js'
+import { buildGraph } from '../model/graph-builder.js'
+import { elements, parametersOf } from '../model/graph.js'
+import type { Model } from '../model/model.js'
+import { DESCRIPTION, parseDescription } from './description.js'
+import { corruptFile } from './faults.js'
+import { importWeights, type ImportedWeights, type ImportOptions } from './import.js'
+import type { Normalisation } from './onnx/export.js'
+import { SafetensorsFile } from './safetensors.js'
+import type { SavedModel } from './save.js'
+import type { FloatTensors } from './tensor.js'
+
+export interface ReadModelOptions extends ImportOptions {
+  /** The file's own where it describes one. A file of somebody else's has none, nor does one have the code of operators of one's own. */
+  readonly model?: Model | undefined
+  /** Where the file does not say. */
+  readonly normalisation?: Normalisation | undefined
+  readonly classNames?: readonly string[] | undefined
+}
+
+/** A model as it was read, and what came of the file's tensors. */
+export interface ReadModel extends SavedModel, Pick<ImportedWeights, 'loaded' | 'initialised' | 'unused'> {}
+
+/**
+ * A model with its values from a safetensors file: what `save` has written, or any other in PyTorch's names with the `model` given.
+ * Throws INVALID_OPTION where neither the file nor the caller says which model it is, and what `importWeights` throws.
+ */
+export async function readModel(
+  path: string,
+  { model: given, normalisation, classNames, ...options }: ReadModelOptions = {}
+): Promise<ReadModel> {
+  const metadata = await metadataOf(path)
+  const model = given ?? described(metadata, path)
+  const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
+  const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
+  return {
+    model,
+    weights: weightsOf(model, parameters),
+    statistics: tensorsOf(statistics),
+    normalisation: normalisationOf(metadata, path) ?? normalisation ?? { mean: [], deviation: [] },
+    ...(names && { classNames: names }),
+    loaded,
+    initialised,
+    unused
+  }
+}
+
+type Metadata = SafetensorsFile['metadata']
+
+async function metadataOf(path: string): Promise<Metadata> {
+  await using file = await SafetensorsFile.open(path)
+  return file.metadata
+}
+
+function described(metadata: Metadata, path: string): Model {
+  const text = metadata[DESCRIPTION]
+  if (text !== undefined) return parseDescription(text, path)
+  const message = `model: received none; ${path} does not describe its model: give it`
+  throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
+}
+
+function normalisationOf(metadata: Metadata, path: string): Normalisation | undefined {
+  const finite = (number: unknown): number is number => Number.isFinite(number)
+  const mean = listOf(metadata, 'mean', path, finite)
+  const deviation = listOf(metadata, 'deviation', path, (number): number is number => finite(number) && number > 0)
+  return mean && deviation && { mean, deviation }
+}
+
+function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (item: unknown) => item is Item): readonly Item[] | undefined {
+  const text = metadata[key]
+  if (text === undefined) return undefined
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    list = undefined
+  }
+  if (Array.isArray(list) && list.every(holds)) return list
+  throw corruptFile(path, `metadata ${key}`, shown(text), 'a list as JSON')
+}
+
+/** Out of the canonical vector, parameter by parameter. */
+function weightsOf(model: Model, vector: Float32Array): FloatTensors {
+  let offset = 0
+  const tensors = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(({ name, shape }) => {
+    const data = vector.subarray(offset, (offset += elements(shape)))
+    return [name, { shape, data }] as const
+  })
+  return Object.fromEntries(tensors)
+}
+
+function tensorsOf(arrays: Readonly<Record<string, Float32Array>>): FloatTensors {
+  return Object.fromEntries(Object.entries(arrays).map(([name, data]) => [name, { shape: [data.length], data }]))
+}

@@ -1,0 +1,68 @@
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { shownShape } from '../layer-checks.js'
+import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, residual } from '../layers.js'
+import type { Layer, Model } from '../model.js'
+import type { ZooShape } from './zoo-shape.js'
+
+export interface GptOptions {
+  /** Blocks of attention and feed-forward network. */
+  readonly layers?: number
+  readonly heads?: number
+  /** Features of a position; the heads share them evenly. */
+  readonly width?: number
+  /** Rate after the embedding and at the end of each branch. */
+  readonly dropout?: number
+}
+
+/** Of the weights at first, as in GPT-2; biases are zero. */
+const DEVIATION = 0.02
+
+/**
+ * A GPT over tokens (T), each position's output the logits of the next token: GPT-2's form (Radford et al., 2019) with norms before each
+ * branch and a last one before the head, which has the embedding's weights. 4 layers of 4 heads, 128 wide, without dropout if left out.
+ */
+export function gpt({ input, classes }: ZooShape, options: GptOptions = {}): Model {
+  const { layers = 4, heads = 4, width = 128, dropout: rate = 0 } = options
+  if (input.length !== 1)
+    throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)
+  if (!Number.isSafeInteger(layers) || layers < 1) throw invalidOption('layers', layers, 'use a whole number of at least 1')
+  if (!Number.isSafeInteger(heads) || heads < 1) throw invalidOption('heads', heads, 'use a whole number of at least 1')
+  if (!Number.isSafeInteger(width) || width < 1 || width % heads)
+    throw invalidOption('width', width, `use a multiple of the ${heads} heads`)
+  // All branches together then add as much to the sum as one would.
+  const last = DEVIATION / Math.sqrt(2 * layers)
+  return defineModel({
+    name: 'gpt',
+    input,
+    layers: [
+      embedding(classes, width, { name: 'tokens', initialiser: from(DEVIATION).initialiser }),
+      positions({ name: 'positions' }),
+      dropout(rate),
+      ...Array.from({ length: layers }, (_, i) => [
+        branch(`block${i}.attention`, [
+          linear(3 * width, { name: 'qkv', ...from(DEVIATION) }),
+          causalSelfAttention(heads, { name: 'heads' }),
+          linear(width, { name: 'projection', ...from(last) }),
+          dropout(rate)
+        ]),
+        branch(`block${i}.feedForward`, [
+          linear(4 * width, { name: 'expand', ...from(DEVIATION) }),
+          gelu({ approximate: 'tanh' }),
+          linear(width, { name: 'projection', ...from(last) }),
+          dropout(rate)
+        ])
+      ]).flat(),
+      layerNorm({ name: 'norm' }),
+      linear(classes, { name: 'head', tied: 'tokens', bias: false })
+    ]
+  })
+}
+
+/** x + body(norm(x)) */
+function branch(name: string, body: readonly Layer[]): Layer {
+  return residual({ name, relu: false, body: [layerNorm({ name: 'norm' }), ...body] })
+}
+
+function from(deviation: number) {
+  return { initialiser: { kind: 'normal', deviation }, biasInitialiser: { kind: 'constant', value: 0 } } as const
+}

@@ -1,0 +1,121 @@
+import type { CheckpointOrder, CheckpointWriter } from '../actors/checkpoint-writer.js'
+import type { Evaluator } from '../actors/evaluator.js'
+import type { Supervisor } from '../actors/supervisor.js'
+import type { Engine, Handle } from '../engine/contract.js'
+import type { FloatTensors } from '../formats/tensor.js'
+import { asError } from '../runtime/errors-across-threads.js'
+import type { ActorRef } from '../runtime/ref.js'
+import type { CheckpointEvent } from './events.js'
+import type { RunState } from './resume.js'
+import type { Schedule } from './schedule.js'
+
+export interface CheckpointingOptions {
+  readonly engine: Engine
+  readonly group: Handle
+  readonly supervisor: ActorRef<Supervisor>
+  readonly evaluator: ActorRef<Evaluator>
+  /** The evaluator's replica: the weights that are evaluated, and their statistics. */
+  readonly evaluation: Handle
+  readonly statistics: () => FloatTensors
+  readonly writer: ActorRef<CheckpointWriter>
+  /** Iterations. */
+  readonly every: number
+  readonly tell: (event: CheckpointEvent) => void
+}
+
+/** `measured`: they hold this very central model with its statistics; `measuring`: they are about to; `idle`: they hold another one. */
+export type EvaluatorsState = 'measured' | 'measuring' | 'idle'
+
+/** What the course of a run knows of itself at a checkpoint. */
+export type CourseState = Omit<RunState, 'learners' | 'position'>
+
+/**
+ * Takes checkpoints of a run while its learners rest at a round. Only copies are made then; they are written while training goes on. Where the
+ * disk has not finished the one before, a checkpoint is left out.
+ */
+export class Checkpointing {
+  readonly #options: CheckpointingOptions
+  #writing: Promise<void> | undefined
+  #newest: number
+  #lacksModel = false
+
+  constructor(options: CheckpointingOptions, resumedAt = -1) {
+    this.#options = options
+    this.#newest = resumedAt
+  }
+
+  /** The next round before which the learners are to rest for a checkpoint. */
+  restBefore(round: number, { iterationOf, roundBy }: Schedule): number {
+    const { every } = this.#options
+    return every === Infinity ? Infinity : roundBy((Math.floor(iterationOf(round) / every) + 1) * every)
+  }
+
+  /** Whether one is due before this round, at which nothing was measured. */
+  isDue(round: number, { iterationOf, roundBy }: Schedule): boolean {
+    const { every } = this.#options
+    return every !== Infinity && roundBy(Math.floor(iterationOf(round) / every) * every) === round
+  }
+
+  /** Copies everything; resolves when training may go on. `evaluators` says what they do just now; while they measure, the model file is left out. */
+  async take(state: CourseState, { evaluators, score }: { readonly evaluators: EvaluatorsState; readonly score?: number }): Promise<void> {
+    if (state.iteration === this.#newest && (evaluators === 'measuring' || !this.#lacksModel)) return
+    const { engine, group, evaluator, evaluation, statistics } = this.#options
+    // A measured one is worth waiting for: it may be the best, or the last.
+    if (score !== undefined) await this.#writing
+    if (this.#writing) {
+      this.#tell({ iteration: state.iteration, folder: null, seconds: 0, reason: 'the one before is still being written' })
+      return
+    }
+    if (evaluators === 'idle') await evaluator.askWith({ deadline: Infinity }).take()
+    const evaluated = evaluators === 'measuring' ? null : engine.captureReplica(evaluation)
+    const snapshot = engine.captureGroup(group)
+    const { counts } = engine.snapshotParts(snapshot)
+    const learners = await this.#captureLearners(counts)
+    const order: CheckpointOrder = {
+      iteration: state.iteration,
+      ...(score !== undefined && { score }),
+      group: snapshot,
+      learners,
+      evaluated,
+      statistics: evaluated === null ? {} : statistics(),
+      state: {
+        ...state,
+        position: counts['position'],
+        learners: learners.flatMap((learner, rank) => (learner === null ? [] : [rank]))
+      }
+    }
+    this.#newest = state.iteration
+    this.#lacksModel = evaluated === null
+    this.#writing = this.#write(order).finally(() => (this.#writing = undefined))
+  }
+
+  /** Until the one that is being written is on the disk, or has failed. */
+  async settled(): Promise<void> {
+    await this.#writing
+  }
+
+  /** In the order of their ranks; a learner that has yet to begin, or has died, has nothing of its own. */
+  async #captureLearners(counts: Readonly<Record<string, number>>): Promise<(Handle | null)[]> {
+    const { engine, supervisor } = this.#options
+    const replicas = await supervisor.ask.replicas()
+    return replicas.map((found) => (found && counts[`fresh.${found.learner}`] === 0 ? engine.captureReplica(found.replica) : null))
+  }
+
+  async #write(order: CheckpointOrder): Promise<void> {
+    const { engine, writer } = this.#options
+    const { iteration, group, learners, evaluated } = order
+    const start = performance.now()
+    try {
+      const folder = await writer.askWith({ deadline: Infinity }).write(order)
+      this.#tell({ iteration, folder, seconds: (performance.now() - start) / 1000, reason: null })
+    } catch (error) {
+      this.#tell({ iteration, folder: null, seconds: (performance.now() - start) / 1000, reason: asError(error).message })
+    } finally {
+      for (const handle of [group, evaluated, ...learners]) if (handle !== null) engine.release(handle)
+    }
+  }
+
+  #tell(event: Omit<CheckpointEvent, 'event'>): void {
+    this.#options.tell({ event: 'checkpoint', ...event })
+  }
+}

@@ -1,0 +1,68 @@
+import { Random } from '../data/random.js'
+import { invalidOption } from '../errors.js'
+
+export interface GenerateOptions {
+  /** Characters to add: 200 if left out. */
+  readonly length?: number
+  /** Below 1 the likelier characters become likelier still, above 1 all more alike; 0 takes the likeliest. 1 if left out. */
+  readonly temperature?: number
+  readonly seed?: number
+}
+
+/** A model of texts as a writer sees it. */
+export interface TextModel {
+  /** The characters by their token. */
+  readonly vocabulary: readonly string[]
+  /** Logits of what comes after these tokens, at most as many as the model's context. */
+  next(tokens: Int32Array): Float32Array
+  readonly context: number
+}
+
+/** What the model writes after the prompt, a character at a time, each drawn by its probability. Throws INVALID_OPTION. */
+export function generate(model: TextModel, prompt: string, options: GenerateOptions = {}): string {
+  const { length = 200, temperature = 1, seed = 0 } = options
+  if (!Number.isSafeInteger(length) || length < 0) throw invalidOption('length', length, 'use a whole number of at least 0')
+  if (!(temperature >= 0 && temperature < Infinity)) throw invalidOption('temperature', temperature, 'use a number of at least 0')
+  if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
+  const tokens = tokensOf(prompt, model.vocabulary)
+  const start = tokens.length
+  const random = new Random(seed)
+  while (tokens.length < start + length) {
+    const logits = model.next(Int32Array.from(tokens.slice(-model.context)))
+    tokens.push(temperature === 0 ? highest(logits) : drawn(logits, temperature, random.between(0, 1)))
+  }
+  return tokens
+    .slice(start)
+    .map((token) => model.vocabulary[token])
+    .join('')
+}
+
+function tokensOf(prompt: unknown, vocabulary: readonly string[]): number[] {
+  if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give it at least one character to go on from')
+  return Array.from(prompt, (character) => {
+    const token = vocabulary.indexOf(character)
+    if (token < 0)
+      throw invalidOption(
+        'prompt',
+        character,
+        `the text that the model has learnt does not have it; use its ${vocabulary.length} characters`
+      )
+    return token
+  })
+}
+
+function highest(logits: Float32Array): number {
+  return logits.reduce((best, logit, token) => (logit > logits[best]! ? token : best), 0)
+}
+
+/** The token at which the sum of the probabilities passes `share`. */
+function drawn(logits: Float32Array, temperature: number, share: number): number {
+  const most = logits[highest(logits)]!
+  const weights = Array.from(logits, (logit) => Math.exp((logit - most) / temperature))
+  let left = share * weights.reduce((sum, weight) => sum + weight, 0)
+  for (const [token, weight] of weights.entries()) {
+    left -= weight
+    if (left < 0) return token
+  }
+  return highest(logits)
+}

@@ -1,0 +1,21 @@
+import { smoothly, type RateCourse } from './course.js'
+
+/** From `rate` to `last` (0) along half a cosine over the whole run (Loshchilov and Hutter, ICLR 2017, without restarts). */
+export interface CosineRate {
+  readonly kind: 'cosine'
+  readonly rate: number
+  readonly last?: number
+}
+
+export function cosine(options: Omit<CosineRate, 'kind'>): CosineRate {
+  return { kind: 'cosine', ...options }
+}
+
+export function cosineCourse({ rate, last = 0 }: CosineRate): RateCourse {
+  return smoothly(({ share }) => alongCosine(rate, last, share))
+}
+
+/** From one number to another, slowly at both ends, as `share` goes from 0 to 1. */
+export function alongCosine(from: number, to: number, share: number): number {
+  return to + ((from - to) * (1 + Math.cos(Math.PI * Math.min(1, share)))) / 2
+}

@@ -1,0 +1,24 @@
+import { alongCosine } from './cosine.js'
+import { smoothly, type RateCourse } from './course.js'
+
+/**
+ * Up to `rate` and down again over the whole run, along cosines (Smith and Topin, 2018): from `first` (rate / 25) to `rate` in the share `peak`
+ * (0.3) of the run, then to `last` (first / 10000). The defaults are PyTorch's.
+ */
+export interface OneCycleRate {
+  readonly kind: 'one-cycle'
+  readonly rate: number
+  readonly first?: number
+  readonly last?: number
+  readonly peak?: number
+}
+
+export function oneCycle(options: Omit<OneCycleRate, 'kind'>): OneCycleRate {
+  return { kind: 'one-cycle', ...options }
+}
+
+export function oneCycleCourse({ rate, first = rate / 25, last = first / 1e4, peak = 0.3 }: OneCycleRate): RateCourse {
+  return smoothly(({ share }) =>
+    share < peak ? alongCosine(first, rate, share / peak) : alongCosine(rate, last, (share - peak) / (1 - peak))
+  )
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ArbalestError } from '../../errors.js'
+import type { JobEvent } from '../events.js'
+import type { JobControl, JobOutcome } from '../job.js'
+import type { Settings } from '../settings.js'
+import { loggable } from './loggable.js'
+import { RunLog } from './run-log.js'
+import { TensorBoardFile } from './tensorboard.js'
+
+/** What a run begins with in its log, before its events. */
+export interface RunEvent {
+  readonly event: 'run'
+  /** The settings, complete with their defaults. */
+  readonly options: unknown
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/** The last line of a run that failed. */
+export interface FailedEvent {
+  readonly event: 'failed'
+  readonly code: string
+  readonly message: string
+}
+
+export type RecordedEvent = RunEvent | JobEvent | FailedEvent
+
+/** Keeps a run's events somewhere. */
+export interface RunRecord {
+  /** `seconds` since 1970, with their fraction. */
+  write(event: RecordedEvent, seconds: number): void
+  close(): void
+}
+
+/** Runs with every event written to where the settings say, before anybody else sees it. Throws WRITE_FAILED before the run begins. */
+export async function recorded(
+  settings: Settings,
+  control: JobControl,
+  run: (control: JobControl) => Promise<JobOutcome>
+): Promise<JobOutcome> {
+  const records = await opened(settings)
+  if (records.length === 0) return run(control)
+  const write = (event: RecordedEvent) => {
+    for (const record of records.slice())
+      try {
+        record.write(event, Date.now() / 1000)
+      } catch (cause) {
+        // Hours of training are worth more than their log.
+        records.splice(records.indexOf(record), 1)
+        process.emitWarning(`a run's record is written no further: ${cause instanceof Error ? cause.message : String(cause)}`)
+      }
+  }
+  try {
+    write({ event: 'run', options: loggable(settings), versions: versions() })
+    const outcome = await run({
+      stop: control.stop,
+      emit(event) {
+        write(event)
+        control.emit(event)
+      }
+    })
+    write(outcome.finished)
+    return outcome
+  } catch (error) {
+    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    write({ event: 'failed', code, message: error instanceof Error ? error.message : String(error) })
+    throw error
+  } finally {
+    for (const record of records) record.close()
+  }
+}
+
+async function opened({ records: { log, logDir, tensorboard } }: Settings): Promise<RunRecord[]> {
+  const now = Date.now() / 1000
+  const run = runId(new Date())
+  const records: RunRecord[] = []
+  try {
+    if (log !== undefined) records.push(new RunLog(log, run))
+    if (logDir !== undefined) {
+      mkdirSync(logDir, { recursive: true })
+      records.push(new RunLog(join(logDir, `${run}.jsonl`), run))
+    }
+    if (tensorboard !== undefined) records.push(await TensorBoardFile.open(tensorboard, run, now))
+    return records
+  } catch (cause) {
+    for (const record of records) record.close()
+    if (cause instanceof ArbalestError) throw cause
+    const message = `logDir, tensorboard: received ${JSON.stringify({ logDir, tensorboard })}; no file can be made there (${cause instanceof Error ? cause.message : String(cause)}); name folders that may be written`
+    throw new ArbalestError('WRITE_FAILED', message, { cause, data: { logDir, tensorboard } })
+  }
+}
+
+/** Sorts by time, and no two are the same: 20260131-235959-1f3a. */
+function runId(now: Date): string {
+  const digits = now.toISOString().replaceAll(/[-:]/g, '')
+  return `${digits.slice(0, 8)}-${digits.slice(9, 15)}-${randomBytes(2).toString('hex')}`
+}
+
+function versions(): Readonly<Record<string, string>> {
+  const described = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return { arbalest: described.version, node: process.versions.node }
+}

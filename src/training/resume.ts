@@ -1,0 +1,95 @@
+import { Checkpoint } from '../checkpoints/checkpoint.js'
+import { GROUP_FILE, learnerFile } from '../checkpoints/files.js'
+import { bestOf, checkpointsIn, newestWhole } from '../checkpoints/store.js'
+import { readVectors } from '../checkpoints/vectors.js'
+import type { ParameterLayout } from '../compiler/program.js'
+import type { SnapshotContents } from '../engine/contract.js'
+import { invalidOption, type ArbalestError } from '../errors.js'
+import type { MeasuredModel } from './best-model.js'
+import type { EvaluatedEvent } from './events.js'
+import { changedAt, learnersAt, type PopulationSchedule } from './population.js'
+import { checkIdentity, type RunIdentity } from './run-identity.js'
+import type { RunSettings } from './schedule.js'
+import type { CheckpointSettings } from './settings/checkpoint.js'
+
+/** What a checkpoint says of its run, beside the tensors. */
+export interface RunState {
+  readonly identity: RunIdentity
+  readonly round: number
+  readonly iteration: number
+  /** Samples handed out. */
+  readonly position: number
+  /** Of training so far. */
+  readonly seconds: number
+  readonly population: PopulationSchedule
+  /** What all rates are multiplied by. */
+  readonly rateScale: number
+  /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
+  readonly learners: readonly number[]
+  /** All of the run so far. */
+  readonly measurements: readonly Measurement[]
+}
+
+export interface Measurement {
+  readonly event: EvaluatedEvent
+  /** Of training before it. */
+  readonly seconds: number
+}
+
+/** The settings of a run that goes on: the learners that it had, or as many as are wanted now. */
+export function resumedSettings(settings: RunSettings, { round, population: history, rateScale }: RunState): RunSettings {
+  const { schedule: given, tuning } = settings.population
+  const before = history.filter((change) => change.round <= round)
+  const learners = learnersAt(tuning ? before : given, round)
+  const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
+  const schedule = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
+  return { ...settings, rateScale: Math.min(settings.rateScale, rateScale), learners, population: { ...settings.population, schedule } }
+}
+
+/** A whole checkpoint that a run goes on from. */
+export interface Resumption {
+  readonly folder: string
+  readonly state: RunState
+  readonly group: SnapshotContents
+  /** The file of a learner's states; undefined where it begins at the central model. */
+  readonly learner: (rank: number) => string | undefined
+}
+
+/**
+ * The newest whole checkpoint, or the one that is named; undefined where there is none to go on from. `refused` hears of each damaged one.
+ * Throws INVALID_OPTION where it is of another run, and DATA_CORRUPT where the one that is named is damaged.
+ */
+export async function resumptionOf(
+  { dir, resume }: CheckpointSettings,
+  { layout, identity }: { layout: ParameterLayout; identity: RunIdentity },
+  refused: (folder: string, error: ArbalestError) => void
+): Promise<Resumption | undefined> {
+  if (resume === 'never') {
+    if ((await checkpointsIn(dir)).length > 0)
+      throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
+    return undefined
+  }
+  const checkpoint = resume === 'auto' ? await newestWhole(dir, refused) : await Checkpoint.open(resume)
+  if (!checkpoint) return undefined
+  const state = checkpoint.manifest.state as RunState
+  checkIdentity(checkpoint.folder, state.identity, identity)
+  await using file = await checkpoint.file(GROUP_FILE)
+  return {
+    folder: checkpoint.folder,
+    state,
+    group: await readVectors(file, layout.parameters),
+    learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
+  }
+}
+
+/** The best measured model of the run so far, for a run that keeps it; undefined where there is none, or it is damaged. */
+export async function bestSoFar(dir: string, layout: ParameterLayout): Promise<MeasuredModel | undefined> {
+  const found = await bestOf(dir)
+  const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
+  const measured = (checkpoint?.manifest.state as RunState | undefined)?.measurements.at(-1)?.event
+  if (!checkpoint || !measured) return undefined
+  await using file = await checkpoint.file(GROUP_FILE)
+  const { vectors } = await readVectors(file, layout.parameters)
+  const weights = vectors['average'] ?? vectors['central']
+  return weights && { measured, weights }
+}

@@ -1,0 +1,52 @@
+import type { CheckpointWriter, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
+import type { Dataset } from '../data/dataset.js'
+import type { FloatTensors } from '../formats/tensor.js'
+import { withoutOperators } from '../model/composed.js'
+import type { Model } from '../model/model.js'
+import { Checkpointing } from './checkpointing.js'
+import type { Crew, Workplace } from './crew.js'
+import type { JobControl } from './job.js'
+import type { Programs } from './programs.js'
+import type { Resumption } from './resume.js'
+import type { CheckpointSettings } from './settings/checkpoint.js'
+
+const WRITER = new URL('../actors/checkpoint-writer.js', import.meta.url)
+
+/** What is kept, and who works for the run that is kept. */
+export interface Kept {
+  readonly model: Model
+  readonly dataset: Dataset
+  readonly programs: Programs
+  readonly crew: Crew
+}
+
+/** Starts the writer, which takes the folder. Rejects with WRITE_FAILED and INVALID_STATE where that cannot be had. */
+export async function startCheckpointing(
+  { dir: folder, keep, every }: CheckpointSettings,
+  { model, dataset, programs: { train, predict }, crew }: Kept,
+  { engine, modules, system, handles }: Workplace,
+  control: JobControl,
+  resumption: Resumption | undefined
+): Promise<Checkpointing> {
+  const options: CheckpointWriterOptions = {
+    engine: modules.engine.href,
+    folder,
+    keep,
+    parameters: train.parameters.parameters,
+    model: withoutOperators(model),
+    normalisation: { mean: [...dataset.mean], deviation: [...dataset.deviation] },
+    classNames: dataset.classNames
+  }
+  const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
+  const { group, supervisor, evaluation } = crew
+  const kept = predict.values.filter(({ role }) => role === 'statistic')
+  const slot = kept.length > 0 ? engine.bind(evaluation, handles.own(engine.createProgram(predict))) : 0
+  const statistics = (): FloatTensors =>
+    Object.fromEntries(kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(evaluation, slot, name)) }]))
+  const evaluator = crew.evaluators[0]!
+  const tell = control.emit
+  return new Checkpointing(
+    { engine, group, supervisor, evaluator, evaluation, statistics, writer, every, tell },
+    resumption?.state.iteration
+  )
+}

@@ -1,0 +1,111 @@
+import { TraceRing, type Span } from '../actors/trace-ring.js'
+import { sharedClock } from '../actors/trace-ring.js'
+import type { GroupStatus } from '../engine/contract.js'
+import type { JobEvent } from './events.js'
+import { TraceFile } from './trace-file.js'
+
+export interface TraceSettings {
+  readonly file: string
+  /** So many steps of each learner are told in their segments. */
+  readonly steps: number
+}
+
+/** How often learners' spans are taken out of their memory, in milliseconds: that holds 8192 of a learner. */
+const EVERY = 100
+
+const SUPERVISOR = 'supervisor'
+const SYNCHRONISER = 'synchroniser'
+const EVALUATION = 'evaluation'
+
+/** Writes down what the actors of a run do, while they do it. */
+export class Trace {
+  readonly #file: TraceFile
+  readonly #steps: number
+  readonly #rings = new Map<number, TraceRing>()
+  #timer: NodeJS.Timeout | undefined
+  #seen: { readonly time: number; readonly round: number; readonly position: number } | undefined
+
+  /** Throws WRITE_FAILED. */
+  constructor({ file, steps }: TraceSettings, title: string) {
+    this.#file = new TraceFile(file, title)
+    this.#steps = steps
+  }
+
+  /** For a learner that is about to be made. */
+  learner(learner: number): { readonly memory: SharedArrayBuffer; readonly detail: number } {
+    const ring = new TraceRing({ detail: this.#steps })
+    this.#rings.set(learner, ring)
+    return { memory: ring.memory, detail: this.#steps }
+  }
+
+  /** Begins to look at the learners, and at their group. */
+  watch(status: () => Promise<GroupStatus>): void {
+    this.#timer = setInterval(() => {
+      void status()
+        .then((now) => this.#look(now))
+        .catch(() => {})
+    }, EVERY)
+  }
+
+  /** A stretch of work of the evaluators or the supervisor. */
+  async during<T>(what: 'evaluation' | 'change of the population', work: () => Promise<T>): Promise<T> {
+    const start = sharedClock()
+    try {
+      return await work()
+    } finally {
+      this.#file.span(what === 'evaluation' ? EVALUATION : SUPERVISOR, what, { start, end: sharedClock() })
+    }
+  }
+
+  event(event: JobEvent): void {
+    if (event.event === 'learnerLost' || event.event === 'population') {
+      const { event: name, ...args } = event
+      this.#file.instant(
+        SUPERVISOR,
+        name === 'population' ? `population: ${event.event === 'population' ? event.action : ''}` : 'learner lost',
+        args
+      )
+    } else if (event.event === 'evaluated') {
+      const { event: name, ...args } = event
+      this.#file.instant(EVALUATION, name, args)
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#drain()
+    this.#file.close()
+  }
+
+  #look({ round, position, members }: GroupStatus): void {
+    const time = sharedClock()
+    const before = this.#seen
+    this.#seen = { time, round, position }
+    if (before && round > before.round) {
+      const samplesPerSecond = (1000 * (position - before.position)) / (time - before.time)
+      const args = { rounds: round - before.round, samplesPerSecond }
+      this.#file.span(SYNCHRONISER, `rounds ${before.round} to ${round - 1}`, { start: before.time, end: time, args })
+      this.#file.counter('samples per second', { samplesPerSecond })
+      this.#file.counter('learners', { learners: members.length })
+    }
+    this.#drain()
+    this.#file.flush()
+  }
+
+  #drain(): void {
+    for (const [learner, ring] of this.#rings) {
+      const { spans, lost } = ring.read()
+      const row = `learner ${learner}`
+      for (const span of spans) this.#span(row, span)
+      if (lost > 0) this.#file.instant(row, 'spans lost', { lost })
+    }
+  }
+
+  #span(row: string, { kind, start, end, steps, waitSeconds }: Span): void {
+    const waiting = Math.min(1000 * waitSeconds, end - start)
+    const args = kind === 'run' ? { steps, waitingMilliseconds: waiting } : {}
+    this.#file.span(row, kind === 'run' ? `${steps} ${steps === 1 ? 'step' : 'steps'}` : kind, { start, end, args })
+    // Where in a call of many steps it waited nobody knows: the sum is drawn at its end.
+    if (waiting > 0) this.#file.span(row, 'waiting', { start: end - waiting, end })
+  }
+}
