@@ -1,6 +1,7 @@
 // node scripts/build-native.js           builds native/build/Release/arbalest.node where it is not current
 // node scripts/build-native.js --check   exits 0 where it is current, else 1, and builds nothing
 // node scripts/build-native.js --force   builds from nothing
+// --tests                                beside any of them: with the stand-in of the CUDA backend, which tests run on
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +22,9 @@ const kernels = process.env.ARBALEST_KERNELS ?? 'native'
 
 const wanted = stamp()
 const found = readStamp()
-const current = existsSync(addon) && found !== undefined && found.inputs === wanted.inputs && found.toolchain === wanted.toolchain
+const tests = process.argv.includes('--tests')
+const same = found !== undefined && found.inputs === wanted.inputs && found.toolchain === wanted.toolchain
+const current = existsSync(addon) && same && (found.tests || !tests)
 const force = process.argv.includes('--force')
 
 if (process.argv.includes('--check')) {
@@ -31,7 +34,8 @@ if (process.argv.includes('--check')) {
   if (force || found?.toolchain !== wanted.toolchain) rmSync(build, { recursive: true, force: true })
   rmSync(stampFile, { force: true })
   compile()
-  writeFileSync(stampFile, JSON.stringify(wanted))
+  if (tests) compileStandIn()
+  writeFileSync(stampFile, JSON.stringify({ ...wanted, tests }))
 }
 
 /** What the addon is made from, and with what. Contents rather than times: those of a clone or a copy say nothing. */
@@ -66,7 +70,7 @@ function readStamp() {
 
 function sources(folder) {
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => !(folder === native && entry.name === 'build'))
+    .filter((entry) => !(folder === native && ['build', 'build-cuda'].includes(entry.name)))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => (entry.isDirectory() ? sources(join(folder, entry.name)) : [join(folder, entry.name)]))
 }
@@ -93,9 +97,12 @@ function oneDnnVersion() {
   return 'oneDNN elsewhere'
 }
 
+/** A translation unit that includes the binding or oneDNN takes up to a gigabyte. */
+function jobs() {
+  return String(Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 30))))
+}
+
 function compile() {
-  // A translation unit that includes the binding or oneDNN takes up to a gigabyte.
-  const jobs = Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 30)))
   const cmakeJs = join(dirname(require.resolve('cmake-js/package.json')), require('cmake-js/package.json').bin['cmake-js'])
   const { status, signal } = spawnSync(
     process.execPath,
@@ -109,15 +116,26 @@ function compile() {
       '--config',
       'Release',
       '--parallel',
-      String(jobs),
+      jobs(),
       `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
       `--CDARBALEST_KERNELS=${kernels}`,
       '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
     ],
     { cwd: root, stdio: 'inherit' }
   )
-  if (status !== 0) {
-    process.stderr.write(`The native engine was not built (${signal ?? `status ${status}`}).\n`)
-    process.exit(1)
-  }
+  expectBuilt('The native engine', status, signal)
+}
+
+function compileStandIn() {
+  const { status, signal } = spawnSync('cmake', ['--build', build, '--target', 'arbalest-cuda-host', '--parallel', jobs()], {
+    cwd: root,
+    stdio: 'inherit'
+  })
+  expectBuilt('The stand-in of the CUDA backend', status, signal)
+}
+
+function expectBuilt(what, status, signal) {
+  if (status === 0) return
+  process.stderr.write(`${what} was not built (${signal ?? `status ${status}`}).\n`)
+  process.exit(1)
 }

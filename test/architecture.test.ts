@@ -16,10 +16,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   engine: ['[compiler]', '[model]'],
   data: ['[engine]', 'model'],
   formats: ['model'],
+  checkpoints: ['formats', 'model', '[compiler]', '[engine]'],
   runtime: [],
-  actors: ['runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
-  training: ['actors', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model'],
-  'index.ts': ['training', 'actors', 'data', 'engine', 'formats', 'model'],
+  actors: ['checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
+  training: ['actors', 'checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model'],
+  'index.ts': ['training', 'checkpoints', 'actors', 'data', 'engine', 'formats', 'model'],
   cli: ['index.ts', 'engine', 'runtime']
 }
 

@@ -86,12 +86,175 @@ class ResNet(nn.Module):
         return self.fc(self.blocks(x).mean((2, 3)))
 
 
-def build(name, sample, classes, shortcut="A"):
-    """The model of that name for samples (C, H, W); ValueError for a name that is not known."""
+class Bottleneck(nn.Module):
+    """1x1, 3x3 with the stride, 1x1 to four times the filters."""
+
+    expansion = 4
+
+    def __init__(self, before, filters, stride):
+        super().__init__()
+        after = self.expansion * filters
+        self.conv1 = nn.Conv2d(before, filters, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(filters)
+        self.conv2 = nn.Conv2d(filters, filters, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(filters)
+        self.conv3 = nn.Conv2d(filters, after, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(after)
+        self.downsample = nn.Identity()
+        if stride > 1 or before != after:
+            self.downsample = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = F.relu(self.bn2(self.conv2(y)), inplace=True)
+        return F.relu(self.bn3(self.conv3(y)).add_(self.downsample(x)), inplace=True)
+
+
+def basic_block(before, after, stride):
+    return Block(before, after, stride, "B")
+
+
+IMAGENET_RESNETS = {
+    18: (basic_block, 1, (2, 2, 2, 2)),
+    34: (basic_block, 1, (3, 4, 6, 3)),
+    50: (Bottleneck, 4, (3, 4, 6, 3)),
+    101: (Bottleneck, 4, (3, 4, 23, 3)),
+    152: (Bottleneck, 4, (3, 8, 36, 3)),
+}
+
+
+class ImagenetResNet(nn.Sequential):
+    """He et al. 2016, section 4.1: 7x7 stem with max pooling, four stages."""
+
+    def __init__(self, depth, sample, classes):
+        block, expansion, counts = IMAGENET_RESNETS[depth]
+        layers = [nn.Conv2d(sample[0], 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+        before = 64
+        for stage, count in enumerate(counts):
+            filters = 64 * 2**stage
+            for i in range(count):
+                layers.append(block(before, filters, 2 if stage > 0 and i == 0 else 1))
+                before = expansion * filters
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes))
+
+
+class Vgg16(nn.Sequential):
+    """Configuration D with batch norm; a hidden layer of 512 units in place of two of 4096 below 224 pixels."""
+
+    def __init__(self, sample, classes, dropout):
+        layers, before = [], sample[0]
+        for after in (64, 64, "pool", 128, 128, "pool", 256, 256, 256, "pool", 512, 512, 512, "pool", 512, 512, 512, "pool"):
+            if after == "pool":
+                layers.append(nn.MaxPool2d(2))
+                continue
+            layers += [nn.Conv2d(before, after, 3, 1, 1), nn.BatchNorm2d(after), nn.ReLU(inplace=True)]
+            before = after
+        layers.append(nn.Flatten())
+        features = before * (sample[1] // 32) * (sample[2] // 32)
+        for units in (4096, 4096) if min(sample[1:]) >= 224 else (512,):
+            layers += [nn.Linear(features, units), nn.ReLU(inplace=True), nn.Dropout(dropout)]
+            features = units
+        super().__init__(*layers, nn.Linear(features, classes))
+
+
+class AlexNet(nn.Sequential):
+    """Krizhevsky 2014, without local response normalisation."""
+
+    def __init__(self, sample, classes, dropout):
+        height, width = sample[1:]
+        for kernel, stride, padding in ((11, 4, 2), (3, 2, 0), (3, 2, 0), (3, 2, 0)):
+            height, width = ((side + 2 * padding - kernel) // stride + 1 for side in (height, width))
+        super().__init__(
+            nn.Conv2d(sample[0], 64, 11, 4, 2),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2),
+            nn.Conv2d(64, 192, 5, padding=2),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2),
+            nn.Conv2d(192, 384, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(384, 256, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(256, 256, 3, padding=1),
+            nn.ReLU(inplace=True),
+            nn.MaxPool2d(3, 2),
+            nn.Flatten(),
+            nn.Dropout(dropout),
+            nn.Linear(256 * height * width, 4096),
+            nn.ReLU(inplace=True),
+            nn.Dropout(dropout),
+            nn.Linear(4096, 4096),
+            nn.ReLU(inplace=True),
+            nn.Linear(4096, classes),
+        )
+
+
+class CausalSelfAttention(nn.Module):
+    """Queries, keys and values in one product; the fused attention where PyTorch has it."""
+
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.projection = nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        if hasattr(F, "scaled_dot_product_attention"):
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            mask = torch.ones(length, length, dtype=torch.bool).triu(1)
+            y = (q @ k.transpose(-2, -1) / (width // self.heads) ** 0.5).masked_fill(mask, -torch.inf).softmax(-1) @ v
+        return self.projection(y.transpose(1, 2).reshape(batch, length, width))
+
+
+class GptBlock(nn.Module):
+    def __init__(self, heads, width, dropout):
+        super().__init__()
+        self.attention = nn.Sequential(nn.LayerNorm(width), CausalSelfAttention(heads, width), nn.Dropout(dropout))
+        self.feed_forward = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        return x + self.feed_forward(x)
+
+
+class Gpt(nn.Module):
+    """GPT-2's form over tokens (T): norms before the branches, the head tied to the embedding."""
+
+    def __init__(self, sample, classes, dropout, layers=4, heads=4, width=128):
+        super().__init__()
+        self.tokens = nn.Embedding(classes, width)
+        self.positions = nn.Embedding(sample[0], width)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.Sequential(*(GptBlock(heads, width, dropout) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, 0, 0.02 / (2 * layers) ** 0.5 if "projection" in name or "3.weight" in name else 0.02)
+
+    def forward(self, tokens):
+        x = self.dropout(self.tokens(tokens) + self.positions.weight)
+        return self.norm(self.blocks(x)) @ self.tokens.weight.t()
+
+
+def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
+    """The model of that name for samples (C, H, W), or tokens (T) for gpt, whose `size` may be given; ValueError for a name that is not known."""
     if name == "mlp":
         return Mlp(sample, classes)
     if name == "lenet":
         return LeNet(sample, classes)
+    if name == "alexnet":
+        return AlexNet(sample, classes, dropout)
+    if name == "vgg16":
+        return Vgg16(sample, classes, dropout)
+    if name.startswith("resnet") and int(name[6:]) in IMAGENET_RESNETS:
+        return ImagenetResNet(int(name[6:]), sample, classes)
     if name.startswith("resnet") and (int(name[6:]) - 2) % 6 == 0:
         return ResNet(int(name[6:]), sample, classes, shortcut)
-    raise ValueError(f"model: received {name}; use mlp, lenet, resnet20, 32, 44, 56 or 110")
+    if name == "gpt":
+        return Gpt(sample, classes, dropout, **size)
+    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152")

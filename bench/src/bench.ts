@@ -8,6 +8,10 @@ export interface BenchOptions {
   readonly seconds: number
   /** Name under which the results are kept. */
   readonly save?: string
+  /** Minutes that a resumable bench may take now. */
+  readonly budget?: number
+  /** The folder of a resumable bench's results. */
+  readonly out?: string
 }
 
 export interface Bench {

@@ -1,9 +1,17 @@
 import { actors } from './actors.js'
+import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
+import { population } from './population.js'
+import { gpu } from './gpu.js'
 import { throughput } from './throughput.js'
+import { tta } from './tta.js'
 
 /** Every bench by its name; a new one is one line here. */
 export const benches: ReadonlyMap<string, Bench> = new Map([
   ['throughput', throughput],
-  ['actors', actors]
+  ['averaging', averaging],
+  ['actors', actors],
+  ['population', population],
+  ['gpu', gpu],
+  ['tta', tta]
 ])

@@ -21,12 +21,15 @@ export interface Workload {
 
 const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
 const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
+const PHOTOGRAPHS: Workload = { sample: [3, 224, 224], count: 2_000, classes: 1000 }
 /** An epoch of an MLP is short, and its end must not be what is measured. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
   mlp: { ...DIGITS, count: 240_000 },
   lenet: DIGITS,
   resnet20: COLOURS,
-  resnet32: COLOURS
+  resnet32: COLOURS,
+  vgg16: COLOURS,
+  resnet50: PHOTOGRAPHS
 }
 
 const USUAL = { models: ['mlp', 'lenet', 'resnet20'], batches: [8, 16], learners: [2], precisions: ['f32', 'bf16'] as CasePrecision[] }

@@ -5,13 +5,14 @@ import { workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
-const [model = '', batch = '', learners = '', precision = ''] = process.argv.slice(2)
+const [model = '', batch = '', learners = '', precision = '', backend = 'cpu'] = process.argv.slice(2)
 const job = train({
   model,
   data: randomDataset(workloadOf(model)),
   batch: Number(batch),
   learners: Number(learners),
   precision: precision as CasePrecision,
+  backend: backend as 'cpu' | 'cuda',
   optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   synchroniser: { name: 'sma', period: 1 },
   // More than any window lasts; the process is ended from outside.

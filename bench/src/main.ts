@@ -15,6 +15,8 @@ Options:
   --pairs N      measured pairs of windows a case (5)
   --seconds S    length of a window (3)
   --save NAME    keeps the results in bench/results/NAME.json
+  --budget M     tta: minutes that may be spent now; what is not done then is done by the next start
+  --out FOLDER   tta: where results are, and the report is written (bench/results)
   --profile      instead of comparing: time, share of peak and bytes of every operator, and waits
   --help         this text
 `
@@ -42,7 +44,9 @@ async function main(): Promise<void> {
       help: { type: 'boolean', default: false },
       pairs: { type: 'string' },
       seconds: { type: 'string' },
-      save: { type: 'string' }
+      save: { type: 'string' },
+      budget: { type: 'string' },
+      out: { type: 'string' }
     }
   })
   const [name, ...filters] = positionals
@@ -58,6 +62,8 @@ async function main(): Promise<void> {
     profile: values.profile,
     pairs: positive('pairs', values.pairs, 5, true),
     seconds: positive('seconds', values.seconds, 3, false),
+    ...(values.budget === undefined ? {} : { budget: positive('budget', values.budget, Infinity, false) }),
+    ...(values.out === undefined ? {} : { out: values.out }),
     ...(values.save === undefined ? {} : { save: checkedName(values.save) })
   })
 }

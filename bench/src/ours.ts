@@ -7,8 +7,8 @@ function node(file: string, args: readonly string[]): { program: string; args: r
 }
 
 /** Learners with SMA at every step, in a process of their own. */
-export function startOurs(one: Case): Promise<Side> {
-  return Side.start([node('learners-child.js', [one.model, String(one.batch), String(one.learners), one.precision])])
+export function startOurs(one: Case, backend: 'cpu' | 'cuda' = 'cpu'): Promise<Side> {
+  return Side.start([node('learners-child.js', [one.model, String(one.batch), String(one.learners), one.precision, backend])])
 }
 
 /** Fused multiply-adds on so many cores at once: floating-point operations a second. */

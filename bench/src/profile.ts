@@ -34,9 +34,7 @@ async function runLearners(one: Case, seconds: number): Promise<readonly Profile
     layout: program.parameters,
     initial: initialParameters(graph, 1),
     batch: one.batch,
-    period: 1,
-    alpha: null,
-    syncMomentum: 0
+    rule: { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
   })
   engine.setRates(group, 0, Float32Array.of(0.01))
   const shared = {

@@ -1,12 +1,12 @@
 import { randomFillSync } from 'node:crypto'
-import type { Dataset } from './arbalest.js'
+import type { StoredDataset } from './arbalest.js'
 import type { Workload } from './cases.js'
 
 /** Pixels and classes at random: speed does not depend on what the samples show. No crop and no flip, as in the peer. */
-export function randomDataset(workload: Workload): Dataset {
+export function randomDataset(workload: Workload): StoredDataset {
   const { sample, classes } = workload
   const pixels = sample.reduce((product, extent) => product * extent, 1)
-  const part = (count: number): Dataset['train'] => ({
+  const part = (count: number): StoredDataset['train'] => ({
     count,
     sample,
     samples: randomFillSync(new Uint8Array(count * pixels)),

@@ -7,7 +7,7 @@ import { engine } from './internals.js'
 const FOLDER = new URL('../results/', import.meta.url)
 
 /** The commit that was measured, with a `+` where the tree had been changed since. */
-async function commit(): Promise<string> {
+export async function commit(): Promise<string> {
   try {
     return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
   } catch {

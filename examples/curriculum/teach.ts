@@ -1,8 +1,8 @@
-import { train, type Dataset, type FinishedEvent } from 'arbalest'
+import { train, type StoredDataset, type FinishedEvent } from 'arbalest'
 import type { Curriculum } from './learner.js'
 
 /** A quick linear model says which samples are easy; a LeNet learns those first. */
-export async function teach(data: Dataset, { epochs = 2 } = {}): Promise<{ order: Int32Array; finished: FinishedEvent }> {
+export async function teach(data: StoredDataset, { epochs = 2 } = {}): Promise<{ order: Int32Array; finished: FinishedEvent }> {
   const judge = train({ model: 'logistic-regression', data, until: { epochs: 1 } })
   await judge.finished
   const order = easiestFirst(await judge.model.predict(data.train.samples), data.train.labels!)

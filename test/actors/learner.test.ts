@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Learner, type LearnerOptions } from '../../src/actors/learner.js'
 import type { SpawnLearner } from '../../src/actors/place.js'
+import { sma } from '../../src/actors/sync/sma.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
 import { compile } from '../../src/compiler/compile.js'
@@ -39,7 +40,7 @@ describe('learners and their group', () => {
     const train = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const layout = train.parameters
     const initial = new Float32Array(layout.elements).fill(3)
-    const spec = { backend: 'cpu', layout, initial, batch: 4, period, alpha: null, syncMomentum: 0 } as const
+    const spec = { backend: 'cpu', layout, initial, batch: 4, rule: sma({ period }, { learners: 1 }) } as const
     const synchroniser = await system.spawnHere(Synchroniser, { engine, group: spec })
     const group = await synchroniser.ask.group()
     const program = engine.createProgram(train)
@@ -100,7 +101,7 @@ describe('learners and their group', () => {
     const train = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const layout = train.parameters
     const initial = new Float32Array(layout.elements)
-    const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, period: 1, alpha: null, syncMomentum: 0 })
+    const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) })
     engine.setRates(group, 0, Float32Array.of(0.1))
     engine.join(group, 0)
     engine.join(group, 1)

@@ -4,7 +4,13 @@ import { thrown } from '../support/thrown.js'
 
 describe('the numbers of synchronous model averaging', () => {
   it('are those of the rule where nothing is said', () => {
-    expect(sma({}, 3)).to.deep.equal({ period: 1, alpha: null, syncMomentum: 0 })
+    expect(sma({}, { learners: 3 })).to.deep.equal({
+      kind: 'synchronous',
+      central: { kind: 'sma', alpha: null, momentum: 0 },
+      adopts: false,
+      period: 1,
+      from: 0
+    })
   })
 
   it('are refused outside of their ranges, each by its name', () => {
@@ -17,7 +23,7 @@ describe('the numbers of synchronous model averaging', () => {
       ['syncMomentum', -0.1],
       ['syncMomentum', 1]
     ] as const) {
-      const error = thrown(() => sma({ [parameter]: value }, 2))
+      const error = thrown(() => sma({ [parameter]: value }, { learners: 2 }))
       expect(error.code).to.equal('INVALID_OPTION')
       expect(error.message).to.contain(`synchroniser.${parameter}: received ${value}`)
     }
@@ -31,7 +37,7 @@ describe('the numbers of synchronous model averaging', () => {
           if (Math.abs(learners * alpha - (2 - alpha) * (1 + syncMomentum)) < 1e-3) continue
           let accepted = true
           try {
-            sma({ alpha, syncMomentum }, learners)
+            sma({ alpha, syncMomentum }, { learners })
           } catch {
             accepted = false
           }

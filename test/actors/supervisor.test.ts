@@ -6,6 +6,7 @@ import { type LearnerOptions } from '../../src/actors/learner.js'
 import type { Loss, SpawnLearner } from '../../src/actors/place.js'
 import { RestartIntensity } from '../../src/actors/restart-intensity.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
+import { sma } from '../../src/actors/sync/sma.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
@@ -42,7 +43,7 @@ describe('the supervisor', () => {
     const step = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const { parameters, batch } = step
     const initial = new Float32Array(parameters.elements).fill(3)
-    const group = { backend: 'cpu', layout: parameters, initial, batch, period: 1, alpha: null, syncMomentum: 0 } as const
+    const group = { backend: 'cpu', layout: parameters, initial, batch, rule: sma({}, { learners: 1 }) } as const
     const synchroniser = await system.spawnHere(Synchroniser, { engine, group })
     const handle = await synchroniser.ask.group()
     await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })

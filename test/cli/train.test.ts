@@ -61,6 +61,16 @@ describe('arbalest train', () => {
     })
   }
 
+  it('says whether a few batches were learnt by heart, also by its status', async () => {
+    const by = (...flags: string[]) => run(['train', '--model', 'mlp', '--learners', '1', '--overfit', '2', ...flags])
+    const learnt = await by('--steps', '200')
+    expect(learnt.code, learnt.stderr).to.equal(0)
+    expect(learnt.stdout).to.match(/the loss collapsed from 2\.\d+ to 0\.0\d+: the model can learn these samples\n$/)
+    const not = await by('--steps', '5', '--rate', '1e-6')
+    expect(not.code, not.stderr).to.equal(1)
+    expect(not.stdout).to.match(/the loss did not collapse: 2\.\d+ to 2\.\d+; look at/)
+  })
+
   it('stops where nobody reads its output any more', async () => {
     const { child, ended, said } = start([...ENDLESS, '--json'])
     await said('"started"')
@@ -97,11 +107,45 @@ describe('arbalest train', () => {
       expect(lines.find(({ event }) => event === 'progress')!['rate']).to.be.at.most(0.25)
     })
 
+    it('finds arbalest.config.ts in the working folder, and leaves it alone where it is told to', async () => {
+      const path = await config(
+        'arbalest.config.ts',
+        `import { defineConfig } from 'arbalest'
+         export default defineConfig(async () => ({ model: 'mlp', batch: 4, learners: 1, until: { steps: 2 }, seed: 5 }))`
+      )
+      const cwd = join(path, '..')
+      const found = await run(['train', '--seed', '6', '--json'], { cwd })
+      expect(found.lines[0], found.stderr).to.include({ model: 'mlp', batch: 4, learners: 1, iterations: 2, seed: 6 })
+      expect((await run(['train'], { cwd })).stdout).to.match(/^options from arbalest\.config\.ts\n/)
+      const without = await run(['train', '--no-config', ...TINY.slice(1), '--steps', '1', '--json'], { cwd })
+      expect(without.lines[0], without.stderr).to.include({ batch: 8, learners: 2, seed: 1 })
+      const other = await config('other.mjs', 'export default { model: "mlp", learners: 1, batch: 3, until: { steps: 1 } }')
+      expect((await run(['train', '--config', other, '--json'], { cwd })).lines[0]).to.include({ batch: 3, iterations: 1 })
+      expect((await run(['train', other, '--config', other], { cwd })).stderr).to.match(/^INVALID_OPTION: config: .*name one config/)
+    })
+
+    it('tells every fault of it at once, with its path and file, beside those of flags', async () => {
+      await config(
+        'arbalest.config.ts',
+        `export default { model: 'mlp', optimiser: { rate: -1, speed: 2 }, batch: 0, until: { steps: 0 } }`
+      )
+      const { code, stderr } = await run(['train', '--batch', '-3'], { cwd: folder })
+      expect(code).to.equal(2)
+      const [first, ...lines] = stderr.trimEnd().split('\n')
+      expect(first).to.match(/^INVALID_OPTION: 4 options/)
+      expect(lines).to.have.members([
+        '  optimiser.rate: received -1; use a number above 0 (arbalest.config.ts)',
+        '  optimiser.speed: received 2; use only name, rate, momentum, weightDecay, nesterov, beta1, beta2, epsilon, trust, clipNorm, clipValue, accumulate, schedule, warmup, milestones, decay (arbalest.config.ts)',
+        '  until.steps: received 0; use a whole number of at least 1 (arbalest.config.ts)',
+        '  --batch: received -3; use a whole number from 1 to 1048576'
+      ])
+    })
+
     for (const [what, text, complaint] of [
       ['has no default export', `export const batch = 4`, /^INVALID_OPTION: config: .*no default export/],
       ['exports something else', `export default 7`, /^INVALID_OPTION: config: .*number/],
       ['cannot be read', `export default {`, /^INVALID_OPTION: config: .*cannot be loaded/],
-      ['has a slip of the pen', `export default { learner: 2 }`, /^INVALID_OPTION: learner: received 2; /]
+      ['has a slip of the pen', `export default { learner: 2 }`, /^INVALID_OPTION: learner: received 2; .* \(.*run\.ts\)$/m]
     ] as const) {
       it(`refuses one that ${what}`, async () => {
         const { code, stderr } = await run(['train', await config('run.ts', text)])

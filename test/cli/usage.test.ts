@@ -4,7 +4,7 @@ import { ROOT, run } from './support/arbalest.js'
 
 /** Arguments, and what the one line on stderr must say. */
 const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
-  [[], /INVALID_OPTION: command: received none; use train, doctor or top\n$/],
+  [[], /INVALID_OPTION: command: received none; use one of train, .*\n$/],
   [['trian'], /^UNKNOWN_NAME: .*'trian'.*train/],
   [['train', '--batchh', '3'], /^INVALID_OPTION: .*--batchh.*--batch/],
   [['train', '--batch'], /^INVALID_OPTION: .*--batch/],
@@ -18,7 +18,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
   [['train', '--data', 'nmist'], /^UNKNOWN_NAME: --data: received "nmist"; use one of .*mnist/],
-  [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of sma/],
+  [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments/],
@@ -35,6 +35,17 @@ describe('The command line', () => {
       expect(stdout).to.equal('')
     })
   }
+
+  it('tells every option at fault at once, each as it was typed, a line each', async () => {
+    const { code, stderr } = await run(['train', '--rate', '-1', '--batch', '0', '--alpha', '2'])
+    expect(code).to.equal(2)
+    expect(stderr.trimEnd().split('\n')).to.deep.equal([
+      'INVALID_OPTION: 3 options cannot be used as they are:',
+      '  --batch: received 0; use a whole number from 1 to 1048576',
+      '  --rate: received -1; use a number above 0',
+      '  --alpha: received 2; use a number between 0 and 1, both excluded'
+    ])
+  })
 
   it('tells a refusal on stdout as well where JSON was asked for', async () => {
     const { code, lines } = await run(['train', '--batchh', '3', '--json'])

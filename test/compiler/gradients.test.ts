@@ -6,6 +6,7 @@ import { elements, type OperatorKind } from '../../src/model/graph.js'
 import { resnet } from '../../src/model/zoo/index.js'
 import type { Model } from '../../src/model/model.js'
 import { randomModel } from './support/random-model.js'
+import { randomSequenceModel } from './support/random-sequence-model.js'
 import { numbers, TrainingStep } from './support/training-step.js'
 
 const PLAIN = { backend: 'reference', precision: 'f64' } as const
@@ -44,14 +45,15 @@ function distance(model: Model, batch: number, seed: number, backend: 'cpu' | 'r
   const steps = [new TrainingStep(model, batch, seed, PLAIN), new TrainingStep(model, batch, seed, { backend, precision: 'f32' })] as const
   try {
     const [plain, ours] = [steps[0].gradients(), steps[1].gradients()]
-    return Math.hypot(...ours.map((value, i) => value - plain[i]!)) / Math.hypot(...plain)
+    // Behind ReLUs that are all shut every gradient is 0.
+    return Math.hypot(...ours.map((value, i) => value - plain[i]!)) / (Math.hypot(...plain) || 1)
   } finally {
     for (const step of steps) step.release()
   }
 }
 
 const anyStep = fc.record({
-  model: randomModel({ extent: 7, layers: 6 }),
+  model: fc.oneof({ arbitrary: randomModel({ extent: 7, layers: 6 }), weight: 2 }, { arbitrary: randomSequenceModel(), weight: 1 }),
   batch: fc.integer({ min: 2, max: 4 }),
   seed: fc.integer({ min: 0, max: 2 ** 31 })
 })
@@ -62,11 +64,12 @@ describe('gradients of any model', () => {
     const agree = ({ model, batch, seed }: { model: Model; batch: number; seed: number }): void => {
       for (const { kind } of checkGradients(model, batch, seed).segments.backward) seen.add(kind)
     }
-    fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 120 })
-    const everyKind = Object.keys({ ...gradientRules, ...lossRules }).filter((kind) => kind !== 'add' && kind !== 'reshape')
+    fc.assert(fc.property(anyStep, agree), { seed: 20, numRuns: 180 })
+    const own = (kind: string): boolean => !['add', 'multiply', 'reshape'].includes(kind)
+    const everyKind = Object.keys({ ...gradientRules, ...lossRules }).filter(own)
     for (const kind of everyKind)
       expect(
-        [...seen].some((one) => one.startsWith(`${kind}Backward`)),
+        [...seen].some((one) => (kind === 'matmul' ? one === kind : one.startsWith(`${kind}Backward`))),
         kind
       ).to.equal(true)
   })
@@ -81,6 +84,6 @@ describe('gradients of any model', () => {
       const agree = fc.property(anyStep, ({ model, batch, seed }) => {
         expect(distance(model, batch, seed, backend)).to.be.below(1e-4)
       })
-      fc.assert(agree, { seed: 20, numRuns: 100 })
+      fc.assert(agree, { seed: 20, numRuns: 150 })
     })
 })

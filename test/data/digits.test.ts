@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
-import type { Dataset } from '../../src/data/dataset.js'
+import type { StoredDataset } from '../../src/data/dataset.js'
 import { digits } from '../../src/data/digits/digits.js'
 import { pixelStatistics } from '../../src/data/statistics.js'
 import { refused } from '../support/codes.js'
@@ -43,7 +43,7 @@ describe('drawn digits', function () {
   })
 
   describe('in full', () => {
-    let set: Dataset
+    let set: StoredDataset
     let turns = 0
     before(async () => {
       const clock = setInterval(() => turns++, 1)

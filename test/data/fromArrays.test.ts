@@ -49,6 +49,14 @@ describe('datasetFromArrays', () => {
     expect(set.test.labels).to.deep.equal(Int32Array.of(3))
   })
 
+  it('keeps the names of the classes, one for each', async () => {
+    const classNames = ['ant', 'bee', 'cat', 'dog']
+    expect(datasetFromArrays({ ...IMAGES, classNames }).classNames).to.equal(classNames)
+    expect(datasetFromArrays(IMAGES)).to.not.have.property('classNames')
+    await refused('INVALID_OPTION', () => datasetFromArrays({ ...IMAGES, classNames: ['ant'] }), 'classNames', '4 names')
+    await refused('INVALID_OPTION', () => datasetFromArrays({ ...CURVE, classNames }), 'classNames', 'no names')
+  })
+
   it('measures mean and deviation of bytes, channel by channel', () => {
     const samples = Uint8Array.of(0, 255, 51, 51, 255, 0, 51, 51)
     const { mean, deviation } = datasetFromArrays({ ...IMAGES, samples, labels: [0, 1], test: { samples, labels: [0, 1] } })

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { readCifar } from '../../src/data/cifar.js'
+import { CIFAR_10, readCifar } from '../../src/data/cifar.js'
 import { readIdxPair } from '../../src/data/idx.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { ArbalestError } from '../../src/errors.js'
@@ -75,7 +75,7 @@ describe('damaged data files', function () {
     const content = cifarFile([0, 9, 5])
     const property = fc.asyncProperty(packing, damage, order, async (pack, harm, first) => {
       const file = await folder.write('batch', damaged(content, pack, harm, first))
-      await expectValidOrRefused(() => readCifar([file], 3))
+      await expectValidOrRefused(() => readCifar([file], { ...CIFAR_10, records: 3 }))
     })
     await fc.assert(property, { numRuns: 200 })
   })

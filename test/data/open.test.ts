@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import { GROUPS, SPECIES } from '../../src/data/cifar-100-names.js'
 import { datasetNames, openDataset } from '../../src/data/open.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { refused } from '../support/codes.js'
@@ -37,13 +38,14 @@ describe('openDataset', function () {
   afterEach(() => folder[Symbol.asyncDispose]())
 
   it('refuses an unknown name with the list of names', async () => {
-    expect(datasetNames).to.deep.equal(['digits', 'mnist', 'fashion-mnist', 'cifar-10'])
+    expect(datasetNames).to.deep.equal(['digits', 'mnist', 'fashion-mnist', 'cifar-10', 'cifar-100', 'cifar-100-coarse', 'tinyshakespeare'])
     await refused('UNKNOWN_NAME', () => openDataset('minst'), '"minst"', ...datasetNames)
   })
 
   it('draws digits as asked', async () => {
     const set = await openDataset('digits', { samples: 30, seed: 1 })
     expect([set.name, set.train.count, set.test.count]).to.deep.equal(['digits', 30, 3])
+    expect(set.classNames).to.deep.equal(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
   })
 
   it('refuses options that do not suit the name', async () => {
@@ -88,6 +90,18 @@ describe('openDataset', function () {
     const lacking = await refused('DATA_NOT_FOUND', () => openDataset('mnist', { directory: folder.path }), `${folder.path} lacks`)
     expect(lacking.message).to.include('train-labels-idx1-ubyte[.gz], t10k-labels-idx1-ubyte[.gz];')
     expect(lacking.message).to.not.include('images')
+  })
+
+  it('finds CIFAR-100 where its archive unpacks to', async () => {
+    await mkdir(join(folder.path, 'cifar-100-binary'))
+    for (const name of ['train', 'test']) await folder.write(`cifar-100-binary/${name}.bin`, Buffer.from([3, 50]))
+    await refused('DATA_CORRUPT', () => openDataset('cifar-100', { directory: folder.path }), 'train.bin', '50000')
+  })
+
+  it('names every class of CIFAR-100', () => {
+    expect(SPECIES.length).to.equal(100)
+    expect(SPECIES).to.deep.equal([...SPECIES].sort())
+    expect(GROUPS.length).to.equal(20)
   })
 
   it('reads MNIST', async function () {

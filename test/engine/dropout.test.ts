@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { engine } from '../../src/engine/native.js'
+import type { BackendName } from '../../src/compiler/program.js'
+import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
 import { activation, type OperatorCase } from './support/operator-case.js'
 
@@ -14,7 +15,7 @@ const dropout = (kind: 'dropout' | 'dropoutBackward', samples: number, stream = 
 })
 
 /** Which elements are kept: the operator over ones. */
-function kept(backend: 'cpu' | 'reference', use: OperatorCase, position: number, seed = 1): Float64Array {
+function kept(backend: BackendName, use: OperatorCase, position: number, seed = 1): Float64Array {
   const bound = new BoundOperator(backend, 'f32', use, { seed })
   try {
     return bound.run({ x: new Float64Array(use.inputs['x']!.shape.reduce((a, b) => a * b)).fill(1) }, position).outputs['y']!
@@ -24,7 +25,7 @@ function kept(backend: 'cpu' | 'reference', use: OperatorCase, position: number,
 }
 
 describe('dropout', () => {
-  for (const { name: backend } of engine.describe().backends) {
+  for (const { name: backend } of testedBackends()) {
     describe(`on ${backend}`, () => {
       it('keeps the share it should, enlarged so that the mean stays', () => {
         const y = kept(backend, dropout('dropout', 4), 0)

@@ -4,11 +4,11 @@ import { easiestFirst, teach } from '../../examples/curriculum/teach.js'
 import { distil } from '../../examples/distillation/distil.js'
 import { distillationLoss } from '../../examples/distillation/learner.js'
 import { evolve } from '../../examples/evolution/evolve.js'
-import type { Dataset } from '../../src/data/dataset.js'
+import type { StoredDataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
 
 describe('the examples', () => {
-  let data: Dataset
+  let data: StoredDataset
   before(async () => (data = await openDataset('digits', { samples: 2000 })))
 
   describe('distillation', () => {

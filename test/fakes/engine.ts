@@ -29,9 +29,16 @@ export const engine: Engine = {
   bytes: (_backend, shape, type) => shape.reduce((sum, extent) => sum * extent, 1) * SIZES[type as keyof typeof SIZES],
 
   createDataset: () => hold(memory.locked(() => memory.allocate(1))),
+  createStream: () => hold(memory.locked(() => memory.allocate(1))),
+  nextBatch: () => null,
+  feedBatch: () => unsupported('feedBatch'),
+  watchStream: () => undefined,
+  streamStatus: () => ({ filling: 0, ready: 0, taken: 0, waiting: 0, batches: 0, waitSeconds: 0 }),
   createProgram: (program) => hold(memory.locked(() => newProgram(program))),
   createGroup: (spec) => hold(memory.locked(() => FakeGroup.create(spec))),
   createReplica: (spec) => hold(memory.locked(() => newReplica(spec))),
+  createArenas: () => hold(memory.locked(() => memory.allocate(1))),
+  arenasTouched: () => 0,
   release: (handle) => void held.delete(handle),
 
   bind(replica, program) {
@@ -70,6 +77,13 @@ export const engine: Engine = {
   losses: (group, from) => memory.locked(() => new FakeGroup(group).losses(from)),
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),
+
+  captureGroup: () => unsupported('captureGroup'),
+  captureReplica: () => unsupported('captureReplica'),
+  restoreGroup: () => unsupported('restoreGroup'),
+  restoreReplica: () => unsupported('restoreReplica'),
+  snapshotParts: () => unsupported('snapshotParts'),
+  readSnapshot: () => unsupported('readSnapshot'),
 
   measurePeak: () => 1e9
 }
@@ -124,7 +138,7 @@ function lossOf(weights: Float64Array): number {
 
 function runTraining(replica: Handle, { steps, milliseconds }: RunLimits): RunReport {
   const until = performance.now() + milliseconds
-  const report = { steps: 0, lossSum: 0, correctSum: 0, busySeconds: 0, waitSeconds: 0 }
+  const report = { steps: 0, lossSum: 0, correctSum: 0, busySeconds: 0, waitSeconds: 0, dataSeconds: 0 }
   while (report.steps < steps && performance.now() < until) {
     const { done, seen } = memory.locked(() => ({ done: trainOnce(replica), seen: memory.changes() + 1 }))
     if (typeof done === 'number') {
@@ -165,7 +179,7 @@ function trainOnce(replica: Handle): number | 'waiting' | 'paused' | 'evicted' |
 function runAlone(replica: Handle, program: Handle, { steps }: RunLimits): RunReport {
   const loss = lossOf(weightsOf(replica))
   const right = Math.round(memory.numbers[program + PROGRAM.batch]! / (1 + loss))
-  return { outcome: 'ran', steps, lossSum: steps * loss, correctSum: steps * right, busySeconds: 0, waitSeconds: 0 }
+  return { outcome: 'ran', steps, lossSum: steps * loss, correctSum: steps * right, busySeconds: 0, waitSeconds: 0, dataSeconds: 0 }
 }
 
 /** Output c of a sample is its first number plus c. */

@@ -1,4 +1,5 @@
 import type { GroupSpec, GroupStatus, Handle } from '../../src/engine/contract.js'
+import { ArbalestError } from '../../src/errors.js'
 import { memory } from './shared-memory.js'
 
 const MEMBERS = 16
@@ -53,7 +54,14 @@ export type Turn =
     }
   | { readonly kind: 'waiting' | 'paused' | 'evicted' | 'cancelled' }
 
-/** The group protocol on plain numbers: the same rounds, positions and averages as the engine's, one big lock instead of its overlap. */
+/** The numbers of synchronous model averaging, the one rule that there is here. */
+function averaging({ rule, average }: GroupSpec): { period: number; alpha: number | null; momentum: number } {
+  if (rule.kind !== 'synchronous' || rule.central.kind !== 'sma' || rule.from > 0 || rule.adopts || average)
+    throw new ArbalestError('UNSUPPORTED_OPERATOR', 'fake engine: it has synchronous model averaging only')
+  return { period: rule.period, ...rule.central }
+}
+
+/** The group protocol of synchronous model averaging on plain numbers; no other rule and no evaluation average: the same rounds, positions and averages as the engine's, one big lock instead of its overlap. */
 export class FakeGroup {
   readonly #at: number
   readonly #numbers = memory.numbers
@@ -66,8 +74,9 @@ export class FakeGroup {
     const { elements } = spec.layout
     const handle = memory.allocate(AT.vectors + (2 + MEMBERS) * elements)
     const group = new FakeGroup(handle)
-    Object.entries({ elements, batch: spec.batch, period: spec.period, alpha: spec.alpha ?? 0, mu: spec.syncMomentum }).forEach(
-      ([key, value]) => group.#set(AT[key as 'batch'], value)
+    const { period, alpha, momentum } = averaging(spec)
+    Object.entries({ elements, batch: spec.batch, period, alpha: alpha ?? 0, mu: momentum }).forEach(([key, value]) =>
+      group.#set(AT[key as 'batch'], value)
     )
     group.#set(AT.pause, NEVER)
     group.#set(AT.end, NEVER)

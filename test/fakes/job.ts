@@ -1,5 +1,5 @@
 import { datasetFromArrays, type SampleArrays } from '../../src/data/fromArrays.js'
-import type { Dataset } from '../../src/data/dataset.js'
+import type { StoredDataset } from '../../src/data/dataset.js'
 import { flatten, linear, defineModel } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'
 import type { RunModules } from '../../src/training/crew.js'
@@ -11,7 +11,7 @@ export const FAKES: RunModules = {
 }
 
 /** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */
-export function tinyData(): Dataset {
+export function tinyData(): StoredDataset {
   return datasetFromArrays({ name: 'tiny', sample: [1, 2, 2], classes: 3, ...samplesOf(60), test: samplesOf(70) })
 }
 

@@ -14,6 +14,6 @@ export const engine = {
   run(_replica, slot, limits): RunReport {
     const steps = Math.min(STEPS_A_CALL, limits.steps)
     calls.push(`run ${slot}: ${steps} from ${limits.position}`)
-    return { outcome: 'ran', steps, lossSum: 2 * steps, correctSum: 5 * steps, busySeconds: 0, waitSeconds: 0 }
+    return { outcome: 'ran', steps, lossSum: 2 * steps, correctSum: 5 * steps, busySeconds: 0, waitSeconds: 0, dataSeconds: 0 }
   }
 } satisfies Partial<Engine> as Partial<Engine> as Engine

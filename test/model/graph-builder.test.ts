@@ -119,7 +119,7 @@ describe('a model that cannot be', () => {
       'a linear layer on an image',
       [linear(3)],
       'SHAPE_MISMATCH',
-      'layer linear1: received input (4, 9, 7); it takes features (F): put flatten before it'
+      'layer linear1: received input (4, 9, 7); it takes features (F) or (T, F): put flatten before it'
     ],
     ['a convolution after flatten', [flatten(), conv2d(2, 3)], 'SHAPE_MISMATCH', 'layer conv1: received input (252)'],
     ['a kernel larger than its input', [conv2d(2, [3, 8])], 'SHAPE_MISMATCH', 'layer conv1: received input (4, 9, 7); its kernel (3, 8)'],

@@ -1,14 +1,16 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
+import { gpt, imagenetResnet, modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
 const mnist = { input: [1, 28, 28], classes: 10 }
 const cifar = { input: [3, 32, 32], classes: 10 }
+const text = { input: [128], classes: 65 }
+const imagenet = { input: [3, 224, 224], classes: 1000 }
 
 describe('the zoo', () => {
-  // Figures of the papers: LeNet's from Caffe's tutorial, the ResNets' from He et al., table 6, to the number.
+  // Figures of the papers: LeNet's from Caffe's tutorial, the CIFAR ResNets' from He et al., table 6; those for ImageNet as torchvision has them.
   const counts: readonly [string, typeof mnist, number][] = [
     ['logistic-regression', mnist, 7_850],
     ['mlp', mnist, 235_146],
@@ -17,7 +19,16 @@ describe('the zoo', () => {
     ['resnet32', cifar, 464_154],
     ['resnet44', cifar, 658_586],
     ['resnet56', cifar, 853_018],
-    ['resnet110', cifar, 1_727_962]
+    ['resnet110', cifar, 1_727_962],
+    ['alexnet', imagenet, 61_100_840],
+    ['vgg16', imagenet, 138_365_992],
+    ['resnet18', imagenet, 11_689_512],
+    ['resnet34', imagenet, 21_797_672],
+    ['resnet50', imagenet, 25_557_032],
+    ['resnet101', imagenet, 44_549_160],
+    ['resnet152', imagenet, 60_192_808],
+    // Embedding and positions, 12 width^2 + 13 width a block, the last norm; the head has the embedding's weights.
+    ['gpt', text, 128 * (65 + 128) + 4 * (12 * 128 ** 2 + 13 * 128) + 2 * 128]
   ]
   for (const [name, shape, count] of counts)
     it(`${name} has ${count} parameters`, () => {
@@ -38,20 +49,107 @@ describe('the zoo', () => {
   })
 
   it('fits other shapes', () => {
-    for (const name of Object.keys(zoo)) {
-      const graph = buildGraph(modelNamed(name, { input: [2, 24, 20], classes: 7 }), { batch: 3, mode: 'train' })
+    for (const name of Object.keys(zoo).filter((each) => each !== 'gpt')) {
+      const input = name === 'alexnet' || name === 'vgg16' ? [2, 100, 64] : [2, 24, 20]
+      const graph = buildGraph(modelNamed(name, { input, classes: 7 }), { batch: 3, mode: 'train' })
       expect(graph.values[graph.named.output!]!.shape, name).to.deep.equal([3, 7])
     }
   })
 
   it('refuses a name it does not have, with those it has', () => {
-    const error = thrown(() => modelNamed('alexnet', cifar))
+    const error = thrown(() => modelNamed('googlenet', cifar))
     expect(error.code).to.equal('UNKNOWN_NAME')
-    expect(error.message).to.include('"alexnet"').and.to.include('resnet20')
+    expect(error.message).to.include('"googlenet"').and.to.include('resnet20')
     expect(thrown(() => modelNamed('toString', cifar)).code).to.equal('UNKNOWN_NAME')
+  })
+
+  it('has a GPT of any size, over tokens', () => {
+    const model = gpt({ input: [12], classes: 7 }, { layers: 2, heads: 3, width: 24, dropout: 0.1 })
+    const { values, named } = buildGraph(model, { batch: 3, mode: 'train' })
+    expect(values[named.output!]!.shape).to.deep.equal([3, 12, 7])
+    expect(thrown(() => gpt(mnist)).code).to.equal('SHAPE_MISMATCH')
+    expect(thrown(() => gpt(text, { layers: 0 })).message).to.include('layers: received 0')
+    expect(thrown(() => gpt(text, { heads: 3 })).message).to.include('width: received 128; use a multiple of the 3 heads')
   })
 
   it('refuses a depth that is not 6n+2', () => {
     expect(thrown(() => resnet(cifar, { depth: 18 })).message).to.include('depth: received 18')
+  })
+
+  it('says which images fit where these do not', () => {
+    const tooSmall = thrown(() => modelNamed('alexnet', cifar))
+    expect(tooSmall.code).to.equal('SHAPE_MISMATCH')
+    expect(tooSmall.message).to.include('(3, 32, 32)').and.to.include('63 to 254 pixels')
+    expect(thrown(() => modelNamed('vgg16', mnist)).message).to.include('32 to 255 pixels')
+    expect(thrown(() => modelNamed('vgg16', { input: [3, 256, 256], classes: 2 })).message).to.include('32 to 255 pixels')
+    expect(thrown(() => modelNamed('vgg16', { input: [784], classes: 2 })).message).to.include('(784)')
+    for (const [name, least, most] of [
+      ['alexnet', 63, 254],
+      ['vgg16', 32, 255]
+    ] as const)
+      for (const side of [least, most])
+        expect(() => buildGraph(modelNamed(name, { input: [3, side, side], classes: 2 }), { batch: 2, mode: 'train' })).not.to.throw()
+  })
+
+  it('keeps the size of its features, and so of its weights, for images around 224 pixels', () => {
+    const sizes = (name: string, side: number) => parameterCount(modelNamed(name, { input: [3, side, side], classes: 1000 }))
+    for (const side of [224, 254]) expect([sizes('alexnet', side), sizes('vgg16', side)]).to.deep.equal([61_100_840, 138_365_992])
+    expect(sizes('alexnet', 195)).to.equal(61_100_840 - (36 - 25) * 256 * 4096)
+  })
+
+  describe('has the names of torchvision', () => {
+    const names = (name: string): string[] =>
+      parametersOf(buildGraph(modelNamed(name, imagenet), { batch: 1, mode: 'predict' })).map((parameter) => parameter.name)
+
+    it('in AlexNet', () => {
+      const layers = [0, 3, 6, 8, 10].map((i) => `features.${i}`).concat([1, 4, 6].map((i) => `classifier.${i}`))
+      expect(names('alexnet')).to.deep.equal(layers.flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]))
+    })
+
+    it('in VGG-16 with batch norm', () => {
+      const convolutions = [0, 3, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40]
+      const layers = convolutions.flatMap((i) => [`features.${i}`, `features.${i + 1}`]).concat([0, 3, 6].map((i) => `classifier.${i}`))
+      expect(names('vgg16')).to.deep.equal(layers.flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]))
+    })
+
+    it('in ResNets', () => {
+      const all = names('resnet50')
+      expect(all.slice(0, 3)).to.deep.equal(['conv1.weight', 'bn1.weight', 'bn1.bias'])
+      expect(all.filter((name) => name.startsWith('layer2.0.'))).to.deep.equal(
+        ['conv1.weight', 'bn1.weight', 'bn1.bias', 'conv2.weight', 'bn2.weight', 'bn2.bias', 'conv3.weight', 'bn3.weight', 'bn3.bias']
+          .concat(['downsample.0.weight', 'downsample.1.weight', 'downsample.1.bias'])
+          .map((name) => `layer2.0.${name}`)
+      )
+      expect(all.filter((name) => name.includes('downsample.0'))).to.have.length(4)
+      expect(names('resnet18').filter((name) => name.includes('downsample.0'))).to.have.length(3)
+      expect(all.slice(-2)).to.deep.equal(['fc.weight', 'fc.bias'])
+    })
+  })
+
+  it('begins residual blocks as the identity where it is asked to', () => {
+    const first = (zeroInitResidual: boolean) =>
+      parametersOf(buildGraph(imagenetResnet(cifar, { depth: 18, zeroInitResidual }), { batch: 2, mode: 'train' }))
+        .filter(({ name, initialiser }) => /^layer.*bn\d.weight$/.test(name) && initialiser?.kind === 'constant' && initialiser.value === 0)
+        .map(({ name }) => name)
+    expect(first(false)).to.deep.equal([])
+    expect(first(true)).to.deep.equal([1, 2, 3, 4].flatMap((stage) => [0, 1].map((block) => `layer${stage}.${block}.bn2.weight`)))
+  })
+
+  it('has a stem for small images, which keeps their size', () => {
+    const graph = buildGraph(imagenetResnet(cifar, { depth: 18, stem: 'small' }), { batch: 2, mode: 'train' })
+    const at = (name: string) => graph.values.find((value) => value.name === name)!.shape
+    expect([at('conv1'), at('layer1.0'), at('layer4.1')]).to.deep.equal([
+      [2, 64, 32, 32],
+      [2, 64, 32, 32],
+      [2, 512, 4, 4]
+    ])
+    expect(parameterCount(imagenetResnet(cifar, { depth: 18, stem: 'small' }))).to.equal(11_173_962)
+  })
+
+  it('refuses a depth and a stem that the ResNets for ImageNet do not have', () => {
+    expect(thrown(() => imagenetResnet(imagenet, { depth: 20 })).message)
+      .to.include('depth: received 20')
+      .and.to.include('18, 34, 50')
+    expect(thrown(() => imagenetResnet(imagenet, { stem: 'tiny' as 'small' })).message).to.include('stem: received "tiny"')
   })
 })

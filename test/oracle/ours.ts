@@ -1,6 +1,8 @@
 import { compile } from '../../src/compiler/compile.js'
 import type { BackendName, LoweringBackend, Precision } from '../../src/compiler/program.js'
+import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
+import { takesTokens } from '../../src/model/graph-builder.js'
 import type { Problem } from './problem.js'
 import type { Trace } from './trace.js'
 
@@ -10,6 +12,18 @@ function lowering(name: BackendName): LoweringBackend {
     lower: (request) => engine.lower(name, request),
     bytes: (shape, type, layout) => engine.bytes(name, shape, type, layout)
   }
+}
+
+function samplesOf({ model, inputs, targets }: Problem): DatasetSpec {
+  const samples = new Float32Array(inputs.flatMap((input) => [...input]))
+  const labels = new Int32Array(targets.flatMap((target) => [...target]))
+  return { count: labels.length, sample: model.input, samples, labels, classes: 10 }
+}
+
+/** The row of tokens that the windows were cut from. */
+function windowsOf({ model, batch, inputs, targets }: Problem): DatasetSpec {
+  const samples = Int32Array.from([...inputs.flatMap((input) => [...input]), targets.at(-1)!.at(-1)!])
+  return { count: batch * inputs.length, sample: model.input, samples, stride: model.input[0]!, classes: 10 }
 }
 
 /** The problem's steps on one of our backends; the batches are a data set taken in order, so that loading is tested too. */
@@ -23,9 +37,7 @@ export function runOurs(problem: Problem, options: { backend: BackendName; preci
     load: { shuffled: false },
     optimiser: { momentum, weightDecay, nesterov: false }
   })
-  const samples = new Float32Array(problem.inputs.flatMap((input) => [...input]))
-  const labels = new Int32Array(problem.targets.flatMap((target) => [...target]))
-  const dataset = engine.createDataset({ count: labels.length, sample: model.input, samples, labels, classes: 10 })
+  const dataset = engine.createDataset(takesTokens(model) ? windowsOf(problem) : samplesOf(problem))
   const handle = engine.createProgram(program)
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
   try {

@@ -4,7 +4,7 @@ import { parametersOf } from '../../src/model/graph.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import type { Model } from '../../src/model/model.js'
 import { keyOf, philox } from '../../src/model/philox.js'
-import { modelNamed } from '../../src/model/zoo/index.js'
+import type { ZooShape } from '../../src/model/zoo/index.js'
 
 /** A few training steps that two implementations can both take: the same model, weights, batches and optimiser. */
 export interface Problem {
@@ -19,7 +19,9 @@ export interface Problem {
   readonly parameters: readonly { readonly name: string; readonly shape: readonly number[] }[]
   /** First values of all parameters, canonical. */
   readonly weights: Float32Array
-  /** Batch by batch: (batch, ...sample), and class numbers (batch). */
+  /** What is not a model's usual size, as PyTorch's twin takes it. */
+  readonly size?: Readonly<Record<string, number>>
+  /** Batch by batch: (batch, ...sample), tokens too, and class numbers (batch) or (batch, T). */
   readonly inputs: readonly Float32Array[]
   readonly targets: readonly Int32Array[]
 }
@@ -34,17 +36,15 @@ function words(count: number, stream: number): Uint32Array {
   return all.subarray(0, count)
 }
 
-/** Ten steps on pixels from -2 to 2 in steps of 1/64, which float32 holds exactly. */
-export function problemNamed(name: 'lenet' | 'resnet20', options: { batch: number }): Problem {
-  const { batch } = options
-  const steps = 10
-  const sample = name === 'lenet' ? [1, 28, 28] : [3, 32, 32]
-  const model = modelNamed(name, { input: sample, classes: CLASSES })
+/** Steps of SGD on pixels from -2 to 2 in steps of 1/64, which float32 holds exactly. */
+export function problemOf(make: (shape: ZooShape) => Model, options: { sample: readonly number[]; batch: number; steps: number }): Problem {
+  const { sample, batch, steps } = options
+  const model = make({ input: sample, classes: CLASSES })
   const graph = buildGraph(model, { batch, mode: 'train' })
   const pixels = batch * sample.reduce((product, extent) => product * extent, 1)
   const streams = Array.from({ length: steps }, (_, step) => 100 + 2 * step)
   return {
-    name,
+    name: model.name,
     model,
     batch,
     steps,
@@ -55,6 +55,24 @@ export function problemNamed(name: 'lenet' | 'resnet20', options: { batch: numbe
     weights: initialParameters(graph, SEED),
     inputs: streams.map((stream) => Float32Array.from(words(pixels, stream), (word) => ((word >>> 24) - 128) / 64)),
     targets: streams.map((stream) => Int32Array.from(words(batch, stream + 1), (word) => word % CLASSES))
+  }
+}
+
+/** The same over windows of a row of tokens, side by side. */
+export function textProblemOf(
+  make: (shape: ZooShape) => Model,
+  options: { context: number; batch: number; steps: number; size: Readonly<Record<string, number>> }
+): Problem {
+  const { context, batch, steps, size } = options
+  const problem = problemOf(make, { sample: [context], batch, steps })
+  const row = Int32Array.from(words(steps * batch * context + 1, 100), (word) => word % CLASSES)
+  const parts = <T>(cut: (from: number, until: number) => T): T[] =>
+    Array.from({ length: steps }, (_, step) => cut(step * batch * context, (step + 1) * batch * context))
+  return {
+    ...problem,
+    size,
+    inputs: parts((from, until) => Float32Array.from(row.subarray(from, until))),
+    targets: parts((from, until) => row.slice(from + 1, until + 1))
   }
 }
 

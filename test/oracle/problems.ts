@@ -1,7 +1,26 @@
-import { problemNamed, type Problem } from './problem.js'
+import { alexnet, gpt, imagenetResnet, lenet, resnet, vgg16 } from '../../src/model/zoo/index.js'
+import { problemOf, textProblemOf, type Problem } from './problem.js'
 
-/** The problems that PyTorch has been asked, by the name of their fixture. */
-export const PROBLEMS: ReadonlyMap<string, () => Problem> = new Map([
-  ['lenet', () => problemNamed('lenet', { batch: 16 })],
-  ['resnet20', () => problemNamed('resnet20', { batch: 8 })]
-])
+const MNIST = [1, 28, 28]
+const CIFAR = [3, 32, 32]
+
+const GPT = { layers: 2, heads: 2, width: 32 }
+
+/** Without dropout, whose random numbers are each library's own. Large models take one step on images as small as their batch norms bear. */
+const MAKERS: readonly (readonly [string, () => Problem])[] = [
+  ['lenet', () => problemOf(lenet, { sample: MNIST, batch: 16, steps: 10 })],
+  ['resnet20', () => problemOf(resnet, { sample: CIFAR, batch: 8, steps: 10 })],
+  ['resnet18', () => problemOf((shape) => imagenetResnet(shape, { depth: 18 }), { sample: [3, 64, 64], batch: 4, steps: 1 })],
+  ['resnet50', () => problemOf((shape) => imagenetResnet(shape, { depth: 50 }), { sample: [3, 64, 64], batch: 16, steps: 1 })],
+  ['vgg16', () => problemOf((shape) => vgg16(shape, { dropout: 0 }), { sample: CIFAR, batch: 8, steps: 1 })],
+  ['gpt', () => textProblemOf((shape) => gpt(shape, GPT), { context: 16, batch: 4, steps: 10, size: GPT })],
+  ['alexnet', () => problemOf((shape) => alexnet(shape, { dropout: 0 }), { sample: [3, 63, 63], batch: 4, steps: 1 })]
+]
+
+/** The problems that PyTorch has been asked, by the name of their fixture; each is made once. */
+export const PROBLEMS: ReadonlyMap<string, () => Problem> = new Map(MAKERS.map(([name, make]) => [name, once(make)]))
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
+}

@@ -27,7 +27,7 @@ def main():
     memory_format = getattr(torch, f"{order}_format" if order == "contiguous" else order)
     torch.set_num_threads(1)
     problem = json.loads((folder / "problem.json").read_text())
-    model = build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"])
+    model = build(problem["model"], problem["sample"], problem["classes"], problem["shortcut"], dropout=0, **problem["size"])
 
     weights = torch.from_numpy(numpy.fromfile(folder / "weights.f32", numpy.float32))
     parameters = list(model.parameters())
@@ -41,12 +41,15 @@ def main():
 
     inputs = torch.from_numpy(numpy.fromfile(folder / "inputs.f32", numpy.float32)).to(precision)
     inputs = inputs.reshape(problem["steps"], problem["batch"], *problem["sample"])
-    targets = torch.from_numpy(numpy.fromfile(folder / "targets.i32", numpy.int32)).long().reshape(problem["steps"], problem["batch"])
+    targets = torch.from_numpy(numpy.fromfile(folder / "targets.i32", numpy.int32)).long().reshape(problem["steps"], -1)
+    if problem["model"] == "gpt":
+        inputs = inputs.long()
     optimiser = torch.optim.SGD(model.parameters(), problem["rate"], problem["momentum"], weight_decay=problem["weightDecay"])
 
     losses, gradients = [], None
     for x, target in zip(inputs, targets):
-        loss = F.cross_entropy(model(x.contiguous(memory_format=memory_format)), target)
+        logits = model(x.contiguous(memory_format=memory_format) if x.dim() == 4 else x)
+        loss = F.cross_entropy(logits.flatten(0, -2), target)
         optimiser.zero_grad()
         loss.backward()
         if gradients is None:

@@ -32,7 +32,19 @@ export function runPyTorch(
   try {
     const { name, model, batch, steps, rate, momentum, weightDecay } = problem
     const shapes = problem.parameters.map((parameter) => parameter.shape)
-    const described = { model: name, sample: model.input, classes: 10, shortcut: 'A', batch, steps, rate, momentum, weightDecay, shapes }
+    const described = {
+      model: name,
+      sample: model.input,
+      classes: 10,
+      shortcut: 'A',
+      size: problem.size ?? {},
+      batch,
+      steps,
+      rate,
+      momentum,
+      weightDecay,
+      shapes
+    }
     writeFileSync(join(folder, 'problem.json'), JSON.stringify(described))
     writeFileSync(join(folder, 'weights.f32'), bytes([problem.weights]))
     writeFileSync(join(folder, 'inputs.f32'), bytes(problem.inputs))

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import type { Dataset } from '../../src/data/dataset.js'
+import type { StoredDataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
@@ -12,7 +12,7 @@ import { refused } from '../support/codes.js'
 const TRAIN = new URL('../../src/training/train.js', import.meta.url)
 
 /** The share of right answers that a job's trained model gives when it is asked sample by sample. */
-async function accuracy(predict: (batch: Uint8Array) => Promise<Float32Array>, { test, classes }: Dataset): Promise<number> {
+async function accuracy(predict: (batch: Uint8Array) => Promise<Float32Array>, { test, classes }: StoredDataset): Promise<number> {
   const outputs = await predict(test.samples as Uint8Array)
   let right = 0
   for (let i = 0; i < test.count; i++) {
@@ -45,7 +45,7 @@ function program(options: string): string {
 }
 
 describe('training on the native engine', () => {
-  let data: Dataset
+  let data: StoredDataset
   before(async () => (data = await openDataset('digits', { samples: 2000 })))
 
   it('learns, and predicts exactly as it was measured', async () => {

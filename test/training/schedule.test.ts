@@ -1,6 +1,7 @@
 import { expect } from 'chai'
-import { multistep, rateAt } from '../../src/training/rates.js'
-import { scheduleOf, type Schedule } from '../../src/training/schedule.js'
+import fc from 'fast-check'
+import { rateAt } from '../../src/training/rates/pieces.js'
+import { runSettings, scheduleOf, type Schedule } from '../../src/training/schedule.js'
 import { settingsOf } from '../../src/training/settings.js'
 import type { TrainOptions } from '../../src/training/options.js'
 
@@ -11,8 +12,10 @@ function measurements(run: Schedule): number[] {
   return rounds
 }
 
-const schedule = (options: Partial<TrainOptions>, samples: number) =>
-  scheduleOf(settingsOf({ model: 'mlp', learners: 2, batch: 5, optimiser: { milestones: [] }, ...options }), samples)
+function schedule(options: Partial<TrainOptions>, samples: number): Schedule {
+  const settings = settingsOf({ model: 'mlp', learners: 2, batch: 5, optimiser: { milestones: [] }, ...options })
+  return scheduleOf(runSettings(settings, samples), samples)
+}
 
 describe('a run’s schedule', () => {
   it('takes as many iterations as the epochs need, the last one begun', () => {
@@ -32,6 +35,17 @@ describe('a run’s schedule', () => {
     expect(measurements(schedule({ until: { epochs: 4 }, synchroniser: { period: 2 } }, 10))).to.deep.equal([1, 2])
   })
 
+  it('measures as often as is asked for, and never twice in one round', () => {
+    const every = (evaluateEvery: number, rest: Partial<TrainOptions> = {}, samples = 1000) =>
+      measurements(schedule({ until: { epochs: 1 }, evaluateEvery, ...rest }, samples))
+    expect(every(0.25)).to.deep.equal([25, 50, 75, 100])
+    expect(every(0.1)).to.deep.equal([10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
+    expect(every(0.3)).to.deep.equal([30, 60, 90, 100])
+    expect(every(2, { until: { epochs: 5 } })).to.deep.equal([200, 400, 500])
+    // 40 samples a round are more than are asked for between two measurements.
+    expect(every(0.1, { synchroniser: { period: 4 } }, 100)).to.deep.equal([1, 2, 3])
+  })
+
   it('drops the rate where the learners start anew: at rounds', () => {
     const { restarts, rates } = schedule(
       { until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1, 1.25, 7] }, synchroniser: { period: 4 } },
@@ -41,20 +55,92 @@ describe('a run’s schedule', () => {
     expect([0, 11, 12, 15, 16, 29].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 1, 0.5, 0.5, 0.25, 0.25])
   })
 
+  it('follows a period that begins later', () => {
+    const synchroniser = { name: 'post-local-sgd', period: 4, from: 1 } as const
+    const { rounds, restarts, rates } = schedule(
+      { until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [0.5, 1.25] }, synchroniser },
+      100
+    )
+    // Ten rounds of one iteration, then five of four.
+    expect([rounds, restarts]).to.deep.equal([15, []])
+    expect([4, 5, 13, 14].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
+  })
+
   it('places default milestones by the run’s length', () => {
-    const { restarts, iterations } = scheduleOf(settingsOf({ model: 'resnet20', learners: 1, batch: 10, until: { epochs: 10 } }), 100)
+    const { restarts, iterations } = schedule({ model: 'resnet20', learners: 1, batch: 10, until: { epochs: 10 }, optimiser: {} }, 100)
     expect([restarts, iterations]).to.deep.equal([[50, 80], 100])
   })
 })
 
-describe('multistep rates', () => {
-  it('hold between milestones, and the last one for ever', () => {
-    const rates = multistep({ rate: 1, decay: 0.5, milestones: [1, 3] })
-    expect([0, 1, 2, 3, 1e9].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25, 0.25])
+describe('a run’s schedule while its population changes', () => {
+  const changing = (options: Partial<TrainOptions>, samples: number, population: [round: number, learners: number][]) =>
+    schedule({ ...options, learners: { schedule: population.map(([round, learners]) => ({ round, learners })) } }, samples)
+
+  it('counts samples: epochs, milestones and the end move with them', () => {
+    // 10 samples an iteration, from round 15 on 5, from round 25 on 20.
+    const population: [number, number][] = [
+      [0, 2],
+      [15, 1],
+      [25, 4]
+    ]
+    const run = changing({ until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1.5, 2] } }, 100, population)
+    expect(measurements(run)).to.deep.equal([10, 25, 30])
+    expect(run).to.deep.include({ iterations: 30, rounds: 30, endPosition: 300, restarts: [15, 25] })
+    expect([14, 15, 24, 25].map((iteration) => rateAt(run.rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
   })
 
-  it('follow a piece of one rate an iteration', () => {
-    const rates = [...multistep({ rate: 1, decay: 1, milestones: [] }), { from: 2, rates: Float32Array.of(3, 4) }]
-    expect([1, 2, 3, 4].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 3, 4, 4])
+  it('keeps rounds whole where they have several iterations', () => {
+    const run = changing({ until: { epochs: 2 }, synchroniser: { period: 4 } }, 100, [
+      [0, 2],
+      [2, 4]
+    ])
+    // 40 samples a round, then 80: an epoch ends within the third round.
+    expect(measurements(run)).to.deep.equal([3, 4])
+    expect(run).to.include({ iterations: 14, endPosition: 200 })
+  })
+
+  it('counts the same iterations where steps end the run, and places shares of the run by them', () => {
+    const run = changing({ until: { steps: 20 }, optimiser: {} }, 100, [
+      [0, 1],
+      [5, 3]
+    ])
+    expect(run).to.deep.include({ iterations: 20, restarts: [15] })
+  })
+
+  it('says of what has been the same, whatever is to come', () => {
+    const change = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5 }))
+    fc.assert(
+      fc.property(
+        fc.array(change, { minLength: 2, maxLength: 8 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.boolean(),
+        (steps, period, bySteps) => {
+          let round = 0
+          const population = steps.map(([rounds, learners], i): [number, number] => [(round += i === 0 ? 0 : rounds), learners])
+          const options = { until: bySteps ? { steps: 100 } : { epochs: 5 }, optimiser: {}, synchroniser: { period } }
+          const whole = changing(options, 97, population)
+          const [last] = population.at(-1)!
+          const before = changing(options, 97, population.slice(0, -1))
+          const passed = (run: Schedule) => ({
+            measured: measurements(run).filter((each) => each <= last && each < before.rounds),
+            restarts: run.restarts.filter((each) => each <= last && each < before.rounds),
+            rates: Array.from({ length: Math.min(last, before.rounds) * period }, (_, iteration) => rateAt(run.rates, iteration))
+          })
+          if (last < before.rounds) expect(passed(whole)).to.deep.equal(passed(before))
+        }
+      )
+    )
+  })
+
+  it('refuses what is no schedule, each fault by its path', () => {
+    expect(() => changing({}, 100, [[1, 2]])).to.throw('learners.schedule[0].round: received 1; use a whole number from 0 to 0')
+    expect(() =>
+      changing({}, 100, [
+        [0, 2],
+        [0, 3]
+      ])
+    ).to.throw('learners.schedule[1].round')
+    expect(() => changing({}, 100, [])).to.throw('learners.schedule: received []; give a list of changes')
+    expect(() => schedule({ learners: 'many' as 'auto' }, 100)).to.throw('learners: received "many"; use \'auto\', a whole number')
   })
 })

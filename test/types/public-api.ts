@@ -1,5 +1,5 @@
 /** What must not compile of the public API: checked by tsc, never run. */
-import { conv2d, defineModel, linear, train, type JobEvent, type TrainOptions } from '../../src/index.js'
+import { conv2d, defineConfig, defineModel, linear, train, type JobEvent, type TrainOptions } from '../../src/index.js'
 
 // @ts-expect-error a model is needed
 train({ data: 'digits' })
@@ -10,7 +10,11 @@ train({ model: 'mlp', learner: 2 })
 // @ts-expect-error double precision is the tests' own
 train({ model: 'mlp', precision: 'f64' })
 // @ts-expect-error there is no such rule
-train({ model: 'mlp', synchroniser: { name: 'hogwild' } })
+train({ model: 'mlp', synchroniser: { name: 'hogwash' } })
+// @ts-expect-error a slip of the pen in a config
+defineConfig({ optimiser: { speed: 2 } })
+// @ts-expect-error also in one that is made by a function
+defineConfig(() => ({ batch: '16' }))
 // @ts-expect-error a convolution needs its kernel
 conv2d(16)
 // @ts-expect-error there is no such loss

@@ -6,7 +6,7 @@ import type { ProgressEvent, StartedEvent } from '../../../src/index.js'
 
 const STARTED = { event: 'started', batch: 16, learners: 2, iterations: 1000 } as StartedEvent
 
-function progress(iteration: number, seconds: number): ProgressEvent {
+function progress(iteration: number, seconds: number, learners = 2): ProgressEvent {
   return {
     event: 'progress',
     iteration,
@@ -15,7 +15,8 @@ function progress(iteration: number, seconds: number): ProgressEvent {
     loss: 1,
     rate: 0.1,
     imagesPerSecond: 0,
-    learners: 2,
+    learners,
+    dataWait: 0,
     seconds
   }
 }
@@ -62,6 +63,13 @@ describe('The pace', () => {
     expect(pace.at(progress(20, 1))).to.equal(20 * 32)
     expect(pace.at(progress(20, 1.2))).to.equal(20 * 32)
     expect(pace.at(progress(50, 2))).to.equal(30 * 32)
+  })
+
+  it('counts no iteration of one population as one of another', () => {
+    const pace = new Pace(STARTED)
+    pace.at(progress(20, 1))
+    expect(pace.at(progress(40, 1.9, 4))).to.equal(20 * 32)
+    expect(pace.at(progress(70, 2.9, 4))).to.equal(30 * 64)
   })
 
   it('begins with nothing', () => {

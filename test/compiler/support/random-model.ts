@@ -2,16 +2,24 @@ import * as fc from 'fast-check'
 import {
   avgPool2d,
   batchNorm2d,
+  concat,
   conv2d,
   defineModel,
   dropout,
   flatten,
+  gelu,
   globalAvgPool,
+  leakyRelu,
   linear,
+  localResponseNorm,
   maxPool2d,
+  multiply,
   relu,
   residual,
-  subsamplePad
+  sigmoid,
+  silu,
+  subsamplePad,
+  tanh
 } from '../../../src/model/layers.js'
 import type { Layer, Model } from '../../../src/model/model.js'
 
@@ -23,12 +31,17 @@ export interface RandomModelOptions {
   readonly layers?: number
 }
 
-/** Small valid models of every layer, residual blocks nested, with either loss; every one has a parameter. */
+/** Small valid models of every layer, residual blocks nested, with any loss; every one has a parameter. */
 export function randomModel({ dropout: drops = true, extent = 9, layers = 7 }: RandomModelOptions = {}): fc.Arbitrary<Model> {
   const recipe = fc.record({
     input: fc.tuple(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 4, max: extent }), fc.integer({ min: 4, max: extent })),
     picks: fc.array(pick, { minLength: 0, maxLength: layers }),
-    ending: fc.record({ pools: fc.boolean(), hidden: fc.boolean(), classes: fc.integer({ min: 2, max: 5 }), regression: fc.boolean() })
+    ending: fc.record({
+      pools: fc.boolean(),
+      hidden: fc.boolean(),
+      classes: fc.integer({ min: 2, max: 5 }),
+      loss: fc.constantFrom(...LOSSES)
+    })
   })
   return recipe.map(({ input, picks, ending }) => {
     const images = imageLayers(picks, input, drops)
@@ -37,10 +50,20 @@ export function randomModel({ dropout: drops = true, extent = 9, layers = 7 }: R
       ...(ending.hidden ? [linear(6), relu(), ...(drops ? [dropout(0.25)] : [])] : []),
       linear(ending.classes, { bias: !ending.pools })
     ]
-    const loss = ending.regression ? 'meanSquaredError' : 'softmaxCrossEntropy'
-    return defineModel({ name: 'random', input, layers: [...images, ...end], loss })
+    return defineModel({ name: 'random', input, layers: [...images, ...end], ...ending.loss })
   })
 }
+
+const LOSSES: readonly Partial<Model>[] = [
+  { loss: 'softmaxCrossEntropy' },
+  { loss: 'softmaxCrossEntropy', labelSmoothing: 0.2 },
+  { loss: 'binaryCrossEntropy' },
+  { loss: 'meanSquaredError' }
+]
+
+/** Of smooth functions, and one with a kink. */
+const activation = (choice: number, flag: boolean): Layer =>
+  [sigmoid(), tanh(), silu(), gelu({ approximate: flag ? 'tanh' : 'none' }), leakyRelu({ slope: 0.1 })][choice % 5]!
 
 interface Pick {
   readonly kind: number
@@ -51,7 +74,7 @@ interface Pick {
 }
 
 const pick: fc.Arbitrary<Pick> = fc.record({
-  kind: fc.integer({ min: 0, max: 9 }),
+  kind: fc.integer({ min: 0, max: 14 }),
   channels: fc.integer({ min: 1, max: 5 }),
   kernel: fc.integer({ min: 1, max: 3 }),
   flag: fc.boolean(),
@@ -98,6 +121,13 @@ function imageLayers(picks: readonly Pick[], input: Sample, drops: boolean): Lay
       )
       ;[channels, height, width] = [channels + 2, Math.ceil(height / 2), Math.ceil(width / 2)]
     } else if (kind === 9 && drops) layers.push(dropout(0.5))
+    else if (kind === 10 || kind === 11) layers.push(activation(filters, flag))
+    else if (kind === 12) layers.push(localResponseNorm(kernel + stride, { alpha: 0.5, beta: 0.75, k: 1.5 }))
+    else if (kind === 13) layers.push(multiply({ body: [conv2d(channels, 1), sigmoid()], ...(flag && { shortcut: [tanh()] }) }))
+    else if (kind === 14 && channels <= 8) {
+      layers.push(concat([[conv2d(filters, 1)], ...(flag ? [[relu()]] : []), []]))
+      channels += filters + (flag ? channels : 0)
+    }
   }
   return layers
 }

@@ -31,11 +31,16 @@ export class TrainingStep {
     engine.release(program)
     this.weights = numbers(layout.elements, seed)
     const { input, target, output } = this.program.named
-    this.#write('input', numbers(elements(this.program.values[input!]!.shape), seed + 1))
-    const { shape, type } = this.program.values[target!]!
-    const classes = this.program.values[output!]!.shape[1]!
-    const targets = numbers(elements(shape), seed + 2)
-    this.#write('target', type === 'i32' ? Int32Array.from(targets, (value) => Math.floor(((value + 1) / 2) * classes)) : targets)
+    // Tokens are as many as classes.
+    const classes = this.program.values[output!]!.shape.at(-1)!
+    for (const [name, id, key] of [
+      ['input', input!, seed + 1],
+      ['target', target!, seed + 2]
+    ] as const) {
+      const { shape, type } = this.program.values[id]!
+      const drawn = numbers(elements(shape), key)
+      this.#write(name, type === 'i32' ? Int32Array.from(drawn, (value) => Math.floor(((value + 1) / 2) * classes)) : drawn)
+    }
   }
 
   loss(weights: Float64Array): number {

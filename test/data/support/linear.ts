@@ -1,10 +1,10 @@
-import type { Dataset } from '../../../src/data/dataset.js'
+import type { StoredDataset } from '../../../src/data/dataset.js'
 
 /**
  * Test accuracy of a softmax regression after some epochs of plain stochastic gradient descent, one sample at a time, on grey images as
  * bytes.
  */
-export function linearAccuracy({ train, test, classes, mean, deviation }: Dataset, epochs: number, rate = 0.0005): number {
+export function linearAccuracy({ train, test, classes, mean, deviation }: StoredDataset, epochs: number, rate = 0.0005): number {
   const pixels = train.samples.length / train.count
   const weights = new Float64Array(classes * (pixels + 1))
   const scores = new Float64Array(classes)

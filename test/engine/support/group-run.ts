@@ -1,5 +1,5 @@
 import type { Program, SegmentName } from '../../../src/compiler/program.js'
-import type { GroupSpec, Handle, RunOutcome, SegmentLimits } from '../../../src/engine/contract.js'
+import type { GroupSpec, Handle, RunOutcome, SegmentLimits, SnapshotContents } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
 
 /** A group and its learners driven segment by segment in one thread, so that a test decides who does what in which order. */
@@ -13,18 +13,25 @@ export class GroupRun {
   constructor(
     program: Program,
     dataset: Handle,
-    spec: Pick<GroupSpec, 'initial' | 'period' | 'alpha' | 'syncMomentum'>,
+    spec: Pick<GroupSpec, 'initial' | 'rule' | 'average'>,
     options: { seed?: number; rate?: number } = {}
   ) {
     this.#program = program
     this.#dataset = dataset
     this.#seed = options.seed ?? 1
-    this.group = engine.createGroup({ backend: program.backend, layout: program.parameters, batch: program.batch, ...spec })
+    const update = program.segments.update[0]!.attributes
+    this.group = engine.createGroup({
+      backend: program.backend,
+      layout: program.parameters,
+      batch: program.batch * Number(update.accumulate ?? 1),
+      optimiser: update,
+      ...spec
+    })
     engine.setRates(this.group, 0, Float32Array.of(options.rate ?? 0.05))
   }
 
-  add(learner: number): this {
-    engine.join(this.group, learner)
+  /** From the central model, or from what a snapshot holds. */
+  add(learner: number, resumes?: SnapshotContents): this {
     const replica = engine.createReplica({
       backend: this.#program.backend,
       layout: this.#program.parameters,
@@ -34,6 +41,8 @@ export class GroupRun {
       learner
     })
     const slot = engine.bind(replica, engine.createProgram(this.#program), this.#dataset)
+    if (resumes) engine.restoreReplica(replica, resumes)
+    engine.join(this.group, learner, resumes !== undefined)
     this.replicas.set(learner, { replica, slot })
     return this
   }
@@ -71,9 +80,25 @@ export class GroupRun {
     return engine.readCentral(this.group)
   }
 
+  capture(learner: number): SnapshotContents {
+    return contents(engine.captureReplica(this.#of(learner).replica))
+  }
+
+  captureGroup(): SnapshotContents {
+    return contents(engine.captureGroup(this.group))
+  }
+
   #of(learner: number): { replica: Handle; slot: number } {
     const found = this.replicas.get(learner)
     if (!found) throw new Error(`no learner ${learner}`)
     return found
   }
+}
+
+/** All of a snapshot, which is released. */
+function contents(snapshot: Handle): SnapshotContents {
+  const { vectors, counts } = engine.snapshotParts(snapshot)
+  const read = Object.fromEntries(vectors.map((name) => [name, engine.readSnapshot(snapshot, name)]))
+  engine.release(snapshot)
+  return { vectors: read, counts }
 }

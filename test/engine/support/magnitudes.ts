@@ -75,19 +75,47 @@ export const batchNormBackward: Magnitude = (use, inputs) => {
   return { gx, ggamma, gbeta, gresidual }
 }
 
+/** Its own size, for nothing cancels; what a float has no room for is as good as 0. */
+export const relative: Magnitude = (_use, _inputs, outputs) =>
+  Object.fromEntries(Object.entries(outputs).map(([name, values]) => [name, values.map((value) => Math.abs(value) + 1e-30)]))
+
+/** y(1-y) and 1-y^2 are differences: of y and of 1 to y^2. */
+export const slopeOfOutput: Magnitude = (_use, { y, gy }) => ({ gx: gy!.map((g, i) => Math.abs(g) * (y![i]! ** 2 + 1)) })
+
+/** The two summands of a derivative of x * f(x), each no more than 1.2 in size. */
+export const slopeOfInput: Magnitude = (_use, { gy }) => ({ gx: gy!.map((g) => 2 * Math.abs(g)) })
+
+/** Own share and that of the others, each smaller than if all were of one sign; s, a sum of squares, has no cancellation. */
+export const localResponseNormBackward: Magnitude = (use, { x, gy }) => {
+  const { beta, k } = use.attributes as { beta: number; k: number }
+  // s is at least k, and alpha / size * x_i x_j / s_j at most 1 / 2 where i and j share a window.
+  const sizes = gy!.map(Math.abs)
+  const largest = Math.max(...sizes)
+  return { gx: x!.map((_, i) => (sizes[i]! + beta * largest) * k ** -beta) }
+}
+
 /** A loss of order 1 is the logarithm of a sum of order 1; probabilities below a millionth are as good as 0. */
 export const softmaxCrossEntropy: Magnitude = (_use, _inputs, outputs) => ({
   loss: outputs['loss']!.map((value) => Math.abs(value) + 1),
   ...(outputs['probabilities'] && { probabilities: outputs['probabilities'].map((value) => value + 1e-6) })
 })
 
-/** (p - 1) / N where the class is right, p / N elsewhere; as above, a millionth is as good as 0. */
-export const softmaxCrossEntropyBackward: Magnitude = (_use, inputs, outputs) => {
+/** p less what is wanted, over N: a difference of the two; as above, a millionth is as good as 0. */
+export const softmaxCrossEntropyBackward: Magnitude = (use, inputs, outputs) => {
   const p = inputs['probabilities']!
   const target = inputs['target']!
   const classes = p.length / target.length
-  const hit = (i: number): number => (i % classes === target[Math.floor(i / classes)] ? 1 : 0)
+  const smoothing = (use.attributes['smoothing'] as number | undefined) ?? 0
+  const hit = (i: number): number => smoothing / classes + (i % classes === target[Math.floor(i / classes)] ? 1 - smoothing : 0)
   return { glogits: outputs['glogits']!.map((_, i) => (p[i]! + hit(i) + 1e-6) / target.length) }
+}
+
+/** max(x, 0), t x and a logarithm between 0 and log 2 are summed; the gradient is a sigmoid less the target. */
+export const binaryCrossEntropy: Magnitude = (_use, inputs) => {
+  const x = inputs['logits']!
+  const t = inputs['target']!
+  const loss = x.reduce((sum, value, i) => sum + (Math.abs(value) * (1 + t[i]!) + Math.LN2) / x.length, 0)
+  return { loss: Float64Array.of(loss), glogits: t.map((target) => (1 + target) / x.length) }
 }
 
 export const squaredError: Magnitude = (_use, inputs) => {

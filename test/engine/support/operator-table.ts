@@ -75,8 +75,14 @@ const linearCases: Use[] = [
   }))
 )
 
+/** More rows and more channels than one block of a GPU takes. */
+const LARGE_IMAGES = [
+  [4, 12, 40, 41],
+  [2, 300, 6, 6]
+] as const
+
 const batchNormCases = (inference: boolean): Use[] =>
-  [...IMAGES.slice(1), [2, 3, 1, 1], [4, 2, 6, 6]].flatMap((shape) =>
+  [...IMAGES.slice(1), [2, 3, 1, 1], [4, 2, 6, 6], ...(inference ? [] : LARGE_IMAGES)].flatMap((shape) =>
     [
       { relu: 0, residual: false },
       { relu: 1, residual: false },
@@ -108,6 +114,55 @@ const foldCases: Use[] = [0, 1, 7].flatMap((batches) =>
       outputs: folded
     }
   })
+)
+
+/** From -spread to spread. */
+const spread = (size: number, shape: readonly number[]): Port => ({ ...activation(...shape), draw: (u) => size * (2 * u - 1) })
+
+const activationCases = (attributes: Attributes = {}): Use[] =>
+  [...IMAGES, ...FEATURES, [2, 5, 6]].flatMap((shape) =>
+    // Small numbers, and numbers so large that exponentials would overflow.
+    [1, 12, 200].map((size) => ({
+      name: `${named(shape)} within ${size}`,
+      attributes,
+      inputs: { x: spread(size, shape) },
+      outputs: { y: activation(...shape) }
+    }))
+  )
+
+const multiplyCases: Use[] = [...IMAGES, ...FEATURES].map((shape) => ({
+  name: named(shape),
+  attributes: {},
+  inputs: { a: activation(...shape), b: activation(...shape) },
+  outputs: { y: activation(...shape) }
+}))
+
+/** Channels of the parts: whole blocks, parts of blocks, single ones. */
+const concatCases = (...lists: readonly (readonly number[])[]): Use[] =>
+  lists.flatMap((channels) =>
+    [[], [1, 1], [3, 5], [8, 2]].map((pixels) => {
+      const whole = channels.reduce((sum, each) => sum + each, 0)
+      return {
+        name: `${channels.join('+')} channels of ${named(pixels) || 'features'}`,
+        attributes: { channels },
+        inputs: Object.fromEntries(channels.map((each, i) => ['abcd'[i]!, activation(2, each, ...pixels)])),
+        outputs: { y: activation(2, whole, ...pixels) }
+      }
+    })
+  )
+
+const responseCases: Use[] = IMAGES.flatMap((shape) =>
+  [
+    { size: 5, alpha: 1e-4, beta: 0.75, k: 2 },
+    { size: 4, alpha: 2, beta: 0.5, k: 1 },
+    { size: 1, alpha: 1, beta: 1, k: 0.5 },
+    { size: 9, alpha: 0.7, beta: 1.25, k: 3 }
+  ].map((attributes) => ({
+    name: `${named(shape)} ${JSON.stringify(attributes)}`,
+    attributes,
+    inputs: { x: spread(3, shape) },
+    outputs: { y: activation(...shape) }
+  }))
 )
 
 const addCases: Use[] = [...IMAGES, ...FEATURES].flatMap((shape) =>
@@ -156,15 +211,46 @@ const crossEntropyCases: Use[] = [
   [5, 70]
 ].flatMap(([n, k]) =>
   // Spread 60 lets exponentials under- and overflow where the largest logit is not taken off first.
-  [1, 60].map((spread) => ({
-    name: `${n}x${k} of spread ${spread}`,
-    attributes: {},
-    inputs: { logits: { ...activation(n!, k!), draw: (u: number): number => spread * (2 * u - 1) }, target: label(k!, n!) },
-    outputs: { loss: wide(1), probabilities: activation(n!, k!), correct: wide(1) }
+  [
+    { size: 1, attributes: {} },
+    { size: 60, attributes: {} },
+    { size: 1, attributes: { smoothing: 0.1, top: 5 } },
+    { size: 20, attributes: { smoothing: 0.9, top: 1 } }
+  ].map(({ size, attributes }) => ({
+    name: `${n}x${k} of spread ${size} ${JSON.stringify(attributes)}`,
+    attributes,
+    inputs: { logits: spread(size, [n!, k!]), target: label(k!, n!) },
+    outputs: {
+      loss: wide(1),
+      probabilities: activation(n!, k!),
+      correct: wide(1),
+      ...('top' in attributes && { amongTop: wide(1) })
+    }
   }))
 )
 
-const squaredErrorCases: Use[] = [...FEATURES, [2, 3, 4, 5]].map((shape) => ({
+/** Logits on a coarse grid: many are equal, and the first of equals comes first. */
+const tiedCrossEntropyCases: Use[] = [1, 2, 5].map((top) => ({
+  name: `40x6 with ties, top ${top}`,
+  attributes: { top },
+  inputs: { logits: { ...activation(40, 6), draw: (u) => Math.floor(3 * u) }, target: label(6, 40) },
+  outputs: { loss: wide(1), probabilities: activation(40, 6), correct: wide(1), amongTop: wide(1) }
+}))
+
+const binaryCases: Use[] = [[7], ...FEATURES, [2, 3, 4, 5]].flatMap((shape) =>
+  [
+    { size: 2, soft: true },
+    { size: 2, soft: false },
+    { size: 200, soft: false }
+  ].map(({ size, soft }) => ({
+    name: `${named(shape)} within ${size}${soft ? ', soft targets' : ''}`,
+    attributes: {},
+    inputs: { logits: spread(size, shape), target: { ...activation(...shape), draw: (u: number) => (soft ? u : Math.round(u)) } },
+    outputs: { loss: wide(1), correct: wide(1) }
+  }))
+)
+
+const squaredErrorCases: Use[] = [...FEATURES, [2, 3, 4, 5], [3, 17_000]].map((shape) => ({
   name: named(shape),
   attributes: {},
   inputs: { prediction: activation(...shape), target: activation(...shape) },
@@ -212,6 +298,56 @@ export const operatorTable: readonly OperatorRow[] = [
     backward: [{ kind: 'reluBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.exact }]
   },
   {
+    kind: 'sigmoid',
+    magnitude: magnitude.relative,
+    cases: activationCases(),
+    backward: [{ kind: 'sigmoidBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.slopeOfOutput }]
+  },
+  {
+    kind: 'tanh',
+    magnitude: magnitude.relative,
+    cases: activationCases(),
+    backward: [{ kind: 'tanhBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.slopeOfOutput }]
+  },
+  {
+    kind: 'leakyRelu',
+    magnitude: magnitude.relative,
+    cases: [0, 0.01, 0.3].flatMap((slope) => activationCases({ slope })),
+    backward: [{ kind: 'leakyReluBackward', inputs: ['y', 'gy'], outputs: ['gx'], magnitude: magnitude.relative }]
+  },
+  {
+    kind: 'gelu',
+    magnitude: magnitude.relative,
+    cases: [0, 1].flatMap((approximate) => activationCases({ approximate })),
+    backward: [{ kind: 'geluBackward', inputs: ['x', 'gy'], outputs: ['gx'], magnitude: magnitude.slopeOfInput }]
+  },
+  {
+    kind: 'silu',
+    magnitude: magnitude.relative,
+    cases: activationCases(),
+    backward: [{ kind: 'siluBackward', inputs: ['x', 'gy'], outputs: ['gx'], magnitude: magnitude.slopeOfInput }]
+  },
+  {
+    kind: 'localResponseNorm',
+    magnitude: magnitude.relative,
+    cases: responseCases,
+    backward: [{ kind: 'localResponseNormBackward', inputs: ['x', 'gy'], outputs: ['gx'], magnitude: magnitude.localResponseNormBackward }]
+  },
+  {
+    kind: 'concat',
+    magnitude: magnitude.exact,
+    cases: concatCases([8, 16], [3, 5], [17, 1], [16, 70]),
+    backward: [{ kind: 'concatBackward', inputs: ['gy'], outputs: ['ga', 'gb'], magnitude: magnitude.exact }]
+  },
+  {
+    kind: 'concat',
+    magnitude: magnitude.exact,
+    cases: concatCases([16, 8, 32, 8], [1, 2, 3, 4]),
+    // One of them wants no gradient.
+    backward: [{ kind: 'concatBackward', inputs: ['gy'], outputs: ['ga', 'none', 'gc', 'gd'], magnitude: magnitude.exact }]
+  },
+  { kind: 'multiply', magnitude: magnitude.relative, cases: multiplyCases, backward: [] },
+  {
     kind: 'maxPool2d',
     magnitude: magnitude.exact,
     cases: maximumCases,
@@ -254,6 +390,15 @@ export const operatorTable: readonly OperatorRow[] = [
         outputs: ['glogits'],
         magnitude: magnitude.softmaxCrossEntropyBackward
       }
+    ]
+  },
+  { kind: 'softmaxCrossEntropy', magnitude: magnitude.softmaxCrossEntropy, cases: tiedCrossEntropyCases, backward: [] },
+  {
+    kind: 'binaryCrossEntropy',
+    magnitude: magnitude.binaryCrossEntropy,
+    cases: binaryCases,
+    backward: [
+      { kind: 'binaryCrossEntropyBackward', inputs: ['logits', 'target'], outputs: ['glogits'], magnitude: magnitude.binaryCrossEntropy }
     ]
   },
   {

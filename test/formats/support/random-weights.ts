@@ -10,6 +10,8 @@ import { initialParameters } from '../../../src/model/initialise.js'
 import type { Model } from '../../../src/model/model.js'
 import { TrainedModel } from '../../../src/training/trained-model.js'
 
+const ENGINE = new URL('../../../src/engine/native.js', import.meta.url)
+
 export interface RandomModelOptions {
   readonly seed?: number
   readonly backend?: BackendName
@@ -41,7 +43,7 @@ export function randomTrainedModel(model: Model, options: RandomModelOptions = {
       Float32Array.from({ length: elements(shape) }, () => random.between(low, high))
     )
   }
-  return new TrainedModel({ engine, model, replica, program, normalisation })
+  return new TrainedModel({ engine, module: ENGINE, model, replica, program, normalisation })
 }
 
 export function randomSamples(model: Model, count: number, seed = 2): Float32Array {

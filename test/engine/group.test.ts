@@ -1,127 +1,17 @@
 import { expect } from 'chai'
-import { compile } from '../../src/compiler/compile.js'
-import type { BackendName, Program } from '../../src/compiler/program.js'
-import type { Handle } from '../../src/engine/contract.js'
-import { loweringBackend } from '../../src/engine/lowering.js'
+import { sma } from '../../src/actors/sync/sma.js'
 import { engine } from '../../src/engine/native.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
-import { initialParameters } from '../../src/model/initialise.js'
-import { modelNamed } from '../../src/model/zoo/index.js'
 import { GroupRun } from './support/group-run.js'
+import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
 const BATCH = 4
-const RATE = 0.05
-const MOMENTUM = 0.9
-
-function smallProgram(backend: BackendName, momentum = MOMENTUM): { program: Program; initial: Float32Array } {
-  const model = modelNamed('mlp', { input: [12], classes: 5 })
-  const optimiser = { momentum, weightDecay: 1e-3, nesterov: false }
-  const load = { padding: 0, flip: false, mean: [], deviation: [], shuffled: true }
-  const program = compile(model, loweringBackend(engine, backend), { batch: BATCH, mode: 'train', precision: 'f32', load, optimiser })
-  return { program, initial: initialParameters(buildGraph(model, { batch: BATCH, mode: 'train', load }), 7) }
-}
-
-function randomSamples(count: number): Handle {
-  let state = 12345
-  const next = (): number => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32
-  const samples = Float32Array.from({ length: count * 12 }, () => next() * 2 - 1)
-  const labels = Int32Array.from({ length: count }, () => Math.floor(next() * 5))
-  return engine.createDataset({ count, sample: [12], samples, labels, classes: 5 })
-}
-
-/** Synchronous model averaging as its publication writes it, in double precision, over gradients that are given to it. */
-class PlainSma {
-  readonly w: Float64Array[]
-  readonly v: Float64Array[]
-  z: Float64Array
-  zOld: Float64Array
-  readonly alpha: number
-  readonly mu: number
-
-  constructor(initial: Float32Array, k: number, alpha: number, mu: number) {
-    this.alpha = alpha
-    this.mu = mu
-    this.w = Array.from({ length: k }, () => Float64Array.from(initial))
-    this.v = Array.from({ length: k }, () => new Float64Array(initial.length))
-    this.z = Float64Array.from(initial)
-    this.zOld = Float64Array.from(initial)
-  }
-
-  iteration(gradients: readonly ArrayLike<number>[], corrects: boolean): void {
-    const { w, v, z, zOld, alpha, mu } = this
-    const next = Float64Array.from(z, (value, i) => value + mu * (value - zOld[i]!))
-    w.forEach((weights, j) => {
-      for (let i = 0; i < weights.length; i++) {
-        const g = gradients[j]![i]! + 1e-3 * weights[i]!
-        v[j]![i] = MOMENTUM * v[j]![i]! + g
-        const c = corrects ? alpha * (weights[i]! - z[i]!) : 0
-        weights[i] = weights[i]! - RATE * v[j]![i]! - c
-        next[i] = next[i]! + c
-      }
-    })
-    if (!corrects) return
-    this.zOld = z
-    this.z = next
-  }
-}
-
-function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let largest = 0
-  for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i]! - b[i]!))
-  return largest
-}
-
-for (const backend of ['reference', 'cpu'] as const) {
-  describe(`synchronous model averaging on ${backend}`, () => {
-    for (const k of [1, 2, 3])
-      for (const period of [1, 3])
-        it(`equals a plain model of the algorithm with ${k} learners and a period of ${period} over 50 rounds`, () => {
-          const { program, initial } = smallProgram(backend)
-          const alpha = Math.min(1 / k, 0.5)
-          const run = new GroupRun(program, randomSamples(300), { initial, period, alpha: null, syncMomentum: 0.3 }, { rate: RATE })
-          const learners = Array.from({ length: k }, (_, j) => j)
-          for (const j of learners) run.add(j)
-          const plain = new PlainSma(initial, k, alpha, 0.3)
-          for (let t = 0; t < 50 * period; t++) {
-            for (const j of learners) run.compute(j)
-            plain.iteration(
-              learners.map((j) => run.gradients(j)),
-              t % period === period - 1
-            )
-            for (const j of learners) run.finish(j)
-            for (const j of learners) expect(largestDifference(run.weights(j), plain.w[j]!), `learner ${j}, iteration ${t}`).below(1e-5)
-            expect(largestDifference(run.central(), plain.z), `central model, iteration ${t}`).below(1e-5)
-          }
-          expect(largestDifference(run.central(), initial)).above(1e-2)
-          expect(engine.groupStatus(run.group)).to.include({ round: 50, iterations: 50 * period, position: 50 * period * k * BATCH })
-        })
-
-    it('gives the same bits whatever the order of arrival', () => {
-      const { program, initial } = smallProgram(backend)
-      const orders = [
-        [0, 1, 2],
-        [2, 1, 0],
-        [1, 2, 0]
-      ]
-      const [first, ...others] = orders.map((order) => {
-        const run = new GroupRun(program, randomSamples(100), { initial, period: 2, alpha: null, syncMomentum: 0.5 })
-        for (const j of [0, 1, 2]) run.add(j)
-        for (let t = 0; t < 20; t++) {
-          for (const j of order) run.compute(j)
-          for (const j of [...order].reverse()) run.finish(j)
-        }
-        return Buffer.from(run.central().buffer).toString('hex')
-      })
-      for (const other of others) expect(other).to.equal(first)
-    })
-  })
-}
+const MOMENTUM = { momentum: 0.9, weightDecay: 1e-3 }
 
 describe('a group', () => {
   const soon = { milliseconds: 20 }
   const start = (k: number, period = 1): GroupRun => {
-    const { program, initial } = smallProgram('reference')
-    const run = new GroupRun(program, randomSamples(100), { initial, period, alpha: null, syncMomentum: 0 })
+    const { program, initial } = smallTraining('reference', MOMENTUM)
+    const run = new GroupRun(program, randomSamples(100), { initial, rule: sma({ period }, { learners: k }) })
     for (let j = 0; j < k; j++) run.add(j)
     return run
   }
@@ -259,8 +149,8 @@ describe('a group', () => {
   })
 
   it('stops before a loss that is not finite reaches the central model', () => {
-    const { program, initial } = smallProgram('reference')
-    const run = new GroupRun(program, randomSamples(100), { initial, period: 1, alpha: null, syncMomentum: 0 }, { rate: 1e30 }).add(0)
+    const { program, initial } = smallTraining('reference', MOMENTUM)
+    const run = new GroupRun(program, randomSamples(100), { initial, rule: sma({}, { learners: 1 }) }, { rate: 1e30 }).add(0)
     const { replica, slot } = run.replicas.get(0)!
     expect(engine.run(replica, slot, { steps: 100, milliseconds: 10_000 }).outcome).to.equal('cancelled')
     expect(engine.groupStatus(run.group).notFiniteAt).within(1, 10)

@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { Bench, BenchOptions } from './bench.js'
+import { chosenCases, workloadOf, type Case } from './cases.js'
+import { trainingProgram } from './flops-per-image.js'
+import { buildGraph, engine, initialParameters, modelNamed, type Handle } from './internals.js'
+import { randomDataset } from './random-dataset.js'
+import { saveResults } from './results.js'
+import { median, spread, type Spread } from './statistics.js'
+import { Table } from './table.js'
+
+/** What a learner of this bench is given; handles cross threads as the numbers that they are. */
+export interface AveragingLearner {
+  readonly group: Handle
+  readonly program: Handle
+  readonly dataset: Handle
+  readonly layout: ReturnType<typeof trainingProgram>['parameters']
+  readonly batch: number
+  readonly learner: number
+}
+
+/** A window in which a learner works in its group or alone. */
+export interface Stint {
+  readonly grouped: boolean
+  readonly milliseconds: number
+}
+
+export interface StintReport {
+  steps: number
+  busySeconds: number
+  waitSeconds: number
+}
+
+/** One line of `--json`. */
+interface Result extends Spread {
+  readonly bench: 'averaging'
+  readonly case: string
+  /** Median of the paired ratios of a step's computing time in the group and alone, less 1. */
+  readonly cost: number
+  /** Share of the time in the group that is spent waiting; no part of the cost. */
+  readonly waits: number
+  readonly microsecondsAlone: number
+  readonly n: number
+}
+
+/** What synchronous model averaging in every iteration adds to a learner's step. */
+export const averaging: Bench = {
+  summary: 'what averaging in every step costs a learner, waits apart',
+  filters: ['resnet20 b16 k2 f32 where left out', 'models, b16 (batch), k2 (learners), f32 or bf16'],
+  async run(filters, options) {
+    const table = new Table([26, 12, 9, 9, 18], options.json ? null : process.stdout)
+    table.row(['case', 'us/step', 'cost', 'waits', 'quartiles of cost'])
+    const results: Result[] = []
+    for (const one of chosenCases(filters.length > 0 ? filters : ['resnet20', 'b16', 'k2', 'f32'])) {
+      const result = await measure(one, options)
+      results.push(result)
+      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+      const percent = (value: number) => `${(100 * value).toFixed(1)}%`
+      const { cost, waits, microsecondsAlone, quartiles } = result
+      table.row([
+        one.name,
+        microsecondsAlone.toFixed(1),
+        percent(cost),
+        percent(waits),
+        quartiles.map((each) => percent(each - 1)).join(' to ')
+      ])
+    }
+    if (options.save !== undefined) await saveResults(options.save, results)
+  }
+}
+
+async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Result> {
+  const { sample, classes } = workloadOf(one.model)
+  const program = trainingProgram(one.model, one.batch, one.precision)
+  const graph = buildGraph(modelNamed(one.model, { input: sample, classes }), { batch: one.batch, mode: 'train' })
+  const group = engine.createGroup({
+    backend: 'cpu',
+    layout: program.parameters,
+    initial: initialParameters(graph, 1),
+    batch: one.batch,
+    rule: { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
+  })
+  engine.setRates(group, 0, Float32Array.of(0.01))
+  const shared = {
+    group,
+    program: engine.createProgram(program),
+    dataset: engine.createDataset(randomDataset(workloadOf(one.model)).train),
+    layout: program.parameters,
+    batch: one.batch
+  }
+  const workers = Array.from({ length: one.learners }, (_, learner) => {
+    const workerData: AveragingLearner = { ...shared, learner }
+    return new Worker(fileURLToPath(new URL('averaging-worker.js', import.meta.url)), { workerData })
+  })
+  const stint = async (grouped: boolean, length: number): Promise<StintReport> => {
+    const answers = workers.map(async (worker) => ((await once(worker, 'message')) as [StintReport])[0])
+    for (const worker of workers) worker.postMessage({ grouped, milliseconds: length * 1000 } satisfies Stint)
+    const reports = await Promise.all(answers)
+    const sum = (figure: keyof StintReport) => reports.reduce((total, report) => total + report[figure], 0)
+    return { steps: sum('steps'), busySeconds: sum('busySeconds'), waitSeconds: sum('waitSeconds') }
+  }
+  try {
+    await Promise.all(workers.map((worker) => once(worker, 'message')))
+    for (const grouped of [true, false]) await stint(grouped, 0.5)
+    const both: [StintReport, StintReport][] = []
+    for (let pair = 0; pair < pairs; pair++) both.push([await stint(true, seconds), await stint(false, seconds)])
+    const perStep = ({ busySeconds, steps }: StintReport) => busySeconds / steps
+    const ratios = both.map(([together, alone]) => perStep(together) / perStep(alone))
+    return {
+      bench: 'averaging',
+      case: one.name,
+      cost: median(ratios) - 1,
+      waits: median(both.map(([{ busySeconds, waitSeconds }]) => waitSeconds / (busySeconds + waitSeconds))),
+      microsecondsAlone: 1e6 * median(both.map(([, alone]) => perStep(alone))),
+      n: pairs,
+      ...spread(ratios)
+    }
+  } finally {
+    await Promise.all(workers.map((worker) => worker.terminate()))
+    engine.stop(group)
+  }
+}

@@ -1,0 +1,209 @@
+import { compile, type TopLevelSpec } from 'vega-lite'
+import { parse, View } from 'vega'
+import type { TtaCase } from './cases.js'
+import { methodsOf, type Findings } from './plan.js'
+import { RULE_TITLES } from './report.js'
+import type { Point } from './run.js'
+import { summaries, type Estimate } from './summary.js'
+
+/** Points of a curve; between them it is straight. */
+const POINTS = 60
+
+const COLOURS = { domain: Object.values(RULE_TITLES), range: ['#8a94a6', '#e4572e', '#2e86ab'] }
+const INK = '#2b2f36'
+const FAINT = '#e9ebef'
+
+/** Accuracy over seconds, a panel a number of learners with a band over the seeds; below, epochs and seconds to the target. An SVG. */
+export async function plotOf(one: TtaCase, findings: Findings): Promise<string> {
+  const view = new View(parse(compile(specOf(one, findings)).spec), { renderer: 'none' })
+  try {
+    return await view.toSVG()
+  } finally {
+    view.finalize()
+  }
+}
+
+function specOf(one: TtaCase, findings: Findings): TopLevelSpec {
+  const curves = bands(one, findings)
+  const counts = one.learners.filter((count) => curves.some(({ learners }) => learners === count))
+  const longest = Math.max(...curves.map(({ seconds }) => seconds))
+  const width = 300
+  // As wide as the panels above with what stands between them.
+  const breadth = counts.length * width + (counts.length - 1) * 72 - 44
+  // What happens before is steep and the same for all.
+  const lowest = Math.max(0, 1 - 6 * (1 - one.target))
+  const panels = counts.map((count, i) => ({
+    width,
+    height: 230,
+    title: `${count} learner${count > 1 ? 's' : ''}`,
+    layer: [
+      {
+        data: { values: [{ target: one.target }] },
+        mark: { type: 'rule', strokeDash: [5, 4], color: INK, opacity: 0.55 },
+        encoding: { y: { field: 'target', type: 'quantitative' } }
+      },
+      {
+        data: { values: curves.filter(({ learners }) => learners === count) },
+        mark: { type: 'area', opacity: 0.22, clip: true },
+        encoding: { ...curveAxes(i, [lowest, 1], longest), y2: { field: 'high' } }
+      },
+      {
+        data: { values: curves.filter(({ learners }) => learners === count) },
+        mark: { type: 'line', strokeWidth: 2.4, strokeJoin: 'round', clip: true },
+        encoding: { ...curveAxes(i, [lowest, 1], longest), y: { field: 'mean', type: 'quantitative' } }
+      }
+    ]
+  }))
+  return {
+    $schema: 'https://vega.github.io/schema/vega-lite/v6.json',
+    background: 'white',
+    padding: 20,
+    title: {
+      text: `${one.title}: time to ${Number((100 * one.target).toPrecision(4))}%`,
+      subtitle: `batch ${findings.batch} a learner; mean of the seeds, the band from the lowest to the highest; dashed: the target`,
+      fontSize: 17,
+      offset: 18
+    },
+    spacing: 28,
+    vconcat: [
+      { spacing: 24, hconcat: panels },
+      {
+        spacing: 56,
+        hconcat: [bars(one, findings, 'epochs', breadth), bars(one, findings, 'seconds', breadth)]
+      }
+    ],
+    config: CONFIG
+  } as unknown as TopLevelSpec
+}
+
+function curveAxes(panel: number, domain: readonly [number, number], longest: number): object {
+  return {
+    x: {
+      field: 'seconds',
+      type: 'quantitative',
+      title: 'seconds of training',
+      scale: { domain: [0, longest], nice: false },
+      axis: { grid: false, tickCount: 5 }
+    },
+    y: {
+      field: 'low',
+      type: 'quantitative',
+      title: panel === 0 ? 'test accuracy' : null,
+      scale: { domain, nice: false, zero: false },
+      axis: { format: '.0~%', tickCount: 5 }
+    },
+    color: COLOUR
+  }
+}
+
+const COLOUR = {
+  field: 'rule',
+  type: 'nominal',
+  title: null,
+  scale: COLOURS,
+  legend: { orient: 'top', direction: 'horizontal', symbolType: 'stroke', symbolStrokeWidth: 4, symbolSize: 260, symbolOpacity: 1 }
+}
+
+interface Bar {
+  readonly rule: string
+  readonly learners: string
+  readonly mean: number
+  readonly low: number
+  readonly high: number
+  readonly text: string
+}
+
+function bars(one: TtaCase, findings: Findings, what: 'epochs' | 'seconds', width: number): object {
+  const told = summaries(one, findings)
+  const values = told.flatMap((method): Bar[] => {
+    const value: Estimate | undefined = method[what]
+    if (!value) return []
+    const { mean, deviation } = value
+    const text = mean.toFixed(what === 'epochs' ? 1 : 0) + (method.reached < method.runs ? ` (${method.reached}/${method.runs})` : '')
+    const learners = `${method.learners} learner${method.learners > 1 ? 's' : ''}`
+    return [{ rule: RULE_TITLES[method.rule], learners, mean, low: Math.max(0, mean - deviation), high: mean + deviation, text }]
+  })
+  const most = Math.max(...values.map(({ high }) => high))
+  const x = {
+    field: 'learners',
+    type: 'nominal',
+    title: null,
+    sort: null,
+    axis: { labelAngle: 0, ticks: false, domain: false, labelPadding: 8 }
+  }
+  const at = (field: string) => ({ field, type: 'quantitative', title: null, scale: { domain: [0, 1.12 * most], nice: false } })
+  const xOffset = { field: 'rule', scale: { domain: COLOURS.domain, paddingInner: 0.12 } }
+  return {
+    width: width / 2 - 16,
+    height: 190,
+    title: `${what} to the target`,
+    data: { values },
+    encoding: { x, xOffset },
+    layer: [
+      {
+        mark: { type: 'bar', cornerRadiusEnd: 3 },
+        encoding: { y: { ...at('mean'), axis: { tickCount: 4 } }, color: COLOUR }
+      },
+      { mark: { type: 'rule', color: INK, strokeWidth: 1.4, opacity: 0.75 }, encoding: { y: at('low'), y2: { field: 'high' } } },
+      {
+        mark: { type: 'text', dy: -8, fontSize: 11, color: INK },
+        encoding: { y: at('high'), text: { field: 'text', type: 'nominal' } }
+      }
+    ]
+  }
+}
+
+interface BandPoint {
+  readonly rule: string
+  readonly learners: number
+  readonly seconds: number
+  readonly mean: number
+  readonly low: number
+  readonly high: number
+}
+
+/** The runs of a method laid over one another, as far as the shortest of them goes: where one has ended a mean would jump. */
+function bands(one: TtaCase, { measured }: Findings): readonly BandPoint[] {
+  const drawn = measured.filter(({ outcome }) => outcome.points.length > 1)
+  return methodsOf(one).flatMap(({ rule, learners }) => {
+    const runs = drawn.filter(({ spec }) => spec.rule === rule && spec.learners === learners)
+    if (runs.length === 0) return []
+    const curves = runs.map(({ outcome }) => outcome.points)
+    const from = Math.max(...curves.map((points) => points[0]!.seconds))
+    const until = Math.min(...curves.map((points) => points.at(-1)!.seconds))
+    return Array.from({ length: POINTS }, (_, i): BandPoint => {
+      const seconds = from + ((until - from) * i) / (POINTS - 1)
+      const values = curves.map((points) => accuracyAt(points, seconds))
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length
+      return { rule: RULE_TITLES[rule], learners, seconds, mean, low: Math.min(...values), high: Math.max(...values) }
+    })
+  })
+}
+
+function accuracyAt(points: readonly Point[], seconds: number): number {
+  const next = Math.max(
+    1,
+    points.findIndex((point) => point.seconds >= seconds)
+  )
+  const [a, b] = [points[next - 1]!, points[next]!]
+  const share = Math.min(1, Math.max(0, (seconds - a.seconds) / (b.seconds - a.seconds)))
+  return a.accuracy + share * (b.accuracy - a.accuracy)
+}
+
+const CONFIG = {
+  font: 'Helvetica, Arial, sans-serif',
+  view: { stroke: null },
+  axis: {
+    gridColor: FAINT,
+    domainColor: '#b4bac4',
+    tickColor: '#b4bac4',
+    labelColor: '#525862',
+    titleColor: '#525862',
+    titleFontWeight: 'normal',
+    labelFontSize: 11,
+    titleFontSize: 12,
+    titlePadding: 8
+  },
+  title: { anchor: 'start', color: INK, fontSize: 13, fontWeight: 600, subtitleColor: '#6b7280', subtitleFontSize: 12, subtitlePadding: 5 },
+  legend: { labelColor: INK, labelFontSize: 12, offset: 8 }
+}

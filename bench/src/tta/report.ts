@@ -1,0 +1,142 @@
+import type { TtaCase, TtaRule, Tuning } from './cases.js'
+import { tuningsOf } from './cases.js'
+import type { Findings } from './plan.js'
+import type { RunRecord } from './run.js'
+import { summaries, type Estimate, type MethodSummary } from './summary.js'
+import { WINDOW } from './target.js'
+
+export const RULE_TITLES: Readonly<Record<TtaRule, string>> = { ssgd: 'S-SGD', sma: 'SMA', easgd: 'EA-SGD' }
+
+/** Load beside the bench's own learners by which seconds are no longer to be trusted. */
+const QUIET_LOAD = 0.5
+
+/** The report of all cases that have been begun, as Markdown. `cases` with their findings and every record of their files. */
+export interface ReportedCase {
+  readonly one: TtaCase
+  readonly findings: Findings
+  readonly records: readonly RunRecord[]
+}
+
+export function reportOf(cases: readonly ReportedCase[]): string {
+  return `# Time to accuracy
+
+How long the same model takes to the same test accuracy under S-SGD, SMA and EA-SGD, with as many learners and as much tuning each. Written by
+\`npm run bench -- tta\`, which repeats the method of [Koliousis et al., VLDB 2019](https://www.vldb.org/pvldb/vol12/p1399-koliousis.pdf); the runs
+themselves are in \`tta-*.jsonl\` beside this.
+
+- **Reached** is a target by the first evaluation with which the median of the last ${WINDOW} is at least the target. The first evaluation at it is told apart.
+- **Seconds** are those of training: set-up, warm-up and evaluation are not in them. Epochs are passes over the training set by all learners together.
+- **Batch**: samples of a learner's step, the best for one learner, by seconds, of a small grid. Under S-SGD k learners are one with k times the batch.
+- **Tuning**: every method has had a grid of the same size (rates, with momentum and without; SMA without has it on the central model) on a seed that is not measured.
+- **Measured** runs take turns, seed by seed. Ratios are of the same seed to S-SGD with as many learners: above 1 the target is reached sooner. Mean ± standard deviation
+  over the runs that reached it.
+
+${cases.map(section).join('\n')}`
+}
+
+function section({ one, findings, records }: ReportedCase): string {
+  const told = summaries(one, findings)
+  const spent = records.reduce((sum, { spentSeconds }) => sum + spentSeconds, 0) / 60
+  const lines = [
+    `## ${one.title}: ${percent(one.target)}`,
+    '',
+    `${records[0]?.machine ?? ''}. ${records.length} runs, ${spent.toFixed(0)} minutes; commit ${[...new Set(records.map(({ commit }) => commit))].join(', ')}.`,
+    `${state(one, findings)} ${tunedOver(one)}`,
+    ...noise(findings.measured),
+    ''
+  ]
+  if (told.length === 0) return lines.join('\n')
+  return [...lines, `![${one.title}](tta-${one.name}.svg)`, '', ...table(told), '', ...remarks(told), ''].join('\n')
+}
+
+function state({ runs }: TtaCase, { batch, left, measured }: Findings): string {
+  const found = batch === undefined ? 'The batch is still being looked for' : `Batch ${batch}`
+  const whole =
+    left === 0
+      ? `${runs} measured runs each.`
+      : `${measured.length} measured runs so far, ${left} runs are still to be made: what is below is not whole.`
+  return `${found}; ${whole}`
+}
+
+function tunedOver(one: TtaCase): string {
+  const { batches, drops, epochs, evaluateEvery, tuningScale } = one
+  const grid = tuningsOf(one, 'sma').map(tuningText).join('; ')
+  return (
+    `Batches tried: ${batches.join(', ')}. Tunings of SMA: ${grid}. The rate ${drops.length > 0 ? `drops to a tenth at epochs ${drops.join(' and ')}` : 'is constant'}; ` +
+    `evaluated every ${evaluateEvery === 1 ? 'epoch' : `${evaluateEvery} epochs`}, given up after ${epochs} epochs` +
+    (tuningScale === 1 ? '.' : `; tuning runs are ${tuningScale} times as long, with all that happens in them.`)
+  )
+}
+
+function noise(measured: readonly RunRecord[]): readonly string[] {
+  const loud = measured.filter(({ load }) => load > QUIET_LOAD).length
+  if (loud === 0) return []
+  return [
+    '',
+    `> ${loud} of ${measured.length} measured runs began on a machine that had other work, too (or had only just ended a run): epochs are sound, seconds are noisy.`
+  ]
+}
+
+function table(told: readonly MethodSummary[]): readonly string[] {
+  const header = [
+    'learners',
+    'rule',
+    'tuning',
+    'reached',
+    'epochs',
+    'first at it',
+    'seconds',
+    'images/s',
+    'epochs, S-SGD ÷ this',
+    'seconds, S-SGD ÷ this'
+  ]
+  const rows = told.map((method) => [
+    String(method.learners),
+    RULE_TITLES[method.rule],
+    tuningText(method.tuning),
+    `${method.reached} of ${method.runs}`,
+    figure(method.epochs, 2),
+    figure(method.firstEpochs, 2),
+    figure(method.seconds, 1),
+    method.imagesPerSecond.toFixed(0),
+    figure(method.fewerEpochs, 2),
+    figure(method.sooner, 2)
+  ])
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const rule = header.map((_, column) => (column < 3 ? ':--' : '--:'))
+  return [header, rule, ...rows].map(line)
+}
+
+/** What the figures say, also where SMA does not win. A difference within the spread of its ratios is none. */
+function remarks(told: readonly MethodSummary[]): readonly string[] {
+  const rivals = told.filter(({ rule }) => rule !== 'ssgd')
+  return rivals.map((method) => {
+    const who = `- ${RULE_TITLES[method.rule]}, ${method.learners} learner${method.learners > 1 ? 's' : ''}:`
+    if (method.reached < method.runs) return `${who} reached the target in ${method.reached} of ${method.runs} runs only.`
+    return `${who} ${verdict(method.fewerEpochs, 'epochs')}, ${verdict(method.sooner, 'seconds')}.`
+  })
+}
+
+/** Two standard errors beside 1. */
+function verdict(ratio: Estimate | undefined, what: string): string {
+  if (!ratio) return `S-SGD did not reach it, so that ${what} cannot be compared`
+  const error = ratio.deviation / Math.sqrt(ratio.n)
+  const sides = `${ratio.mean.toFixed(2)} ± ${(2 * error).toFixed(2)}`
+  if (ratio.n < 2) return `${what} by one pair of runs alone (${ratio.mean.toFixed(2)})`
+  if (ratio.mean - 2 * error > 1) return `fewer ${what} than S-SGD (${sides})`
+  if (ratio.mean + 2 * error < 1) return `more ${what} than S-SGD (${sides})`
+  return `${what} not to be told from S-SGD's (${sides})`
+}
+
+function tuningText({ rate, momentum, syncMomentum }: Tuning): string {
+  return [`rate ${rate}`, ...(momentum > 0 ? [`momentum ${momentum}`] : []), ...(syncMomentum > 0 ? [`mu ${syncMomentum}`] : [])].join(', ')
+}
+
+function figure(value: Estimate | undefined, digits: number): string {
+  if (!value) return '–'
+  return value.n > 1 ? `${value.mean.toFixed(digits)} ± ${value.deviation.toFixed(digits)}` : value.mean.toFixed(digits)
+}
+
+function percent(share: number): string {
+  return `${Number((100 * share).toPrecision(4))}%`
+}

@@ -1,0 +1,46 @@
+import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { ArbalestError } from '../errors.js'
+import type { RunRecord } from './run.js'
+
+/** Finished runs, a line each. A line that was cut off by a crash is a run that is not finished. Throws DATA_CORRUPT. */
+export async function readRecords(file: string): Promise<readonly RunRecord[]> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+  const lines = text.split('\n')
+  return lines.flatMap((line, i) => {
+    if (line === '') return []
+    try {
+      return [JSON.parse(line) as RunRecord]
+    } catch (cause) {
+      if (i === lines.length - 1) return []
+      throw new ArbalestError('DATA_CORRUPT', `${file}: line ${i + 1} is no finished run; take it out, and the run is made again`, {
+        cause
+      })
+    }
+  })
+}
+
+/** On a line of its own, in the place of one that was cut off. */
+export async function appendRecord(file: string, record: RunRecord): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  const before = await readFile(file).catch(() => Buffer.alloc(0))
+  const whole = before.lastIndexOf('\n') + 1
+  if (whole < before.length) await truncate(file, whole)
+  await appendFile(file, `${JSON.stringify(record)}\n`)
+}
+
+/** Seconds of different machines cannot be compared. Throws INVALID_STATE. */
+export function checkMachine(file: string, records: readonly RunRecord[], machine: string): void {
+  const other = records.find((record) => record.machine !== machine)
+  if (other)
+    throw new ArbalestError(
+      'INVALID_STATE',
+      `${file}: its runs were made on ${other.machine}, this is ${machine}; use another --out folder`
+    )
+}

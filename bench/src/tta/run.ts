@@ -1,0 +1,74 @@
+import type { TtaCase, TtaRule, Tuning } from './cases.js'
+
+/** `batch`: which batch is best. `tuning`: which rate and momenta. `measured`: what is told. */
+export type Stage = 'batch' | 'tuning' | 'measured'
+
+/** A run that is to be made: all that decides its outcome. */
+export interface RunSpec {
+  readonly stage: Stage
+  readonly model: string
+  readonly data: string
+  readonly target: number
+  readonly rule: TtaRule
+  readonly learners: number
+  readonly batch: number
+  readonly tuning: Tuning
+  readonly weightDecay: number
+  readonly drops: readonly number[]
+  readonly epochs: number
+  readonly evaluateEvery: number
+  readonly seed: number
+}
+
+/** The central model on the test set; `seconds` of training up to there, without evaluation and set-up. */
+export interface Point {
+  readonly epoch: number
+  readonly seconds: number
+  readonly accuracy: number
+}
+
+/** What came of a run. */
+export interface Outcome {
+  readonly end: 'reached' | 'notReached' | 'diverged'
+  readonly points: readonly Point[]
+  readonly imagesPerSecond: number
+}
+
+/** A finished run: a line of the results file. */
+export interface RunRecord {
+  readonly spec: RunSpec
+  readonly outcome: Outcome
+  /** That the run took with set-up, warm-up and evaluation: what a budget is spent on. */
+  readonly spentSeconds: number
+  readonly date: string
+  readonly commit: string
+  readonly machine: string
+  /** Processes that wanted a core when it began, over the last minute. */
+  readonly load: number
+}
+
+/** Two runs of the same key are the same run. */
+export function keyOf(spec: RunSpec): string {
+  const { stage, model, data, target, rule, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, seed } = spec
+  const { rate, momentum, syncMomentum } = tuning
+  return JSON.stringify([
+    [stage, model, data, target, rule, learners, batch],
+    [rate, momentum, syncMomentum, weightDecay, drops, epochs, evaluateEvery, seed]
+  ])
+}
+
+/** A measured run of a case. */
+export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch: number, tuning: Tuning, seed: number): RunSpec {
+  const { model, data, target, weightDecay, drops, epochs, evaluateEvery } = one
+  return { stage: 'measured', model, data, target, rule, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, seed }
+}
+
+/** The same as a run of another stage: on a seed that is never measured, and shortened as the case says. */
+export function tuningRun(one: TtaCase, stage: 'batch' | 'tuning', spec: RunSpec): RunSpec {
+  const shortened = (epochs: number) => Number((epochs * one.tuningScale).toPrecision(6))
+  const drops = spec.drops.map(shortened)
+  return { ...spec, stage, drops, epochs: shortened(spec.epochs), evaluateEvery: shortened(spec.evaluateEvery), seed: TUNING_SEED }
+}
+
+/** Measured runs have the seeds 1, 2, 3 and so on. */
+const TUNING_SEED = 1001

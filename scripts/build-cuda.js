@@ -1,0 +1,122 @@
+// node scripts/build-cuda.js                 compiles libarbalest-cuda.so for every GPU from Ampere on, where it is not current
+// node scripts/build-cuda.js --arch native   for this machine's GPU alone; or --arch 90, or 80,90: each with PTX for what comes after the last
+// node scripts/build-cuda.js --optional      ends well, with one line, where there is no toolkit to compile with
+// node scripts/build-cuda.js --check         exits 0 where the library is current, else 1
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, freemem } from 'node:os'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { findToolkit, ROOT } from './cuda/toolkit.js'
+
+/** Ampere, Ada, Hopper and Blackwell. */
+const ALL = '80,86,89,90,100'
+
+const { values: options } = parseArgs({
+  options: {
+    arch: { type: 'string', default: ALL },
+    optional: { type: 'boolean', default: false },
+    check: { type: 'boolean', default: false },
+    force: { type: 'boolean', default: false }
+  }
+})
+
+const native = join(ROOT, 'native')
+const build = join(native, 'build-cuda')
+const library = 'libarbalest-cuda.so'
+/** Where the addon looks for it. */
+const beside = join(native, 'build', 'Release')
+const stampFile = join(build, 'stamp.json')
+
+const toolkit = findToolkit()
+if (toolkit.missing.length > 0) {
+  const line = `build:cuda: missing: ${toolkit.missing.join(', ')}; run \`npm run setup:cuda\`, or set CUDA_HOME`
+  process.stderr.write(options.optional ? `${line} (left out)\n` : `${line}\n`)
+  process.exit(options.optional && !options.check ? 0 : 1)
+}
+
+const wanted = { inputs: inputs(), toolchain: [toolkit.root, toolkit.version, options.arch, ...toolkit.includes].join(' | ') }
+const found = readStamp()
+const current = existsSync(join(build, 'Release', library)) && found?.inputs === wanted.inputs && found.toolchain === wanted.toolchain
+
+if (options.check) {
+  process.exitCode = current && existsSync(join(beside, library)) ? 0 : 1
+} else {
+  if (options.force || !current) compile()
+  mkdirSync(beside, { recursive: true })
+  // A process may have the old one open: what it has mapped must not change under it.
+  rmSync(join(beside, library), { force: true })
+  copyFileSync(join(build, 'Release', library), join(beside, library))
+}
+
+function compile() {
+  if (options.force || found?.toolchain !== wanted.toolchain) rmSync(build, { recursive: true, force: true })
+  rmSync(stampFile, { force: true })
+  mkdirSync(build, { recursive: true })
+  const ninja = spawnSync('ninja', ['--version']).status === 0
+  run('cmake', [
+    '-S',
+    join(native, 'src', 'cuda'),
+    '-B',
+    build,
+    ...(ninja ? ['-G', 'Ninja'] : []),
+    `-DCMAKE_CUDA_COMPILER=${toolkit.nvcc}`,
+    `-DCMAKE_CUDA_ARCHITECTURES=${architectures(options.arch)}`,
+    `-DARBALEST_CUDA_INCLUDES=${toolkit.includes.join(';')}`,
+    '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON'
+  ])
+  // A kernel for many GPUs takes up to two gigabytes.
+  const jobs = Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 31)))
+  run('cmake', ['--build', build, '--parallel', String(jobs)])
+  writeFileSync(stampFile, JSON.stringify(wanted))
+}
+
+/** CMake's words: machine code for each, and PTX for what comes after the last. */
+function architectures(list) {
+  if (list === 'native') return 'native'
+  const numbers = list.split(',')
+  const wrong = numbers.find((number) => !/^\d{2,3}$/.test(number))
+  if (wrong !== undefined) {
+    process.stderr.write(`--arch: received ${list}; give native, or numbers such as 90 or 80,90\n`)
+    process.exit(2)
+  }
+  return [...numbers.map((number) => `${number}-real`), `${numbers.at(-1)}-virtual`].join(';')
+}
+
+function run(command, args) {
+  const { status, signal, error } = spawnSync(command, args, { stdio: 'inherit' })
+  if (status === 0) return
+  process.stderr.write(`The CUDA library was not built (${error?.message ?? signal ?? `${command}: status ${status}`}).\n`)
+  process.exit(1)
+}
+
+function inputs() {
+  const hash = createHash('sha256')
+  for (const file of sources(join(native, 'src')))
+    hash
+      .update(`${relative(ROOT, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0')
+  return hash.digest('hex')
+}
+
+/** What the library is made from: its own folder but for the stand-in's, and the headers of the engine. */
+function sources(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name)
+      if (entry.isDirectory())
+        return folder.includes('cuda') ? (entry.name === 'host' ? [] : sources(path)) : entry.name === 'cuda' ? sources(path) : []
+      return folder.includes('cuda') || entry.name.endsWith('.h') ? [path] : []
+    })
+}
+
+function readStamp() {
+  try {
+    return JSON.parse(readFileSync(stampFile, 'utf8'))
+  } catch {
+    return undefined
+  }
+}

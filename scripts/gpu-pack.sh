@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Packs what `scripts/gpu-day.sh` needs on a machine with a GPU and without a network into .gpu/bundle.tar.xz, about 40 MB: Node, the packages
+# that running needs, everything compiled, oneDNN, and the headers that a CUDA toolkit does not bring. Carry it there in the checkout.
+set -euo pipefail
+cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
+[[ -e native/build/Release/arbalest.node && -e dist/src/index.js ]] || { echo 'gpu-pack: nothing is built; run npm run setup' >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+mkdir -p "$work"/{bin,lib,native/build,node_modules,bench,.cuda} .gpu
+
+cp "$(readlink -f "$(command -v node)")" "$work/bin/node"
+cp -r dist bin package.json "$work/"
+mkdir -p "$work/bench/node_modules"
+cp -r bench/dist bench/peers bench/package.json "$work/bench/"
+cp -r native/build/Release "$work/native/build/"
+if [[ -e native/build-cuda/Release/arbalest-cuda-probe ]]; then
+  mkdir -p "$work/native/build-cuda/Release"
+  cp native/build-cuda/Release/* "$work/native/build-cuda/Release/"
+fi
+# What the CPU library is linked with, but for what every system has.
+ldd native/build/Release/libarbalest-cpu.so | awk '$3 ~ /lib(dnnl|gomp|OpenCL)/ { print $3 }' | xargs -r -I{} cp -L {} "$work/lib/"
+# Development tools and image decoders are not needed to run tests and benches.
+tar -C node_modules -c --dereference \
+  --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
+  --exclude=./prettier --exclude=./@img --exclude=./@types --exclude=./vega-lite --exclude=./vega --exclude='*.map' --exclude='*.d.ts' . |
+  tar -C "$work/node_modules" -x
+if [[ -d .cuda/include ]]; then cp -r .cuda/include "$work/.cuda/"; fi
+strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/native/build/Release/*.node "$work/bin/node" 2>/dev/null || true
+
+tar -C "$work" -c . | xz -T0 -6 >.gpu/bundle.tar.xz
+du -h .gpu/bundle.tar.xz

@@ -1,0 +1,44 @@
+// node scripts/test-gpu.js [operators] [curves] [synchronisers] [--sanitizer memcheck|racecheck|initcheck|synccheck]
+// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules. All of them without a
+// name. Ends with 1 and one sentence where there is no GPU to run on.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const SUITES = {
+  operators: ['operators', 'load', 'dropout'],
+  curves: ['device'],
+  synchronisers: ['synchronisers']
+}
+const TOOLS = ['memcheck', 'racecheck', 'initcheck', 'synccheck']
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { sanitizer: { type: 'string' } } })
+const unknown = positionals.find((name) => !Object.hasOwn(SUITES, name))
+if (unknown !== undefined) end(2, `test:gpu: received ${unknown}; the suites are ${Object.keys(SUITES).join(', ')}`)
+if (values.sanitizer !== undefined && !TOOLS.includes(values.sanitizer))
+  end(2, `--sanitizer: received ${values.sanitizer}; use one of ${TOOLS.join(', ')}`)
+
+const { engine } = await import(join(root, 'dist/src/engine/native.js'))
+try {
+  engine.createReplica({ backend: 'cuda', layout: { parameters: [], bytes: 0, elements: 0 }, threads: 1, seed: 1 })
+} catch (error) {
+  end(1, `test:gpu: ${error.message}`)
+}
+
+const suites = positionals.length > 0 ? positionals : Object.keys(SUITES)
+const files = suites.flatMap((name) => SUITES[name]).map((name) => join(root, 'dist/test/engine', `${name}.test.js`))
+const mocha = [join(root, 'node_modules/mocha/bin/mocha.js'), '--timeout', values.sanitizer ? '0' : '120000', '--grep', 'cuda', ...files]
+const sanitizer = values.sanitizer
+  ? ['compute-sanitizer', '--tool', values.sanitizer, '--error-exitcode', '99', '--target-processes', 'all']
+  : []
+const [program, ...args] = [...sanitizer, process.execPath, ...mocha]
+const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ARBALEST_TEST_GPU: '1' } })
+if (error) end(1, `test:gpu: ${error.message}`)
+process.exitCode = status ?? 1
+
+function end(code, line) {
+  process.stderr.write(`${line}\n`)
+  process.exit(code)
+}

@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Dataset } from '../../src/data/dataset.js'
+import { defineModel, flatten, linear } from '../../src/model/layers.js'
+import type { JobEvent } from '../../src/training/events.js'
+import { trainWith } from '../../src/training/train.js'
+import type { MortalReaderOptions } from '../fakes/mortal-reader.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+
+const READER = new URL('../fakes/mortal-reader.js', import.meta.url).href
+const FAILING_ENGINE = new URL('../fakes/failing-feeder-engine.js', import.meta.url)
+const model = defineModel({ name: 'plain', input: [1, 4, 4], layers: [flatten(), linear(4)] })
+
+/** Numbers whose class is their remainder by 4. */
+function numbers(options: MortalReaderOptions): Dataset {
+  const part = (count: number) => ({
+    count,
+    sample: [1, 4, 4],
+    classes: 4,
+    items: Array.from({ length: count }, (_, i) => `${i}`),
+    labels: Int32Array.from({ length: count }, (_, i) => i % 4),
+    reader: { module: READER, options }
+  })
+  const parts = { train: part(150), test: part(60) }
+  return { name: 'numbers', sample: [1, 4, 4], classes: 4, ...parts, mean: [0], deviation: [1], augmentation: { padding: 0, flip: false } }
+}
+
+async function outcome(data: Dataset, modules: Parameters<typeof trainWith>[1] = {}) {
+  const job = trainWith({ model, data, learners: 2, batch: 5, until: { epochs: 3 }, seed: 1 }, modules)
+  const events: JobEvent[] = []
+  for await (const event of job) events.push(event)
+  return { finished: await job.finished, lost: events.filter((event) => event.event === 'learnerLost') }
+}
+
+describe('The feeder', function () {
+  this.timeout(120_000)
+  let folder: Folder
+  let mark: string
+  let undisturbed: string
+  before(async () => {
+    folder = await Folder.make()
+    mark = join(folder.path, 'mark')
+    undisturbed = (await outcome(numbers({ deadly: 'none' }))).finished.weightsSha256
+  })
+  afterEach(() => rm(mark, { force: true }))
+  after(() => folder[Symbol.asyncDispose]())
+
+  for (const ending of ['exit', 'throw'])
+    it(`is replaced where it dies by ${ending}, and its successor goes on at the right batch`, async () => {
+      process.env['ARBALEST_TEST_MARK'] = mark
+      process.env['ARBALEST_TEST_ENDING'] = ending
+      const { finished, lost } = await outcome(numbers({ deadly: 'none' }), { engine: FAILING_ENGINE })
+      expect(existsSync(mark), 'it has not died').to.equal(true)
+      expect(lost).to.deep.equal([])
+      expect(finished.weightsSha256).to.equal(undisturbed)
+    })
+
+  it('has what a dying thread of its pool had in hand made by another', async () => {
+    const { finished, lost } = await outcome(numbers({ deadly: '77', mark }))
+    expect(existsSync(mark), 'no thread has died').to.equal(true)
+    expect(lost).to.deep.equal([])
+    expect(finished.weightsSha256).to.equal(undisturbed)
+  })
+
+  it('gives up where thread after thread dies of a sample, and names some that were in hand', async () => {
+    await refused('DATA_CORRUPT', () => outcome(numbers({ deadly: '77' })), 'in 3 tries')
+  })
+})

@@ -1,0 +1,61 @@
+import type { Decision, Tuner } from '../../../src/actors/tuner/tuner.js'
+
+/** True throughput of a population. */
+export type Curve = (learners: number) => number
+
+export interface SimulatedRunOptions {
+  readonly curve: Curve
+  /** Deviation of the logarithm of a window's throughput. */
+  readonly noise: number
+  readonly seed: number
+  /** Learners for which there is memory. */
+  readonly room?: number
+}
+
+/** A run in virtual time: windows of one second, with noise. */
+export class SimulatedRun {
+  curve: Curve
+  idle: number | undefined
+  readonly decisions: Decision[] = []
+  readonly #tuner: Tuner
+  readonly #options: SimulatedRunOptions
+  #state: number
+
+  constructor(tuner: Tuner, options: SimulatedRunOptions) {
+    this.#tuner = tuner
+    this.#options = options
+    this.curve = options.curve
+    this.#state = options.seed
+  }
+
+  get learners(): number {
+    return this.#tuner.learners
+  }
+
+  windows(count: number): void {
+    for (let i = 0; i < count; i++) {
+      const { learners } = this.#tuner
+      const samples = this.curve(learners) * Math.exp(this.#options.noise * this.#normal())
+      this.#decide(this.#tuner.observe({ samples, seconds: 1, idle: this.idle ?? 0 }))
+    }
+  }
+
+  #decide(decision: Decision | undefined): void {
+    if (!decision) return
+    this.decisions.push(decision)
+    const { room = Infinity } = this.#options
+    if (decision.to > room) this.#decide(this.#tuner.refuse(`no room for ${decision.to}`))
+  }
+
+  /** Box and Muller, from a small generator of Marsaglia's. */
+  #normal(): number {
+    return Math.sqrt(-2 * Math.log(this.#uniform())) * Math.cos(2 * Math.PI * this.#uniform())
+  }
+
+  #uniform(): number {
+    this.#state ^= this.#state << 13
+    this.#state ^= this.#state >>> 17
+    this.#state ^= this.#state << 5
+    return ((this.#state >>> 0) + 0.5) / 2 ** 32
+  }
+}

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { Tuner, type Decision } from '../../../src/actors/tuner/tuner.js'
+import { SimulatedRun, type Curve } from './simulated-run.js'
+
+/** Throughput by population: some scale to so many processors and then hold, some fall off beyond, some follow the universal scalability law. */
+const saturating = fc.record({
+  processors: fc.double({ min: 1, max: 8, noNaN: true }),
+  loss: fc.double({ min: 0, max: 0.05, noNaN: true })
+})
+const curves: fc.Arbitrary<Curve> = fc.oneof(
+  saturating.map(
+    ({ processors, loss }) =>
+      (k: number) =>
+        Math.min(k, processors) * (1 - loss) ** Math.max(0, k - processors)
+  ),
+  fc
+    .record({ contention: fc.double({ min: 0.02, max: 0.5, noNaN: true }), coherence: fc.double({ min: 0.005, max: 0.05, noNaN: true }) })
+    .map(
+      ({ contention, coherence }) =>
+        (k: number) =>
+          k / (1 + contention * (k - 1) + coherence * k * (k - 1))
+    )
+)
+const MOST = 10
+const best = (curve: Curve) => Math.max(...Array.from({ length: MOST }, (_, i) => curve(i + 1)))
+const start = fc.integer({ min: 1, max: 8 })
+const seed = fc.integer({ min: 1, max: 2 ** 30 })
+
+describe('the tuner', () => {
+  /** Shares of the best throughput that runs on random curves arrive at. */
+  function found({ noise, runs }: { noise: number; runs: number }): number[] {
+    const shares: number[] = []
+    fc.assert(
+      fc.property(curves, start, seed, (curve, from, random) => {
+        const run = new SimulatedRun(new Tuner({ start: from, most: MOST }), { curve, noise, seed: random })
+        run.windows(200)
+        shares.push(curve(run.learners) / best(curve))
+      }),
+      { numRuns: runs }
+    )
+    return shares
+  }
+
+  it('finds a population within 5% of the best throughput from any start', () => {
+    const shares = found({ noise: 0.01, runs: 1000 })
+    // Next to the threshold the estimate errs by a percent or two now and then.
+    expect(shares.filter((share) => share < 0.95).length).to.be.at.most(20)
+    expect(Math.min(...shares)).to.be.at.least(0.9)
+  })
+
+  it('finds nearly the best where windows differ by 5%', () => {
+    const shares = found({ noise: 0.05, runs: 1000 })
+    expect(shares.reduce((sum, share) => sum + share) / shares.length).to.be.at.least(0.97)
+    expect(shares.filter((share) => share < 0.9).length).to.be.at.most(50)
+  })
+
+  it('follows a load that changes half-way', () => {
+    const shares: number[] = []
+    fc.assert(
+      fc.property(curves, curves, start, seed, (before, after, from, random) => {
+        const run = new SimulatedRun(new Tuner({ start: from, most: MOST }), { curve: before, noise: 0.01, seed: random })
+        run.windows(200)
+        run.curve = after
+        run.windows(1500)
+        expect(after(run.learners) / best(after)).to.be.at.least(0.85)
+        shares.push(after(run.learners) / best(after))
+      }),
+      { numRuns: 300 }
+    )
+    expect(shares.filter((share) => share < 0.95).length).to.be.at.most(9)
+  })
+
+  it('does not go to and fro: the looks of a long steady run are few, whatever the noise', () => {
+    fc.assert(
+      fc.property(curves, start, seed, fc.double({ min: 0.005, max: 0.02, noNaN: true }), (curve, from, random, noise) => {
+        const run = new SimulatedRun(new Tuner({ start: from, most: MOST }), { curve, noise, seed: random })
+        run.windows(200)
+        const settled = run.decisions.length
+        run.windows(4000)
+        const looks = run.decisions.slice(settled).filter(({ action }) => action === 'look')
+        // One look in 960 windows is routine.
+        expect(looks.length).to.be.at.most(20)
+      }),
+      { numRuns: 100 }
+    )
+  })
+
+  it('never leaves its bounds, and grows by one learner a device at a time', () => {
+    fc.assert(
+      fc.property(curves, seed, fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), (curve, random, by, times) => {
+        const tuner = new Tuner({ start: by * times, least: by, most: 4 * by, by })
+        const run = new SimulatedRun(tuner, { curve, noise: 0.02, seed: random })
+        run.windows(300)
+        let highest = by * times
+        for (const { to } of run.decisions) {
+          expect(to).to.be.within(by, 4 * by)
+          expect(to % by).to.equal(0)
+          expect(to - highest).to.be.at.most(by)
+          highest = Math.max(highest, to)
+        }
+      }),
+      { numRuns: 100 }
+    )
+  })
+
+  it('grows no further where there is no memory for one more', () => {
+    const run = new SimulatedRun(new Tuner({ start: 1, most: MOST }), { curve: (k) => k, noise: 0.01, seed: 1, room: 3 })
+    run.windows(400)
+    expect(run.learners).to.equal(3)
+    expect(run.decisions.some(({ reason }) => /no room/.test(reason))).to.equal(true)
+    expect(run.decisions.every(({ to }) => to <= 4)).to.equal(true)
+  })
+
+  it('leaves a run alone that is too short', () => {
+    const tuner = new Tuner({ start: 2, most: MOST })
+    const decisions = Array.from({ length: 20 }, (_, i) => tuner.observe({ samples: 100, seconds: 0.5, remaining: 20 - i / 2 }))
+    const made = decisions.filter((decision): decision is Decision => decision !== undefined)
+    expect(made.map(({ action, to }) => [action, to])).to.deep.equal([['settle', 2]])
+    expect(made[0]!.reason).to.match(/the run ends in about 20 s.*pays above 80 s/)
+  })
+
+  it('looks upwards soon after processors have fallen idle, though nobody has become slower', () => {
+    const run = new SimulatedRun(new Tuner({ start: 1, most: MOST }), { curve: () => 1, noise: 0.01, seed: 3 })
+    run.windows(60)
+    expect(run.learners).to.equal(1)
+    run.curve = (k) => Math.min(k, 2)
+    run.idle = 1
+    run.windows(40)
+    expect(run.learners).to.equal(2)
+  })
+
+  it('gives its reasons in words, with figures', () => {
+    const run = new SimulatedRun(new Tuner({ start: 1, most: 4 }), { curve: (k) => Math.min(k, 2), noise: 0.001, seed: 5 })
+    run.windows(40)
+    expect(run.decisions.map(({ reason }) => reason)).to.satisfy(([first, second, third, ...more]: string[]) => {
+      expect(first).to.match(/^1 learner at 1\.00 samples\/s; trying 2$/)
+      expect(second).to.match(/^2 learners: (99|100)\.\d% more than with 1; trying 3$/)
+      expect(third).to.match(/^3 learners: 0\.\d% (more|less) than with 2; 2 learners it is$/)
+      return more.length === 0
+    })
+    expect(run.decisions[2]!.figures.map(({ learners }) => learners)).to.deep.equal([1, 2, 3])
+  })
+})

@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { bestOf, checkpointsIn, CheckpointStore, newestWhole } from '../../src/checkpoints/store.js'
+import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
+import { writeSafetensors } from '../../src/formats/safetensors.js'
+import type { Tensor } from '../../src/formats/tensor.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+
+const WRITER = new URL('./support/endless-writer.js', import.meta.url)
+
+const file =
+  (...tensors: [string, Tensor][]) =>
+  (path: string) =>
+    writeSafetensors(path, tensors)
+
+const contents = (iteration: number, score?: number) => ({
+  iteration,
+  ...(score !== undefined && { score }),
+  files: {
+    'central.safetensors': file(['weight', { shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, iteration]) }]),
+    'learner-0.safetensors': file(['velocity', { shape: [1], data: Float32Array.of(0.5) }])
+  },
+  state: { position: iteration * 32, rule: { name: 'sma' }, __proto__: null }
+})
+
+describe('The store of checkpoints', function () {
+  this.timeout(60_000)
+  let folder: Folder
+  let dir: string
+  beforeEach(async () => {
+    folder = await Folder.make()
+    dir = join(folder.path, 'run')
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  it('gives back what was written', async () => {
+    await using store = await CheckpointStore.open(dir)
+    const written = await store.write(contents(7, 0.5))
+    const checkpoint = await Checkpoint.open(written)
+    expect(checkpoint.iteration).to.equal(7)
+    expect(checkpoint.manifest.state).to.deep.equal({ position: 224, rule: { name: 'sma' } })
+    await using central = await checkpoint.file('central.safetensors')
+    expect(await central.read('weight')).to.deep.equal({ shape: [3, 2], data: Float32Array.from([1, 2, 3, 4, 5, 7]) })
+  })
+
+  it('keeps the newest and the best', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 2 })
+    for (const [iteration, score] of [[1], [2, 0.9], [3, 0.4], [4], [5]] as const) await store.write(contents(iteration, score))
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([5, 4, 2])
+    expect(await bestOf(dir)).to.have.property('iteration', 2)
+    expect(await readdir(dir)).to.have.lengthOf(3)
+  })
+
+  it('puts a new one in the place of one of the same iteration', async () => {
+    await using store = await CheckpointStore.open(dir)
+    const written = await store.write(contents(7))
+    await writeFile(join(written, 'central.safetensors'), 'not any more')
+    await store.write(contents(7))
+    await Checkpoint.open(written)
+    expect(await readdir(dir)).to.deep.equal([basename(written)])
+  })
+
+  it('refuses what was changed, cut short, emptied or taken away, and finds the one before', async () => {
+    await using store = await CheckpointStore.open(dir)
+    await store.write(contents(1))
+    const newest = await store.write(contents(2))
+    const names = await readdir(newest)
+    const whole = new Map(await Promise.all(names.map(async (name) => [name, await readFile(join(newest, name))] as const)))
+    const damage = fc.record({
+      name: fc.constantFrom(...names),
+      at: fc.nat(),
+      kind: fc.constantFrom('flip', 'truncate', 'empty', 'remove', 'append'),
+      bit: fc.nat({ max: 7 })
+    })
+    await fc.assert(
+      fc.asyncProperty(damage, async ({ name, at, kind, bit }) => {
+        const path = join(newest, name)
+        const bytes = Buffer.from(whole.get(name)!)
+        const place = at % bytes.length
+        if (kind === 'flip') bytes[place]! ^= 1 << bit
+        const left = kind === 'truncate' ? bytes.subarray(0, place) : kind === 'empty' ? Buffer.alloc(0) : bytes
+        if (kind === 'remove') await rm(path)
+        else await writeFile(path, kind === 'append' ? Buffer.concat([left, Buffer.from('x')]) : left)
+        const reasons: string[] = []
+        const found = await newestWhole(dir, (refusedFolder, error) => reasons.push(`${error.code} ${refusedFolder}`))
+        await writeFile(path, whole.get(name)!)
+        expect(found?.iteration).to.equal(1)
+        expect(reasons).to.deep.equal([`DATA_CORRUPT ${newest}`])
+      }),
+      { numRuns: 300 }
+    )
+  })
+
+  it('is one run at a time', async () => {
+    await using store = await CheckpointStore.open(dir)
+    await refused('INVALID_STATE', () => CheckpointStore.open(dir), store.folder, 'another run')
+  })
+
+  it('clears away what a killed run left unfinished, and nothing else', async () => {
+    await mkdir(join(dir, '.checkpoint-000000000009.0123456789ab'), { recursive: true })
+    await writeFile(join(dir, 'notes.txt'), 'mine')
+    await using store = await CheckpointStore.open(dir)
+    expect(await readdir(store.folder)).to.deep.equal(['notes.txt'])
+  })
+
+  it('says before any work that a folder cannot be written', async () => {
+    await writeFile(join(folder.path, 'file'), '')
+    await refused('WRITE_FAILED', () => CheckpointStore.open(join(folder.path, 'file')), 'file')
+  })
+
+  it('is whole after a kill at any moment', async () => {
+    for (let kill = 0; kill < 12; kill++) {
+      const writer = spawn(process.execPath, [WRITER.pathname, dir], { stdio: ['ignore', 'pipe', 'inherit'] })
+      await once(writer.stdout, 'data')
+      await new Promise((resolve) => setTimeout(resolve, kill * 7))
+      writer.kill('SIGKILL')
+      await once(writer, 'exit')
+      for (const found of await checkpointsIn(dir)) await Checkpoint.open(found.folder)
+    }
+    const [newest] = await checkpointsIn(dir)
+    expect(newest?.iteration).to.be.greaterThan(12)
+  })
+})

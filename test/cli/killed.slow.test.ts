@@ -1,0 +1,25 @@
+import { expect } from 'chai'
+import { join } from 'node:path'
+import { Folder } from '../data/support/files.js'
+import { seeded } from '../../src/runtime/testkit/seeded.js'
+import { killedRun, undisturbedHash } from './support/killed-run.js'
+
+const RUNS = 100
+
+describe(`arbalest train, ${RUNS} runs killed at random moments and started again`, function () {
+  this.timeout(3_600_000)
+
+  it('all end with the weights of the undisturbed run', async () => {
+    await using folder = await Folder.make()
+    const random = seeded(1)
+    const undisturbed = await undisturbedHash()
+    let killed = 0
+    for (let i = 0; i < RUNS; i++) {
+      const run = await killedRun(join(folder.path, String(i)), 3, random)
+      expect(run.hash, `run ${i}`).to.equal(undisturbed)
+      killed += run.killed
+    }
+    // Most were killed more than once, and not all before their first step.
+    expect(killed).to.be.greaterThan(RUNS)
+  })
+})

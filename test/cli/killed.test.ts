@@ -1,0 +1,32 @@
+import { expect } from 'chai'
+import { join } from 'node:path'
+import { Folder } from '../data/support/files.js'
+import { start } from './support/arbalest.js'
+import { killedRun, undisturbedHash } from './support/killed-run.js'
+
+describe('arbalest train, killed and started again', function () {
+  this.timeout(120_000)
+  let folder: Folder
+  before(async () => (folder = await Folder.make()))
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('ends with the weights of an undisturbed run', async () => {
+    const moments = [0.3, 0.9, 0.6]
+    const { hash } = await killedRun(join(folder.path, 'killed'), moments.length, () => moments.pop()!)
+    expect(hash).to.equal(await undisturbedHash())
+  })
+
+  it('keeps what was trained where it is told to end, also while it measures', async () => {
+    const dir = join(folder.path, 'ended')
+    const command = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8', '--epochs', '1000']
+    for (const said of ['"progress"', '"evaluated"']) {
+      const { child, ended, said: hears } = start([...command, '--checkpoint-dir', dir, '--json'])
+      await hears(said)
+      child.kill('SIGTERM')
+      const { code, lines } = await ended
+      expect(code).to.equal(143)
+      const { iterations } = lines.at(-1) as { iterations: number }
+      expect(lines.findLast(({ event }) => event === 'checkpoint')).to.include({ iteration: iterations, reason: null })
+    }
+  })
+})

@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { learnersFlag } from '../../src/cli/learners-flag.js'
+
+describe('--learners', () => {
+  const schedule = [{ round: 0, learners: 2 }]
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'learners-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  const file = (text: string) => {
+    const path = join(folder, 'given')
+    writeFileSync(path, text)
+    return learnersFlag(`@${path}`)
+  }
+
+  it('takes a number, auto, bounds and schedules', () => {
+    expect(learnersFlag('3')).to.equal(3)
+    expect(learnersFlag('auto')).to.equal('auto')
+    expect(learnersFlag('{"start":1,"most":4}')).to.deep.equal({ start: 1, most: 4 })
+    expect(learnersFlag(JSON.stringify(schedule))).to.deep.equal({ schedule })
+  })
+
+  it('takes a file of such, or the log of a run', () => {
+    expect(file(JSON.stringify(schedule, null, 2))).to.deep.equal({ schedule })
+    expect(file(`{"event":"started"}\n${JSON.stringify({ event: 'finished', population: schedule })}\n`)).to.deep.equal({ schedule })
+  })
+
+  it('refuses anything else, and says what it is', () => {
+    expect(() => learnersFlag('many')).to.throw('--learners: received "many"; use a whole number')
+    expect(() => learnersFlag('[{')).to.throw(/--learners: received "\[\{"; it is no JSON/)
+    expect(() => learnersFlag('@/nowhere')).to.throw(/--learners: received "@\/nowhere"; the file cannot be read/)
+  })
+})

@@ -1,0 +1,102 @@
+import { expect } from 'chai'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { openDataset } from '../../../src/data/open.js'
+import type { StoredDataset } from '../../../src/data/dataset.js'
+import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
+import { train } from '../../../src/training/train.js'
+import { Folder } from '../../data/support/files.js'
+import { runOnnx } from '../../formats/support/onnxruntime.js'
+import { run } from '../support/arbalest.js'
+
+describe('arbalest export, import, eval and predict', function () {
+  this.timeout(120_000)
+  let folder: Folder
+  let file: string
+  let data: StoredDataset
+  let testAccuracy: number | null
+  const at = (name: string) => join(folder.path, name)
+  const image = (index: number) => Uint8Array.from(data.test.samples.subarray(784 * index, 784 * (index + 1)))
+
+  before(async () => {
+    folder = await Folder.make()
+    file = at('digits.safetensors')
+    data = await openDataset('digits')
+    await using job = train({ model: 'mlp', data, learners: 2, until: { steps: 200 } })
+    testAccuracy = (await job.finished).testAccuracy
+    await job.model.save(file)
+    await sharp(image(1), { raw: { width: 28, height: 28, channels: 1 } })
+      .resize(140, 140, { kernel: 'nearest' })
+      .png()
+      .toFile(at('one.png'))
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('measures a file as its training did', async () => {
+    const { code, lines, stderr } = await run(['eval', file, '--data', 'digits', '--json'])
+    expect(code, stderr).to.equal(0)
+    expect(lines[0]).to.include({ model: 'mlp', data: 'digits', samples: 2000, testAccuracy })
+    expect((await run(['eval', file])).stdout).to.match(/^mlp on digits: test accuracy \d+\.\d\d%, test loss \d/)
+  })
+
+  it('says what an image shows', async () => {
+    const { code, lines, stderr } = await run(['predict', file, at('one.png'), at('one.png'), '--json', '--top', '2'])
+    expect(code, stderr).to.equal(0)
+    expect(lines).to.have.length(2)
+    const [best, second] = lines[0]!['classes'] as { name: string; class: number; probability: number }[]
+    expect(best).to.include({ class: data.test.labels![1], name: `${data.test.labels![1]}` })
+    expect(best!.probability).to.be.within(second!.probability, 1)
+    expect((await run(['predict', file, at('one.png')])).stdout).to.match(/one\.png: \d \d+\.\d\d%, \d \d+\.\d\d%, \d \d+\.\d\d%\n$/)
+  })
+
+  it('refuses what is no image, what is no model and what is not there', async () => {
+    expect((await run(['predict', file, file])).stderr).to.match(/^DATA_CORRUPT: .*no image/)
+    expect((await run(['predict', file, at('none.png')])).stderr).to.match(/^DATA_NOT_FOUND: .*none\.png/)
+    expect((await run(['predict', at('one.png'), at('one.png')])).stderr).to.match(/^DATA_CORRUPT: /)
+    expect((await run(['export', file, '--out', at('model.pdf')])).stderr).to.match(/^INVALID_OPTION: .*\.onnx/)
+  })
+
+  it('exports what onnxruntime computes alike', async () => {
+    const { code, stdout, stderr } = await run(['export', file, '--out', at('digits.onnx')])
+    expect(code, stderr).to.equal(0)
+    expect(stdout).to.match(/digits\.onnx: mlp, \d+ tensors\n$/)
+    const samples = Float32Array.from(image(1), (pixel) => pixel / 255)
+    const { data: logits } = await runOnnx(at('digits.onnx'), samples, [1, 1, 28, 28])
+    const predicted = await run(['predict', file, at('one.png'), '--json', '--top', '1'])
+    const [best] = predicted.lines[0]!['classes'] as { class: number }[]
+    expect(logits.indexOf(Math.max(...logits))).to.equal(best!.class)
+  })
+
+  it('makes a file of others one of its own: names translated, a head replaced', async () => {
+    const { tensors } = await readSafetensors(file)
+    await writeSafetensors(
+      at('theirs.safetensors'),
+      [...tensors].map(([name, tensor]) => [`net.${name}`, tensor] as const)
+    )
+    await writeFile(at('names.json'), JSON.stringify(Object.fromEntries([...tensors.keys()].map((name) => [`net.${name}`, name]))))
+    const out = at('ours.safetensors')
+    const import_ = ['import', at('theirs.safetensors'), '--out', out, '--model', 'mlp', '--data', 'digits']
+    expect((await run(import_)).stderr).to.match(/^SHAPE_MISMATCH: .*has no place in the model/)
+    const { code, stderr } = await run([...import_, '--names', at('names.json'), '--json'])
+    expect(code, stderr).to.equal(0)
+    expect((await run(['eval', out, '--json'])).lines[0]).to.include({ testAccuracy })
+
+    const head = [...tensors.keys()].at(-1)!.replace(/\.\w+$/, '')
+    const five = ['--model', 'mlp', '--input', '1,28,28', '--classes', '5']
+    const misfit = await run(['import', file, '--out', out, ...five])
+    expect(misfit.stderr).to.match(/^SHAPE_MISMATCH: .*where the model has \[5/)
+    const { lines } = await run(['import', file, '--out', out, ...five, '--fresh', head, '--json'])
+    expect(lines[0]!['initialised']).to.have.members([`${head}.weight`, `${head}.bias`])
+  })
+
+  it('begins a training with a file, and says what does not fit before it begins', async () => {
+    const flags = ['train', '--model', 'mlp', '--learners', '1', '--batch', '8', '--steps', '1', '--rate', '1e-9', '--init', file, '--json']
+    const { lines, stderr } = await run(flags)
+    expect(Number(lines.at(-1)!['testAccuracy']), stderr).to.equal(testAccuracy)
+    const other = await run([...flags, '--model', 'lenet'])
+    expect(other.stderr).to.match(/^SHAPE_MISMATCH: .*--init-skip/)
+    expect(other.lines.map(({ event }) => event)).to.deep.equal(['failed'])
+    expect((await run([...flags, '--init', 'nowhere'])).stderr).to.match(/^INVALID_OPTION: --init: received "nowhere"/)
+  })
+})

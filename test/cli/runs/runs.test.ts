@@ -1,0 +1,71 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import sharp from 'sharp'
+import { Folder } from '../../data/support/files.js'
+import { run, start } from '../support/arbalest.js'
+
+const TINY = ['train', '--no-config', '--model', 'mlp', '--learners', '1', '--batch', '32']
+
+describe('arbalest runs', function () {
+  this.timeout(120_000)
+  let folder: Folder
+  const at = (name: string) => join(folder.path, name)
+  before(async () => {
+    folder = await Folder.make()
+    for (const seed of ['1', '2']) await run([...TINY, '--epochs', '1', '--seed', seed, '--log-dir', at('runs')])
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('lists runs, the oldest first, and what they came to', async () => {
+    const { code, stdout, stderr } = await run(['runs'], { cwd: folder.path })
+    expect(code, stderr).to.equal(0)
+    const [head, ...rows] = stdout.trimEnd().split('\n')
+    expect(head).to.match(/^run .* model .* best accuracy/)
+    expect(rows).to.have.length(2)
+    for (const row of rows) expect(row).to.match(/^\d{8}-\d{6}-[0-9a-f]{4}  mlp .*digits .*completed +1 +1\.00 +0:\d\d +\d\d\.\d\d%/)
+  })
+
+  it('says which options differ', async () => {
+    const { stdout } = await run(['runs', at('runs'), '--compare'])
+    const rows = stdout.split('\n\n')[1]!.trimEnd().split('\n')
+    expect(rows).to.have.length(2)
+    expect(rows[1]).to.match(/^seed +1 +2$/)
+  })
+
+  it('gives the same as JSON, of the runs that are named alone', async () => {
+    const all = (await run(['runs', at('runs'), '--compare', '--json'])).lines
+    expect(all).to.have.length(3)
+    expect(all[2]).to.deep.equal({ differences: [{ option: 'seed', values: [1, 2] }] })
+    const name = String(all[1]!['run'])
+    expect((await run(['runs', at('runs'), '--run', name, '--json'])).lines).to.deep.equal([all[1]])
+    expect((await run(['runs', at('runs'), '--run', 'x'])).stderr).to.match(/^UNKNOWN_NAME: --run: received "x"; use the beginning of/)
+  })
+
+  it('plots the curves of all', async () => {
+    const { code, stderr } = await run(['runs', at('runs'), '--plot', at('curves.svg')])
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.equal('')
+    const svg = await readFile(at('curves.svg'), 'utf8')
+    for (const word of ['test accuracy', 'epoch', 'mlp on digits']) expect(svg).to.include(word)
+    const { channels } = await sharp(Buffer.from(svg)).flatten({ background: 'white' }).stats()
+    expect(channels.some(({ stdev }) => stdev > 5)).to.equal(true)
+  })
+
+  it('shows a run that was killed as unfinished, with whole lines to the end', async () => {
+    const log = at('killed.jsonl')
+    const { child, ended, said } = start([...TINY, '--steps', '100000000', '--log', log, '--json'])
+    await said('"progress"')
+    child.kill('SIGKILL')
+    await ended
+    for (const line of (await readFile(log, 'utf8')).trimEnd().split('\n')) JSON.parse(line)
+    expect((await run(['runs', log])).stdout).to.match(/ unfinished /)
+  })
+
+  it('says so where there is none', async () => {
+    await writeFile(at('empty.jsonl'), '')
+    expect((await run(['runs', at('empty.jsonl')])).stdout).to.equal('No run is logged there.\n')
+    expect((await run(['runs', at('empty.jsonl'), '--plot', at('x.svg')])).stderr).to.match(/^INVALID_OPTION: --plot/)
+    expect(await run(['runs', '/nowhere'])).to.include({ code: 1 })
+  })
+})

@@ -1,0 +1,58 @@
+import * as fc from 'fast-check'
+import type { ComposedOperator } from '../../../src/model/composed.js'
+import {
+  causalSelfAttention,
+  defineModel,
+  dropout,
+  embedding,
+  layerNorm,
+  linear,
+  positions,
+  relu,
+  residual
+} from '../../../src/model/layers.js'
+import type { Layer, Model } from '../../../src/model/model.js'
+
+/** Small valid models over sequences, of tokens or of features, with one class a position; every one has a parameter. */
+export function randomSequenceModel({ dropout: drops = true }: { dropout?: boolean } = {}): fc.Arbitrary<Model> {
+  const recipe = fc.record({
+    length: fc.integer({ min: 1, max: 4 }),
+    heads: fc.integer({ min: 1, max: 2 }),
+    width: fc.integer({ min: 1, max: 3 }),
+    tokens: fc.option(fc.integer({ min: 2, max: 5 }), { nil: undefined }),
+    picks: fc.array(fc.integer({ min: 0, max: 7 }), { minLength: 0, maxLength: 4 })
+  })
+  return recipe.map(({ length, heads, width, tokens, picks }) => {
+    const features = heads * width
+    const body = picks.flatMap((kind): Layer[] => {
+      if (kind === 0) return [positions()]
+      if (kind === 1) return [layerNorm({ epsilon: 0.01 })]
+      if (kind === 2) return [linear(3 * features), causalSelfAttention(heads)]
+      if (kind === 3) return [linear(features), relu()]
+      if (kind === 4) return drops ? [dropout(0.3)] : []
+      if (kind === 5) return [layerNorm({ epsilon: 0.1 }), products, layerNorm({ epsilon: 0.1 })]
+      return [
+        residual({ body: [layerNorm({ epsilon: 0.1 }), linear(3 * features), causalSelfAttention(heads), linear(features)], relu: false })
+      ]
+    })
+    const start = tokens === undefined ? linear(features) : embedding(tokens, features, { name: 'tokens' })
+    const end = tokens === undefined ? linear(3) : linear(tokens, { tied: 'tokens' })
+    return defineModel({ name: 'random', input: tokens === undefined ? [length, 2] : [length], layers: [start, ...body, end] })
+  })
+}
+
+/** Products of a sequence with itself, with every choice of transposes. */
+const operator: ComposedOperator = {
+  shape: (input) => input,
+  build(builder, x) {
+    const [batch, length, features] = builder.shape(x) as [number, number, number]
+    const flags = (transposeA: number, transposeB: number) => ({ transposeA, transposeB })
+    const squares = builder.add('matmul', [x, x], [batch, length, length], flags(0, 1))
+    const across = builder.add('matmul', [x, squares], [batch, features, length], flags(1, 1))
+    const along = builder.add('matmul', [squares, across], [batch, length, features], flags(0, 1))
+    const again = builder.add('matmul', [squares, along], [batch, length, features], flags(1, 0))
+    return builder.add('matmul', [squares, again], [batch, length, features], flags(0, 0))
+  }
+}
+
+const products: Layer = { kind: 'composed', module: 'test:products', operator }

@@ -1,0 +1,115 @@
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { expect } from 'chai'
+import { imageFolder } from '../../../src/data/images/image-folder.js'
+import type { StreamedSamples } from '../../../src/data/streamed.js'
+import type { Dataset } from '../../../src/data/dataset.js'
+import { refused } from '../../support/codes.js'
+import { Folder } from '../support/files.js'
+
+const parts = ({ train, test }: Dataset) => [train as StreamedSamples, test as StreamedSamples] as const
+const namesOf = ({ items, labels }: StreamedSamples) => items.map((item, i) => `${labels[i]} ${basename(item)}`)
+
+describe('A folder of images', () => {
+  let folder: Folder
+  beforeEach(async () => {
+    folder = await Folder.make()
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  /** Files that are not opened before they are wanted. */
+  async function write(...paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      await mkdir(join(folder.path, path, '..'), { recursive: true })
+      await writeFile(join(folder.path, path), '')
+    }
+  }
+
+  it('has its classes by sorted names, and in each the images by theirs', async () => {
+    await write(
+      'train/b/2.JPG',
+      'train/b/10.png',
+      'train/a/x/y.webp',
+      'train/C/1.jpeg',
+      'test/a/1.gif',
+      'test/b/.hidden.jpg',
+      'test/b/3.tif'
+    )
+    await write('train/a/notes.txt', 'train/.cache/1.jpg')
+    const data = await imageFolder(folder.path, { size: 32 })
+    expect([data.classes, data.classNames, data.sample]).to.deep.equal([3, ['C', 'a', 'b'], [3, 32, 32]])
+    const [train, test] = parts(data)
+    expect(namesOf(train)).to.deep.equal(['0 1.jpeg', '1 y.webp', '2 10.png', '2 2.JPG'])
+    expect(namesOf(test)).to.deep.equal(['1 1.gif', '2 3.tif'])
+    expect([train.count, test.count, data.name]).to.deep.equal([4, 2, basename(folder.path)])
+    expect([data.mean[0], data.deviation[0]]).to.deep.equal([0.485, 0.229])
+  })
+
+  it('holds out a share of each class where there is one tree', async () => {
+    for (const of of ['cat', 'dog']) await write(...Array.from({ length: of === 'cat' ? 20 : 5 }, (_, i) => `${of}/${i}.png`))
+    const [train, test] = parts(await imageFolder(folder.path, { testFraction: 0.2 }))
+    const counts = (part: StreamedSamples) => [0, 1].map((label) => part.labels.filter((each) => each === label).length)
+    expect([counts(train), counts(test)]).to.deep.equal([
+      [16, 4],
+      [4, 1]
+    ])
+    expect(new Set([...train.items, ...test.items]).size).to.equal(25)
+    const again = parts(await imageFolder(folder.path, { testFraction: 0.2 }))
+    expect(again[1].items).to.deep.equal(test.items)
+    const other = parts(await imageFolder(folder.path, { testFraction: 0.2, seed: 1 }))
+    expect(other[1].items).to.not.deep.equal(test.items)
+  })
+
+  it('takes a folder train for a class where it has neighbours that are no parts', async () => {
+    await write('train/1.png', 'train/2.png', 'plane/1.png', 'plane/2.png')
+    expect((await imageFolder(folder.path)).classNames).to.deep.equal(['plane', 'train'])
+  })
+
+  it('follows links to folders', async () => {
+    await write('elsewhere/1.png', 'elsewhere/2.png', 'data/a/1.png', 'data/a/2.png')
+    await symlink(join(folder.path, 'elsewhere'), join(folder.path, 'data', 'b'))
+    expect((await imageFolder(join(folder.path, 'data'))).classNames).to.deep.equal(['a', 'b'])
+  })
+
+  it('takes validation images from val, and a share where there are none', async () => {
+    await write('train/a/1.png', 'train/a/2.png', 'train/b/1.png', 'val/b/1.png')
+    expect(namesOf(parts(await imageFolder(folder.path))[1])).to.deep.equal(['1 1.png'])
+    await rm(join(folder.path, 'val'), { recursive: true })
+    // Class b has one image only, which is learnt from.
+    expect(parts(await imageFolder(folder.path)).map((part) => part.count)).to.deep.equal([2, 1])
+  })
+
+  it('refuses a folder that it cannot make sense of, with what it found', async () => {
+    await refused('DATA_NOT_FOUND', () => imageFolder(join(folder.path, 'nowhere')), 'nowhere')
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), folder.path, 'found none')
+    await write('a/1.png')
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), '2 classes or more', 'only a')
+    await mkdir(join(folder.path, 'b'))
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), join(folder.path, 'b'), 'found none')
+    await write('b/1.png')
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), 'a second image')
+    await write('c/train/a/1.png', 'c/train/b/1.png', 'c/test/a/1.png', 'c/test/z/1.png')
+    await refused('DATA_CORRUPT', () => imageFolder(join(folder.path, 'c')), join('test', 'z'))
+  })
+
+  it('refuses options that cannot be, by their names', async () => {
+    const wrong = [
+      ['size', { size: 0 }],
+      ['resize', { size: 64, resize: 60 }],
+      ['channels', { channels: 2 }],
+      ['crop.scale', { crop: { scale: [0.5, 0.2] } }],
+      ['crop.ratio', { crop: { ratio: [0, 1] } }],
+      ['colour.hue', { colour: { hue: 0.6 } }],
+      ['colour.tint', { colour: { tint: 0.1 } }],
+      ['colour.contrast', { channels: 1, colour: { contrast: 0.1 } }],
+      ['mean', { mean: [1] }],
+      ['deviation', { deviation: [1, 1, 0] }],
+      ['testFraction', { testFraction: 1 }],
+      ['onBadImage', { onBadImage: 'cry' }],
+      ['threads', { threads: 0 }],
+      ['cache', { cache: -1 }]
+    ] as const
+    for (const [option, options] of wrong)
+      await refused('INVALID_OPTION', () => imageFolder(folder.path, options as object), `${option}: received`)
+  })
+})

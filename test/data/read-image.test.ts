@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { expect } from 'chai'
+import sharp from 'sharp'
+import { readImage } from '../../src/data/read-image.js'
+import { refused } from '../support/codes.js'
+import { Folder } from './support/files.js'
+
+describe('readImage', () => {
+  let folder: Folder
+  before(async () => {
+    folder = await Folder.make()
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  const png = async (name: string, pixels: readonly number[], width: number, height: number, channels: 1 | 3 | 4) => {
+    const path = join(folder.path, `${name}.png`)
+    await sharp(Uint8Array.from(pixels), { raw: { width, height, channels } }).png().toFile(path)
+    return path
+  }
+
+  it('gives an image of the right size as it is, plane by plane', async () => {
+    const colour = await png('colour', [10, 20, 30, 40, 50, 60], 2, 1, 3)
+    expect([...(await readImage(colour, [3, 1, 2]))]).to.deep.equal([10, 40, 20, 50, 30, 60])
+    const grey = await png('grey', [7, 99, 180, 255], 2, 2, 1)
+    expect([...(await readImage(grey, [1, 2, 2]))]).to.deep.equal([7, 99, 180, 255])
+  })
+
+  it('turns grey into colour and colour into grey', async () => {
+    const grey = await png('grey', [7, 99], 2, 1, 1)
+    expect([...(await readImage(grey, [3, 1, 2]))]).to.deep.equal([7, 99, 7, 99, 7, 99])
+    const white = await png('white', [255, 255, 255, 0, 0, 0], 2, 1, 3)
+    expect([...(await readImage(white, [1, 1, 2]))]).to.deep.equal([255, 0])
+  })
+
+  it('covers the sample and crops at the centre', async () => {
+    const wide = await png('wide', [0, 0, 200, 200, 0, 0, 0, 0, 200, 200, 0, 0], 6, 2, 1)
+    expect([...(await readImage(wide, [1, 2, 2]))]).to.deep.equal([200, 200, 200, 200])
+  })
+
+  it('takes what is transparent for white', async () => {
+    expect([...(await readImage(await png('clear', [9, 9, 9, 0], 1, 1, 4), [3, 1, 1]))]).to.deep.equal([255, 255, 255])
+  })
+
+  it('refuses what is no image, and samples that are none', async () => {
+    const path = await folder.write('text.png', Buffer.from('no image'))
+    await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'text.png')
+    await refused('DATA_NOT_FOUND', () => readImage(join(folder.path, 'none.png'), [1, 2, 2]), 'none.png')
+    await refused('INVALID_OPTION', () => readImage(path, [784]), 'shape')
+    await refused('INVALID_OPTION', () => readImage(path, [2, 8, 8]), 'shape')
+  })
+})

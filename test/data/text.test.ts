@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { openDataset } from '../../src/data/open.js'
+import { datasetFromText } from '../../src/data/text.js'
+import { refused } from '../support/codes.js'
+import { requireData } from '../support/data.js'
+import { Folder } from './support/files.js'
+
+const RHYME = 'jack and jill went up the hill to fetch a pail of water; jack fell down and broke his crown, and jill came after. '
+
+describe('datasetFromText', () => {
+  it('has the characters by their token and holds out the end', async () => {
+    const { name, sample, classes, classNames, train, test } = await datasetFromText({ text: 'abéa😀'.repeat(20), context: 4 })
+    expect([name, sample, classes]).to.deep.equal(['text', [4], 4])
+    expect(classNames).to.deep.equal(['a', 'b', 'é', '😀'])
+    expect(Array.from(train.samples.slice(0, 5))).to.deep.equal([0, 1, 2, 0, 3])
+    expect([train.samples.length, test.samples.length]).to.deep.equal([90, 10])
+    // Each window needs the character after its last.
+    expect([train.count, test.count, train.stride]).to.deep.equal([22, 2, 4])
+  })
+
+  it('reads a file in UTF-8 and says what is wrong with another', async () => {
+    await using folder = await Folder.make()
+    await folder.write('rhyme.txt', Buffer.from(RHYME))
+    const { name, classes } = await datasetFromText({ file: `${folder.path}/rhyme.txt`, context: 8 })
+    expect([name, classes]).to.deep.equal(['rhyme.txt', new Set(RHYME).size])
+    await folder.write('latin.txt', Buffer.from([0x61, 0xe9, 0x62]))
+    await refused('DATA_CORRUPT', () => datasetFromText({ file: `${folder.path}/latin.txt` }), 'latin.txt', 'UTF-8')
+    await refused('DATA_NOT_FOUND', () => datasetFromText({ file: `${folder.path}/none.txt` }), 'none.txt')
+  })
+
+  it('refuses what cannot be cut into windows', async () => {
+    await refused('INVALID_OPTION', () => datasetFromText({}), 'text')
+    await refused('INVALID_OPTION', () => datasetFromText({ text: RHYME, file: 'a' }), 'text')
+    await refused('INVALID_OPTION', () => datasetFromText({ text: RHYME, context: 0 }), 'context')
+    await refused('INVALID_OPTION', () => datasetFromText({ text: RHYME, context: 64 }), 'context', `${RHYME.length} characters`)
+    await refused('INVALID_OPTION', () => datasetFromText({ text: 'a'.repeat(100), context: 4 }), 'text')
+    await refused('INVALID_OPTION', () => datasetFromText({ text: RHYME, testFraction: 1 }), 'testFraction')
+  })
+
+  it('opens tinyshakespeare as published', async function () {
+    const directory = requireData(this, 'tinyshakespeare')
+    const { name, classes, train, test } = await openDataset('tinyshakespeare', { directory })
+    expect([name, classes, train.samples.length + test.samples.length]).to.deep.equal(['tinyshakespeare', 65, 1_115_394])
+    expect([train.count, test.count]).to.deep.equal([7842, 871])
+    const narrow = await openDataset('tinyshakespeare', { directory, context: 64 })
+    expect(narrow.sample).to.deep.equal([64])
+    await refused('INVALID_OPTION', () => openDataset('digits', { context: 64 }), 'context')
+  })
+})

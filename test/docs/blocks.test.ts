@@ -1,0 +1,124 @@
+import { expect } from 'chai'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { blocksOf, type Block } from './page.js'
+import { settings } from './settings.js'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const RUN = ['ts', 'js', 'sh']
+const LANGUAGES = [...RUN, '', 'python', 'json']
+const MARKS = [undefined, 'not-run', 'compiled', 'background']
+const SECONDS = 100
+
+/** The commands of the pages, as in a project where the package is installed, with few steps. */
+const SHELL = `
+set -e
+arbalest() {
+  if [ "$1" = train ]; then shift; case " $* " in *' --steps '*) set -- train "$@" ;; *) set -- train "$@" --steps 4 ;; esac; fi
+  node '${join(ROOT, 'bin/arbalest.js')}' "$@"
+}
+jiti() { node "\${1%.ts}.js" "\${@:2}"; }
+npx() { "$@"; }
+`
+
+const pages = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true }).map((name) => join('docs', String(name)))]
+  .filter((name) => name.endsWith('.md') && !name.startsWith('docs/api/'))
+  .sort()
+  .map((page) => ({ page, blocks: blocksOf(page, readFileSync(join(ROOT, page), 'utf8')) }))
+
+describe('The code of the pages', () => {
+  // Inside the package, where its own name leads to what is built.
+  let folder: string
+  const background: ChildProcess[] = []
+  const folderOf = (page: string) => join(folder, page.replaceAll(/\W/g, '-'))
+
+  before(async () => {
+    mkdirSync(join(ROOT, 'dist'), { recursive: true })
+    folder = mkdtempSync(join(ROOT, 'dist/pages-'))
+    const sources: string[] = []
+    for (const { page, blocks } of pages) {
+      mkdirSync(join(folderOf(page), 'home'), { recursive: true })
+      await settings[page]?.prepare?.(folderOf(page))
+      for (const block of blocks) {
+        if (block.mark === 'not-run' || block.language === 'sh' || block.language === '') continue
+        const file = join(folderOf(page), block.file)
+        writeFileSync(file, madeSmall(block))
+        if (block.language === 'ts') sources.push(file)
+      }
+    }
+    compile(sources)
+  })
+
+  after(() => {
+    for (const { pid } of background) process.kill(-pid!)
+    rmSync(folder, { recursive: true })
+  })
+
+  for (const { page, blocks } of pages) {
+    const runnable = blocks.filter(({ language, mark }) => RUN.includes(language) && mark !== 'not-run' && mark !== 'compiled')
+    if (runnable.length === 0) continue
+
+    it(`of ${page} runs`, function () {
+      this.timeout(SECONDS * 1000 * (runnable.length + 1))
+      const { first, prints } = settings[page] ?? {}
+      let printed = first === undefined ? '' : shell(page, first, 'before its first block')
+      for (const block of runnable) {
+        const where = `${page}:${block.line}`
+        if (block.mark === 'background') inBackground(block)
+        else printed += shell(page, block.language === 'sh' ? madeSmall(block) : `node ${block.file.replace(/ts$/, 'js')}`, where)
+      }
+      if (prints) expect(printed).to.match(prints)
+    })
+  }
+
+  it('is left out in few places only, which say so', () => {
+    const blocks = pages.flatMap((each) => each.blocks)
+    for (const { page, line, language, mark } of blocks) {
+      expect(LANGUAGES, `${page}:${line}`).to.include(language)
+      expect(MARKS, `${page}:${line}`).to.include(mark)
+    }
+    const code = blocks.filter(({ language }) => RUN.includes(language))
+    expect(code.filter(({ mark }) => mark === 'not-run').length).to.be.at.most(0.2 * code.length)
+  })
+
+  function compile(files: readonly string[]): void {
+    const tsconfig = {
+      extends: join(ROOT, 'tsconfig.json'),
+      // A block shows one thing, and is no place to ask of every element whether it is there.
+      compilerOptions: { rootDir: '.', outDir: '.', moduleDetection: 'force', noUncheckedIndexedAccess: false },
+      files,
+      include: []
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig))
+    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
+    const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', folder], { cwd: ROOT, encoding: 'utf8' })
+    expect(status, stdout).to.equal(0)
+  }
+
+  function shell(page: string, code: string, where: string): string {
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', SHELL + code], {
+      cwd: folderOf(page),
+      env: environment(page),
+      encoding: 'utf8',
+      timeout: SECONDS * 1000
+    })
+    expect(status, `${where}\n${code}\n${stdout}${stderr}`).to.equal(0)
+    return stdout
+  }
+
+  /** In a process group of its own, so that what the shell has started ends with it. */
+  function inBackground({ page, code }: Block): void {
+    background.push(spawn('bash', ['-c', SHELL + code], { cwd: folderOf(page), env: environment(page), detached: true, stdio: 'ignore' }))
+  }
+
+  /** `~` is the page's own. */
+  function environment(page: string): NodeJS.ProcessEnv {
+    return { ...process.env, HOME: join(folderOf(page), 'home') }
+  }
+})
+
+function madeSmall({ page, code }: Block): string {
+  return (settings[page]?.smaller ?? []).reduce((text, [from, to]) => text.replace(from, to), code)
+}

@@ -1,0 +1,72 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import sharp from 'sharp'
+
+/** What a page's blocks find where they run, and what is made smaller in them, so that each takes seconds. */
+export interface PageSettings {
+  readonly prepare?: (folder: string) => void | Promise<void>
+  /** A shell command before the first block. */
+  readonly first?: string
+  readonly smaller?: readonly (readonly [RegExp, string])[]
+  /** What the blocks print, all together. */
+  readonly prints?: RegExp
+}
+
+/** A job that leaves a trained model, as a reader of the page has one. */
+const trained = (model: string, steps: number, file: string) =>
+  `import { train } from 'arbalest'
+const job = train({ model: '${model}', data: 'digits', learners: 1, until: { steps: ${steps} } })
+await job.finished
+await job.model.save('${file}')
+`
+
+export const settings: Readonly<Record<string, PageSettings>> = {
+  'README.md': {
+    first: 'mkdir -p ~/data/tinyshakespeare && seq 2000 >~/data/tinyshakespeare/input.txt',
+    prepare: (folder) => writeFileSync(join(folder, 'my-run.ts'), "export default { model: 'mlp', data: 'digits' }\n"),
+    smaller: [[/--data cifar-10 --data-dir \S+/, '--data digits']]
+  },
+  'docs/actors.md': { prints: /^42$/m },
+  'docs/layers.md': { smaller: [[/model: '(?:resnet20|lenet)', /g, "model: 'lenet', data: 'digits', learners: 1, until: { steps: 2 }, "]] },
+  'docs/coming-from-pytorch.md': { smaller: [[/epochs: 2 /, 'steps: 4 ']] },
+  'docs/coming-from-tensorflow-js.md': { prints: /^test accuracy 0\.[89]/m },
+  'docs/runs.md': { smaller: [[/epochs: 30/, 'steps: 20']] },
+  'docs/text.md': {
+    prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
+    smaller: [
+      [/batch: 16 /, 'batch: 16, learners: 1, until: { steps: 2 } '],
+      [/length: 400/, 'length: 40'],
+      [/context: 128/, 'context: 32']
+    ]
+  },
+  'docs/models.md': {
+    prepare: async (folder) => {
+      await drawImage(join(folder, 'three.png'))
+      await drawImage(join(folder, 'seven.jpg'))
+      writeFileSync(join(folder, 'digits.js'), trained('lenet', 20, 'digits.safetensors'))
+      writeFileSync(join(folder, 'resnet20.js'), trained('resnet20', 2, 'resnet20.safetensors'))
+    },
+    first: 'node digits.js && node resnet20.js',
+    smaller: [[/data: 'cifar-10'/, "data: 'digits', learners: 1, until: { steps: 2 }"]]
+  },
+  'docs/tutorial.md': {
+    prepare: async (folder) => {
+      await drawImage(join(folder, 'three.png'))
+      for (const name of ['daisy', 'tulip']) {
+        mkdirSync(join(folder, 'flowers', name), { recursive: true })
+        for (let n = 1; n <= 20; n++) await drawImage(join(folder, 'flowers', name, `${n}.jpg`))
+      }
+    },
+    smaller: [
+      [/8080/g, '18473'],
+      [/--image-size 32/, '--image-size 16']
+    ],
+    prints: /goes on|resumed|from checkpoint/
+  },
+  'docs/write-a-learner.md': { prints: /^test accuracy 0\.[5-9]/m }
+}
+
+/** An image that is no digit: it is read and classified, whatever it is taken for. */
+async function drawImage(file: string): Promise<void> {
+  await sharp({ create: { width: 60, height: 40, channels: 3, background: '#205080' } }).toFile(file)
+}

@@ -1,0 +1,68 @@
+import { expect } from 'chai'
+import { downpour } from '../../src/actors/sync/downpour.js'
+import { localSgd } from '../../src/actors/sync/local-sgd.js'
+import { sma } from '../../src/actors/sync/sma.js'
+import { ssgd } from '../../src/actors/sync/ssgd.js'
+import type { EvaluationAverage, GroupRule } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import { GroupRun } from './support/group-run.js'
+import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
+
+const K = 2
+const ROUNDS = 20
+/** Samples of one round. */
+const ROUND = 4 * K
+
+/** What is evaluated after each round. */
+function evaluated(backend: 'reference' | 'cpu', rule: GroupRule, average?: EvaluationAverage): Float64Array[] {
+  const { program, initial } = smallTraining(backend, { momentum: 0.9 })
+  const run = new GroupRun(program, randomSamples(100), { initial, rule, ...(average && { average }) })
+  for (let j = 0; j < K; j++) run.add(j)
+  return Array.from({ length: ROUNDS }, () => {
+    for (let j = 0; j < K; j++) run.compute(j)
+    for (let j = 0; j < K; j++) run.finish(j)
+    return Float64Array.from(run.central())
+  })
+}
+
+const mean = (models: readonly Float64Array[]) =>
+  models[0]!.map((_, i) => models.reduce((sum, model) => sum + model[i]!, 0) / models.length)
+
+for (const backend of ['reference', 'cpu'] as const)
+  describe(`evaluation averages on ${backend}`, () => {
+    for (const [name, rule] of Object.entries({
+      sma: sma({}, { learners: K }),
+      ssgd: ssgd({}),
+      'local-sgd': localSgd({ period: 1 }),
+      downpour: downpour({ period: 1 })
+    })) {
+      it(`of ${name} are means of its central models, which they leave alone`, () => {
+        const z = evaluated(backend, rule)
+        const same = (average: EvaluationAverage, expected: (round: number) => Float64Array) => {
+          for (const [round, model] of evaluated(backend, rule, average).entries())
+            expect(largestDifference(model, expected(round)), `${average.kind}, round ${round}`).below(1e-5)
+        }
+        let ema: Float64Array | undefined
+        const emas = z.map((model) => (ema = ema ? ema.map((e, i) => 0.8 * e + 0.2 * model[i]!) : model))
+        same({ kind: 'ema', decay: 0.8, from: 0, every: 1 }, (round) => emas[round]!)
+        // Samples come to 5 rounds' worth at the end of round 4, and to two more at that of 6, 8, ...
+        const taken = (round: number) => z.filter((_, each) => each <= round && each >= 4 && each % 2 === 0)
+        const marks = { from: 5 * ROUND, every: 2 * ROUND }
+        same({ kind: 'swa', ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round))))
+        same({ kind: 'lawa', window: 3, ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round).slice(-3))))
+        // More samples than one round has: it counts once.
+        same({ kind: 'swa', from: 0, every: 3 }, (round) => mean(z.slice(0, round + 1)))
+      })
+    }
+
+    it('begin anew with a central model that is given', () => {
+      const { program, initial } = smallTraining(backend, {})
+      const average = { kind: 'swa', from: 0, every: 1 } as const
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: sma({}, { learners: 1 }), average }).add(0)
+      run.compute(0)
+      run.finish(0)
+      const given = initial.map((weight) => weight + 1)
+      engine.writeCentral(run.group, given)
+      expect(largestDifference(run.central(), given)).to.equal(0)
+    })
+  })

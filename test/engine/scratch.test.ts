@@ -1,0 +1,66 @@
+import { expect } from 'chai'
+import { compile } from '../../src/compiler/compile.js'
+import type { Program } from '../../src/compiler/program.js'
+import { inOrder } from '../../src/compiler/step.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
+import { engine } from '../../src/engine/native.js'
+import { checkRoom } from '../../src/engine/room.js'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { initialParameters } from '../../src/model/initialise.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+import { refused } from '../support/codes.js'
+
+const model = modelNamed('vgg16', { input: [3, 32, 32], classes: 10 })
+
+function trainingStep(threads: number): Program {
+  return compile(model, loweringBackend(engine, 'cpu', threads), { batch: 2, mode: 'train', precision: 'f32', load: { shuffled: false } })
+}
+
+const scratch = (program: Program): number => Math.max(...inOrder(program.segments).map((operator) => operator.scratch.bytes))
+
+describe('scratch of a step that several threads run', function () {
+  this.timeout(60_000)
+  const [one, four] = [trainingStep(1), trainingStep(4)]
+
+  it('is planned for them, in the layouts that one would choose', () => {
+    expect(scratch(four)).to.be.above(2 * scratch(one))
+    expect(four.arenas.activations).to.be.at.least(scratch(four))
+    expect(four.parameters).to.deep.equal(one.parameters)
+    const forms = ({ values }: Program) => values.map(({ name, type, layout, bytes }) => ({ name, type, layout, bytes }))
+    expect(forms(four)).to.deep.equal(forms(one))
+  })
+
+  it('is as large as they want: nothing overwrites what is still read', () => {
+    const samples = Uint8Array.from({ length: 2 * 3 * 32 * 32 }, (_, i) => (i * 97) % 251)
+    const dataset = engine.createDataset({ count: 2, sample: [3, 32, 32], samples, labels: Int32Array.of(1, 3), classes: 10 })
+    const weights = initialParameters(buildGraph(model, { batch: 1, mode: 'predict' }), 1)
+    const gradients = [one, four].map((program, i) => {
+      const handle = engine.createProgram(program)
+      const replica = engine.createReplica({ backend: 'cpu', layout: program.parameters, threads: i === 0 ? 1 : 4, seed: 1 })
+      try {
+        const slot = engine.bind(replica, handle, dataset)
+        engine.writeVector(replica, 'weights', weights)
+        engine.run(replica, slot, { steps: 1, milliseconds: 60_000, rate: 0 })
+        return engine.readVector(replica, 'gradients')
+      } finally {
+        for (const held of [replica, handle]) engine.release(held)
+      }
+    })
+    engine.release(dataset)
+    const [ours, theirs] = gradients as [Float32Array, Float32Array]
+    let [difference, length] = [0, 0]
+    for (const [i, value] of ours.entries()) {
+      difference += (value - theirs[i]!) ** 2
+      length += value ** 2
+    }
+    expect(Math.sqrt(difference / length)).to.be.below(1e-3)
+  })
+})
+
+describe('checkRoom', () => {
+  it('refuses what would end the process when it is touched', async () => {
+    const full = { ...engine, describe: () => ({ ...engine.describe(), freeMemory: 2 ** 20 }) }
+    checkRoom(full, 2 ** 20, 'program')
+    await refused('OUT_OF_MEMORY', () => checkRoom(full, 2 ** 21, 'program lenet'), 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
+  })
+})

@@ -1,0 +1,98 @@
+import { expect } from 'chai'
+import { ruleOf, type NamedRule } from '../../src/actors/sync/rules.js'
+import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
+import type { EvaluationAverage, GroupSpec } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import { refused } from '../support/codes.js'
+import { GroupRun } from './support/group-run.js'
+import { randomSamples, smallTraining } from './support/small-training.js'
+
+const MOMENTUM: OptimiserAttributes = { momentum: 0.9, weightDecay: 1e-3, nesterov: false }
+const ADAM: OptimiserAttributes = { name: 'adamw', weightDecay: 1e-2 }
+const EVERY_ROUND = { from: 0, every: 1 }
+
+interface Case {
+  readonly rule: NamedRule
+  readonly optimiser?: OptimiserAttributes
+  readonly average?: EvaluationAverage
+}
+
+const CASES: Record<string, Case> = {
+  'sma with momentum of both kinds': { rule: { name: 'sma', syncMomentum: 0.3 } },
+  'sma every third iteration, under Adam': { rule: { name: 'sma', period: 3 }, optimiser: ADAM },
+  'ssgd, whose group has the optimiser': { rule: { name: 'ssgd' } },
+  'ssgd under Adam': { rule: { name: 'ssgd' }, optimiser: ADAM },
+  'slowmo, with its outer momentum': { rule: { name: 'slowmo', period: 2 } },
+  'polyak-ruppert, with its count of rounds': { rule: { name: 'polyak-ruppert' } },
+  'downpour, with what was not pushed': { rule: { name: 'downpour', push: 3, fetch: 2, period: 1 } },
+  'hogwild, whose weights are the group’s': { rule: { name: 'hogwild', period: 1 } },
+  'an exponential average beside sma': { rule: { name: 'sma' }, average: { kind: 'ema', decay: 0.9, ...EVERY_ROUND } },
+  'an average of the last three': { rule: { name: 'sma' }, average: { kind: 'lawa', window: 3, ...EVERY_ROUND } }
+}
+
+const LEARNERS = 3
+
+for (const backend of ['reference', 'cpu'] as const)
+  describe(`a group that goes on from a snapshot, on ${backend}`, () => {
+    for (const [name, { rule: named, optimiser = MOMENTUM, average }] of Object.entries(CASES)) {
+      const { name: ruleName = 'sma', ...options } = named
+      const rule = ruleOf(ruleName, options, { learners: LEARNERS, iterations: 0, iterationAt: (epoch) => epoch })
+      const period = rule.period
+
+      it(`equals one that was never interrupted, bit for bit: ${name}`, () => {
+        const { program, initial } = smallTraining(backend, optimiser)
+        const spec: Pick<GroupSpec, 'initial' | 'rule' | 'average'> = { initial, rule, ...(average && { average }) }
+        const dataset = randomSamples(300)
+        const iterate = (run: GroupRun, rounds: number) => {
+          for (let t = 0; t < rounds * period; t++) {
+            for (const learner of run.replicas.keys()) run.compute(learner)
+            for (const learner of run.replicas.keys()) run.finish(learner)
+          }
+        }
+        const whole = new GroupRun(program, dataset, spec)
+        // As in a run in which learners have been replaced.
+        for (const learner of [1, 4, 7]) whole.add(learner)
+        iterate(whole, 5)
+        const group = whole.captureGroup()
+        const learners = [1, 4, 7].map((learner) => whole.capture(learner))
+        iterate(whole, 7)
+
+        const resumed = new GroupRun(program, dataset, { ...spec, initial: new Float32Array(initial.length) })
+        engine.restoreGroup(resumed.group, group)
+        learners.forEach((contents, i) => resumed.add(i, contents))
+        const { round, position, iterations } = engine.groupStatus(resumed.group)
+        expect([round, position, iterations]).to.deep.equal([5, 5 * period * LEARNERS * 4, 5 * period])
+        iterate(resumed, 7)
+        expect(resumed.central()).to.deep.equal(whole.central())
+        ;[1, 4, 7].forEach((learner, i) => expect(resumed.weights(i)).to.deep.equal(whole.weights(learner)))
+        expect(engine.groupStatus(resumed.group).position).to.equal(engine.groupStatus(whole.group).position)
+      })
+    }
+
+    it('refuses a snapshot of another rule or optimiser, and one taken in the middle of a round', async () => {
+      const { program, initial } = smallTraining(backend, MOMENTUM)
+      const rule = ruleOf('sma', {}, { learners: 1, iterations: 0, iterationAt: (epoch) => epoch })
+      const outer = ruleOf('slowmo', {}, { learners: 1, iterations: 0, iterationAt: (epoch) => epoch })
+      const dataset = randomSamples(20)
+      const run = new GroupRun(program, dataset, { initial, rule }).add(0)
+      run.compute(0)
+      await refused('INVALID_STATE', () => run.captureGroup(), 'in progress')
+      run.finish(0)
+      const other = new GroupRun(program, dataset, { initial, rule: outer })
+      await refused('SHAPE_MISMATCH', () => engine.restoreGroup(other.group, run.captureGroup()), 'central.velocity')
+      const { program: adam } = smallTraining(backend, ADAM)
+      const learner = new GroupRun(adam, dataset, { initial, rule })
+      await refused('SHAPE_MISMATCH', () => learner.add(0, run.capture(0)), 'firstMoment')
+      await refused('INVALID_STATE', () => engine.restoreGroup(run.group, run.captureGroup()), 'before anybody joins')
+    })
+
+    it('counts whoever has yet to begin', () => {
+      const { program, initial } = smallTraining(backend, MOMENTUM)
+      const rule = ruleOf('sma', {}, { learners: 2, iterations: 0, iterationAt: (epoch) => epoch })
+      const run = new GroupRun(program, randomSamples(20), { initial, rule }).add(0)
+      run.compute(0)
+      run.finish(0)
+      run.add(1)
+      expect(run.captureGroup().counts).to.include({ 'fresh.0': 0, 'fresh.1': 1, round: 1 })
+    })
+  })

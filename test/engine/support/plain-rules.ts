@@ -1,0 +1,163 @@
+/**
+ * Plain models of the rules as their publications write them, in double precision, over gradients that are given to them. Learners make
+ * momentum SGD with weight decay, as PyTorch does, with Nesterov's form where it is asked for.
+ */
+export interface PlainLearner {
+  w: Float64Array
+  v: Float64Array
+}
+
+export interface PlainNumbers {
+  readonly rate: number
+  readonly momentum: number
+  readonly decay: number
+  readonly nesterov?: boolean
+}
+
+export type Gradients = ReadonlyMap<number, ArrayLike<number>>
+
+export abstract class PlainRule {
+  readonly learners = new Map<number, PlainLearner>()
+  z: Float64Array
+  protected readonly numbers: PlainNumbers
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers) {
+    this.z = Float64Array.from(initial)
+    this.numbers = numbers
+  }
+
+  /** Whoever joins starts at the central model. */
+  join(learner: number): void {
+    this.learners.set(learner, { w: Float64Array.from(this.z), v: new Float64Array(this.z.length) })
+  }
+
+  /** One iteration of the learners that have a gradient; `ends` the round. */
+  abstract iterate(gradients: Gradients, ends: boolean): void
+
+  protected taking(gradients: Gradients): [PlainLearner, ArrayLike<number>][] {
+    return [...gradients].map(([learner, gradient]) => [this.learners.get(learner)!, gradient])
+  }
+
+  protected descend(learner: PlainLearner, gradient: ArrayLike<number>): void {
+    const { rate, momentum, decay, nesterov } = this.numbers
+    const g = learner.w.map((w, i) => gradient[i]! + decay * w)
+    learner.v = learner.v.map((v, i) => momentum * v + g[i]!)
+    learner.w = learner.w.map((w, i) => w - rate * (nesterov ? g[i]! + momentum * learner.v[i]! : learner.v[i]!))
+  }
+}
+
+/** Crossbow's synchronous model averaging; with `mu` 0 elastic averaging, both with the moving rate 1/k, at most 1/2. */
+export class PlainSma extends PlainRule {
+  #before: Float64Array
+  readonly #mu: number
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, mu: number) {
+    super(initial, numbers)
+    this.#before = this.z
+    this.#mu = mu
+  }
+
+  iterate(gradients: Gradients, ends: boolean): void {
+    const { z } = this
+    const alpha = Math.min(1 / this.learners.size, 0.5)
+    let next = z.map((value, i) => value + this.#mu * (value - this.#before[i]!))
+    for (const [learner, gradient] of this.taking(gradients)) {
+      const c = learner.w.map((w, i) => (ends ? alpha * (w - z[i]!) : 0))
+      this.descend(learner, gradient)
+      learner.w = learner.w.map((w, i) => w - c[i]!)
+      next = next.map((value, i) => value + c[i]!)
+    }
+    if (!ends) return
+    this.#before = z
+    this.z = next
+  }
+}
+
+/** Rules whose learners make plain steps and take part with their weights. */
+abstract class PlainMean extends PlainRule {
+  iterate(gradients: Gradients, ends: boolean): void {
+    const taking = this.taking(gradients)
+    for (const [learner, gradient] of taking) this.descend(learner, gradient)
+    if (ends) this.meet(this.z.map((_, i) => taking.reduce((sum, [{ w }]) => sum + w[i]!, 0) / taking.length))
+  }
+
+  protected abstract meet(mean: Float64Array): void
+
+  protected adopt(): void {
+    for (const learner of this.learners.values()) learner.w = Float64Array.from(this.z)
+  }
+}
+
+/** The mean over all rounds of the learners' mean; rounds before `from` do not count. */
+export class PlainPolyakRuppert extends PlainMean {
+  #sum: Float64Array
+  #rounds = 0
+  #from: number
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, from = 0) {
+    super(initial, numbers)
+    this.#sum = new Float64Array(this.z.length)
+    this.#from = from
+  }
+
+  protected meet(mean: Float64Array): void {
+    if (this.#from-- > 0) {
+      this.z = mean
+      return
+    }
+    this.#rounds++
+    this.#sum = this.#sum.map((sum, i) => sum + mean[i]!)
+    this.z = this.#sum.map((sum) => sum / this.#rounds)
+  }
+}
+
+export class PlainLocalSgd extends PlainMean {
+  protected meet(mean: Float64Array): void {
+    this.z = mean
+    this.adopt()
+  }
+}
+
+/** Algorithm 1 of Lookahead: the slow weights go a share of the way to the fast ones. */
+export class PlainLookahead extends PlainMean {
+  protected meet(mean: Float64Array): void {
+    this.z = this.z.map((slow, i) => slow + 0.5 * (mean[i]! - slow))
+    this.adopt()
+  }
+}
+
+/** Algorithm 1 of SlowMo, with a slow rate of 1 and a slow momentum of 0.5. */
+export class PlainSlowMo extends PlainMean {
+  #u = new Float64Array(this.z.length)
+
+  protected meet(mean: Float64Array): void {
+    const { rate } = this.numbers
+    this.#u = this.#u.map((u, i) => 0.5 * u + (this.z[i]! - mean[i]!) / rate)
+    this.z = this.z.map((z, i) => z - rate * this.#u[i]!)
+    this.adopt()
+  }
+}
+
+/** Algorithm 1 of DiLoCo: Nesterov momentum, as PyTorch's SGD has it, on the outer gradient. */
+export class PlainDiLoCo extends PlainMean {
+  #u = new Float64Array(this.z.length)
+
+  protected meet(mean: Float64Array): void {
+    const outer = this.z.map((z, i) => z - mean[i]!)
+    this.#u = this.#u.map((u, i) => 0.9 * u + outer[i]!)
+    this.z = this.z.map((z, i) => z - 0.7 * (outer[i]! + 0.9 * this.#u[i]!))
+    this.adopt()
+  }
+}
+
+/** One momentum SGD, on the mean gradient. */
+export class PlainSsgd extends PlainRule {
+  readonly #central: PlainLearner = { w: this.z, v: new Float64Array(this.z.length) }
+
+  iterate(gradients: Gradients): void {
+    const mean = this.z.map((_, i) => [...gradients.values()].reduce((sum, gradient) => sum + gradient[i]!, 0) / gradients.size)
+    this.descend(this.#central, mean)
+    this.z = this.#central.w
+    for (const learner of this.learners.values()) learner.w = Float64Array.from(this.z)
+  }
+}

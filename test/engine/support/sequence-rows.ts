@@ -1,0 +1,179 @@
+import * as magnitude from './magnitudes.js'
+import { activation, label, positive, wide, type Port } from './operator-case.js'
+import type { OperatorRow, Use } from './operator-table.js'
+import * as sequence from './sequence-magnitudes.js'
+
+const named = (shape: readonly number[]): string => shape.join('x')
+
+const tokens = (known: number, ...shape: number[]): Port => ({ ...label(known, 1), shape })
+
+const matmulCases: Use[] = [
+  [[], 1, 1, 1],
+  [[], 7, 13, 5],
+  [[2], 3, 17, 9],
+  [[2, 3], 8, 4, 16],
+  [[5], 33, 70, 31]
+].flatMap(([batch, m, k, o]) =>
+  [
+    { transposeA: 0, transposeB: 0 },
+    { transposeA: 0, transposeB: 1 },
+    { transposeA: 1, transposeB: 0 },
+    { transposeA: 1, transposeB: 1 }
+  ].map((attributes): Use => {
+    const matrix = (rows: number, columns: number, transposed: number): Port =>
+      activation(...(batch as number[]), ...(transposed ? [columns, rows] : [rows, columns]))
+    const [M, K, O] = [m, k, o] as [number, number, number]
+    return {
+      name: `${named([...(batch as number[]), M, K, O])} ${JSON.stringify(attributes)}`,
+      attributes,
+      inputs: { a: matrix(M, K, attributes.transposeA), b: matrix(K, O, attributes.transposeB) },
+      outputs: { y: matrix(M, O, 0) }
+    }
+  })
+)
+
+const linearCases: Use[] = [
+  [2, 3, 7, 5],
+  [3, 16, 33, 64],
+  [1, 70, 128, 65]
+].flatMap(([n, t, f, o]) =>
+  [0, 1].map((relu): Use => ({
+    name: `${named([n!, t!, f!])} to ${o}${relu ? ' with relu' : ''}`,
+    attributes: { relu },
+    inputs: { x: activation(n!, t!, f!), w: wide(o!, f!), b: wide(o!) },
+    outputs: { y: activation(n!, t!, o!) }
+  }))
+)
+
+const layerNormCases: Use[] = [
+  [1, 1],
+  [3, 2],
+  [5, 17],
+  [2, 3, 8],
+  [2, 70, 33],
+  [3, 5, 128],
+  [1, 2, 784]
+].map((shape) => ({
+  name: named(shape),
+  attributes: { epsilon: 1e-5 },
+  inputs: {
+    x: { ...activation(...shape), draw: (u: number): number => 3 * u + 1 },
+    gamma: positive(shape.at(-1)!),
+    beta: wide(shape.at(-1)!)
+  },
+  outputs: { y: activation(...shape), mean: wide(...shape.slice(0, -1)), inverse: wide(...shape.slice(0, -1)) }
+}))
+
+const embeddingCases: Use[] = [
+  [1, 1, 1, 1],
+  [2, 5, 3, 7],
+  [3, 16, 65, 33],
+  [4, 70, 10, 128]
+].map(([n, t, known, f]) => ({
+  name: `${named([n!, t!])} of ${known} to ${f}`,
+  attributes: {},
+  inputs: { tokens: tokens(known!, n!, t!), table: wide(known!, f!) },
+  outputs: { y: activation(n!, t!, f!) }
+}))
+
+const positionsCases: Use[] = [
+  [1, 1, 1],
+  [2, 3, 5],
+  [3, 17, 33],
+  [4, 2, 70],
+  [2, 9]
+].map((shape) => ({
+  name: named(shape),
+  attributes: {},
+  inputs: { x: activation(...shape), table: wide(...shape.slice(1)) },
+  outputs: { y: activation(...shape) }
+}))
+
+const attentionCases: Use[] = [
+  [1, 1, 1, 1],
+  [2, 5, 4, 2],
+  [1, 9, 10, 2],
+  [2, 25, 24, 3],
+  [1, 49, 64, 2],
+  [2, 130, 32, 1]
+].map(([n, t, f, heads]) => ({
+  name: `${named([n!, t!, f!])} with ${heads} heads`,
+  attributes: { heads: heads! },
+  inputs: { qkv: activation(n!, t!, 3 * f!) },
+  outputs: { y: activation(n!, t!, f!), logSum: wide(n!, heads!, t!) }
+}))
+
+const crossEntropyCases: Use[] = [
+  [2, 3, 7],
+  [4, 16, 65]
+].map(([n, t, k]) => ({
+  name: named([n!, t!, k!]),
+  attributes: {},
+  inputs: { logits: { ...activation(n!, t!, k!), draw: (u: number): number => 8 * u - 4 }, target: tokens(k!, n!, t!) },
+  outputs: { loss: wide(1), probabilities: activation(n!, t!, k!), correct: wide(1) }
+}))
+
+/** Operators over sequences, and cases of others whose tensors have an axis more there. */
+export const sequenceRows: readonly OperatorRow[] = [
+  { kind: 'matmul', magnitude: magnitude.absolute, cases: matmulCases, backward: [] },
+  {
+    kind: 'linear',
+    magnitude: magnitude.absolute,
+    cases: linearCases,
+    backward: [
+      { kind: 'linearBackwardData', inputs: ['gy', 'w'], outputs: ['gx'], magnitude: magnitude.absolute },
+      { kind: 'linearBackwardWeights', inputs: ['x', 'gy'], outputs: ['gw', 'gb'], magnitude: magnitude.absolute }
+    ]
+  },
+  {
+    kind: 'layerNorm',
+    magnitude: sequence.layerNorm,
+    cases: layerNormCases,
+    backward: [
+      {
+        kind: 'layerNormBackward',
+        inputs: ['x', 'gamma', 'mean', 'inverse', 'gy'],
+        outputs: ['gx', 'ggamma', 'gbeta'],
+        magnitude: sequence.layerNormBackward
+      }
+    ]
+  },
+  {
+    kind: 'embedding',
+    magnitude: sequence.absoluteOfTokens,
+    cases: embeddingCases,
+    backward: [{ kind: 'embeddingBackward', inputs: ['tokens', 'gy'], outputs: ['gtable'], magnitude: sequence.absoluteOfTokens }]
+  },
+  {
+    kind: 'positions',
+    magnitude: magnitude.absolute,
+    cases: positionsCases,
+    backward: [{ kind: 'positionsBackward', inputs: ['gy'], outputs: ['gtable'], magnitude: magnitude.absolute }]
+  },
+  {
+    kind: 'causalSelfAttention',
+    magnitude: sequence.attention,
+    cases: attentionCases,
+    backward: [
+      {
+        kind: 'causalSelfAttentionBackward',
+        inputs: ['qkv', 'y', 'logSum', 'gy'],
+        outputs: ['gqkv'],
+        magnitude: sequence.attentionBackward
+      }
+    ]
+  },
+  {
+    kind: 'softmaxCrossEntropy',
+    magnitude: magnitude.softmaxCrossEntropy,
+    cases: crossEntropyCases,
+    backward: [
+      {
+        kind: 'softmaxCrossEntropyBackward',
+        inputs: ['probabilities', 'target'],
+        outputs: ['glogits'],
+        magnitude: magnitude.softmaxCrossEntropyBackward
+      }
+    ]
+  }
+]

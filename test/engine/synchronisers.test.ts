@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import { ruleOf, type NamedRule } from '../../src/actors/sync/rules.js'
+import type { BackendName } from '../../src/compiler/program.js'
+import type { GroupRule } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import { defineModel, linear, relu } from '../../src/model/layers.js'
+import { testedBackends } from './support/backends.js'
+import { GroupRun } from './support/group-run.js'
+import {
+  PlainDiLoCo,
+  PlainLocalSgd,
+  PlainLookahead,
+  PlainPolyakRuppert,
+  PlainSlowMo,
+  PlainSma,
+  PlainSsgd,
+  type Gradients,
+  type PlainRule
+} from './support/plain-rules.js'
+import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
+
+const NUMBERS = { rate: 0.02, momentum: 0.9, decay: 1e-3 }
+const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
+const CLOSE = 1e-5
+
+const rule = ({ name = 'sma', ...options }: NamedRule, learners: number): GroupRule =>
+  ruleOf(name, options, { learners, iterations: 0, iterationAt: (epoch) => epoch })
+
+interface Case {
+  readonly options: (period: number) => NamedRule
+  readonly plain: (initial: Float32Array) => PlainRule
+  readonly periods?: readonly number[]
+  readonly nesterov?: boolean
+}
+
+const CASES: Record<string, Case> = {
+  sma: { options: (period) => ({ name: 'sma', period, syncMomentum: 0.3 }), plain: (initial) => new PlainSma(initial, NUMBERS, 0.3) },
+  easgd: { options: (period) => ({ name: 'easgd', period }), plain: (initial) => new PlainSma(initial, NUMBERS, 0) },
+  eamsgd: {
+    options: (period) => ({ name: 'eamsgd', period }),
+    plain: (initial) => new PlainSma(initial, { ...NUMBERS, nesterov: true }, 0),
+    nesterov: true
+  },
+  ssgd: { options: () => ({ name: 'ssgd' }), plain: (initial) => new PlainSsgd(initial, NUMBERS), periods: [1] },
+  'polyak-ruppert': {
+    options: (period) => ({ name: 'polyak-ruppert', period }),
+    plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS)
+  },
+  'polyak-ruppert from the tenth round': {
+    options: (period) => ({ name: 'polyak-ruppert', period, from: 10 * period }),
+    plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS, 10)
+  },
+  'local-sgd': { options: (period) => ({ name: 'local-sgd', period }), plain: (initial) => new PlainLocalSgd(initial, NUMBERS) },
+  lookahead: { options: (period) => ({ name: 'lookahead', period }), plain: (initial) => new PlainLookahead(initial, NUMBERS) },
+  slowmo: { options: (period) => ({ name: 'slowmo', period }), plain: (initial) => new PlainSlowMo(initial, NUMBERS) },
+  diloco: { options: (period) => ({ name: 'diloco', period }), plain: (initial) => new PlainDiLoCo(initial, NUMBERS) }
+}
+
+/** The engine's group and a plain model side by side. */
+class Pair {
+  readonly run: GroupRun
+  readonly plain: PlainRule
+  readonly #adopts: boolean
+
+  constructor(backend: BackendName, { plain, nesterov = false }: Case, how: GroupRule) {
+    const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov })
+    this.run = new GroupRun(program, randomSamples(300), { initial, rule: how }, { rate: NUMBERS.rate })
+    this.plain = plain(initial)
+    this.#adopts = how.kind === 'synchronous' && how.adopts
+  }
+
+  join(learner: number): void {
+    this.run.add(learner)
+    this.plain.join(learner)
+  }
+
+  /** One iteration of all, then a look at all of them. `dies`: a learner that has its gradient and does not come to the meeting. */
+  iterate(ends: boolean, what: string, dies?: number): void {
+    const { run, plain } = this
+    for (const j of plain.learners.keys()) run.compute(j)
+    // Where learners adopt the central model they do so when the next round begins.
+    if (this.#adopts) this.#compare(what)
+    const gradients: Gradients = new Map([...plain.learners.keys()].filter((j) => j !== dies).map((j) => [j, run.gradients(j)]))
+    plain.iterate(gradients, ends)
+    for (const j of gradients.keys()) run.finish(j)
+    if (dies !== undefined) {
+      engine.evict(run.group, dies)
+      plain.learners.delete(dies)
+    }
+    if (!this.#adopts) this.#compare(what)
+    expect(largestDifference(run.central(), plain.z), `central model, ${what}`).below(CLOSE)
+  }
+
+  #compare(what: string): void {
+    for (const [j, { w }] of this.plain.learners) expect(largestDifference(this.run.weights(j), w), `learner ${j}, ${what}`).below(CLOSE)
+  }
+}
+
+for (const { name: backend } of testedBackends())
+  describe(`synchronous rules on ${backend}`, () => {
+    for (const [name, each] of Object.entries(CASES)) {
+      it(`${name} equals its publication, over 50 rounds`, () => {
+        for (const k of [1, 2, 3, 5])
+          for (const period of each.periods ?? [1, 3]) {
+            const pair = new Pair(backend, each, rule(each.options(period), k))
+            for (let j = 0; j < k; j++) pair.join(j)
+            for (let t = 0; t < 50 * period; t++) pair.iterate(t % period === period - 1, `k ${k}, period ${period}, iteration ${t}`)
+            const { round, iterations, position } = engine.groupStatus(pair.run.group)
+            expect([round, iterations, position]).to.deep.equal([50, 50 * period, 50 * period * k * 4])
+          }
+      })
+
+      it(`${name} equals its publication while learners join, leave and die`, () => {
+        const period = Math.max(...(each.periods ?? [1, 3]))
+        const pair = new Pair(backend, each, rule(each.options(period), 2))
+        const round = (what: string, dies?: number) => {
+          // Who dies does so in the last iteration of a round, where it is waited for.
+          for (let t = 0; t < period; t++) pair.iterate(t === period - 1, what, t === period - 1 ? dies : undefined)
+        }
+        for (const j of [0, 1]) pair.join(j)
+        for (let t = 0; t < 5; t++) round(`two, round ${t}`)
+        pair.join(2)
+        pair.join(3)
+        for (let t = 0; t < 5; t++) round(`four, round ${t}`)
+        engine.leave(pair.run.group, 1)
+        pair.plain.learners.delete(1)
+        for (let t = 0; t < 5; t++) round(`three, round ${t}`)
+        round('one dies', 2)
+        for (let t = 0; t < 5; t++) round(`the two that are left, round ${t}`)
+        expect(engine.groupStatus(pair.run.group)).to.deep.include({ members: [0, 3], round: 21 })
+      })
+    }
+
+    it('post-local-sgd averages in every iteration until its time', () => {
+      const pair = new Pair(backend, CASES['local-sgd']!, rule({ name: 'post-local-sgd', period: 3, from: 10 }, 2))
+      for (const j of [0, 1]) pair.join(j)
+      for (let t = 0; t < 40; t++) pair.iterate(t < 10 || (t - 10) % 3 === 2, `iteration ${t}`)
+      expect(engine.groupStatus(pair.run.group)).to.include({ round: 20, iterations: 40 })
+    })
+
+    for (const name of ['sma', 'ssgd', 'slowmo', 'polyak-ruppert'] as const)
+      it(`${name} gives the same bits whatever the order of arrival`, () => {
+        const { program, initial } = smallTraining(backend, OPTIMISER)
+        const orders = [
+          [0, 1, 2],
+          [2, 1, 0],
+          [1, 2, 0]
+        ]
+        const [first, ...others] = orders.map((order) => {
+          const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name }, 3) })
+          for (const j of [0, 1, 2]) run.add(j)
+          for (let t = 0; t < 24; t++) {
+            for (const j of order) run.compute(j)
+            for (const j of [...order].reverse()) run.finish(j)
+          }
+          return Buffer.from(run.central().buffer).toString('hex')
+        })
+        for (const other of others) expect(other).to.equal(first)
+      })
+
+    for (const [what, optimiser] of Object.entries({
+      'momentum SGD': OPTIMISER,
+      Adam: { name: 'adam' },
+      'clipped LARS': { name: 'lars', momentum: 0.9, trust: 0.02, clipNorm: 0.5 }
+    } as const))
+      it(`k learners under ssgd with ${what} are one learner on the joined batch`, () => {
+        // Large enough for several buckets.
+        const model = defineModel({ name: 'wide', input: [60], layers: [linear(1200), relu(), linear(120), relu(), linear(5)] })
+        const trained = [
+          [1, 12],
+          [3, 4]
+        ].map(([k, batch]) => {
+          const { program, initial } = smallTraining(backend, optimiser, { batch: batch!, model })
+          const run = new GroupRun(program, randomSamples(96, 60), { initial, rule: rule({ name: 'ssgd' }, k!) }, { rate: 0.01 })
+          for (let j = 0; j < k!; j++) run.add(j)
+          engine.setEnd(run.group, 10)
+          // Whole steps in turns: gradients are handed over in the middle of backward.
+          for (let t = 0; t < 40; t++)
+            for (const { replica, slot } of run.replicas.values()) engine.run(replica, slot, { steps: 1, milliseconds: 0 })
+          expect(engine.groupStatus(run.group)).to.include({ round: 10, iterations: 10, position: 120 })
+          return { central: run.central(), moved: largestDifference(run.central(), initial) }
+        })
+        expect(trained[0]!.moved).above(0.01)
+        expect(largestDifference(trained[0]!.central, trained[1]!.central)).below(1e-4)
+      })
+  })

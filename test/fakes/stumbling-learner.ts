@@ -1,0 +1,26 @@
+import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
+
+export interface Stumble {
+  /** One number, 1 once somebody has stumbled: nobody does again. */
+  readonly stumbled: SharedArrayBuffer
+  /** The iteration from which on somebody may. */
+  readonly from: number
+}
+
+/** A learner of single steps that takes one with a rate beyond all bounds. */
+export class StumblingLearner implements LearnerPlugin {
+  readonly #context: LearnerContext<Stumble>
+
+  constructor(context: LearnerContext<Stumble>) {
+    this.#context = context
+  }
+
+  async step(): Promise<void> {
+    const { options, replica, iteration } = this.#context
+    const stumbles = iteration() >= options.from && Atomics.exchange(new Int32Array(options.stumbled), 0, 1) === 0
+    replica.rate = stumbles ? 1e30 : undefined
+    await replica.run(1)
+  }
+}
+
+export default StumblingLearner

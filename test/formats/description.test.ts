@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { ArbalestError } from '../../src/errors.js'
+import { DESCRIPTION, describe as described, parseDescription } from '../../src/formats/description.js'
+import { readModel } from '../../src/formats/read-model.js'
+import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
+import { saveModel } from '../../src/formats/save.js'
+import { composed, defineModel, flatten, linear, residual } from '../../src/model/layers.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+import { smallZoo } from '../support/zoo.js'
+import { randomTrainedModel } from './support/random-weights.js'
+
+const operator = composed(new URL('file:///nowhere/operator.js'))
+
+describe('A description of a model', () => {
+  for (const model of smallZoo)
+    it(`is all that is needed to build ${model.name} again`, () => {
+      expect(parseDescription(described(model), 'a file')).to.deep.equal(model)
+    })
+
+  it('loads no code, however deep it is named', async () => {
+    for (const layers of [[operator], [residual({ body: [residual({ body: [operator] })] })]]) {
+      const model = defineModel({ name: 'own', input: [4], layers })
+      await refused('UNSUPPORTED_OPERATOR', () => parseDescription(described(model), 'a file'), 'file:///nowhere/operator.js', '`model`')
+    }
+  })
+
+  for (const [what, text] of Object.entries({
+    'no JSON': '{',
+    'another version': '{"version":2,"model":{}}',
+    'no model': '{"version":1}',
+    'a model without a name': '{"version":1,"model":{"input":[1],"layers":[]}}',
+    'layers that are none': '{"version":1,"model":{"name":"x","input":[4],"layers":[null],"loss":"softmaxCrossEntropy"}}',
+    'layers of a kind that does not exist':
+      '{"version":1,"model":{"name":"x","input":[4],"layers":[{"kind":"magic"}],"loss":"softmaxCrossEntropy"}}',
+    'shapes that do not fit': `{"version":1,"model":${JSON.stringify(defineModel({ name: 'x', input: [1, 2, 2], layers: [linear(2)] }))}}`,
+    'nesting without end': `{"version":1,"model":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
+  }))
+    it(`is refused with ${what}`, () => refused('DATA_CORRUPT', () => parseDescription(text, 'a file'), 'a file', DESCRIPTION))
+
+  it('is refused with a code whatever is changed in it', () => {
+    const text = described(modelNamed('lenet', { input: [1, 28, 28], classes: 10 }))
+    fc.assert(
+      fc.property(fc.nat(text.length), fc.nat(4), fc.string({ maxLength: 6 }), (at, length, put) => {
+        try {
+          parseDescription(text.slice(0, at) + put + text.slice(at + length), 'a file')
+        } catch (error) {
+          expect(error).to.be.instanceOf(ArbalestError)
+        }
+      }),
+      { numRuns: 300 }
+    )
+  })
+})
+
+describe('A model that is read', () => {
+  const model = defineModel({ name: 'small', input: [1, 2, 2], layers: [flatten({}), linear(3, { name: 'fc' })] })
+  const trained = randomTrainedModel(model)
+  const saved = {
+    model,
+    weights: trained.weights(),
+    statistics: trained.statistics(),
+    normalisation: { mean: [0.25], deviation: [0.5] },
+    classNames: ['a', 'b', '"c"']
+  }
+  let folder: Folder
+  let file: string
+  before(async () => {
+    folder = await Folder.make()
+    file = join(folder.path, 'model.safetensors')
+  })
+  after(() => folder[Symbol.asyncDispose]())
+  beforeEach(() => saveModel(file, saved))
+
+  it('is as it was saved, with no more said than the file', async () => {
+    const { loaded, initialised, unused, ...read } = await readModel(file)
+    expect(read).to.deep.equal(saved)
+    expect(loaded).to.have.members(['fc.weight', 'fc.bias'])
+    expect([initialised, unused]).to.deep.equal([[], []])
+  })
+
+  it("takes the caller's model before its own, and the file's normalisation and names before the caller's", async () => {
+    const other = { ...model, name: 'other' }
+    const read = await readModel(file, { model: other, normalisation: { mean: [0], deviation: [1] }, classNames: ['x', 'y', 'z'] })
+    expect([read.model.name, read.normalisation, read.classNames]).to.deep.equal(['other', saved.normalisation, saved.classNames])
+  })
+
+  it('has to be told where the file is somebody else’s', async () => {
+    const { tensors } = await readSafetensors(file)
+    await writeSafetensors(file, tensors)
+    await refused('INVALID_OPTION', () => readModel(file), 'model: received none', file)
+    const read = await readModel(file, { model, classNames: ['x', 'y', 'z'] })
+    expect([read.normalisation, read.classNames]).to.deep.equal([{ mean: [], deviation: [] }, ['x', 'y', 'z']])
+    expect(read.weights).to.deep.equal(saved.weights)
+  })
+
+  for (const metadata of [{ mean: '[0,' }, { mean: '["0"]' }, { deviation: '[0]' }, { deviation: '{}' }, { classes: '[1]' }])
+    it(`is refused with ${JSON.stringify(metadata)}`, async () => {
+      const { tensors } = await readSafetensors(file)
+      await writeSafetensors(file, tensors, { metadata: { mean: '[0]', deviation: '[1]', ...metadata } })
+      await refused('DATA_CORRUPT', () => readModel(file, { model }), `metadata ${Object.keys(metadata)[0]}`)
+    })
+})

@@ -1,0 +1,29 @@
+// node child.js TARGET FIRST COUNT PLACE: runs inputs FIRST to FIRST + COUNT - 1; the file PLACE always says which is running, so that it is
+// known though the process dies. The last line of its output is a Report as JSON.
+import { openSync, writeSync } from 'node:fs'
+import { ArbalestError } from '../../../src/errors.js'
+import { targets } from '../targets/index.js'
+import { Choice } from './choice.js'
+import type { Report } from './inputs.js'
+
+const [name, first, count, place] = process.argv.slice(2) as [string, string, string, string]
+const run = targets[name]!()
+const file = openSync(place, 'w')
+const codes: Record<string, number> = {}
+const wrong: Report['wrong'] = []
+const until = Number(first) + Number(count)
+let worked = 0
+
+for (let seed = Number(first); seed < until && wrong.length < 5; seed++) {
+  writeSync(file, String(seed).padEnd(20), 0)
+  try {
+    run(new Choice(seed))
+    worked++
+  } catch (error) {
+    const code = error instanceof ArbalestError ? error.code : undefined
+    if (code === undefined || code === 'INTERNAL') wrong.push({ seed, error: error instanceof Error ? (error.stack ?? '') : String(error) })
+    else codes[code] = (codes[code] ?? 0) + 1
+  }
+}
+const report: Report = { worked, codes, wrong, bytes: process.resourceUsage().maxRSS * 1024 }
+console.log(JSON.stringify(report))

@@ -1,0 +1,91 @@
+import { expect } from 'chai'
+import { withOperators } from '../../src/model/composed.js'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { parametersOf } from '../../src/model/graph.js'
+import {
+  composed,
+  concat,
+  conv2d,
+  defineModel,
+  flatten,
+  gelu,
+  leakyRelu,
+  linear,
+  localResponseNorm,
+  multiply,
+  sigmoid
+} from '../../src/model/layers.js'
+import type { Layer, Model } from '../../src/model/model.js'
+import { refused } from '../support/codes.js'
+
+const image = (...layers: readonly Layer[]): Model => defineModel({ name: 'test', input: [4, 6, 6], layers })
+const build = (model: Model) => buildGraph(model, { batch: 2, mode: 'train' })
+const shapeOf = (model: Model, name: string) => build(model).values.find((value) => value.name === name)!.shape
+
+describe('layers made of branches', () => {
+  it('lay their channels side by side, an empty branch being the input', () => {
+    const model = image(concat([[conv2d(3, 1)], [], [conv2d(5, 1, { name: 'last' })]]), flatten(), concat([[linear(2)], [linear(3)]]))
+    expect(shapeOf(model, 'concat1')).to.deep.equal([2, 12, 6, 6])
+    expect(shapeOf(model, 'concat2')).to.deep.equal([2, 5])
+    const names = parametersOf(build(model)).map(({ name }) => name)
+    expect(names.filter((name) => name.endsWith('weight'))).to.deep.equal([
+      'concat1.0.conv1.weight',
+      'concat1.2.last.weight',
+      'concat2.0.linear1.weight',
+      'concat2.1.linear1.weight'
+    ])
+  })
+
+  it('multiply two of one shape, x itself where there is no shortcut', () => {
+    const model = image(multiply({ name: 'gate', body: [conv2d(4, 1), sigmoid()] }), flatten(), linear(2))
+    const [operator] = build(model).operators.filter(({ kind }) => kind === 'multiply')
+    expect(operator!.inputs.map((id) => build(model).values[id]!.name)).to.deep.equal(['gate.sigmoid1', 'input'])
+  })
+
+  it('have their operators of one’s own loaded', async () => {
+    const own = composed(new URL('../fakes/operators/low-rank.js', import.meta.url), { options: { rank: 3, features: 8 } })
+    const model = defineModel({ name: 'own', input: [8], layers: [concat([[own], [multiply({ body: [own] })]]), linear(2)] })
+    expect(parametersOf(build(await withOperators(model))).map(({ name }) => name)).to.include('concat1.1.multiply1.composed1.a')
+  })
+
+  it('refuse what does not fit, naming the layer', async () => {
+    const rows: [Layer, 'SHAPE_MISMATCH' | 'INVALID_MODEL', ...string[]][] = [
+      [concat([[conv2d(3, 3)], []]), 'SHAPE_MISMATCH', 'concat1', '(3, 4, 4)', '(4, 6, 6)'],
+      [concat([[flatten()], []]), 'SHAPE_MISMATCH', 'concat1', '(144)'],
+      [concat([]), 'INVALID_MODEL', 'concat1', 'branches', '[]'],
+      [multiply({ body: [conv2d(3, 1)] }), 'SHAPE_MISMATCH', 'multiply1', '(3, 6, 6)'],
+      [multiply({ body: [] }), 'INVALID_MODEL', 'multiply1', 'body'],
+      [leakyRelu({ slope: -1 }), 'INVALID_MODEL', 'leakyRelu1', 'slope', '-1'],
+      [gelu({ approximate: 'erf' as 'none' }), 'INVALID_MODEL', 'gelu1', 'approximate', 'erf'],
+      [localResponseNorm(0), 'INVALID_MODEL', 'lrn1', 'size', '0'],
+      [localResponseNorm(5, { k: 0 }), 'INVALID_MODEL', 'lrn1', 'k: received 0'],
+      [localResponseNorm(5, { alpha: NaN }), 'INVALID_MODEL', 'lrn1', 'alpha']
+    ]
+    for (const [layer, code, ...words] of rows) await refused(code, () => build(image(layer)), ...words)
+  })
+})
+
+describe('losses and what is counted', () => {
+  const model = (rest: Partial<Model>): Model => defineModel({ name: 'test', input: [4], layers: [linear(3)], ...rest })
+
+  it('smooth labels in training alone', () => {
+    const smoothed = model({ labelSmoothing: 0.1 })
+    const attributes = (mode: 'train' | 'evaluate') => buildGraph(smoothed, { batch: 2, mode }).operators.at(-1)!.attributes
+    expect([attributes('train'), attributes('evaluate')]).to.deep.equal([{ smoothing: 0.1 }, {}])
+  })
+
+  it('give binary cross-entropy targets of its logits’ shape', () => {
+    const { values, named } = buildGraph(model({ loss: 'binaryCrossEntropy' }), { batch: 2, mode: 'evaluate' })
+    expect([values[named['target']!]!.shape, values[named['target']!]!.type]).to.deep.equal([[2, 3], 'float'])
+    expect(named).to.include.keys('loss', 'correct')
+  })
+
+  it('refuse what makes sense of classes alone', async () => {
+    const predict = (rest: Partial<Model>, topK?: number) => () =>
+      buildGraph(model(rest), { batch: 2, mode: 'evaluate', ...(topK !== undefined && { topK }) })
+    await refused('INVALID_MODEL', predict({ labelSmoothing: 1 }), 'labelSmoothing', '1')
+    await refused('INVALID_MODEL', predict({ labelSmoothing: 0.1, loss: 'meanSquaredError' }), 'labelSmoothing', 'meanSquaredError')
+    await refused('INVALID_OPTION', predict({ loss: 'binaryCrossEntropy' }, 5), 'topK', 'binaryCrossEntropy')
+    await refused('INVALID_OPTION', predict({}, 0), 'topK', '0')
+  })
+})

@@ -1,0 +1,26 @@
+"""Steps of PyTorch's optimisers on gradients that are given: a problem as JSON on stdin, the weights after the last step on stdout."""
+import json
+import sys
+
+import torch
+
+KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+def trained(case, weights, gradients):
+    parameters = [torch.nn.Parameter(torch.tensor(each, dtype=torch.float64)) for each in weights]
+    optimiser = KINDS[case["kind"]](parameters, **case["options"])
+    for step in gradients:
+        for parameter, gradient in zip(parameters, step):
+            parameter.grad = torch.tensor(gradient, dtype=torch.float64)
+        if "clipNorm" in case:
+            torch.nn.utils.clip_grad_norm_(parameters, case["clipNorm"])
+        if "clipValue" in case:
+            torch.nn.utils.clip_grad_value_(parameters, case["clipValue"])
+        optimiser.step()
+    return [value for parameter in parameters for value in parameter.flatten().tolist()]
+
+
+problem = json.load(sys.stdin)
+answers = {name: trained(case, problem["weights"], problem["gradients"]) for name, case in problem["cases"].items()}
+json.dump({"torch": torch.__version__, "trained": answers}, sys.stdout)

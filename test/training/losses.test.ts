@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { datasetFromArrays, defineModel, linear, openDataset, sigmoid, train, type StoredDataset } from '../../src/index.js'
+import { refused } from '../support/codes.js'
+
+/** Points of the plane; the two targets say whether they lie right of and above lines that one linear layer can tell. */
+function quadrants(count: number): StoredDataset {
+  const samples = Float32Array.from({ length: 2 * count }, (_, i) => Math.sin(37 * i + 1))
+  const side = (i: number): number => (samples[i]! + 0.3 * samples[i ^ 1]! > 0.1 ? 1 : 0)
+  const targets = Float32Array.from(samples, (_, i) => side(i))
+  return datasetFromArrays({
+    name: 'quadrants',
+    sample: [2],
+    target: [2],
+    samples,
+    targets,
+    test: { samples, targets }
+  })
+}
+
+describe('losses in training', () => {
+  it('learn answers that are each for or against, and count who has all of them right', async () => {
+    const model = defineModel({ name: 'sides', input: [2], layers: [linear(8), sigmoid(), linear(2)], loss: 'binaryCrossEntropy' })
+    const data = quadrants(500)
+    const job = train({ model, data, learners: 1, batch: 10, until: { epochs: 8 }, optimiser: { rate: 0.5, milestones: [] } })
+    const { testAccuracy } = await job.finished
+    expect(testAccuracy).to.be.greaterThan(0.9)
+    const logits = await job.model.predict(data.test.samples)
+    const right = (i: number): boolean => logits[i]! > 0 === data.test.targets![i]! > 0.5
+    const all = Array.from({ length: 500 }, (_, i) => right(2 * i) && right(2 * i + 1)).filter(Boolean).length
+    expect(testAccuracy).to.equal(all / 500)
+  })
+
+  it('tell how often the right class is among the likeliest', async () => {
+    const data = await openDataset('digits', { samples: 1000 })
+    const job = train({ model: 'mlp', data, learners: 2, batch: 16, until: { epochs: 1 }, topK: 3, labelSmoothing: 0.1 })
+    const shares: number[] = []
+    job.on('evaluated', ({ testTopK }) => shares.push(testTopK!))
+    const { testAccuracy } = await job.finished
+    const logits = await job.model.predict(data.test.samples)
+    const better = (i: number): number => {
+      const own = logits.subarray(10 * i, 10 * i + 10)
+      return own.filter((value) => value > own[data.test.labels![i]!]!).length
+    }
+    const ranks = Array.from({ length: data.test.count }, (_, i) => better(i))
+    expect(shares.at(-1)).to.equal(ranks.filter((rank) => rank < 3).length / data.test.count)
+    expect(testAccuracy).to.equal(ranks.filter((rank) => rank < 1).length / data.test.count)
+    expect(shares.at(-1)).to.be.greaterThan(testAccuracy!)
+  })
+
+  it('refuse options that make no sense, before any work', async () => {
+    await refused('INVALID_OPTION', () => train({ model: 'mlp', labelSmoothing: 1 }), 'labelSmoothing', '1')
+    await refused('INVALID_OPTION', () => train({ model: 'mlp', topK: 0 }), 'topK', '0')
+  })
+})

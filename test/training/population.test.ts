@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { FinishedEvent, JobEvent, PopulationEvent } from '../../src/training/events.js'
+import type { Job } from '../../src/training/job.js'
+import type { TrainOptions } from '../../src/training/options.js'
+import { trainWith } from '../../src/training/train.js'
+import { held } from '../fakes/engine.js'
+import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+
+const TINY = { model: tinyModel(), data: tinyData(), batch: 4, seed: 5 } as const
+
+async function eventsOf(job: Job): Promise<JobEvent[]> {
+  const events: JobEvent[] = []
+  for await (const event of job) events.push(event)
+  return events
+}
+
+const ports = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
+
+describe('a job whose population changes', () => {
+  const schedule = [
+    { round: 0, learners: 1 },
+    { round: 5, learners: 3 },
+    { round: 9, learners: 2 }
+  ]
+
+  for (const [name, modules, options] of [
+    ['the fake engine', FAKES, {}],
+    ['the reference engine', {}, { backend: 'reference' }],
+    ['the engine', {}, { backend: 'cpu', synchroniser: { period: 2 } }]
+  ] as const)
+    it(`follows a given schedule on ${name}, to the same weights each time`, async () => {
+      const run = () => trainWith({ ...TINY, ...options, learners: { schedule }, until: { epochs: 3 } }, modules)
+      const events = await eventsOf(run())
+      const changes = events.filter((event) => event.event === 'population')
+      expect(changes.map(({ round, from, to }) => [round, from, to])).to.deep.equal([
+        [5, 1, 3],
+        [9, 3, 2]
+      ])
+      const finished = events.at(-1) as FinishedEvent
+      expect(finished).to.deep.include({ learners: 2, population: schedule })
+      expect((await run().finished).weightsSha256).to.equal(finished.weightsSha256)
+    })
+
+  it('measures at the same samples as ever: once an epoch, and at the end', async () => {
+    const events = await eventsOf(trainWith({ ...TINY, learners: { schedule }, until: { epochs: 3 } }, FAKES))
+    // 60 samples an epoch: 5 rounds of 4, 4 of 12, then 8 each.
+    const measured = events.filter((event) => event.event === 'evaluated')
+    expect(measured.map(({ epoch }) => Math.round(60 * epoch))).to.deep.equal([68, 124, 180])
+  })
+
+  it('leaves no thread and nothing in the engine behind', async () => {
+    held.clear()
+    const before = ports()
+    await trainWith({ ...TINY, learners: { schedule }, until: { epochs: 3 } }, FAKES).finished
+    await sleep(50)
+    expect(held.size).to.equal(1)
+    expect(ports()).to.equal(before)
+  })
+})
+
+describe('a job that is tuned', () => {
+  const MODEL = { model: 'logistic-regression', data: 'digits', batch: 4, seed: 5 } as const
+
+  it('tries other numbers of learners, and its schedule gives the same weights again', async () => {
+    const options: TrainOptions = { ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 15 } }
+    const events = await eventsOf(trainWith(options, {}))
+    const { population, weightsSha256, iterations } = events.at(-1) as FinishedEvent
+    const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
+    const changes = decisions.filter(({ from, to }) => from !== to)
+    expect(changes[0]).to.include({ action: 'try', from: 1, to: 2 })
+    expect(population).to.deep.equal([{ round: 0, learners: 1 }, ...changes.map(({ round, to }) => ({ round, learners: to }))])
+    expect(decisions.some(({ action }) => action === 'settle')).to.equal(true)
+    expect(changes.every(({ reason, figures }) => reason !== '' && figures.length > 0)).to.equal(true)
+    const again = await trainWith({ ...options, learners: { schedule: population } }, {}).finished
+    expect(again).to.deep.include({ weightsSha256, iterations, population })
+  })
+
+  it('is left alone where it is short, and says so', async () => {
+    const events = await eventsOf(trainWith({ ...MODEL, learners: { window: 0.02 }, until: { steps: 1500 } }, {}))
+    const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
+    expect(decisions.every(({ from, to, reason }) => from === to && /too short|pays above/.test(reason))).to.equal(true)
+    expect((events.at(-1) as FinishedEvent).population).to.have.length(1)
+  })
+})

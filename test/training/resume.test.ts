@@ -1,0 +1,175 @@
+import { expect } from 'chai'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openDataset } from '../../src/data/open.js'
+import type { Dataset } from '../../src/data/dataset.js'
+import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
+import type { JobEvent, ResumedEvent } from '../../src/training/events.js'
+import type { TrainOptions } from '../../src/training/options.js'
+import { loadModel } from '../../src/training/load-model.js'
+import { train } from '../../src/training/train.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+
+const model = defineModel({
+  name: 'restless',
+  input: [1, 28, 28],
+  layers: [
+    conv2d(6, 3, { stride: 2, bias: false, name: 'conv' }),
+    batchNorm2d({ name: 'bn' }),
+    relu(),
+    globalAvgPool(),
+    dropout(0.2),
+    linear(10, { name: 'fc' })
+  ]
+})
+
+const CASES: Record<string, Partial<TrainOptions>> = {
+  'sma with momenta': { synchroniser: { name: 'sma', syncMomentum: 0.5 } },
+  'sma every third iteration': { synchroniser: { name: 'sma', period: 3 } },
+  ssgd: { synchroniser: 'ssgd' },
+  'ssgd under AdamW, with an average': {
+    synchroniser: 'ssgd',
+    optimiser: { name: 'adamw', rate: 0.01, schedule: 'cosine' },
+    average: { name: 'ema', decay: 0.9 }
+  },
+  slowmo: { synchroniser: { name: 'slowmo', period: 2 } },
+  'a rate that drops, and a population that changes': {
+    optimiser: { rate: 0.05, momentum: 0.9, milestones: [1] },
+    learners: {
+      schedule: [
+        { round: 0, learners: 2 },
+        { round: 11, learners: 3 },
+        { round: 20, learners: 1 }
+      ]
+    }
+  }
+}
+
+describe('A run that goes on from a checkpoint', function () {
+  this.timeout(120_000)
+  let data: Dataset
+  let folder: Folder
+  before(async () => {
+    data = await openDataset('digits', { samples: 400 })
+  })
+  beforeEach(async () => {
+    folder = await Folder.make()
+  })
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  const options = (more: Partial<TrainOptions>): TrainOptions => ({
+    model,
+    data,
+    batch: 8,
+    learners: 2,
+    until: { steps: 36 },
+    optimiser: { rate: 0.05, momentum: 0.9 },
+    ...more
+  })
+
+  const run = async (given: TrainOptions) => {
+    const events: JobEvent[] = []
+    const job = train(given)
+    for await (const event of job) events.push(event)
+    return { finished: await job.finished, events }
+  }
+
+  for (const [name, more] of Object.entries(CASES)) {
+    it(`ends with the weights of an undisturbed one, from every checkpoint: ${name}`, async () => {
+      const undisturbed = await run(options(more))
+      const dir = join(folder.path, 'whole')
+      const kept = await run(options({ ...more, checkpoint: { dir, every: 7, keep: 100 } }))
+      expect(kept.finished.weightsSha256, 'taking checkpoints changes nothing').to.equal(undisturbed.finished.weightsSha256)
+      const checkpoints = (await readdir(dir)).sort()
+      // One is left out where the one before is still being written.
+      expect(checkpoints.length).to.be.greaterThan(1)
+      for (const [i, checkpoint] of checkpoints.entries()) {
+        const part = join(folder.path, `part ${i}`)
+        await cp(join(dir, checkpoint), join(part, checkpoint), { recursive: true })
+        const resumed = await run(options({ ...more, checkpoint: { dir: part, every: 7 } }))
+        expect(resumed.events.map(({ event }) => event)).to.include('resumed')
+        expect(resumed.finished.weightsSha256, checkpoint).to.equal(undisturbed.finished.weightsSha256)
+        expect(resumed.finished.iterations).to.equal(36)
+        expect(resumed.finished.testAccuracy).to.equal(undisturbed.finished.testAccuracy)
+      }
+    })
+  }
+
+  it('goes on after a stop, and says so', async () => {
+    const dir = join(folder.path, 'stopped')
+    const more = { until: { steps: 300 }, checkpoint: { dir } }
+    const undisturbed = await run(options({ until: { steps: 300 } }))
+    const job = train(options(more))
+    job.once('progress', () => job.stop())
+    const { reason, iterations } = await job.finished
+    expect(reason).to.equal('stopped')
+    expect(iterations).to.be.lessThan(300)
+    const { events, finished } = await run(options(more))
+    expect(events.find(({ event }) => event === 'resumed')).to.include({ iteration: iterations })
+    expect(finished.weightsSha256).to.equal(undisturbed.finished.weightsSha256)
+    expect(events.filter(({ event }) => event === 'progress')[0])
+      .to.have.property('iteration')
+      .that.is.greaterThan(iterations)
+  })
+
+  it('passes over a damaged one and says which', async () => {
+    const dir = join(folder.path, 'damaged')
+    const checkpoint = { dir, every: 10 }
+    const { finished } = await run(options({ checkpoint }))
+    const newest = (await readdir(dir)).sort().at(-1)!
+    const path = join(dir, newest, 'group.safetensors')
+    const bytes = await readFile(path)
+    bytes[bytes.length - 5]! ^= 1
+    await writeFile(path, bytes)
+    const again = await run(options({ checkpoint }))
+    expect(again.finished.weightsSha256).to.equal(finished.weightsSha256)
+    const resumed = again.events.find(({ event }) => event === 'resumed') as ResumedEvent
+    expect(resumed.refused[0]!.reason).to.include('group.safetensors').and.include('sha256')
+    await refused('DATA_CORRUPT', async () => {
+      await writeFile(path, bytes.subarray(0, 100))
+      await train(options({ checkpoint: { dir, resume: join(dir, newest) } })).finished
+    })
+  })
+
+  it('gives the model of a run that had finished', async () => {
+    const checkpoint = join(folder.path, 'done')
+    const { finished } = await run(options({ checkpoint }))
+    const loaded = await (await loadModel(checkpoint)).evaluate(data)
+    expect(loaded.testAccuracy).to.equal(finished.testAccuracy)
+    const again = await run(options({ checkpoint }))
+    expect(again.finished).to.include({ weightsSha256: finished.weightsSha256, testAccuracy: finished.testAccuracy, reason: 'completed' })
+  })
+
+  it('goes on longer where it is told to', async () => {
+    const checkpoint = join(folder.path, 'longer')
+    await run(options({ checkpoint, until: { steps: 20 } }))
+    const { finished } = await run(options({ checkpoint, until: { steps: 30 } }))
+    expect(finished.iterations).to.equal(30)
+  })
+
+  it('refuses other mathematics, all of it at once, before any work', async () => {
+    const checkpoint = join(folder.path, 'other')
+    await run(options({ checkpoint }))
+    const job = train(options({ checkpoint, seed: 5, batch: 4 }))
+    const error = await job.finished.then(
+      () => expect.fail('it went on'),
+      (thrown: unknown) => thrown as Error & { code: string }
+    )
+    expect(error.code).to.equal('INVALID_OPTION')
+    expect(error.message).to.include('seed').and.include('batch')
+    await refused('INVALID_OPTION', () => train(options({ checkpoint: { dir: checkpoint, resume: 'never' } })).finished, 'earlier run')
+  })
+
+  it('lets one run at a time have a folder, and needs one that can be written', async () => {
+    const checkpoint = join(folder.path, 'mine')
+    const first = train(options({ checkpoint, until: { steps: 100_000 } }))
+    await new Promise((resolve) => first.once('progress', resolve))
+    await refused('INVALID_STATE', () => train(options({ checkpoint })).finished, 'another run')
+    first.stop()
+    await first.finished
+    await writeFile(join(folder.path, 'file'), '')
+    await refused('WRITE_FAILED', () => train(options({ checkpoint: join(folder.path, 'file') })).finished, 'file')
+    await rm(checkpoint, { recursive: true })
+  })
+})

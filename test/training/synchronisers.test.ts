@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import type { Dataset } from '../../src/data/dataset.js'
+import { openDataset } from '../../src/data/open.js'
+import { ruleNames, train, type TrainOptions } from '../../src/index.js'
+import { killedJob } from './support/killed-job.js'
+
+const OWN = new URL('../../examples/synchroniser/part-way.js', import.meta.url)
+
+describe('training under every rule', () => {
+  let data: Dataset
+  before(async () => (data = await openDataset('digits', { samples: 2000 })))
+
+  const job = (options: Partial<TrainOptions>) =>
+    train({ model: 'mlp', data, learners: 2, batch: 16, until: { steps: 150 }, seed: 1, ...options })
+
+  for (const name of ruleNames)
+    it(`${name} learns`, async () => {
+      const options = name === 'diloco' ? { name, period: 10 } : { name }
+      const { testAccuracy, iterations, reason } = await job({ synchroniser: options, optimiser: { rate: 0.02, milestones: [] } }).finished
+      expect([iterations, reason]).to.deep.equal([150, 'completed'])
+      expect(testAccuracy).above(0.5)
+    })
+
+  for (const optimiser of ['adam', 'adamw', 'lars'] as const)
+    it(`${optimiser} learns, by its usual rate`, async () => {
+      const { testAccuracy } = await job({ optimiser }).finished
+      expect(testAccuracy).above(0.5)
+    })
+
+  it('gradients that are clipped and accumulated learn, and count their samples', async () => {
+    const optimiser = { accumulate: 2, clipNorm: 1, clipValue: 0.5, rate: 0.05 }
+    const { testAccuracy, epochs, iterations } = await job({ optimiser, until: { epochs: 4 }, synchroniser: 'ssgd' }).finished
+    expect([epochs, iterations]).to.deep.equal([4, 125])
+    expect(testAccuracy).above(0.5)
+  })
+
+  it('an average is what is measured and what one gets', async () => {
+    const weights = async (average?: TrainOptions['average']) => {
+      const one = job({ until: { epochs: 2 }, ...(average && { average }) })
+      const { testLoss, weightsSha256 } = await one.finished
+      return { testLoss, weightsSha256, weights: await one.model.weights() }
+    }
+    const [plain, ema, swa] = [await weights(), await weights('ema'), await weights({ name: 'swa', from: 1, every: 0.1 })]
+    expect(new Set([plain, ema, swa].map(({ weightsSha256 }) => weightsSha256)).size).to.equal(3)
+    expect(swa.testLoss).below(2)
+  })
+
+  for (const synchroniser of [{ name: 'downpour' }, { name: 'downpour', slack: 1 }, { name: 'hogwild', bound: 'bsp' }, 'ssgd'] as const)
+    it(`${JSON.stringify(synchroniser)} goes on to the end when learners die`, async () => {
+      for (const how of ['throw', 'poll'] as const) {
+        const { finished, lost } = await killedJob(data, { how, victim: 1, after: 20 }, { synchroniser })
+        expect(finished).to.include({ iterations: 150, reason: 'completed' })
+        expect(lost.map(({ learner, replacedBy }) => [learner, replacedBy])).to.deep.equal([[1, 2]])
+      }
+    })
+
+  it('a rule of one’s own is taken from its module', async () => {
+    const { testAccuracy } = await job({ synchroniser: { module: OWN, options: { period: 3 } } }).finished
+    expect(testAccuracy).above(0.5)
+  })
+})

@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { sharedClock, TraceRing, type Span } from '../../src/actors/trace-ring.js'
+import { TraceFile } from '../../src/training/trace-file.js'
+
+describe('a trace file', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'trace-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('holds whole lines at any time, and JSON once it is closed', () => {
+    const path = join(folder, 'one.json')
+    const trace = new TraceFile(path, 'job "one"')
+    const start = sharedClock()
+    trace.span('learner 0', 'work', { start, end: start + 1.5, args: { steps: 3 } })
+    trace.flush()
+    trace.instant('learner 0', 'not yet flushed', {})
+    const early = readFileSync(path, 'utf8')
+    expect(early.endsWith(',\n')).to.equal(true)
+    const events = JSON.parse(`${early.slice(0, -2)}]`) as { name: string }[]
+    expect(events.at(-1)).to.deep.include({ ph: 'X', name: 'work', dur: 1500, args: { steps: 3 } })
+    trace.close()
+    trace.close()
+    const names = (JSON.parse(readFileSync(path, 'utf8')) as { name: string }[]).map(({ name }) => name)
+    expect(names).to.deep.equal(['process_name', 'thread_name', 'work', 'not yet flushed', 'end'])
+  })
+})
+
+describe('a trace’s ring', () => {
+  const span = (start: number): Span => ({ kind: 'run', start, end: start + 1, steps: 1, waitSeconds: 0 })
+
+  it('gives each span once, in another thread’s view of the same memory', () => {
+    const reader = new TraceRing({ detail: 0 })
+    const writer = new TraceRing({ memory: reader.memory, detail: 0 })
+    writer.write(span(1))
+    writer.write(span(2))
+    expect(reader.read()).to.deep.equal({ spans: [span(1), span(2)], lost: 0 })
+    writer.write(span(3))
+    expect(reader.read()).to.deep.equal({ spans: [span(3)], lost: 0 })
+    expect(reader.read()).to.deep.equal({ spans: [], lost: 0 })
+  })
+
+  it('says how many were overwritten', () => {
+    const ring = new TraceRing({ detail: 0 })
+    for (let i = 0; i < 10_000; i++) ring.write(span(i))
+    const { spans, lost } = ring.read()
+    expect(spans.length + lost).to.equal(10_000)
+    expect(spans.at(-1)).to.deep.equal(span(9999))
+    expect(spans.length).to.be.within(8190, 8192)
+  })
+})

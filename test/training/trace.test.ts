@@ -1,0 +1,133 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { openDataset, train, type Dataset, type TrainOptions } from '../../src/index.js'
+import { rejection } from '../support/rejection.js'
+
+interface TraceEvent {
+  readonly ph: string
+  readonly name: string
+  readonly tid: number
+  readonly ts: number
+  readonly dur: number
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** Whoever is second sleeps after each step. */
+const ONE_IS_SLOW = learnerThat('if (rank === 1) await sleep(20)')
+
+function learnerThat(does: string): URL {
+  const text = `const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+    export default ({ replica, rank }) => {
+      let steps = 0
+      return async () => { await replica.run(1); ${does}; steps++ }
+    }`
+  return new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+}
+
+describe('a traced job', () => {
+  let data: Dataset
+  let folder: string
+  let file: string
+  before(async () => {
+    data = await openDataset('digits', { samples: 500 })
+    folder = mkdtempSync(join(tmpdir(), 'trace-'))
+    file = join(folder, 'trace.json')
+  })
+  after(() => rmSync(folder, { recursive: true }))
+
+  async function traced(options: Partial<TrainOptions> = {}): Promise<TraceEvent[]> {
+    const common = { model: 'logistic-regression', data, learners: 2, batch: 8, until: { steps: 100 }, trace: file } as const
+    await train({ ...common, ...options }).finished
+    return JSON.parse(readFileSync(file, 'utf8')) as TraceEvent[]
+  }
+
+  /** The spans of each row, by its name. */
+  function rows(events: readonly TraceEvent[]): Map<string, TraceEvent[]> {
+    const names = new Map(events.filter(({ name }) => name === 'thread_name').map(({ tid, args }) => [tid, String(args['name'])]))
+    const found = new Map<string, TraceEvent[]>()
+    for (const event of events) {
+      const name = names.get(event.tid)
+      if (event.ph === 'X' && name !== undefined) found.set(name, [...(found.get(name) ?? []), event])
+    }
+    return found
+  }
+
+  const total = (spans: readonly TraceEvent[], name: string) =>
+    spans.filter((span) => span.name === name).reduce((sum, { dur }) => sum + dur, 0)
+
+  it('has a row an actor, whose spans nest and do not overlap otherwise', async () => {
+    const schedule = [
+      { round: 0, learners: 2 },
+      { round: 30, learners: 3 }
+    ]
+    const found = rows(await traced({ learners: { schedule }, trace: { file, steps: 5 }, until: { steps: 2000 } }))
+    expect([...found.keys()]).to.include.members(['learner 0', 'learner 1', 'learner 2', 'evaluation', 'supervisor', 'synchroniser'])
+    for (const [row, spans] of found) {
+      // A span that begins with another and is longer holds it.
+      const sorted = spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur)
+      const open: number[] = []
+      for (const { name, ts, dur } of sorted) {
+        while (open.length > 0 && open.at(-1)! <= ts + 0.002) open.pop()
+        if (open.length > 0) expect(ts + dur, `${name} of ${row}`).to.be.at.most(open.at(-1)! + 0.002)
+        open.push(ts + dur)
+      }
+    }
+    expect(total(found.get('supervisor')!, 'change of the population')).to.be.greaterThan(0)
+    const first = found.get('learner 0')!
+    for (const name of ['step', 'load', 'forward', 'backward', 'exchange', 'update'])
+      expect(first.filter((span) => span.name === name).length, name).to.be.at.least(5)
+    const steps = first.map(({ args }) => Number(args?.['steps'] ?? 0)).reduce((sum, each) => sum + each)
+    expect(steps + 5).to.equal(2000)
+  })
+
+  it('trains to the same weights as one that is not', async () => {
+    const options = { model: 'mlp', data, learners: 2, batch: 8, until: { steps: 60 } } as const
+    const plain = await train(options).finished
+    const seen = await train({ ...options, trace: { file, steps: 20 } }).finished
+    expect(seen.weightsSha256).to.equal(plain.weightsSha256)
+  })
+
+  it('shows who is slow: the other waits for it', async () => {
+    const found = rows(await traced({ learner: ONE_IS_SLOW, until: { steps: 40 } }))
+    expect(total(found.get('learner 0')!, 'waiting')).to.be.greaterThan(40 * 10_000)
+    expect(total(found.get('learner 1')!, 'waiting')).to.be.lessThan(40 * 10_000)
+  })
+
+  it('is refused before any work where its file cannot be written', async () => {
+    const error = await rejection(train({ model: 'mlp', data, trace: join(folder, 'no', 'where') }).finished)
+    expect(error).to.include({ code: 'WRITE_FAILED' })
+  })
+})
+
+describe('a slow learner', () => {
+  let data: Dataset
+  before(async () => (data = await openDataset('digits', { samples: 500 })))
+
+  const secondsOf = async (learner: URL, period: number) => {
+    const job = train({
+      model: 'logistic-regression',
+      data,
+      learners: 2,
+      batch: 8,
+      synchroniser: { period },
+      until: { steps: 80 },
+      learner
+    })
+    return (await job.finished).seconds
+  }
+
+  it('slows a run to its own pace and no further', async () => {
+    const both = await secondsOf(learnerThat('await sleep(20)'), 1)
+    const one = await secondsOf(ONE_IS_SLOW, 1)
+    expect(one / both).to.be.at.most(1.25)
+  })
+
+  it('holds up nobody within a round: delays of different steps overlap', async () => {
+    // Every eighth step of each takes 40 ms: never the same of both, or always. One after another they would take twice as long.
+    const turns = learnerThat('if (steps % 8 === 4 * rank) await sleep(40)')
+    const together = learnerThat('if (steps % 8 === 0) await sleep(40)')
+    expect((await secondsOf(turns, 8)) / (await secondsOf(together, 8))).to.be.at.most(1.5)
+  })
+})
