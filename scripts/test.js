@@ -1,5 +1,5 @@
 // node scripts/test.js [--slow] [--no-lint] [mocha's options]
-// Everything that must hold: set-up, format and lint, types, tests. All steps run though one fails, the exit code tells of any, and
+// Everything that must hold: set-up, types, format and lint, tests. All steps run though one fails, the exit code tells of any, and
 // the last line is always `N passed, N failed, N skipped`: mocha's true totals.
 import { fork, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
@@ -22,10 +22,11 @@ const total = { passed: 0, failed: 0, skipped: 0 }
 const failures = []
 
 if (step('set-up', join(root, 'scripts', 'setup'), '--dev', '--no-typescript')) {
-  if (!flags.has('--no-lint')) step('format and lint', process.execPath, join(root, 'scripts', 'lint.js'))
   // One after the other: the bench package compiles against what the first has written.
   for (const project of hasBench() ? ['.', 'bench'] : ['.'])
     step(`types of ${project}`, process.execPath, join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b', project)
+  // With types: what the bench package sees of the first is what has just been written.
+  if (!flags.has('--no-lint')) step('format and lint', process.execPath, join(root, 'scripts', 'lint.js'))
   await runMocha()
 }
 
