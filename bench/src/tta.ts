@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { openDataset } from './arbalest.js'
 import { ArbalestError } from './errors.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { engine } from './internals.js'
@@ -27,18 +27,21 @@ export const tta: Bench = {
   async run(filters, options) {
     const folder = options.out ?? RESULTS
     const cases = [...new Set(filters.length > 0 ? filters : USUAL)].map(caseNamed)
+    // What is missing is told before the first run, and not after the first case.
+    for (const { data } of cases) await openDataset(data)
     const deadline = performance.now() + 60_000 * (options.budget ?? Infinity)
     for (const one of cases) if (!(await runCase(one, folder, deadline, options))) break
-    await writeReport(folder)
-    tell(options, `Report: ${join(folder, 'tta.md')}`)
+    const report = await writeReport(folder)
+    if (report !== undefined) tell(options, `Report: ${report}`)
   }
 }
 
 /** Returns whether the case is whole. */
 async function runCase(one: TtaCase, folder: string, deadline: number, options: BenchOptions): Promise<boolean> {
   const file = fileOf(folder, one)
-  const { processor, cores } = engine.describe()
-  const provenance = { machine: `${processor}, ${cores} cores`, commit: await commit() }
+  const { processor, cores, backends } = engine.describe()
+  const cpu = backends.find(({ name }) => name === 'cpu')
+  const provenance = { machine: `${processor}, ${cores} cores, ${cpu?.detail}`, commit: await commit() }
   const records = [...(await readRecords(file))]
   checkMachine(file, records, provenance.machine)
   for (;;) {
@@ -51,14 +54,13 @@ async function runCase(one: TtaCase, folder: string, deadline: number, options: 
       return false
     }
     const start = performance.now()
-    const load = Number(loadavg()[0]!.toFixed(2))
     const outcome = await made(next, remaining)
     if (!outcome) {
       tell(options, `${one.title}: ${left} runs are left; the budget ended within one, which will be made again. Start again to go on.`)
       return false
     }
     const spentSeconds = Number(((performance.now() - start) / 1000).toFixed(1))
-    const record: RunRecord = { spec: next, outcome, spentSeconds, date: new Date().toISOString(), load, ...provenance }
+    const record: RunRecord = { spec: next, outcome, spentSeconds, date: new Date().toISOString(), ...provenance }
     await appendRecord(file, record)
     records.push(record)
     if (options.json) process.stdout.write(`${JSON.stringify({ bench: 'tta', case: one.name, ...record })}\n`)
@@ -94,18 +96,20 @@ async function made(spec: RunSpec, seconds: number): Promise<Outcome | undefined
   }
 }
 
-/** Of every case that has been begun, so that one report holds them all. */
-async function writeReport(folder: string): Promise<void> {
+/** Of every case that has been begun, so that one report holds them all; gives its file. */
+async function writeReport(folder: string): Promise<string | undefined> {
   const begun: ReportedCase[] = []
   for (const one of caseNames.map(caseNamed)) {
     const records = await readRecords(fileOf(folder, one))
     if (records.length > 0) begun.push({ one, findings: findingsOf(one, records), records })
   }
-  if (begun.length === 0) return
+  if (begun.length === 0) return undefined
   await mkdir(folder, { recursive: true })
   for (const { one, findings } of begun)
     if (findings.measured.length >= methodsOf(one).length) await writeFile(join(folder, `tta-${one.name}.svg`), await plotOf(one, findings))
-  await writeFile(join(folder, 'tta.md'), reportOf(begun))
+  const file = join(folder, 'tta.md')
+  await writeFile(file, reportOf(begun))
+  return file
 }
 
 function fileOf(folder: string, { name }: TtaCase): string {

@@ -1,5 +1,6 @@
 import { ArbalestError, openDataset, train, type Dataset, type TrainOptions } from '../arbalest.js'
 import type { Outcome, Point, RunSpec } from './run.js'
+import { OtherWork } from './other-work.js'
 import { reachedAt } from './target.js'
 
 /** Steps that are taken before anything is timed: kernels are generated, caches and clocks are warm. */
@@ -28,6 +29,7 @@ async function outcomeOf(spec: RunSpec): Promise<Outcome> {
   let seconds = 0
   try {
     await train({ ...options, optimiser: { ...(options.optimiser as object), rate: 1e-4 }, until: { steps: WARM_STEPS } }).finished
+    const others = new OtherWork()
     const job = train({
       ...options,
       until: { epochs: spec.epochs },
@@ -39,10 +41,11 @@ async function outcomeOf(spec: RunSpec): Promise<Outcome> {
     // The last progress before an evaluation is told when the learners rest: by then they have trained so long.
     job.on('progress', (event) => (seconds = event.seconds))
     const { imagesPerSecond } = await job.finished
-    return { end: reachedAt(points, spec.target) ? 'reached' : 'notReached', points, imagesPerSecond: rounded(imagesPerSecond) }
+    const end = reachedAt(points, spec.target) ? 'reached' : 'notReached'
+    return { end, points, imagesPerSecond: rounded(imagesPerSecond), otherWork: rounded(others.cores()) }
   } catch (error) {
     if (!(error instanceof ArbalestError) || error.code !== 'LOSS_NOT_FINITE') throw error
-    return { end: 'diverged', points, imagesPerSecond: 0 }
+    return { end: 'diverged', points, imagesPerSecond: 0, otherWork: 0 }
   }
 }
 

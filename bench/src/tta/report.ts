@@ -7,8 +7,8 @@ import { WINDOW } from './target.js'
 
 export const RULE_TITLES: Readonly<Record<TtaRule, string>> = { ssgd: 'S-SGD', sma: 'SMA', easgd: 'EA-SGD' }
 
-/** Load beside the bench's own learners by which seconds are no longer to be trusted. */
-const QUIET_LOAD = 0.5
+/** Cores that others may keep busy; beyond, seconds are no longer to be trusted. */
+const QUIET = 0.1
 
 /** The report of all cases that have been begun, as Markdown. `cases` with their findings and every record of their files. */
 export interface ReportedCase {
@@ -69,11 +69,11 @@ function tunedOver(one: TtaCase): string {
 }
 
 function noise(measured: readonly RunRecord[]): readonly string[] {
-  const loud = measured.filter(({ load }) => load > QUIET_LOAD).length
+  const loud = measured.filter(({ outcome }) => outcome.otherWork > QUIET).length
   if (loud === 0) return []
   return [
     '',
-    `> ${loud} of ${measured.length} measured runs began on a machine that had other work, too (or had only just ended a run): epochs are sound, seconds are noisy.`
+    `> ${loud} of ${measured.length} measured runs were made on a machine that had other work, too: epochs are sound, seconds are noisy.`
   ]
 }
 

@@ -32,6 +32,8 @@ export interface Outcome {
   readonly end: 'reached' | 'notReached' | 'diverged'
   readonly points: readonly Point[]
   readonly imagesPerSecond: number
+  /** Cores that other processes kept busy meanwhile, in the mean. */
+  readonly otherWork: number
 }
 
 /** A finished run: a line of the results file. */
@@ -43,8 +45,6 @@ export interface RunRecord {
   readonly date: string
   readonly commit: string
   readonly machine: string
-  /** Processes that wanted a core when it began, over the last minute. */
-  readonly load: number
 }
 
 /** Two runs of the same key are the same run. */

@@ -69,7 +69,8 @@ describe('the plan of a time-to-accuracy case', () => {
 
   it('prefers what came nearer where nothing reached the target, and anything to what diverged', () => {
     const missed = (spec: RunSpec): RunRecord => {
-      if (spec.tuning.momentum > 0) return { ...record(spec, 1), outcome: { end: 'diverged', points: [], imagesPerSecond: 0 } }
+      if (spec.tuning.momentum > 0)
+        return { ...record(spec, 1), outcome: { end: 'diverged', points: [], imagesPerSecond: 0, otherWork: 0 } }
       return failure(spec, spec.tuning.rate === 0.1 ? 0.6 : 0.7)
     }
     const { tuningOf } = findingsOf(SMALL, carriedOut(missed))

@@ -44,10 +44,10 @@ describe('the report of times to accuracy', () => {
   it('says so where it is not whole, and where the machine was not quiet', () => {
     const records = whole()
       .records.slice(0, 36)
-      .map((each) => ({ ...each, load: 4 }))
+      .map((each) => ({ ...each, outcome: { ...each.outcome, otherWork: 1 } }))
     const text = reportOf([{ one: SMALL, findings: findingsOf(SMALL, records), records }])
     expect(text).to.contain('8 measured runs so far, 10 runs are still to be made')
-    expect(text).to.contain('8 of 8 measured runs began on a machine that had other work')
+    expect(text).to.contain('8 of 8 measured runs were made on a machine that had other work')
     expect(reportOf([{ one: SMALL, findings: findingsOf(SMALL, []), records: [] }])).not.to.contain('| learners |')
   })
 

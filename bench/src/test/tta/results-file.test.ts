@@ -17,8 +17,8 @@ describe('a file of finished runs', () => {
     const file = join(folder, 'new', 'tta.jsonl')
     expect(await readRecords(file)).to.deep.equal([])
     await appendRecord(file, one)
-    await appendRecord(file, { ...one, load: 2 })
-    expect(await readRecords(file)).to.deep.equal([one, { ...one, load: 2 }])
+    await appendRecord(file, { ...one, spentSeconds: 2 })
+    expect(await readRecords(file)).to.deep.equal([one, { ...one, spentSeconds: 2 }])
   })
 
   it('drops a line that was cut off, and no other', async () => {
@@ -26,8 +26,8 @@ describe('a file of finished runs', () => {
     await appendRecord(file, one)
     await appendFile(file, JSON.stringify(one).slice(0, 40))
     expect(await readRecords(file)).to.deep.equal([one])
-    await appendRecord(file, { ...one, load: 3 })
-    expect(await readRecords(file)).to.deep.equal([one, { ...one, load: 3 }])
+    await appendRecord(file, { ...one, spentSeconds: 3 })
+    expect(await readRecords(file)).to.deep.equal([one, { ...one, spentSeconds: 3 }])
   })
 
   it('tells of a line that is none', async () => {
