@@ -7,13 +7,16 @@ import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
+  causalSelfAttention,
   concat,
   conv2d,
   defineModel,
   dropout,
+  embedding,
   flatten,
   gelu,
   globalAvgPool,
+  layerNorm,
   leakyRelu,
   linear,
   localResponseNorm,
@@ -27,11 +30,11 @@ import {
   tanh
 } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
-import { resnet } from '../../src/model/zoo/index.js'
+import { gpt, resnet } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
 import { smallZoo } from '../support/zoo.js'
 import { distance, runOnnx } from './support/onnxruntime.js'
-import { randomSamples, randomTrainedModel, type RandomModelOptions } from './support/random-weights.js'
+import { randomSamples, randomTokens, randomTrainedModel, type RandomModelOptions } from './support/random-weights.js'
 
 const cifar = { input: [3, 32, 32], classes: 10 }
 
@@ -73,12 +76,17 @@ const others: readonly Model[] = [
 /** Outputs of ONNX Runtime and of the engine differ by no more than this share of the largest. */
 const TOLERANCE = 1e-5
 
-async function expectEqual(model: Model, options: RandomModelOptions = {}): Promise<void> {
+interface ExportOptions extends RandomModelOptions {
+  /** How many tokens a model of these knows. */
+  readonly tokens?: number
+}
+
+async function expectEqual(model: Model, { tokens, ...options }: ExportOptions = {}): Promise<void> {
   const { normalisation } = options
   const trained = randomTrainedModel(model, options)
   const file = exportOnnx(model, { ...trained.weights(), ...trained.statistics() }, normalisation ? { normalisation } : {})
   for (const count of [1, 3]) {
-    const samples = randomSamples(model, count)
+    const samples = tokens === undefined ? randomSamples(model, count) : randomTokens(model, tokens, count)
     const wanted = trained.predict(samples)
     const { shape, data } = await runOnnx(file, samples, [count, ...model.input])
     expect(shape[0]).to.equal(count)
@@ -95,6 +103,13 @@ describe('an exported ONNX file', function () {
   for (const model of others)
     for (const backend of ['cpu', 'reference'] as const)
       it(`of ${model.name} gives the outputs of ${backend} in ONNX Runtime`, () => expectEqual(model, { backend }))
+
+  it('of a GPT gives its outputs in ONNX Runtime, from token ids', async () => {
+    await expectEqual(gpt({ input: [16], classes: 40 }, { layers: 2, heads: 4, width: 32 }), { tokens: 40 })
+    await expectEqual(gpt({ input: [5], classes: 7 }, { layers: 1, heads: 1, width: 6, dropout: 0.2 }), { tokens: 7, backend: 'reference' })
+    const rows = [embedding(9, 8), linear(12), causalSelfAttention(2), layerNorm({ epsilon: 0.1 }), linear(9, { bias: false })]
+    await expectEqual(defineModel({ name: 'rows', input: [6], layers: rows }), { tokens: 9 })
+  })
 
   it('normalises its input where it is told how', async () => {
     const colour = imageModel('colour', [3, 6, 6], conv2d(4, 3, { padding: 1 }))

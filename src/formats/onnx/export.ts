@@ -1,10 +1,11 @@
 import { ArbalestError, invalidOption, shown } from '../../errors.js'
-import { buildGraph } from '../../model/graph-builder.js'
+import { buildGraph, takesTokens } from '../../model/graph-builder.js'
 import { NONE, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
 import type { Model } from '../../model/model.js'
 import { checkTensor, type FloatTensors } from '../tensor.js'
-import { node, onnxNodes } from './nodes.js'
+import { onnxNodes } from './nodes.js'
 import { ELEMENT_TYPE, encodeModel, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
+import { node } from './site.js'
 
 const IR_VERSION = 8
 const OPERATOR_SET = 17
@@ -24,8 +25,8 @@ export interface OnnxOptions {
 }
 
 /**
- * A Model with its values as an ONNX file's bytes (operator set 17): `input` (N, ...sample) to `output` (N, ...), logits for a classifier,
- * for any batch N. Batch norms take their running statistics; dropout is left out.
+ * A Model with its values as an ONNX file's bytes (operator set 17): `input` (N, ...sample), 64-bit ids for a model of tokens, to
+ * `output` (N, ...), logits for a classifier, for any batch N. Batch norms take their running statistics; dropout is left out.
  *
  * `tensors` has the model's parameters and its batch norms' running means and variances by their names, which the file keeps.
  * Throws UNKNOWN_NAME where one is missing, SHAPE_MISMATCH where one has another shape, INVALID_OPTION for a model beyond 2 GB.
@@ -46,7 +47,9 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation 
       name: model.name,
       node: nodes,
       initializer: initializers,
-      input: [valueInfo('input', model.input, normalisation ? 'samples in 0 to 1' : 'normalised samples')],
+      input: [
+        takesTokens(model) ? tokensInfo(model) : valueInfo('input', model.input, normalisation ? 'samples in 0 to 1' : 'normalised samples')
+      ],
       output: [valueInfo('output', graph.values[graph.named['output']!]!.shape.slice(1))]
     }
   })
@@ -78,10 +81,11 @@ class Network {
   }
 
   add(operator: Operator): void {
-    const { nodes, constants = {}, scalars = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
+    const { nodes, constants = {}, scalars = {}, tables = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
     this.nodes.push(...nodes)
     for (const [name, list] of Object.entries(constants)) this.#initializers.set(name, wholeNumbers(name, list))
     for (const [name, value] of Object.entries(scalars)) this.#initializers.set(name, floats(name, [], Float32Array.of(value)))
+    for (const [name, { shape, data }] of Object.entries(tables)) this.#initializers.set(name, floats(name, shape, data))
     for (const id of operator.inputs) if (id !== NONE) this.#initialise(this.#graph.values[id]!)
   }
 
@@ -139,7 +143,11 @@ function wholeNumbers(name: string, list: readonly number[]): TensorProto {
   return { name, dims: [list.length], dataType: ELEMENT_TYPE.int64, rawData: new Uint8Array(buffer) }
 }
 
-function valueInfo(name: string, sample: readonly number[], docString = ''): ValueInfoProto {
+function tokensInfo({ input }: Model): ValueInfoProto {
+  return valueInfo('input', input, 'token ids', ELEMENT_TYPE.int64)
+}
+
+function valueInfo(name: string, sample: readonly number[], docString = '', elemType: number = ELEMENT_TYPE.float): ValueInfoProto {
   const dim = [{ dimParam: 'N' }, ...sample.map((dimValue) => ({ dimValue }))]
-  return { name, ...(docString && { docString }), type: { tensorType: { elemType: ELEMENT_TYPE.float, shape: { dim } } } }
+  return { name, ...(docString && { docString }), type: { tensorType: { elemType, shape: { dim } } } }
 }

@@ -1,32 +1,13 @@
 import { ArbalestError } from '../../errors.js'
-import { NONE, type Attributes, type Graph, type Operator, type OperatorKind } from '../../model/graph.js'
-import { ATTRIBUTE_TYPE, type AttributeProto, type NodeProto } from './schema.js'
-
-/** What an operator becomes: nodes in the order in which they run, and the constants that they read as inputs. */
-export interface OnnxNodes {
-  readonly nodes: readonly NodeProto[]
-  readonly constants?: Readonly<Record<string, readonly number[]>>
-  /** Real numbers that they read, each a tensor without axes. */
-  readonly scalars?: Readonly<Record<string, number>>
-}
-
-/** An operator with its values by name. No layer's name has a space, so that names made with one are free. */
-interface Site {
-  readonly name: string
-  /** '' where an optional input is left out. */
-  readonly inputs: readonly string[]
-  readonly output: string
-  /** Of the first input, the batch first. */
-  readonly shape: readonly number[]
-  readonly attributes: Attributes
-}
-
-type Rule = (site: Site) => OnnxNodes
+import { NONE, type Graph, type Operator, type OperatorKind } from '../../model/graph.js'
+import { SEQUENCE_RULES } from './sequence-nodes.js'
+import { float, node, number, one, type AttributeValue, type OnnxNodes, type Rule, type Site } from './site.js'
 
 /** Every operator of a forward Graph in mode `predict`, by ONNX's operator set 17. */
 const RULES: Partial<Record<OperatorKind, Rule>> = {
+  ...SEQUENCE_RULES,
   conv2d: (site) => one('Conv', site, { ...strides(site), group: number(site, 'groups') }),
-  linear: (site) => one('Gemm', site, { transB: 1 }),
+  linear: (site) => (site.shape.length === 2 ? one('Gemm', site, { transB: 1 }) : SEQUENCE_RULES.linear(site)),
   batchNormInference: (site) =>
     one('BatchNormalization', { ...site, inputs: site.inputs.slice(0, 5) }, { epsilon: float(number(site, 'epsilon')) }),
   relu: (site) => one('Relu', site),
@@ -138,36 +119,9 @@ export function onnxNodes(
     inputs: inputs.map(nameOf),
     output: nameOf(outputs[0]!),
     shape: values[inputs[0]!]!.shape,
+    shapes: inputs.map((id) => (id === NONE ? [] : values[id]!.shape)),
     attributes
   })
-}
-
-function one(opType: string, { name, inputs, output }: Site, attributes: Readonly<Record<string, AttributeValue>> = {}): OnnxNodes {
-  return { nodes: [node(opType, name, inputs, output, attributes)] }
-}
-
-type AttributeValue = number | readonly number[] | { readonly float: number }
-
-/** Trailing inputs that are left out are not named at all. */
-export function node(
-  opType: string,
-  name: string,
-  inputs: readonly string[],
-  output: string,
-  attributes: Readonly<Record<string, AttributeValue>> = {}
-): NodeProto {
-  const last = inputs.findLastIndex((input) => input !== '')
-  const attribute = Object.entries(attributes).map(([key, value]) => attributeProto(key, value))
-  return { opType, name, input: inputs.slice(0, last + 1), output: [output], attribute }
-}
-
-function attributeProto(name: string, value: AttributeValue): AttributeProto {
-  if (typeof value === 'number') return { name, type: ATTRIBUTE_TYPE.int, i: value }
-  return 'float' in value ? { name, type: ATTRIBUTE_TYPE.float, f: value.float } : { name, type: ATTRIBUTE_TYPE.ints, ints: value }
-}
-
-function float(value: number): AttributeValue {
-  return { float: value }
 }
 
 function window(site: Site): Record<string, AttributeValue> {
@@ -178,10 +132,6 @@ function window(site: Site): Record<string, AttributeValue> {
 function strides(site: Site): Record<string, AttributeValue> {
   const padding = pair(site, 'padding')
   return { strides: pair(site, 'stride'), pads: [...padding, ...padding] }
-}
-
-function number({ attributes }: Site, name: string): number {
-  return attributes[name] as number
 }
 
 function pair({ attributes }: Site, name: string): readonly number[] {

@@ -50,3 +50,9 @@ export function randomSamples(model: Model, count: number, seed = 2): Float32Arr
   const random = new Random(seed)
   return Float32Array.from({ length: count * elements(model.input) }, () => random.between(0, 1))
 }
+
+/** Token ids of a model of tokens. */
+export function randomTokens(model: Model, tokens: number, count: number, seed = 2): Int32Array {
+  const random = new Random(seed)
+  return Int32Array.from({ length: count * elements(model.input) }, () => Math.floor(random.between(0, tokens)))
+}
