@@ -121,7 +121,7 @@ export { importWeights, type ImportedWeights, type ImportOptions } from './forma
 export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx/export.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
 export { readModel, type ReadModel, type ReadModelOptions } from './formats/read-model.js'
-export { saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
+export { checkSavePath, saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
 export { ruleNames, type RuleName } from './actors/sync/rules.js'

@@ -1,4 +1,4 @@
-import { train, type Job } from '../index.js'
+import { checkSavePath, train, type Job } from '../index.js'
 import { asTyped } from './as-typed.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -12,14 +12,17 @@ export interface TrainCommandFlags extends TrainFlags {
   readonly json?: boolean
   /** The config's file; false for none. */
   readonly config?: string | false
+  /** Where the trained model is written. */
+  readonly save?: string
 }
 
 /** `arbalest train`: runs one job to its end and shows it. */
 export async function runTrain(
   named: string | undefined,
-  { json = false, config: chosen, ...flags }: TrainCommandFlags
+  { json = false, config: chosen, save, ...flags }: TrainCommandFlags
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
+  if (save !== undefined) await checkSavePath(save)
   const job = begin(flags, config)
   using signals = new StopOnSignal(() => job.stop())
   const reader = new ReaderGone(process.stdout, () => job.stop())
@@ -31,11 +34,17 @@ export async function runTrain(
       if (!reader.gone) reporter.show(event)
       if (event.event === 'evaluated') losses.push(event.testLoss)
     }
+    if (save !== undefined) await keep(job, save, json)
     if ((flags.overfit ?? config.options.overfit) !== undefined && !signals.exitCode && !reader.gone) return toldOverfit(losses, json)
     return signals.exitCode ?? (reader.gone ? EXIT.brokenPipe : EXIT.done)
   } finally {
     reporter.close()
   }
+}
+
+async function keep(job: Job, file: string, json: boolean): Promise<void> {
+  await job.model.save(file)
+  if (!json) process.stdout.write(`model in ${file}\n`)
 }
 
 /** A model that could not learn a few batches by heart is a failure. */

@@ -196,6 +196,7 @@ export function addTrainFlags(command: Command): Command {
   command.option('--init-skip <pattern...>', 'with --init: layers that start anew all the same, as a new head: fc, layer4.*')
   whole('threads', 'count', 'threads of one learner (1)')
   command.option('--learner <file>', 'a module that exports a learner of your own (docs/write-a-learner.md)')
+  command.option('--save <file>', 'where the trained model is written in the end, .safetensors or .onnx')
   command.option('--trace <file>', 'writes down what the actors do, for Perfetto or chrome://tracing')
   whole('trace-steps', 'count', 'first steps of each learner that a trace shows in their segments (0)')
   command.option('--log <file>', 'every event as a line of JSON, appended; arbalest runs reads it')

@@ -1,6 +1,8 @@
-import { extname } from 'node:path'
+import { access, constants } from 'node:fs/promises'
+import { dirname, extname } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { unwritableFile } from './faults.js'
 import { DESCRIPTION, describe } from './description.js'
 import { exportOnnx, type Normalisation } from './onnx/export.js'
 import { toPyTorchName } from './pytorch-names.js'
@@ -52,6 +54,16 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
   const format = options.format ?? formatOf(path)
   if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
   await SAVERS[format](path, saved, options)
+}
+
+/** What `saveModel` would refuse of a path is refused before there is anything to save. Throws INVALID_OPTION and WRITE_FAILED. */
+export async function checkSavePath(path: string): Promise<void> {
+  formatOf(path)
+  try {
+    await access(dirname(path), constants.W_OK)
+  } catch (error) {
+    throw unwritableFile(path, error)
+  }
 }
 
 function formatOf(path: string): ModelFormat {

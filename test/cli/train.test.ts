@@ -38,6 +38,29 @@ describe('arbalest train', () => {
     expect(stdout.trimEnd().split('\n').length).to.be.at.most(30)
   })
 
+  it('saves the model in the end, and says before the first step where it cannot', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest-save-'))
+    try {
+      const file = join(folder, 'model.safetensors')
+      const { code, stdout, stderr } = await run([...TINY, '--steps', '5', '--save', file])
+      expect(code, stderr).to.equal(0)
+      expect(stdout.trimEnd()).to.match(new RegExp(`model in ${file}$`))
+      const measured = await run(['eval', file, '--data', 'digits', '--json'])
+      const [accuracy] = /\d+\.\d\d(?=%)/.exec(stdout.split('\n').findLast((line) => line.startsWith('finished'))!)!
+      expect((100 * Number(measured.lines.at(-1)!['testAccuracy'])).toFixed(2)).to.equal(accuracy)
+      for (const [bad, said] of [
+        [join(folder, 'model.bin'), /^INVALID_OPTION: .*\.onnx or \.safetensors/],
+        [join(folder, 'missing', 'model.onnx'), /^WRITE_FAILED: .*missing/]
+      ] as const) {
+        const refused = await run([...ENDLESS, '--save', bad])
+        expect(refused.stderr).to.match(said)
+        expect(refused.stdout).to.equal('')
+      }
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
   it('says what went wrong in one line, with status 1, and in JSON last', async () => {
     const args = ['train', '--model', 'mlp', '--data', 'mnist', '--data-dir', '/nowhere', '--json']
     const { code, lines, stderr } = await run(args)

@@ -32,6 +32,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   'docs/coming-from-tensorflow-js.md': { prints: /^test accuracy (?:1|0\.[89])/m },
   'docs/runs.md': { smaller: [[/epochs: 30/, 'steps: 20']] },
   'docs/text.md': {
+    first: 'mkdir -p ~/data/tinyshakespeare && seq 2000 >~/data/tinyshakespeare/input.txt',
     prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
     smaller: [
       [/batch: 16 /, 'batch: 16, learners: 1, until: { steps: 2 } '],

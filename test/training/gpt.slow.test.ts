@@ -14,8 +14,8 @@ describe('a GPT on tinyshakespeare', function () {
       context: 64,
       learners: 2,
       batch: 8,
-      optimiser: { rate: 0.2, momentum: 0.9, weightDecay: 0, milestones: [] },
-      until: { epochs: 8 },
+      optimiser: { name: 'adamw', rate: 0.002, milestones: [2] },
+      until: { epochs: 3 },
       seed: 1
     })
     const { testLoss } = await job.finished

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { ExitCode } from '../exit-codes.js'
-import { wholeNumber } from '../numbers.js'
+import { realNumber, wholeNumber } from '../numbers.js'
 import { runEval, type EvalFlags } from './eval-command.js'
 import { runExport, type ExportFlags } from './export-command.js'
+import { runGenerate, type GenerateFlags } from './generate-command.js'
 import { addModelFlags } from './model-flags.js'
 import { runPredict, type PredictFlags } from './predict-command.js'
 
@@ -27,4 +28,11 @@ export function addModelCommands(named: (name: string, description: string) => C
     .argument('<images...>', 'JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG')
     .option('--top <count>', 'how many classes are told', wholeNumber('--top'), 3)
     .action(async (file: string, images: readonly string[], flags: PredictFlags) => done(await runPredict(file, images, flags)))
+  addModelFlags(named('generate', 'Lets a model of a text write on from a prompt.'))
+    .argument('<model>', 'safetensors')
+    .argument('<prompt>', 'characters that the text has')
+    .option('--length <characters>', 'how many are written', wholeNumber('--length'), 200)
+    .option('--temperature <number>', 'below 1 surer, above 1 bolder; 0 takes the likeliest', realNumber('--temperature'), 1)
+    .option('--seed <number>', 'of what is drawn', wholeNumber('--seed'), 0)
+    .action(async (file: string, prompt: string, flags: GenerateFlags) => done(await runGenerate(file, prompt, flags)))
 }
