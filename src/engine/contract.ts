@@ -71,9 +71,9 @@ export interface Engine {
   // A group's life. Everything takes effect at a round's number.
   /**
    * The learner takes part from the returned round on, starting from the central model, or with `resumed` from what its replica was restored to.
-   * Throws INVALID_STATE where it already does.
+   * On its `device`, 0 if left out, it meets that device's learners first. Throws INVALID_STATE where it already takes part.
    */
-  join(group: Handle, learner: number, resumed?: boolean): number
+  join(group: Handle, learner: number, resumed?: boolean, device?: number): number
   /** The learner's last round is the one before the returned one. */
   leave(group: Handle, learner: number): number
   /** The learner is gone: the round that it holds up is completed without it. */
@@ -93,6 +93,13 @@ export interface Engine {
   losses(group: Handle, fromIteration: number): Float32Array
   /** What is evaluated, in canonical order: the evaluation average where the group has one, else the central model. */
   readCentral(group: Handle): Float32Array | Float64Array
+  /** The central model of the last whole round as a device has it: the same on all, bit for bit. */
+  readDeviceCentral(group: Handle, device: number): Float32Array | Float64Array
+  /**
+   * What the group's levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a span:
+   * the level's place from the bottom, the round, start and end in seconds of the clock that all threads of the machine share.
+   */
+  levelSpans(group: Handle): Float64Array
   /** Replaces the central model; only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 
@@ -108,6 +115,9 @@ export interface Engine {
   snapshotParts(snapshot: Handle): SnapshotParts
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
+
+  /** Bytes a second that go into a level of a group that takes so many parts of so many bytes: the best of a few passages. */
+  measureLevel(backend: BackendName, level: LevelSpec, parts: number, bytes: number): number
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number
@@ -209,7 +219,17 @@ export interface GroupSpec {
   readonly optimiser?: Attributes
   /** What is evaluated, saved and exported in the place of the central model. */
   readonly average?: EvaluationAverage
+  /** Each has its own copy of the central model; 1 if left out. */
+  readonly devices?: number
+  /** By which the devices' sums become one, from the bottom; `devices` is among them where there are several. Of synchronous rules only. */
+  readonly levels?: readonly LevelSpec[]
 }
+
+/**
+ * A level of the all-reduce: the devices of this process, or hosts, of which this one is the only one: what would go to the others comes back after
+ * `latency` seconds.
+ */
+export type LevelSpec = { readonly kind: 'devices' } | { readonly kind: 'loopback'; readonly latency: number }
 
 /** How a group keeps its learners together. */
 export type GroupRule = SynchronousRule | AsynchronousRule

@@ -40,6 +40,8 @@ const CALLS = [
   'groupStatus',
   'losses',
   'readCentral',
+  'readDeviceCentral',
+  'levelSpans',
   'writeCentral',
   'captureGroup',
   'captureReplica',
@@ -47,6 +49,7 @@ const CALLS = [
   'restoreReplica',
   'snapshotParts',
   'readSnapshot',
+  'measureLevel',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
 

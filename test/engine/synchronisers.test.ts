@@ -1,100 +1,10 @@
 import { expect } from 'chai'
-import { ruleOf, type NamedRule } from '../../src/actors/sync/rules.js'
-import type { BackendName } from '../../src/compiler/program.js'
-import type { GroupRule } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun } from './support/group-run.js'
-import {
-  PlainDiLoCo,
-  PlainLocalSgd,
-  PlainLookahead,
-  PlainPolyakRuppert,
-  PlainSlowMo,
-  PlainSma,
-  PlainSsgd,
-  type Gradients,
-  type PlainRule
-} from './support/plain-rules.js'
+import { CASES, OPTIMISER, Pair, rule } from './support/rule-pair.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
-
-const NUMBERS = { rate: 0.02, momentum: 0.9, decay: 1e-3 }
-const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
-const CLOSE = 1e-5
-
-const rule = ({ name = 'sma', ...options }: NamedRule, learners: number): GroupRule =>
-  ruleOf(name, options, { learners, iterations: 0, iterationAt: (epoch) => epoch })
-
-interface Case {
-  readonly options: (period: number) => NamedRule
-  readonly plain: (initial: Float32Array) => PlainRule
-  readonly periods?: readonly number[]
-  readonly nesterov?: boolean
-}
-
-const CASES: Record<string, Case> = {
-  sma: { options: (period) => ({ name: 'sma', period, syncMomentum: 0.3 }), plain: (initial) => new PlainSma(initial, NUMBERS, 0.3) },
-  easgd: { options: (period) => ({ name: 'easgd', period }), plain: (initial) => new PlainSma(initial, NUMBERS, 0) },
-  eamsgd: {
-    options: (period) => ({ name: 'eamsgd', period }),
-    plain: (initial) => new PlainSma(initial, { ...NUMBERS, nesterov: true }, 0),
-    nesterov: true
-  },
-  ssgd: { options: () => ({ name: 'ssgd' }), plain: (initial) => new PlainSsgd(initial, NUMBERS), periods: [1] },
-  'polyak-ruppert': {
-    options: (period) => ({ name: 'polyak-ruppert', period }),
-    plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS)
-  },
-  'polyak-ruppert from the tenth round': {
-    options: (period) => ({ name: 'polyak-ruppert', period, from: 10 * period }),
-    plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS, 10)
-  },
-  'local-sgd': { options: (period) => ({ name: 'local-sgd', period }), plain: (initial) => new PlainLocalSgd(initial, NUMBERS) },
-  lookahead: { options: (period) => ({ name: 'lookahead', period }), plain: (initial) => new PlainLookahead(initial, NUMBERS) },
-  slowmo: { options: (period) => ({ name: 'slowmo', period }), plain: (initial) => new PlainSlowMo(initial, NUMBERS) },
-  diloco: { options: (period) => ({ name: 'diloco', period }), plain: (initial) => new PlainDiLoCo(initial, NUMBERS) }
-}
-
-/** The engine's group and a plain model side by side. */
-class Pair {
-  readonly run: GroupRun
-  readonly plain: PlainRule
-  readonly #adopts: boolean
-
-  constructor(backend: BackendName, { plain, nesterov = false }: Case, how: GroupRule) {
-    const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov })
-    this.run = new GroupRun(program, randomSamples(300), { initial, rule: how }, { rate: NUMBERS.rate })
-    this.plain = plain(initial)
-    this.#adopts = how.kind === 'synchronous' && how.adopts
-  }
-
-  join(learner: number): void {
-    this.run.add(learner)
-    this.plain.join(learner)
-  }
-
-  /** One iteration of all, then a look at all of them. `dies`: a learner that has its gradient and does not come to the meeting. */
-  iterate(ends: boolean, what: string, dies?: number): void {
-    const { run, plain } = this
-    for (const j of plain.learners.keys()) run.compute(j)
-    // Where learners adopt the central model they do so when the next round begins.
-    if (this.#adopts) this.#compare(what)
-    const gradients: Gradients = new Map([...plain.learners.keys()].filter((j) => j !== dies).map((j) => [j, run.gradients(j)]))
-    plain.iterate(gradients, ends)
-    for (const j of gradients.keys()) run.finish(j)
-    if (dies !== undefined) {
-      engine.evict(run.group, dies)
-      plain.learners.delete(dies)
-    }
-    if (!this.#adopts) this.#compare(what)
-    expect(largestDifference(run.central(), plain.z), `central model, ${what}`).below(CLOSE)
-  }
-
-  #compare(what: string): void {
-    for (const [j, { w }] of this.plain.learners) expect(largestDifference(this.run.weights(j), w), `learner ${j}, ${what}`).below(CLOSE)
-  }
-}
 
 for (const { name: backend } of testedBackends())
   describe(`synchronous rules on ${backend}`, () => {

@@ -76,6 +76,8 @@ export const engine: Engine = {
   groupStatus: (group) => memory.locked(() => new FakeGroup(group).status()),
   losses: (group, from) => memory.locked(() => new FakeGroup(group).losses(from)),
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
+  readDeviceCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
+  levelSpans: () => new Float64Array(),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),
 
   captureGroup: () => unsupported('captureGroup'),
@@ -85,6 +87,7 @@ export const engine: Engine = {
   snapshotParts: () => unsupported('snapshotParts'),
   readSnapshot: () => unsupported('readSnapshot'),
 
+  measureLevel: () => 1e9,
   measurePeak: () => 1e9
 }
 

@@ -8,6 +8,7 @@
 #include "../replica.h"
 #include "../snapshot.h"
 #include "../sync/group.h"
+#include "../sync/levels.h"
 #include "dataset_values.h"
 #include "group_values.h"
 #include "stream_values.h"
@@ -273,7 +274,8 @@ int learner(const Info& info) { return js::small(info[1], "learner"); }
 
 Napi::Value join(const Info& info) {
   const bool resumed = info[2].ToBoolean();
-  return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed)));
+  const int device = info[3].IsUndefined() ? 0 : js::small(info[3], "device");
+  return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed, device)));
 }
 
 Napi::Value leave(const Info& info) { return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->leave(learner(info)))); }
@@ -342,6 +344,22 @@ Napi::Value read_central(const Info& info) {
                          [&](std::byte* canonical) { group->read_central(canonical); });
 }
 
+Napi::Value read_device_central(const Info& info) {
+  const auto group = group_of(info);
+  const int device = js::small(info[1], "device");
+  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
+                         [&](std::byte* canonical) { group->read_device_central(device, canonical); });
+}
+
+// Four numbers a span: level, round, start and end in seconds.
+Napi::Value level_spans(const Info& info) {
+  std::vector<double> numbers;
+  for (const auto& [level, round, start, end] : group_of(info)->level_spans())
+    numbers.insert(numbers.end(), {static_cast<double>(level), static_cast<double>(round), start, end});
+  return js::new_numbers(info.Env(), Type::f64, numbers.size(),
+                         [&](std::byte* out) { std::memcpy(out, numbers.data(), numbers.size() * sizeof(double)); });
+}
+
 Napi::Value write_central(const Info& info) {
   const auto group = group_of(info);
   group->write_central(js::numbers(info[1], "weights", group->layout().type(), group->layout().elements));
@@ -400,6 +418,15 @@ Napi::Value read_snapshot(const Info& info) {
   const ParameterLayout& layout = snapshot->layout();
   const std::string name = js::string(info[1], "name");
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { snapshot->read(name, canonical); });
+}
+
+Napi::Value measure_level(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int parts = js::small(info[2], "parts");
+  const int64_t bytes = js::integer(info[3], "bytes");
+  if (parts < 1 || parts > 1024) throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give 1 to 1024");
+  if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
+  return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1]), parts, static_cast<size_t>(bytes)));
 }
 
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), backend_named("cpu").measure_peak()); }
@@ -475,6 +502,8 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("groupStatus", guarded<group_status>);
   add("losses", guarded<losses>);
   add("readCentral", guarded<read_central>);
+  add("readDeviceCentral", guarded<read_device_central>);
+  add("levelSpans", guarded<level_spans>);
   add("writeCentral", guarded<write_central>);
   add("captureGroup", guarded<capture_group>);
   add("captureReplica", guarded<capture_replica>);
@@ -482,6 +511,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("restoreReplica", guarded<restore_replica>);
   add("snapshotParts", guarded<snapshot_parts>);
   add("readSnapshot", guarded<read_snapshot>);
+  add("measureLevel", guarded<measure_level>);
   add("measurePeak", guarded<measure_peak>);
   return exports;
 }

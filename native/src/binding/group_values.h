@@ -89,6 +89,19 @@ inline EvaluationAverage evaluation_average(const Napi::Object& from) {
   return average;
 }
 
+inline LevelSpec level_spec(const Napi::Value& value) {
+  const Napi::Object from = object(value, "level");
+  LevelSpec level;
+  const std::string kind = string(from, "kind");
+  if (kind == "devices") return level;
+  if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, loopback");
+  level.kind = LevelSpec::Kind::loopback;
+  level.latency = number(from, "latency");
+  if (!(level.latency >= 0 && level.latency <= 60))
+    throw Error("INVALID_OPTION", "latency: received " + std::to_string(level.latency) + "; give seconds from 0 to 60");
+  return level;
+}
+
 inline GroupSpec group_spec(const Napi::Object& from) {
   GroupSpec spec;
   spec.layout = parameter_layout(property(from, "layout"));
@@ -104,6 +117,8 @@ inline GroupSpec group_spec(const Napi::Object& from) {
     spec.optimiser = optimiser_spec(attributes(optimiser));
   if (const Napi::Value average = property(from, "average"); !average.IsUndefined())
     spec.average = evaluation_average(object(average, "average"));
+  if (const Napi::Value devices = property(from, "devices"); !devices.IsUndefined()) spec.devices = small(devices, "devices");
+  if (const Napi::Value levels = property(from, "levels"); !levels.IsUndefined()) spec.levels = list(levels, "levels", level_spec);
   return spec;
 }
 

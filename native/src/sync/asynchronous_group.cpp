@@ -27,7 +27,7 @@ AsynchronousGroup::AsynchronousGroup(Backend& backend, GroupSpec spec, const std
   if (spec_.average) average_.emplace(backend_, spec_.layout, *spec_.average);
 }
 
-int64_t AsynchronousGroup::join(int learner, bool resumed) {
+int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   const std::lock_guard lock(mutex_);
   if (members_.count(learner) != 0)
     throw Error("INVALID_STATE", "learner: " + std::to_string(learner) + " is already a member of the group; let it leave first");

@@ -23,7 +23,7 @@ class AsynchronousGroup final : public Group {
  public:
   AsynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
 
-  int64_t join(int learner, bool resumed) override;
+  int64_t join(int learner, bool resumed, int device) override;
   int64_t leave(int learner) override;
   void evict(int learner) override;
   void set_rates(int64_t from_iteration, std::span<const float> rates) override;

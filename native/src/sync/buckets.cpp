@@ -25,6 +25,12 @@ std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
   return buckets;
 }
 
+std::vector<Bucket> buckets_of(size_t elements, size_t length) {
+  std::vector<Bucket> buckets;
+  for (size_t begin = 0; begin < elements; begin += length) buckets.push_back({begin, std::min(begin + length, elements)});
+  return buckets;
+}
+
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets) {
   const size_t size = size_of(program.parameters.type());
   std::vector<int> last(buckets.size(), -1);

@@ -12,6 +12,9 @@ namespace arbalest {
 // From the last parameter to the first, which is about the order in which backward finishes their gradients.
 std::vector<Bucket> buckets_of(const ParameterLayout& layout);
 
+// So many elements in ranges of one length, but for the last.
+std::vector<Bucket> buckets_of(size_t elements, size_t length);
+
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets);
 

@@ -17,14 +17,14 @@ std::optional<OptimiserSpec> optimiser_of(const GroupSpec& spec) {
 
 }  // namespace
 
-CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical)
+CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated)
     : backend_(backend), layout_(spec.layout), rule_(*spec.synchronous), type_(spec.layout.type()), frozen_(spec.layout.frozen()) {
   for (Memory& model : models_) model = Memory(backend_, layout_.bytes);
   if (const auto optimiser = optimiser_of(spec)) {
     optimiser_.emplace(backend_, layout_, *optimiser);
     sum_ = Memory(backend_, layout_.bytes);
   }
-  if (spec.average) average_.emplace(backend_, layout_, *spec.average);
+  if (spec.average && evaluated) average_.emplace(backend_, layout_, *spec.average);
   restart(initial_canonical);
 }
 

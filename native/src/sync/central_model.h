@@ -25,7 +25,8 @@ struct RoundEnd {
 
 class CentralModel {
  public:
-  CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical);
+  // Without `evaluated` it keeps no average for evaluation: one of several copies has that for all.
+  CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated = true);
 
   const std::byte* weights(int64_t round) const { return models_[round & 1].data(); }
   // What is evaluated, where all rounds before `round` are whole.

@@ -1,6 +1,7 @@
 #include "group.h"
 
 #include "asynchronous_group.h"
+#include "levels.h"
 #include "synchronous_group.h"
 
 namespace arbalest {
@@ -10,6 +11,7 @@ std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::b
   if (spec.asynchronous && backend.stream())
     throw Error("INVALID_OPTION", "synchroniser: received an asynchronous rule for a GPU; use a synchronous one, or backend cpu");
   check_sizes(backend, spec.layout);
+  check_levels(backend, spec);
   if (spec.asynchronous) return std::make_unique<AsynchronousGroup>(backend, std::move(spec), initial_canonical);
   return std::make_unique<SynchronousGroup>(backend, std::move(spec), initial_canonical);
 }

@@ -23,10 +23,18 @@ namespace arbalest {
 
 using Clock = std::chrono::steady_clock;
 
+// That a level worked at a bucket of a round, in seconds of the monotonic clock.
+struct LevelSpan {
+  size_t level = 0;
+  int64_t round = 0;
+  double start = 0, end = 0;
+};
+
 // One member's share of one iteration.
 struct Ticket {
   int64_t round = 0, iteration = 0;
   uint64_t position = 0;  // of its batches in the sequence of samples
+  size_t device = 0;      // whose central model it meets
   double rate = 0, alpha = 0;
   bool contributes = false;  // something of it meets the central model: the round's last iteration
   bool adopts = false;       // takes the central model before anything else,
@@ -61,7 +69,8 @@ class Group {
 
   // From the owner's side; everything takes effect at a round's number, which is returned.
   // A learner that joins `resumed` has its weights and its optimiser's states already; any other begins at the central model.
-  virtual int64_t join(int learner, bool resumed = false) = 0;
+  // It meets the others of its device first, where the group has several.
+  virtual int64_t join(int learner, bool resumed = false, int device = 0) = 0;
   virtual int64_t leave(int learner) = 0;
   virtual void evict(int learner) = 0;
   virtual void set_rates(int64_t from_iteration, std::span<const float> rates) = 0;
@@ -73,6 +82,10 @@ class Group {
   virtual std::vector<float> losses(int64_t from_iteration) const = 0;
   // What is evaluated, saved and exported: the evaluation average where there is one, else the central model.
   virtual void read_central(std::byte* canonical) const = 0;
+  // The central model that a device has: the same on all, bit for bit.
+  virtual void read_device_central(int, std::byte* canonical) const { read_central(canonical); }
+  // What the levels have done since it was asked last.
+  virtual std::vector<LevelSpan> level_spans() { return {}; }
   // Only while no round is in progress. What the rule has gathered so far is forgotten.
   virtual void write_central(const std::byte* canonical) = 0;
   // The same of the last whole round, which is returned, into a vector laid out like the parameters.

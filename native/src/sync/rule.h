@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "../optimiser.h"
 #include "../program.h"
@@ -47,6 +48,13 @@ struct EvaluationAverage {
   uint64_t from = 0, every = 1;
 };
 
+// What lies between the learners of a device and the central model, from the bottom.
+struct LevelSpec {
+  enum class Kind : uint8_t { devices, loopback };
+  Kind kind = Kind::devices;
+  double latency = 0;  // of the loopback, in seconds
+};
+
 struct GroupSpec {
   ParameterLayout layout;
   int64_t batch = 1;  // samples that a learner takes in an iteration
@@ -54,6 +62,8 @@ struct GroupSpec {
   std::optional<AsynchronousRule> asynchronous;
   OptimiserSpec optimiser;  // the learners', for the rule that takes their gradients
   std::optional<EvaluationAverage> average;
+  int devices = 1;  // each has a central model of its own
+  std::vector<LevelSpec> levels;
 };
 
 }  // namespace arbalest

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "buckets.h"
+#include "levels.h"
 
 namespace arbalest {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds kSlice{10};
 // Polls before a waiting thread sleeps; waking it again costs tens of microseconds.
 constexpr int kSpins = 2000;
+// Small enough that the levels work on several at once, large enough that handing it on costs little beside its bandwidth.
+constexpr size_t kLevelBucket = size_t{4} << 20;
 
 void relax() {
 #if defined(__x86_64__)
@@ -23,19 +26,31 @@ void relax() {
 std::vector<Bucket> buckets_for(const GroupSpec& spec) {
   if (spec.layout.bytes == 0) throw Error("INVALID_MODEL", "parameters: received none; a group needs a model with something to train");
   if (spec.synchronous->central == CentralRule::optimiser) return buckets_of(spec.layout);
-  return {{0, spec.layout.bytes / size_of(spec.layout.type())}};
+  const size_t elements = spec.layout.bytes / size_of(spec.layout.type());
+  return spec.levels.empty() ? std::vector<Bucket>{{0, elements}} : buckets_of(elements, kLevelBucket / size_of(spec.layout.type()));
 }
 
 }  // namespace
 
 SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
-    : backend_(backend),
-      spec_(std::move(spec)),
-      buckets_(buckets_for(spec_)),
-      stream_(backend_.stream()),
-      central_(backend_, spec_, initial_canonical) {}
+    : backend_(backend), spec_(std::move(spec)), buckets_(buckets_for(spec_)), stream_(backend_.stream()) {
+  for (int device = 0; device < spec_.devices; ++device) central_.emplace_back(backend_, spec_, initial_canonical, device == 0);
+  if (spec_.levels.empty()) return;
+  for (int device = 0; device < spec_.devices; ++device) sums_.emplace_back(backend_, spec_.layout.bytes);
+  auto levels = make_levels(backend_, spec_);
+  for (const auto& level : levels)
+    if (level->size() > 1) between_devices_ = level.get();
+  ascent_ = std::make_unique<Ascent>(
+      backend_, std::move(levels), [this](const Passage& passage) { arrived_from_above(passage); },
+      [this](std::exception_ptr failure) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::move(failure);
+        changed_.notify_all();
+      });
+}
 
 SynchronousGroup::~SynchronousGroup() {
+  ascent_.reset();
   // Nothing may be at work in what is given back.
   const UsedStream used(backend_, stream_.get());
   try {
@@ -45,7 +60,10 @@ SynchronousGroup::~SynchronousGroup() {
   }
 }
 
-int64_t SynchronousGroup::join(int learner, bool resumed) {
+int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
+  if (device < 0 || device >= spec_.devices)
+    throw Error("INVALID_OPTION", "device: received " + std::to_string(device) + "; the group has " + std::to_string(spec_.devices) +
+                                      ": give a number from 0 to below that");
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(learner);
   if (found != members_.end()) {
@@ -57,6 +75,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed) {
   member.round = last_opened() + 1;
   member.iterations = first_iteration(member.round);
   member.fresh = !resumed;
+  member.device = static_cast<size_t>(device);
   if (takes_copies()) member.slot = std::make_shared<Memory>(backend_, spec_.layout.bytes);
   const int64_t from = member.round;
   members_.emplace(learner, std::move(member));
@@ -78,7 +97,8 @@ void SynchronousGroup::evict(int learner) {
   departed_iterations_ = whole_iterations();
   members_.erase(learner);
   for (Round& round : open_)
-    for (Gathering& gathering : round.gatherings) gathering.pending.erase(learner);
+    for (Gathered& bucket : round.buckets)
+      for (Gathering& gathering : bucket.devices) gathering.pending.erase(learner);
   advance();
   changed_.notify_all();
   help(lock);
@@ -118,7 +138,9 @@ GroupStatus SynchronousGroup::status() const {
   for (const auto& [id, member] : members_)
     if (member.round < member.until) status.members.push_back(id);
   if (!open_.empty())
-    for (const auto& [learner, contribution] : open_.front().gatherings.back().arrived) status.arrived.push_back(learner);
+    for (const Gathering& gathering : open_.front().buckets.back().devices)
+      for (const auto& [learner, contribution] : gathering.arrived) status.arrived.push_back(learner);
+  std::ranges::sort(status.arrived);
   return status;
 }
 
@@ -130,6 +152,20 @@ std::vector<float> SynchronousGroup::losses(int64_t from_iteration) const {
 void SynchronousGroup::read_central(std::byte* canonical) const {
   Memory copy(backend_, spec_.layout.bytes);
   copy_central(copy.data());
+  to_canonical(backend_, spec_.layout, copy.data(), canonical);
+}
+
+void SynchronousGroup::read_device_central(int device, std::byte* canonical) const {
+  if (device < 0 || device >= spec_.devices)
+    throw Error("INVALID_OPTION", "device: received " + std::to_string(device) + "; the group has " + std::to_string(spec_.devices) +
+                                      ": give a number from 0 to below that");
+  Memory copy(backend_, spec_.layout.bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    follow_round();
+    backend_.copy(copy.data(), central_[static_cast<size_t>(device)].weights(round_), spec_.layout.bytes);
+    backend_.synchronise();
+  }
   to_canonical(backend_, spec_.layout, copy.data(), canonical);
 }
 
@@ -146,7 +182,7 @@ void SynchronousGroup::capture(Snapshot& snapshot) const {
   snapshot.count("position", static_cast<int64_t>(position_));
   for (const auto& [id, member] : members_)
     if (member.round < member.until) snapshot.count("fresh." + std::to_string(id), member.fresh);
-  central_.capture(round_, snapshot);
+  central_.front().capture(round_, snapshot);
 }
 
 void SynchronousGroup::restore(const Snapshot& snapshot) {
@@ -159,21 +195,21 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   position_ = static_cast<uint64_t>(snapshot.counted("position"));
   departed_iterations_ = first_iteration(round_);
   whole_rounds_.store(round_, std::memory_order_release);
-  central_.restore(round_, snapshot);
+  for (CentralModel& central : central_) central.restore(round_, snapshot);
 }
 
 void SynchronousGroup::write_central(const std::byte* canonical) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   follow_round();
-  central_.restart(canonical);
+  for (CentralModel& central : central_) central.restart(canonical);
   for (auto& [id, member] : members_) member.fresh = true;
 }
 
 int64_t SynchronousGroup::copy_central(std::byte* vector) const {
   const std::lock_guard lock(mutex_);
   follow_round();
-  backend_.copy(vector, central_.evaluated(round_), spec_.layout.bytes);
+  backend_.copy(vector, central_.front().evaluated(round_), spec_.layout.bytes);
   backend_.synchronise();
   return round_;
 }
@@ -194,8 +230,19 @@ SynchronousGroup::Round& SynchronousGroup::open(int64_t number) {
   round.restarts = restarts_.count(number) != 0;
   for (const auto& [id, member] : members_)
     if (member.round <= number && number < member.until) round.members.push_back(id);
-  round.gatherings.resize(buckets_.size());
-  for (Gathering& gathering : round.gatherings) gathering.pending = {round.members.begin(), round.members.end()};
+  Gathered bucket;
+  bucket.devices.resize(central_.size());
+  bucket.parts.resize(central_.size());
+  for (int id : round.members) bucket.devices[members_.at(id).device].pending.insert(id);
+  std::vector<int> present;
+  for (size_t device = 0; device < bucket.devices.size(); ++device) {
+    Gathering& gathering = bucket.devices[device];
+    gathering.complete = gathering.pending.empty();
+    if (!gathering.complete) present.push_back(static_cast<int>(device));
+  }
+  bucket.unsummed = present.size();
+  round.buckets.assign(buckets_.size(), bucket);
+  if (between_devices_ && present != present_) between_devices_->set_members(number, present_ = present);
   round.alpha = rule().alpha.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
   position_ += static_cast<uint64_t>(static_cast<int64_t>(round.members.size()) * round.length * spec_.batch);
   round.next_position = position_;
@@ -230,6 +277,7 @@ Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std
   ticket.iteration = iteration_of(self);
   ticket.position =
       entered.position + static_cast<uint64_t>((self.step * static_cast<int64_t>(entered.members.size()) + rank) * spec_.batch);
+  ticket.device = self.device;
   ticket.rate = rates_.at(ticket.iteration);
   ticket.alpha = entered.alpha;
   ticket.contributes = self.step == entered.length - 1;
@@ -244,7 +292,7 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
   if (ticket.adopts) {
     const std::lock_guard lock(mutex_);
     follow_round();
-    backend_.copy(vectors.weights->data(), central_.weights(ticket.round), spec_.layout.bytes);
+    backend_.copy(vectors.weights->data(), central_[ticket.device].weights(ticket.round), spec_.layout.bytes);
   }
   if (ticket.forgets && vectors.optimiser) vectors.optimiser->restart();
 }
@@ -279,7 +327,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   }
   if (contribution && takes_copies()) {
     step.meeting = rule().central == CentralRule::sma ? OptimiserPass::Meeting::correction : OptimiserPass::Meeting::snapshot;
-    step.central = central_.weights(ticket.round);
+    step.central = central_[ticket.device].weights(ticket.round);
     step.contribution = contribution->data();
     step.alpha = ticket.alpha;
   }
@@ -319,6 +367,7 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
   // Spinning with more members than processors would keep the one that is waited for from running.
   bool may_spin = members_.size() <= std::thread::hardware_concurrency();
   while (true) {
+    if (failure_) std::rethrow_exception(failure_);
     if (stopped_ || cancelled) return Entry::cancelled;
     if (members_.count(learner) == 0) return Entry::evicted;
     if (round_ >= round) return Entry::granted;
@@ -342,10 +391,11 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
 void SynchronousGroup::arrive(int learner, int64_t round, size_t bucket, const std::shared_ptr<Memory>& contribution) {
   const std::shared_ptr<Event> ready = backend_.record();
   std::unique_lock lock(mutex_);
-  if (members_.count(learner) == 0) return;
+  const auto member = members_.find(learner);
+  if (member == members_.end()) return;
   for (Round& each : open_) {
     if (each.number != round) continue;
-    Gathering& gathering = each.gatherings[bucket];
+    Gathering& gathering = each.buckets[bucket].devices[member->second.device];
     if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, Contribution{contribution, ready});
   }
   advance();
@@ -358,40 +408,88 @@ void SynchronousGroup::arrive(int learner, int64_t round, const std::shared_ptr<
 
 void SynchronousGroup::begin_round(Round& round) {
   round.begun = true;
-  round.left = buckets_.size();
+  round.left = buckets_.size() * central_.size();
   const int64_t first = first_iteration(round.number);
-  central_.begin_round({round.number, first, round.position, round.next_position, rates_.at(first + round.length - 1), round.restarts});
+  for (CentralModel& central : central_)
+    central.begin_round({round.number, first, round.position, round.next_position, rates_.at(first + round.length - 1), round.restarts});
 }
 
 void SynchronousGroup::advance() {
   if (open_.empty()) return;
   Round& round = open_.front();
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    Gathering& gathering = round.gatherings[bucket];
-    if (gathering.complete || !gathering.pending.empty()) continue;
-    gathering.complete = true;
-    if (!round.begun) begin_round(round);
-    std::vector<const void*> contributions;
-    std::vector<std::shared_ptr<Memory>> kept;
-    for (const auto& [learner, contribution] : gathering.arrived) {
-      contributions.push_back(contribution.vector->data());
-      kept.push_back(contribution.vector);
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    for (size_t device = 0; device < central_.size(); ++device) {
+      Gathering& gathering = round.buckets[bucket].devices[device];
+      if (gathering.complete || !gathering.pending.empty()) continue;
+      gathering.complete = true;
+      if (!round.begun) begin_round(round);
+      meet(round, bucket, device);
     }
-    const UsedStream used(backend_, stream_.get());
-    for (const auto& [learner, contribution] : gathering.arrived) backend_.wait(contribution.ready);
-    const size_t count = contributions.size();
-    if (central_.needs_whole_sum())
-      begin_pass(bucket, [this, contributions, kept, scale = 1.0 / static_cast<double>(std::max<size_t>(count, 1))](
-                             size_t begin, size_t end) { central_.sum(contributions, scale, begin, end); });
+}
+
+void SynchronousGroup::meet(Round& round, size_t bucket, size_t device) {
+  const Gathering& gathering = round.buckets[bucket].devices[device];
+  std::vector<const void*> contributions;
+  std::vector<std::shared_ptr<Memory>> kept;
+  for (const auto& [learner, contribution] : gathering.arrived) {
+    contributions.push_back(contribution.vector->data());
+    kept.push_back(contribution.vector);
+  }
+  const UsedStream used(backend_, stream_.get());
+  for (const auto& [learner, contribution] : gathering.arrived) backend_.wait(contribution.ready);
+  const auto learners = static_cast<int64_t>(contributions.size());
+  round.brought += learners;
+  if (!ascent_) return apply(bucket, contributions, learners, kept);
+  // The sum over one is where it lies, and the round keeps it.
+  if (learners < 2) return summed(bucket, device, learners > 0 ? Part{kept.front()->data(), 1} : Part{});
+  std::byte* const sum = sums_[device].data();
+  begin_pass(
+      bucket,
+      [this, contributions, kept, sum](size_t begin, size_t end) {
+        backend_.average({spec_.layout.type(), begin, end, nullptr, sum, contributions, 1, 0});
+      },
+      [this, bucket, device, sum, learners](std::unique_lock<std::mutex>&) {
+        summed(bucket, device, {sum, learners});
+      });
+}
+
+void SynchronousGroup::summed(size_t bucket, size_t device, Part part) {
+  Round& round = open_.front();
+  round.buckets[bucket].parts[device] = part;
+  --round.buckets[bucket].unsummed;
+  for (; round.carried < buckets_.size() && round.buckets[round.carried].unsummed == 0; ++round.carried)
+    ascent_->carry({round.number, round.carried, buckets_[round.carried], round.buckets[round.carried].parts});
+}
+
+void SynchronousGroup::arrived_from_above(const Passage& passage) {
+  std::unique_lock lock(mutex_);
+  const Part& sum = passage.parts.front();
+  if (sum.learners > 0)
+    apply(passage.bucket, {sum.vector}, sum.learners);
+  else
+    apply(passage.bucket, {}, 0);
+  help(lock);
+}
+
+void SynchronousGroup::apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners,
+                             const std::vector<std::shared_ptr<Memory>>& kept) {
+  for (CentralModel& central : central_) {
+    SharedPass::Work work;
+    if (central.needs_whole_sum())
+      work = [&central, contributions, kept, scale = 1.0 / static_cast<double>(std::max<int64_t>(learners, 1))](size_t begin, size_t end) {
+        central.sum(contributions, scale, begin, end);
+      };
     else
-      begin_pass(bucket,
-                 [this, contributions, kept, count](size_t begin, size_t end) { central_.apply(contributions, count, begin, end); });
+      work = [&central, contributions, kept, count = static_cast<size_t>(learners)](size_t begin, size_t end) {
+        central.apply(contributions, count, begin, end);
+      };
+    begin_pass(bucket, std::move(work), [this](std::unique_lock<std::mutex>& lock) { applied(lock); });
   }
 }
 
-void SynchronousGroup::begin_pass(size_t bucket, SharedPass::Work work) {
-  passes_.push_back(
-      {bucket, std::make_shared<SharedPass>(buckets_[bucket].begin, buckets_[bucket].end, backend_.piece(), std::move(work))});
+void SynchronousGroup::begin_pass(size_t bucket, SharedPass::Work work, std::function<void(std::unique_lock<std::mutex>&)> then) {
+  const auto& [begin, end] = buckets_[bucket];
+  passes_.push_back({std::make_shared<SharedPass>(begin, end, backend_.piece(), std::move(work)), std::move(then)});
   changed_.notify_all();
 }
 
@@ -408,41 +506,43 @@ void SynchronousGroup::help(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     const bool last = pass.work->help();
     lock.lock();
-    if (last) finish_pass(lock, pass);
+    if (!last) continue;
+    std::erase_if(passes_, [&](const Pass& each) { return each.work == pass.work; });
+    pass.then(lock);
   }
 }
 
-void SynchronousGroup::finish_pass(std::unique_lock<std::mutex>& lock, const Pass& pass) {
-  std::erase_if(passes_, [&](const Pass& each) { return each.work == pass.work; });
+void SynchronousGroup::applied(std::unique_lock<std::mutex>& lock) {
   Round& round = open_.front();
   if (--round.left > 0) return;
-  if (central_.needs_whole_sum() && !round.weighed) {
-    // Nobody touches the round meanwhile: all its passes are done.
-    lock.unlock();
-    central_.weigh();
-    lock.lock();
-    Round& weighed = open_.front();
-    weighed.weighed = true;
-    weighed.left = buckets_.size();
-    const bool abandoned = std::ranges::all_of(weighed.gatherings, [](const Gathering& each) { return each.arrived.empty(); });
-    for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-      begin_pass(bucket, [this, abandoned](size_t begin, size_t end) {
-        const void* const sum = central_.sum();
-        central_.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
-      });
-    return;
-  }
-  finish_round();
+  if (!central_.front().needs_whole_sum() || round.weighed) return finish_round();
+  // Nobody touches the round meanwhile: all its passes are done.
+  lock.unlock();
+  for (CentralModel& central : central_) central.weigh();
+  lock.lock();
+  Round& weighed = open_.front();
+  weighed.weighed = true;
+  weighed.left = buckets_.size() * central_.size();
+  const bool abandoned = weighed.brought == 0;
+  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    for (CentralModel& central : central_)
+      begin_pass(
+          bucket,
+          [&central, abandoned](size_t begin, size_t end) {
+            const void* const sum = central.sum();
+            central.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
+          },
+          [this](std::unique_lock<std::mutex>& held) { applied(held); });
 }
 
 void SynchronousGroup::finish_round() {
-  central_.finish_round();
+  for (CentralModel& central : central_) central.finish_round();
   if (stream_) {
     // Nothing but the last event is asked for; what earlier rounds keep goes as soon as it may.
     while (!queued_.empty() && queued_.front().done->reached()) queued_.pop_front();
     Queued& whole = queued_.emplace_back(Queued{backend_.record(), {}});
-    for (const Gathering& gathering : open_.front().gatherings)
-      for (const auto& [learner, contribution] : gathering.arrived) whole.kept.push_back(contribution.vector);
+    for (const Gathered& bucket : open_.front().buckets)
+      for (const auto& [learner, contribution] : bucket.devices.front().arrived) whole.kept.push_back(contribution.vector);
   }
   open_.pop_front();
   whole_rounds_.store(++round_, std::memory_order_release);

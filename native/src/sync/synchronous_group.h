@@ -4,6 +4,9 @@
 // the next round; when all have arrived the contributions are summed in the members' order and the rule is applied to the sum, by whoever
 // would otherwise wait. A member that goes on with its own weights needs the round's result only at its next contribution, so waiting
 // overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished it.
+//
+// Where there are levels, each device sums what its own members bring, the levels sum over the devices and beyond, and each device applies
+// the rule to its own copy of the central model; else the rule is applied to the contributions at once.
 #pragma once
 
 #include <condition_variable>
@@ -12,6 +15,7 @@
 #include <optional>
 #include <set>
 
+#include "ascent.h"
 #include "central_model.h"
 #include "group.h"
 #include "losses.h"
@@ -25,7 +29,7 @@ class SynchronousGroup final : public Group {
   SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
   ~SynchronousGroup() override;
 
-  int64_t join(int learner, bool resumed) override;
+  int64_t join(int learner, bool resumed, int device) override;
   int64_t leave(int learner) override;
   void evict(int learner) override;
   void set_rates(int64_t from_iteration, std::span<const float> rates) override;
@@ -36,6 +40,8 @@ class SynchronousGroup final : public Group {
   GroupStatus status() const override;
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
+  void read_device_central(int device, std::byte* canonical) const override;
+  std::vector<LevelSpan> level_spans() override { return ascent_ ? ascent_->spans() : std::vector<LevelSpan>(); }
   void write_central(const std::byte* canonical) override;
   int64_t copy_central(std::byte* vector) const override;
   void capture(Snapshot& snapshot) const override;
@@ -59,6 +65,7 @@ class SynchronousGroup final : public Group {
     int64_t length = 1;           // iterations of its round
     int64_t iterations = 0;       // whole ones, counted from the group's first
     bool fresh = true;
+    size_t device = 0;
     std::shared_ptr<Memory> slot;
   };
   // What one member brings, and the point in its stream at which it is there.
@@ -66,11 +73,16 @@ class SynchronousGroup final : public Group {
     std::shared_ptr<Memory> vector;
     std::shared_ptr<Event> ready;
   };
-  // What a round's members bring of one bucket.
+  // What a round's members on one device bring of one bucket.
   struct Gathering {
     std::set<int> pending;                // members yet to arrive
     std::map<int, Contribution> arrived;  // in learner order
     bool complete = false;
+  };
+  struct Gathered {
+    std::vector<Gathering> devices;
+    std::vector<Part> parts;  // the devices' sums, for the levels
+    size_t unsummed = 0;      // devices whose sum is not there yet
   };
   struct Round {
     int64_t number = 0, length = 1;
@@ -78,14 +90,16 @@ class SynchronousGroup final : public Group {
     double alpha = 0;
     bool restarts = false;
     std::vector<int> members;  // in learner order
-    std::vector<Gathering> gatherings;
+    std::vector<Gathered> buckets;
     bool begun = false;    // to be averaged
-    size_t left = 0;       // buckets whose present pass is not done
+    size_t carried = 0;    // buckets that are on their way through the levels, or were
+    size_t left = 0;       // buckets, each on every device, whose present pass is not done
     bool weighed = false;  // the sum is whole, and the rule is being applied
+    int64_t brought = 0;   // contributions to any bucket
   };
   struct Pass {
-    size_t bucket;
     std::shared_ptr<SharedPass> work;
+    std::function<void(std::unique_lock<std::mutex>&)> then;  // once all of it is done
   };
   // On a device a round is whole once its passes are queued; what they read is kept until they have run.
   struct Queued {
@@ -111,8 +125,16 @@ class SynchronousGroup final : public Group {
   // Of the round in progress: begins what can be done with what is there.
   void advance();
   void begin_round(Round& round);
-  void begin_pass(size_t bucket, SharedPass::Work work);
-  void finish_pass(std::unique_lock<std::mutex>& lock, const Pass& pass);
+  // The members of a device have brought all of a bucket.
+  void meet(Round& round, size_t bucket, size_t device);
+  void summed(size_t bucket, size_t device, Part part);
+  // What comes of a bucket is there: contributions of so many learners, or the sum of them, which are kept until all is applied.
+  void apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners,
+             const std::vector<std::shared_ptr<Memory>>& kept = {});
+  void begin_pass(size_t bucket, SharedPass::Work work, std::function<void(std::unique_lock<std::mutex>&)> then);
+  // A bucket's present pass is done on one device.
+  void applied(std::unique_lock<std::mutex>& lock);
+  void arrived_from_above(const Passage& passage);
   void finish_round();
   // The calling thread's stream goes on after the last whole round's passes.
   void follow_round() const;
@@ -124,7 +146,8 @@ class SynchronousGroup final : public Group {
   const GroupSpec spec_;
   const std::vector<Bucket> buckets_;
   const std::unique_ptr<Stream> stream_;  // of all passes, where the backend has streams
-  CentralModel central_;
+  std::deque<CentralModel> central_;      // a device's each, equal bit for bit
+  std::vector<Memory> sums_;              // of each device's members, where there are levels
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -142,6 +165,10 @@ class SynchronousGroup final : public Group {
   bool stopped_ = false;
   int64_t not_finite_at_ = -1;
   int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
+  Level* between_devices_ = nullptr;
+  std::vector<int> present_;        // devices that have members, as the levels were told
+  std::exception_ptr failure_;      // of a level
+  std::unique_ptr<Ascent> ascent_;  // where there are levels; its threads end before all else goes
 };
 
 }  // namespace arbalest

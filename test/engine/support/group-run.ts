@@ -2,6 +2,12 @@ import type { Program, SegmentName } from '../../../src/compiler/program.js'
 import type { GroupSpec, Handle, RunOutcome, SegmentLimits, SnapshotContents } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
 
+/** What a test says of its group. */
+export type GroupPlan = Pick<GroupSpec, 'initial' | 'rule' | 'average' | 'devices' | 'levels'>
+
+/** Longer than anything that a group does by itself takes, also on a machine that is busy with other things. */
+const PATIENCE = 20_000
+
 /** A group and its learners driven segment by segment in one thread, so that a test decides who does what in which order. */
 export class GroupRun {
   readonly group: Handle
@@ -9,16 +15,13 @@ export class GroupRun {
   readonly #program: Program
   readonly #dataset: Handle
   readonly #seed: number
+  readonly #devices: number
 
-  constructor(
-    program: Program,
-    dataset: Handle,
-    spec: Pick<GroupSpec, 'initial' | 'rule' | 'average'>,
-    options: { seed?: number; rate?: number } = {}
-  ) {
+  constructor(program: Program, dataset: Handle, spec: GroupPlan, options: { seed?: number; rate?: number } = {}) {
     this.#program = program
     this.#dataset = dataset
     this.#seed = options.seed ?? 1
+    this.#devices = spec.devices ?? 1
     const update = program.segments.update[0]!.attributes
     this.group = engine.createGroup({
       backend: program.backend,
@@ -30,7 +33,7 @@ export class GroupRun {
     engine.setRates(this.group, 0, Float32Array.of(options.rate ?? 0.05))
   }
 
-  /** From the central model, or from what a snapshot holds. */
+  /** From the central model, or from what a snapshot holds; on the devices in turns. */
   add(learner: number, resumes?: SnapshotContents): this {
     const replica = engine.createReplica({
       backend: this.#program.backend,
@@ -42,7 +45,7 @@ export class GroupRun {
     })
     const slot = engine.bind(replica, engine.createProgram(this.#program), this.#dataset)
     if (resumes) engine.restoreReplica(replica, resumes)
-    engine.join(this.group, learner, resumes !== undefined)
+    engine.join(this.group, learner, resumes !== undefined, this.replicas.size % this.#devices)
     this.replicas.set(learner, { replica, slot })
     return this
   }
@@ -66,6 +69,16 @@ export class GroupRun {
   #run(learner: number, segment: SegmentName): void {
     const outcome = this.segment(learner, segment)
     if (outcome !== 'ran') throw new Error(`learner ${learner}: ${segment} is ${outcome}`)
+  }
+
+  /** Until so many rounds are whole: where the group has levels, they do their part in threads of their own. */
+  reached(round: number): void {
+    const nap = new Int32Array(new SharedArrayBuffer(4))
+    const deadline = performance.now() + PATIENCE
+    while (engine.groupStatus(this.group).round < round) {
+      if (performance.now() > deadline) throw new Error(`round ${round} is not reached: ${JSON.stringify(engine.groupStatus(this.group))}`)
+      Atomics.wait(nap, 0, 0, 0.2)
+    }
   }
 
   weights(learner: number): Float32Array | Float64Array {

@@ -1,0 +1,56 @@
+// The way of a round's buckets up through the levels. Each level has a thread of its own, so that its work overlaps the learners' next step
+// and the other levels' work on other buckets; all of them see the buckets in one order.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "level.h"
+
+namespace arbalest {
+
+class Ascent {
+ public:
+  // Both are called by the last level's thread, or by that of the level where it failed: nothing is carried any more then.
+  using Arrived = std::function<void(const Passage&)>;
+  using Failed = std::function<void(std::exception_ptr)>;
+
+  Ascent(Backend& backend, std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed);
+  // What is still under way is given up.
+  ~Ascent();
+  Ascent(const Ascent&) = delete;
+  Ascent& operator=(const Ascent&) = delete;
+
+  // In the order of rounds, and of the buckets of a round.
+  void carry(Passage passage);
+  // Since it was asked last, the newest 4096 at most; the first call starts the recording.
+  std::vector<LevelSpan> spans();
+
+ private:
+  struct Storey {
+    std::deque<Passage> arriving;
+    std::condition_variable changed;
+    std::thread thread;
+  };
+
+  void end();
+  void push(size_t level, Passage passage);
+  void work(size_t level);
+  void record(const LevelSpan& span);
+
+  Backend& backend_;
+  const std::vector<std::unique_ptr<Level>> levels_;
+  const Arrived arrived_;
+  const Failed failed_;
+  std::atomic<bool> given_up_{false};
+  std::mutex mutex_;
+  std::deque<Storey> storeys_;
+  std::deque<LevelSpan> spans_;
+  bool recording_ = false;
+};
+
+}  // namespace arbalest

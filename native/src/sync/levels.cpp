@@ -1,0 +1,80 @@
+#include "levels.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "device_level.h"
+#include "loopback_level.h"
+
+namespace arbalest {
+namespace {
+
+using Kind = LevelSpec::Kind;
+
+// All of its ranks take part until it is told otherwise.
+std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts) {
+  std::unique_ptr<Level> level;
+  if (spec.kind == Kind::devices)
+    level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
+  else
+    level = std::make_unique<LoopbackLevel>(backend, type, bytes, static_cast<size_t>(parts), spec.latency);
+  std::vector<int> all(static_cast<size_t>(level->size()));
+  std::iota(all.begin(), all.end(), 0);
+  level->set_members(0, std::move(all));
+  return level;
+}
+
+}  // namespace
+
+void check_levels(Backend& backend, const GroupSpec& spec) {
+  const std::string devices = std::to_string(spec.devices);
+  if (spec.devices < 1 || spec.devices > 1024) throw Error("INVALID_OPTION", "devices: received " + devices + "; give 1 to 1024");
+  const auto of = [&](Kind kind) { return std::ranges::count(spec.levels, kind, &LevelSpec::kind); };
+  if (of(Kind::devices) != (spec.devices > 1 ? 1 : 0))
+    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::devices)) + " of devices with " + devices + " of them; " +
+                                      (spec.devices > 1 ? "give one" : "leave it out"));
+  if (of(Kind::loopback) > 1)
+    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::loopback)) + " of hosts; give one at most");
+  if (spec.levels.empty()) return;
+  if (spec.asynchronous)
+    throw Error("INVALID_OPTION",
+                "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "
+                "use a synchronous one, or one device");
+  if (backend.stream())
+    throw Error("INVALID_OPTION", "levels: received some for a backend with streams; leave them out, or use backend cpu");
+}
+
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec) {
+  std::vector<std::unique_ptr<Level>> levels;
+  int parts = spec.devices;
+  for (const LevelSpec& each : spec.levels) {
+    levels.push_back(make_level(backend, each, spec.layout.type(), spec.layout.bytes, parts));
+    if (each.kind == Kind::devices) parts = 1;
+  }
+  return levels;
+}
+
+double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes) {
+  constexpr int kTurns = 5;
+  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts);
+  std::vector<Memory> vectors;
+  Passage passage{0, 0, {0, bytes / size_of(Type::f32)}, {}};
+  for (int part = 0; part < parts; ++part) {
+    vectors.emplace_back(backend, bytes);
+    // Memory that nobody has written to is no memory yet.
+    backend.write(vectors.back().data(), std::vector<std::byte>(bytes).data(), bytes);
+    passage.parts.push_back({vectors.back().data(), 1});
+  }
+  const std::atomic<bool> given_up{false};
+  double best = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Clock::time_point start = Clock::now();
+    level->wait(*level->start(passage), given_up);
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return static_cast<double>(bytes) * parts / best;
+}
+
+}  // namespace arbalest

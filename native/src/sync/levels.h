@@ -1,0 +1,20 @@
+// The levels of a group, from their description; and how fast one is.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "level.h"
+#include "rule.h"
+
+namespace arbalest {
+
+// Throws INVALID_OPTION for devices and levels that make no sum over all learners, or that the rule or the backend has no use for.
+void check_levels(Backend& backend, const GroupSpec& spec);
+
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec);
+
+// Bytes a second that go into a level which takes so many parts of `bytes`: the best of a few passages.
+double measure_level(Backend& backend, const LevelSpec& level, int parts, size_t bytes);
+
+}  // namespace arbalest

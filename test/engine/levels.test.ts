@@ -1,0 +1,234 @@
+import { expect } from 'chai'
+import type { NamedRule } from '../../src/actors/sync/rules.js'
+import type { LevelSpec } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import { defineModel, linear, relu } from '../../src/model/layers.js'
+import { sharedClock } from '../../src/actors/trace-ring.js'
+import { refused } from '../support/codes.js'
+import { GroupRun, type GroupPlan } from './support/group-run.js'
+import { CASES, OPTIMISER, Pair, rule } from './support/rule-pair.js'
+import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
+
+const DEVICES: LevelSpec = { kind: 'devices' }
+const HOSTS: LevelSpec = { kind: 'loopback', latency: 0 }
+
+type Levels = Required<Pick<GroupPlan, 'devices' | 'levels'>>
+
+/** Two and three levels: learners and hosts; learners and devices; all three, in either order. */
+const LEVELS: Record<string, Levels> = {
+  'one device, hosts': { devices: 1, levels: [HOSTS] },
+  'two devices': { devices: 2, levels: [DEVICES] },
+  'two devices, hosts': { devices: 2, levels: [DEVICES, HOSTS] },
+  'hosts, two devices': { devices: 2, levels: [HOSTS, DEVICES] },
+  'three devices': { devices: 3, levels: [DEVICES] },
+  'three devices, hosts': { devices: 3, levels: [DEVICES, HOSTS] }
+}
+const THREE = LEVELS['two devices, hosts']!
+
+/** All devices have the first one's central model. */
+function expectEqualCopies({ group }: GroupRun, devices: number, what: string): void {
+  const first = engine.readDeviceCentral(group, 0)
+  for (let device = 1; device < devices; device++)
+    expect(engine.readDeviceCentral(group, device), `device ${device}, ${what}`).to.deep.equal(first)
+}
+
+for (const backend of ['reference', 'cpu'] as const)
+  describe(`levels on ${backend}`, () => {
+    for (const [name, each] of Object.entries(CASES)) {
+      const period = Math.max(...(each.periods ?? [1, 3]))
+
+      it(`${name} equals its publication over 50 rounds, whatever the levels`, () => {
+        for (const [what, levels] of Object.entries(LEVELS))
+          for (const k of [1, 2, 3, 5]) {
+            const pair = new Pair(backend, each, rule(each.options(1), k), levels)
+            for (let j = 0; j < k; j++) pair.join(j)
+            for (let t = 0; t < 50; t++) pair.iterate(true, `${what}, k ${k}, round ${t}`)
+            expectEqualCopies(pair.run, levels.devices, `${what}, k ${k}`)
+            expect(engine.groupStatus(pair.run.group)).to.include({ round: 50, iterations: 50, position: 50 * k * 4 })
+          }
+      })
+
+      it(`${name} equals its publication while learners of two devices join, leave and die`, () => {
+        const pair = new Pair(backend, each, rule(each.options(period), 2), THREE)
+        const rounds = (count: number, what: string, dies?: number) => {
+          for (let t = 0; t < count * period; t++) {
+            const ends = t % period === period - 1
+            pair.iterate(ends, `${what}, iteration ${t}`, ends ? dies : undefined)
+            expectEqualCopies(pair.run, 2, `${what}, iteration ${t}`)
+          }
+        }
+        const leaves = (learner: number) => {
+          engine.leave(pair.run.group, learner)
+          pair.plain.learners.delete(learner)
+        }
+        for (const j of [0, 1]) pair.join(j)
+        rounds(4, 'one on each')
+        for (const j of [2, 3]) pair.join(j)
+        rounds(4, 'two on each')
+        rounds(1, 'one of four dies', 2)
+        leaves(0)
+        rounds(4, 'the first device is empty')
+        pair.join(4)
+        rounds(4, 'it has a learner again')
+        rounds(1, 'the last of a device dies', 4)
+        leaves(1)
+        rounds(4, 'one is left')
+        expect(engine.groupStatus(pair.run.group)).to.deep.include({ members: [3], round: 22 })
+      })
+    }
+
+    for (const name of ['sma', 'ssgd', 'slowmo', 'polyak-ruppert'] as const)
+      it(`${name} gives the same bits whatever the order of arrival`, () => {
+        // Large enough for several buckets at once.
+        const model = defineModel({ name: 'wide', input: [60], layers: [linear(1200), relu(), linear(1200), relu(), linear(5)] })
+        const { program, initial } = smallTraining(backend, OPTIMISER, { model })
+        const dataset = randomSamples(100, 60)
+        const orders = [
+          [0, 1, 2, 3, 4],
+          [4, 3, 2, 1, 0],
+          [1, 4, 0, 3, 2]
+        ]
+        const train = (order: readonly number[], levels: Partial<Levels>) => {
+          const period = 2
+          const named = (name === 'ssgd' ? { name } : { name, period }) as NamedRule
+          const run = new GroupRun(program, dataset, { initial, rule: rule(named, 5), ...levels })
+          for (const j of [0, 1, 2, 3, 4]) run.add(j)
+          engine.setEnd(run.group, 4)
+          // Whole steps in turns: gradients are handed over in the middle of backward.
+          const deadline = performance.now() + 20_000
+          while (engine.groupStatus(run.group).iterations < 4 && performance.now() < deadline)
+            for (const j of order) {
+              const { replica, slot } = run.replicas.get(j)!
+              engine.run(replica, slot, { steps: 1, milliseconds: 0 })
+            }
+          run.reached(name === 'ssgd' ? 4 : 2)
+          return run.central()
+        }
+        const flat = train(orders[0]!, {})
+        const [first, ...others] = orders.map((order) => train(order, THREE))
+        for (const other of others) expect(Buffer.from(other.buffer).equals(Buffer.from(first!.buffer))).to.equal(true)
+        expect(largestDifference(first!, initial)).above(1e-3)
+        expect(largestDifference(first!, flat)).below(1e-5)
+      })
+
+    for (const [what, optimiser] of Object.entries({
+      Adam: { name: 'adam' },
+      'clipped LARS': { name: 'lars', momentum: 0.9, trust: 0.02, clipNorm: 0.5 }
+    } as const))
+      it(`the optimiser of a group under ssgd is the same on every device: ${what}`, () => {
+        const { program, initial } = smallTraining(backend, optimiser)
+        const [levelled, flat] = [THREE, {}].map((levels) => {
+          const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'ssgd' }, 3), ...levels }, { rate: 0.01 })
+          for (const j of [0, 1, 2]) run.add(j)
+          for (let t = 1; t <= 20; t++) {
+            for (const j of [0, 1, 2]) run.compute(j)
+            for (const j of [0, 1, 2]) run.finish(j)
+            run.reached(t)
+          }
+          if ('devices' in levels) expectEqualCopies(run, 2, what)
+          return run.central()
+        })
+        expect(largestDifference(levelled!, initial)).above(1e-3)
+        expect(largestDifference(levelled!, flat!)).below(1e-5)
+      })
+
+    for (const [what, named] of Object.entries<NamedRule>({
+      sma: { name: 'sma', syncMomentum: 0.3 },
+      ssgd: { name: 'ssgd' },
+      diloco: { name: 'diloco', period: 2 },
+      'polyak-ruppert': { name: 'polyak-ruppert' }
+    }))
+      it(`a group of two devices that goes on from a snapshot equals one that was never interrupted, bit for bit: ${what}`, () => {
+        const { program, initial } = smallTraining(backend, OPTIMISER)
+        const how = rule(named, 3)
+        const plan: GroupPlan = { initial, rule: how, average: { kind: 'ema', decay: 0.9, from: 0, every: 1 }, ...THREE }
+        const dataset = randomSamples(300)
+        const iterate = (run: GroupRun, from: number, to: number) => {
+          for (let round = from; round < to; round++) {
+            for (let t = 0; t < how.period; t++)
+              for (const step of ['compute', 'finish'] as const) for (const learner of run.replicas.keys()) run[step](learner)
+            run.reached(round + 1)
+          }
+        }
+        const whole = new GroupRun(program, dataset, plan)
+        for (const learner of [0, 1, 2]) whole.add(learner)
+        iterate(whole, 0, 5)
+        const group = whole.captureGroup()
+        const learners = [0, 1, 2].map((learner) => whole.capture(learner))
+        iterate(whole, 5, 12)
+        const resumed = new GroupRun(program, dataset, { ...plan, initial: new Float32Array(initial.length) })
+        engine.restoreGroup(resumed.group, group)
+        learners.forEach((contents, learner) => resumed.add(learner, contents))
+        iterate(resumed, 5, 12)
+        expect(resumed.central()).to.deep.equal(whole.central())
+        for (const learner of [0, 1, 2]) expect(resumed.weights(learner)).to.deep.equal(whole.weights(learner))
+        for (const device of [0, 1])
+          expect(engine.readDeviceCentral(resumed.group, device)).to.deep.equal(engine.readDeviceCentral(whole.group, device))
+      })
+
+    it('the next step goes on while a round is under way between the hosts', () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const seconds = 0.5
+      const levels: Levels = { devices: 2, levels: [DEVICES, { kind: 'loopback', latency: seconds }] }
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 2), ...levels })
+      for (const j of [0, 1]) run.add(j)
+      engine.levelSpans(run.group)
+      const start = sharedClock()
+      for (const j of [0, 1]) run.compute(j)
+      for (const j of [0, 1]) run.finish(j)
+      // Their corrections are made, and so is the next gradient; only the next correction needs the round.
+      for (const j of [0, 1]) run.compute(j)
+      expect(engine.groupStatus(run.group)).to.include({ round: 0, iterations: 1 })
+      expect(run.segment(0, 'update', { milliseconds: 1 })).to.equal('waiting')
+      expect(sharedClock() - start).below(1000 * seconds)
+      run.reached(1)
+      expect(sharedClock() - start).above(1000 * seconds)
+      const spans = engine.levelSpans(run.group)
+      expect(spans).to.have.length(8)
+      const [devices, hosts] = [spans.slice(0, 4), spans.slice(4, 8)]
+      expect([devices[0], devices[1], hosts[0], hosts[1]]).to.deep.equal([0, 0, 1, 0])
+      // They end where the next level begins, by the clock that all threads share.
+      expect(1000 * devices[2]!).within(start, 1000 * devices[3]!)
+      expect(hosts[2]!).within(devices[3]!, devices[3]! + seconds)
+      expect(hosts[3]! - hosts[2]!).within(0.99 * seconds, 4 * seconds)
+      for (const j of [0, 1]) expect(run.segment(j, 'update', { milliseconds: 1 })).to.equal('ran')
+    })
+
+    it('whatever is under way is given up with its group', () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const levels: Levels = { devices: 2, levels: [DEVICES, { kind: 'loopback', latency: 60 }] }
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 2), ...levels })
+      for (const j of [0, 1]) run.add(j)
+      for (const j of [0, 1]) run.compute(j)
+      for (const j of [0, 1]) run.finish(j)
+      const start = performance.now()
+      engine.stop(run.group)
+      expect(run.segment(0, 'load', { milliseconds: 1000 })).to.equal('cancelled')
+      for (const { replica } of run.replicas.values()) engine.release(replica)
+      engine.release(run.group)
+      expect(performance.now() - start).below(5000)
+    })
+
+    it('devices and levels that make no sum are refused', async () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const make = (plan: Partial<GroupPlan>) => () =>
+        new GroupRun(program, randomSamples(20), { initial, rule: rule({ name: 'sma' }, 2), ...plan })
+      await refused('INVALID_OPTION', make({ devices: 0 }), 'devices', '0')
+      await refused('INVALID_OPTION', make({ devices: 2 }), 'levels', 'give one')
+      await refused('INVALID_OPTION', make({ devices: 2, levels: [DEVICES, DEVICES] }), 'levels', 'received 2', 'give one')
+      await refused('INVALID_OPTION', make({ levels: [DEVICES] }), 'levels', 'leave it out')
+      await refused('INVALID_OPTION', make({ levels: [HOSTS, HOSTS] }), 'levels', 'at most')
+      await refused('INVALID_OPTION', make({ levels: [{ kind: 'loopback', latency: -1 }] }), 'latency', '-1')
+      await refused('INVALID_OPTION', make({ ...THREE, rule: rule({ name: 'downpour' }, 2) }), 'levels', 'synchronous')
+      const run = make(THREE)()
+      await refused('INVALID_OPTION', () => engine.join(run.group, 0, false, 2), 'device', '2')
+      await refused('INVALID_OPTION', () => engine.readDeviceCentral(run.group, -1), 'device', '-1')
+    })
+
+    it('the speed of a level can be measured', () => {
+      const bytes = 2 ** 20
+      expect(engine.measureLevel(backend, DEVICES, 2, bytes)).within(1e6, 1e13)
+      const slow = engine.measureLevel(backend, { kind: 'loopback', latency: 0.02 }, 2, bytes)
+      expect(slow).within(1e6, (2 * bytes) / 0.02)
+    })
+  })
