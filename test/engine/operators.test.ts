@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import type { BackendName, Precision } from '../../src/compiler/program.js'
 import { testedBackends } from './support/backends.js'
-import { ArbalestError } from '../../src/errors.js'
 import { backwardProblem, forwardProblem, hasBackward, type Problem } from './support/backward-case.js'
 import { BoundOperator, runOnce } from './support/bound-operator.js'
 import { gradientFaults, isSmall } from './support/finite-differences.js'
@@ -60,18 +59,6 @@ function faultsOf(backend: BackendName, precision: Precision, layout: string | n
   return [...apart.faults, ...pairs.flatMap((pair) => run(pair).faults)]
 }
 
-/** Only the CUDA backend may lack an operator: docs/gpu.md lists which. */
-function runs(backend: BackendName, precision: Precision, problem: Problem | undefined): boolean {
-  if (!backend.startsWith('cuda') || !problem) return true
-  try {
-    new BoundOperator(backend, precision, problem.use).release()
-    return true
-  } catch (error) {
-    if (error instanceof ArbalestError && error.code === 'UNSUPPORTED_OPERATOR') return false
-    throw error
-  }
-}
-
 function testOperator(problems: (precision: Precision) => Problem[], magnitude: Magnitude, layouts: typeof LAYOUTS): void {
   const expected = answers(problems, magnitude)
   for (const { name: backend, available, detail, precisions } of testedBackends()) {
@@ -79,10 +66,6 @@ function testOperator(problems: (precision: Precision) => Problem[], magnitude: 
     for (const precision of ['f32', 'bf16'] as const) {
       if (!precisions.includes(precision)) {
         it.skip(`${backend} in ${precision}: not run, for this processor has no ${precision}`)
-        continue
-      }
-      if (!runs(backend, precision, problems(precision)[0])) {
-        it.skip(`${backend} in ${precision}: not run, the backend has no such operator`)
         continue
       }
       for (const layout of layouts[backend]) {

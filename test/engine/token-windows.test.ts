@@ -3,6 +3,7 @@ import type { BackendName } from '../../src/compiler/program.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { thrown } from '../support/thrown.js'
+import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
 import { label, type OperatorCase, type Port } from './support/operator-case.js'
 
@@ -48,7 +49,7 @@ function epochOf(backend: BackendName, shuffled: number, epoch: number): number[
 }
 
 describe('windows of a row of tokens', () => {
-  for (const backend of ['cpu', 'reference'] as const) {
+  for (const { name: backend } of testedBackends()) {
     it(`${backend} takes them side by side, in order`, () => {
       expect(epochOf(backend, 0, 2)).to.deep.equal(Array.from({ length: COUNT }, (_, i) => i * CONTEXT))
     })

@@ -1,5 +1,6 @@
 #include "lowering.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -20,6 +21,7 @@ enum class Port {
   wide,      // f32
   own,       // of the element type that is offered, canonical
   target,    // class numbers, or an activation
+  parts,     // images, as many as there are: the last of its side
 };
 
 struct Lowering {
@@ -29,7 +31,7 @@ struct Lowering {
   std::function<size_t(const LoweringRequest&)> scratch = nullptr;
 };
 
-size_t for_first_input(const LoweringRequest& request, size_t (*bytes)(const Shape&)) { return bytes(request.inputs.at(0).shape); }
+template <size_t (*Bytes)(const Shape&)> size_t by_first_input(const LoweringRequest& request) { return Bytes(request.inputs.at(0).shape); }
 
 // The second output, where it is wanted, is a bias's gradient.
 size_t scratch_for_bias(const LoweringRequest& request) {
@@ -47,19 +49,14 @@ const std::map<std::string, Lowering>& table() {
       {"linear", {{rows, weights, wide}, {rows}, {}, "matrix product"}},
       {"linearBackwardData", {{rows, weights}, {rows}, {}, "matrix product"}},
       {"linearBackwardWeights", {{rows, rows}, {gradient, wide}, {}, "matrix product", scratch_for_bias}},
-      {"batchNorm",
-       {{image, wide, wide, image},
-        {image, wide, wide},
-        {{0, 0}, {0, 3}},
-        "own",
-        [](const LoweringRequest& request) { return for_first_input(request, batch_norm_scratch); }}},
+      {"batchNorm", {{image, wide, wide, image}, {image, wide, wide}, {{0, 0}, {0, 3}}, "own", by_first_input<batch_norm_scratch>}},
       {"batchNormInference", {{image, wide, wide, wide, wide, image}, {image}, {{0, 0}, {0, 5}}}},
       {"batchNormBackward",
        {{image, wide, wide, wide, image, image, image},
         {image, wide, wide, image},
         {{0, 5}, {3, 6}},
         "own",
-        [](const LoweringRequest& request) { return for_first_input(request, batch_norm_scratch); }}},
+        by_first_input<batch_norm_scratch>}},
       {"foldStatistics", {{wide, wide, wide, wide, wide}, {wide, wide, wide}, {{0, 2}, {1, 3}, {2, 4}}}},
       {"relu", {{alike}, {alike}, {{0, 0}}}},
       {"reluBackward", {{alike, alike}, {alike}, {{0, 1}, {0, 0}}}},
@@ -86,20 +83,26 @@ const std::map<std::string, Lowering>& table() {
       {"globalAvgPoolBackward", {{image}, {image}}},
       {"subsamplePad", {{image}, {image}}},
       {"subsamplePadBackward", {{image}, {image}}},
-      {"softmaxCrossEntropy",
-       {{rows, own},
-        {wide, rows, own, own},
-        {{1, 0}},
-        "own",
-        [](const LoweringRequest& request) { return for_first_input(request, softmax_cross_entropy_scratch); }}},
+      {"softmaxCrossEntropy", {{rows, own}, {wide, rows, own, own}, {{1, 0}}, "own", by_first_input<softmax_cross_entropy_scratch>}},
       {"softmaxCrossEntropyBackward", {{rows, own}, {image}, {{0, 0}}}},
-      {"meanSquaredError",
-       {{alike, alike},
-        {wide},
-        {},
-        "own",
-        [](const LoweringRequest& request) { return for_first_input(request, mean_squared_error_scratch); }}},
+      {"meanSquaredError", {{alike, alike}, {wide}, {}, "own", by_first_input<mean_squared_error_scratch>}},
       {"meanSquaredErrorBackward", {{alike, alike}, {alike}, {{0, 0}}}},
+      {"binaryCrossEntropy", {{alike, alike}, {wide, own}, {}, "own", by_first_input<binary_cross_entropy_scratch>}},
+      {"binaryCrossEntropyBackward", {{alike, alike}, {alike}, {{0, 0}, {0, 1}}}},
+      {"matmul", {{rows, rows}, {rows}, {}, "matrix product"}},
+      {"layerNorm", {{rows, wide, wide}, {rows, wide, wide}, {{0, 0}}}},
+      {"layerNormBackward",
+       {{rows, wide, wide, wide, rows}, {rows, wide, wide}, {{0, 4}}, "own", by_first_input<layer_norm_backward_scratch>}},
+      {"embedding", {{own, wide}, {rows}}},
+      {"embeddingBackward", {{own, rows}, {wide}, {}, "own", by_first_input<embedding_backward_scratch>}},
+      {"positions", {{rows, wide}, {rows}, {{0, 0}}}},
+      {"positionsBackward", {{rows}, {wide}}},
+      {"causalSelfAttention", {{rows}, {rows, wide}, {}, "matrix products", attention_scratch}},
+      {"causalSelfAttentionBackward", {{rows, rows, wide, rows}, {rows}, {}, "matrix products", attention_backward_scratch}},
+      {"concat", {{parts}, {image}}},
+      {"concatBackward", {{image}, {parts}}},
+      {"localResponseNorm", {{image}, {image}}},
+      {"localResponseNormBackward", {{image, image}, {image}, {{0, 1}}, "own", by_first_input<local_response_norm_backward_scratch>}},
   };
   return lowerings;
 }
@@ -119,6 +122,7 @@ TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& reques
   const bool activation = offered.type == Type::f32 || offered.type == Type::bf16;
   switch (port) {
     case Port::image:
+    case Port::parts:
       if (activation) offered.type = request.precision;
       offered.layout = image_layout(offered.shape);
       break;
@@ -151,6 +155,18 @@ TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& reques
   return offered;
 }
 
+bool takes(const std::vector<Port>& ports, size_t tensors) {
+  return tensors <= ports.size() || (!ports.empty() && ports.back() == Port::parts);
+}
+
+std::vector<TensorSpec> answered(const std::vector<TensorSpec>& offered, const std::vector<Port>& ports, const LoweringRequest& request,
+                                 const std::string& common) {
+  std::vector<TensorSpec> answers;
+  for (const TensorSpec& spec : offered)
+    answers.push_back(answered(spec, ports[std::min(answers.size(), ports.size() - 1)], request, common));
+  return answers;
+}
+
 LoweringAnswer lower_reorder(const LoweringRequest& request) {
   LoweringAnswer answer{request.inputs, request.outputs, 0, {}, "own"};
   for (auto* specs : {&answer.inputs, &answer.outputs})
@@ -169,15 +185,13 @@ LoweringAnswer lower_operator(const LoweringRequest& request) {
   if (found == table().end())
     throw Error("UNSUPPORTED_OPERATOR", "operator: received " + request.kind + "; the cuda backend has no such operator yet");
   const Lowering& lowering = found->second;
-  if (request.inputs.size() > lowering.inputs.size() || request.outputs.size() > lowering.outputs.size())
+  if (!takes(lowering.inputs, request.inputs.size()) || !takes(lowering.outputs, request.outputs.size()))
     throw Error("INVALID_PROGRAM", request.kind + ": received more tensors than it has; it takes " +
                                        std::to_string(lowering.inputs.size()) + " and gives " + std::to_string(lowering.outputs.size()));
   const std::string common = request.inputs.empty() ? std::string(kPlain) : common_layout(request);
   LoweringAnswer answer;
-  for (size_t i = 0; i < request.inputs.size(); ++i)
-    answer.inputs.push_back(answered(request.inputs[i], lowering.inputs[i], request, common));
-  for (size_t i = 0; i < request.outputs.size(); ++i)
-    answer.outputs.push_back(answered(request.outputs[i], lowering.outputs[i], request, common));
+  answer.inputs = answered(request.inputs, lowering.inputs, request, common);
+  answer.outputs = answered(request.outputs, lowering.outputs, request, common);
   for (const auto& [output, input] : lowering.in_place) {
     const auto o = static_cast<size_t>(output), i = static_cast<size_t>(input);
     if (o >= answer.outputs.size() || i >= answer.inputs.size()) continue;

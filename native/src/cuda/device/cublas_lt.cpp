@@ -9,6 +9,7 @@ CublasLt::CublasLt() : library_("cuBLASLt", "libcublasLt.so.13", "cu13") {
   library_.find(init_descriptor, "cublasLtMatmulDescInit_internal");
   library_.find(set_descriptor, "cublasLtMatmulDescSetAttribute");
   library_.find(init_layout, "cublasLtMatrixLayoutInit_internal");
+  library_.find(set_layout, "cublasLtMatrixLayoutSetAttribute");
   library_.find(init_preference, "cublasLtMatmulPreferenceInit_internal");
   library_.find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
   library_.find(heuristics, "cublasLtMatmulAlgoGetHeuristic");

@@ -14,6 +14,7 @@ struct CublasLt {
   decltype(&cublasLtMatmulDescInit_internal) init_descriptor;
   decltype(&cublasLtMatmulDescSetAttribute) set_descriptor;
   decltype(&cublasLtMatrixLayoutInit_internal) init_layout;
+  decltype(&cublasLtMatrixLayoutSetAttribute) set_layout;
   decltype(&cublasLtMatmulPreferenceInit_internal) init_preference;
   decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristics;

@@ -15,11 +15,12 @@ constexpr uint32_t kOrderedReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
 
 cudaDataType_t data_type(Type type) { return type == Type::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-// A matrix as cuBLASLt has it, columns first: row-major (r, c) is its (c, r).
+// A matrix as cuBLASLt has it, columns first: row-major (r, c) is its (c, r). Or a batch of them, one behind the other.
 struct Factor {
   const void* data;
   int64_t rows, columns;
   Type type;
+  int64_t batch = 1;
 };
 
 // d (m, n) = a b, columns first, a and b perhaps transposed; chosen once, run often.
@@ -57,6 +58,11 @@ class Product {
     check(cublas_lt().init_layout(&to, sizeof to, data_type(of.type), static_cast<uint64_t>(of.rows), static_cast<uint64_t>(of.columns),
                                   of.rows),
           "matmul");
+    if (of.batch == 1) return;
+    const auto count = static_cast<int32_t>(of.batch);
+    const int64_t stride = of.rows * of.columns;
+    check(cublas_lt().set_layout(&to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "matmul");
+    check(cublas_lt().set_layout(&to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), "matmul");
   }
   void choose() {
     const CublasLt& blas = cublas_lt();
@@ -74,7 +80,7 @@ class Product {
     int found = 0;
     check(blas.heuristics(blas.handle(), &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
           "matmul");
-    if (found == 0) throw Error("UNSUPPORTED_OPERATOR", "linear: cuBLASLt has no way to compute it on this GPU");
+    if (found == 0) throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
     workspace_ = stream_.workspace(choice_.workspaceSize);
   }
 
@@ -86,12 +92,25 @@ class Product {
   void* workspace_ = nullptr;
 };
 
+// y (M, O) = a b for each of a batch; a (K, M) and b (O, K) where they are transposed.
+MadeKernel make_batched(const OperatorSpec& spec, CudaStream& stream, bool tf32) {
+  const bool across_a = flag(spec.attributes, "transposeA"), across_b = flag(spec.attributes, "transposeB");
+  const Tensor &a = spec.inputs[0], &b = spec.inputs[1], &y = spec.outputs[0];
+  const auto factor = [](const Tensor& of) {
+    const int64_t rows = of.shape().back(), columns = of.shape().rbegin()[1];
+    return Factor{of.data, rows, columns, of.spec.type, elements_of(of.shape()) / (rows * columns)};
+  };
+  const Product product(factor(b), across_b, factor(a), across_a, factor(y), tf32, stream);
+  return queued([product] { product.run(); });
+}
+
 }  // namespace
 
 MadeKernel make_matrix_product(const OperatorSpec& spec, DeviceStream& stream, bool tf32) {
   auto& queue = static_cast<CudaStream&>(stream);
   const std::vector<Tensor>&in = spec.inputs, &out = spec.outputs;
   const Type type = spec.precision;
+  if (spec.kind == "matmul") return make_batched(spec, queue, tf32);
   if (spec.kind == "linear") {
     const int64_t f = in[0].shape().back(), n = elements_of(in[0].shape()) / f, o = in[1].shape()[0];
     const Product product({in[1].data, f, o, type}, true, {in[0].data, f, n, type}, false, {out[0].data, o, n, type}, tf32, queue);

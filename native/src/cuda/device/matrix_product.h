@@ -1,4 +1,4 @@
-// linear and its gradients by cuBLASLt.
+// linear and its gradients, and batches of products, by cuBLASLt.
 #pragma once
 
 #include "../operators/operators.h"

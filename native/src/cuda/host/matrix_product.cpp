@@ -1,4 +1,4 @@
-// linear and its gradients: y = x w' + b with x (N, F), w (O, F), b (O).
+// linear and its gradients: y = x w' + b with x (N, F), w (O, F), b (O); and batches of products.
 #include "../launch.h"
 #include "../operator_attributes.h"
 #include "../operators/bias.h"
@@ -23,8 +23,27 @@ template <class T, class To> struct Product {
   }
 };
 
+// For each of `batch`: a (M, K) or (K, M), b (K, O) or (O, K), to (M, O).
+template <class T, class To> MadeKernel make_batched(const OperatorSpec& spec, DeviceStream& stream) {
+  const bool across_a = flag(spec.attributes, "transposeA"), across_b = flag(spec.attributes, "transposeB");
+  const Shape &a = spec.inputs[0].shape(), &y = spec.outputs[0].shape();
+  const int64_t m = y[y.size() - 2], o = y.back(), k = a[a.size() - (across_a ? 2 : 1)], batch = elements_of(y) / (m * o);
+  const Product<T, To> first{spec.inputs[0].as<T>(), spec.inputs[1].as<T>(), spec.outputs[0].as<To>(), m, o, k, across_a ? 1 : k,
+                             across_a ? m : 1,       across_b ? k : 1,       across_b ? 1 : o};
+  return queued([&stream, batch, first] {
+    Product<T, To> product = first;
+    for (int64_t n = 0; n < batch; ++n) {
+      each(stream, product.rows * product.columns, product);
+      product.left += product.rows * product.depth;
+      product.right += product.depth * product.columns;
+      product.to += product.rows * product.columns;
+    }
+  });
+}
+
 template <class T> MadeKernel make(const OperatorSpec& spec, DeviceStream& stream) {
   const std::vector<Tensor>&in = spec.inputs, &out = spec.outputs;
+  if (spec.kind == "matmul") return out[0].spec.type == Type::f32 ? make_batched<T, float>(spec, stream) : make_batched<T, T>(spec, stream);
   const int64_t n = elements_of(in[0].shape()) / in[0].shape().back();
   if (spec.kind == "linear") {
     const int64_t f = in[0].shape().back(), o = in[1].shape()[0];

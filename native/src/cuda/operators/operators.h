@@ -34,6 +34,20 @@ MadeKernel make_softmax_cross_entropy(const OperatorSpec& spec, DeviceStream& st
 MadeKernel make_softmax_cross_entropy_backward(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_mean_squared_error(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_mean_squared_error_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_layer_norm(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_layer_norm_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_embedding(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_embedding_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_positions(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_positions_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_concat(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_concat_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_local_response_norm(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_local_response_norm_backward(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_binary_cross_entropy(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_binary_cross_entropy_backward(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream);
 
@@ -41,5 +55,11 @@ MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream);
 size_t batch_norm_scratch(const Shape& x);
 size_t softmax_cross_entropy_scratch(const Shape& logits);
 size_t mean_squared_error_scratch(const Shape& prediction);
+size_t binary_cross_entropy_scratch(const Shape& logits);
+size_t layer_norm_backward_scratch(const Shape& x);
+size_t embedding_backward_scratch(const Shape& tokens);
+size_t local_response_norm_backward_scratch(const Shape& x);
+size_t attention_scratch(const LoweringRequest& request);
+size_t attention_backward_scratch(const LoweringRequest& request);
 
 }  // namespace arbalest::cuda

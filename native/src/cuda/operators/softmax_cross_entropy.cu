@@ -5,6 +5,7 @@
 
 #include "../launch.h"
 #include "../reduction.h"
+#include "count.h"
 #include "queued.h"
 
 namespace arbalest::cuda {
@@ -97,20 +98,6 @@ template <class T> struct SoftmaxRows {
     const float mean = all.logits / static_cast<float>(classes) - all.highest;
     const float loss = logf(all.sum) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
     rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && before == 0, known && before < top};
-  }
-};
-
-// A number of samples, as f32 or i32 or not at all.
-struct Count {
-  int32_t* whole;
-  float* wide;
-
-  explicit Count(const Tensor& tensor)
-      : whole(tensor.spec.type == Type::i32 ? tensor.as<int32_t>() : nullptr),
-        wide(tensor.spec.type == Type::i32 ? nullptr : tensor.as<float>()) {}
-  EVERYWHERE void store(int count) const {
-    if (whole) *whole = count;
-    if (wide) *wide = static_cast<float>(count);
   }
 };
 

@@ -1,0 +1,99 @@
+// The mean over all elements of -log of what the logistic function of a logit gives to its target, a number from 0 to 1. A block a sample,
+// then one block for the mean. A sample counts as correct where every logit is on its target's side.
+#include <cmath>
+
+#include "../launch.h"
+#include "../reduction.h"
+#include "count.h"
+#include "queued.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// Of a sample, and then of all: the sum of losses, and how many are wrong: elements of a sample, samples of all.
+struct Losses {
+  float sum;
+  int wrong;
+};
+
+template <class T> struct SampleLosses {
+  using Sum = Losses;
+
+  const T *logits, *target;  // (N, elements)
+  Losses* samples;           // (N)
+  int64_t elements;          // of a sample
+  int lanes = 1;
+
+  EVERYWHERE Sum partial(int64_t sample, int thread) const {
+    Sum found{};
+    for (int64_t i = sample * elements + thread; i < (sample + 1) * elements; i += kThreads) {
+      const float x = float(logits[i]), t = float(target[i]);
+      found.sum += (x < 0 ? 0 : x) - t * x + log1pf(expf(-fabsf(x)));
+      found.wrong += !(x == x && (x > 0) == (t > 0.5f));
+    }
+    return found;
+  }
+  EVERYWHERE static Sum sum(const Sum& a, const Sum& b) { return {a.sum + b.sum, a.wrong + b.wrong}; }
+  EVERYWHERE void finish(int64_t sample, int, const Sum& sum) const { samples[sample] = {sum.sum, sum.wrong > 0}; }
+};
+
+struct MeanOfSamples {
+  using Sum = Losses;
+
+  const Losses* samples;  // (N)
+  float* loss;            // (1)
+  Count correct;
+  int count;
+  int64_t elements;  // of a sample
+  int lanes = 1;
+
+  EVERYWHERE Sum partial(int64_t, int thread) const {
+    Sum found{};
+    for (int n = thread; n < count; n += kThreads) found = sum(found, samples[n]);
+    return found;
+  }
+  EVERYWHERE static Sum sum(const Sum& a, const Sum& b) { return {a.sum + b.sum, a.wrong + b.wrong}; }
+  EVERYWHERE void finish(int64_t, int, const Sum& sum) const {
+    *loss = sum.sum / (static_cast<float>(count) * static_cast<float>(elements));
+    correct.store(count - sum.wrong);
+  }
+};
+
+template <class T> struct BinaryCrossEntropyBackward {
+  const T *logits, *target;  // (elements)
+  T* glogits;                // (elements); may be either
+  float elements;
+
+  EVERYWHERE void operator()(int64_t i) const { glogits[i] = T((1 / (1 + expf(-float(logits[i]))) - float(target[i])) / elements); }
+};
+
+}  // namespace
+
+size_t binary_cross_entropy_scratch(const Shape& logits) { return static_cast<size_t>(logits[0]) * sizeof(Losses); }
+
+MadeKernel make_binary_cross_entropy(const OperatorSpec& spec, DeviceStream& stream) {
+  const Shape& shape = spec.inputs[0].shape();
+  const int64_t elements = elements_of(shape) / shape[0];
+  auto* const samples = static_cast<Losses*>(spec.scratch);
+  const MeanOfSamples mean{samples, spec.outputs[0].as<float>(), Count(spec.outputs[1]), static_cast<int>(shape[0]), elements};
+  return by_type(spec.precision, [&]<class P>(P) {
+    using T = typename P::T;
+    const SampleLosses<T> losses{spec.inputs[0].as<T>(), spec.inputs[1].as<T>(), samples, elements};
+    return queued([&stream, losses, mean] {
+      reduce(stream, mean.count, losses);
+      reduce(stream, 1, mean);
+    });
+  });
+}
+
+MadeKernel make_binary_cross_entropy_backward(const OperatorSpec& spec, DeviceStream& stream) {
+  const int64_t elements = elements_of(spec.inputs[0].shape());
+  return by_type(spec.precision, [&]<class P>(P) {
+    using T = typename P::T;
+    const BinaryCrossEntropyBackward<T> program{spec.inputs[0].as<T>(), spec.inputs[1].as<T>(), spec.outputs[0].as<T>(),
+                                                static_cast<float>(elements)};
+    return queued([&stream, elements, program] { each(stream, elements, program); });
+  });
+}
+
+}  // namespace arbalest::cuda
