@@ -1,5 +1,6 @@
 import type { PlacedParameter } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
+import { shown } from '../errors.js'
 import { corruptFile } from '../formats/faults.js'
 import { writeSafetensors, type SafetensorsFile } from '../formats/safetensors.js'
 import type { Tensor } from '../formats/tensor.js'
@@ -44,7 +45,18 @@ export async function readVectors(file: SafetensorsFile, parameters: readonly Pl
     }
     if (whole) vectors[vector] = whole
   }
-  return { vectors, counts: JSON.parse(file.metadata[COUNTS] ?? '{}') as Record<string, number> }
+  return { vectors, counts: countsOf(file) }
+}
+
+function countsOf({ path, metadata }: SafetensorsFile): Record<string, number> {
+  const text = metadata[COUNTS] ?? '{}'
+  try {
+    const counts: unknown = JSON.parse(text)
+    if (text.startsWith('{') && Object.values(counts as object).every(Number.isSafeInteger)) return counts as Record<string, number>
+  } catch {
+    // As what is no list of counts.
+  }
+  throw corruptFile(path, `metadata ${COUNTS}`, shown(text), 'whole numbers by name as JSON')
 }
 
 type Vector = Float32Array | Float64Array

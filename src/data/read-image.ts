@@ -1,4 +1,6 @@
-import { ArbalestError, invalidOption, shown } from '../errors.js'
+import { readFile, stat } from 'node:fs/promises'
+import { ArbalestError, invalidOption, shown, type ErrorCode } from '../errors.js'
+import { mostPixels } from './images/most-pixels.js'
 
 /**
  * An image file (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as the pixels of one sample of shape (C, H, W), bytes plane by plane: turned as its
@@ -10,9 +12,10 @@ export async function readImage(path: string, shape: readonly number[]): Promise
   if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
     throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')
   const { default: sharp } = await import('sharp')
+  const bytes = await contentOf(path)
   let pixels: Uint8Array
   try {
-    pixels = await sharp(path)
+    pixels = await sharp(bytes, { limitInputPixels: mostPixels(bytes.length) })
       .autoOrient()
       .flatten({ background: 'white' })
       .resize(width, height, { fit: 'cover' })
@@ -33,12 +36,25 @@ function planes(pixels: Uint8Array, channels: number, area: number): Uint8Array 
   return samples
 }
 
+async function contentOf(path: string): Promise<Buffer> {
+  try {
+    // Opening a pipe would wait for its writer.
+    if (!(await stat(path)).isFile()) throw new Error('it is not a file')
+    return await readFile(path)
+  } catch (cause) {
+    throw refused('DATA_NOT_FOUND', `${path}: it cannot be read (${messageOf(cause)}); name a file that exists`, path, cause)
+  }
+}
+
 function unreadable(path: string, cause: unknown): ArbalestError {
-  const why = cause instanceof Error ? cause.message : shown(cause)
-  const missing = /missing/.test(why)
-  const mend = missing ? 'name a file that exists' : 'name a JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG file that is whole'
-  return new ArbalestError(missing ? 'DATA_NOT_FOUND' : 'DATA_CORRUPT', `${path}: it is no image that can be read (${why}); ${mend}`, {
-    cause,
-    data: { file: path }
-  })
+  const mend = 'name a JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG file that is whole'
+  return refused('DATA_CORRUPT', `${path}: it is no image that can be read (${messageOf(cause)}); ${mend}`, path, cause)
+}
+
+function refused(code: ErrorCode, message: string, file: string, cause: unknown): ArbalestError {
+  return new ArbalestError(code, message, { cause, data: { file } })
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : shown(cause)
 }

@@ -6,7 +6,7 @@ import type { FloatTensors } from '../formats/tensor.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { CheckpointEvent } from './events.js'
-import type { RunState } from './resume.js'
+import type { RunState } from './run-state.js'
 import type { Schedule } from './schedule.js'
 
 export interface CheckpointingOptions {

@@ -6,35 +6,11 @@ import type { ParameterLayout } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
 import { invalidOption, type ArbalestError } from '../errors.js'
 import type { MeasuredModel } from './best-model.js'
-import type { EvaluatedEvent } from './events.js'
-import { changedAt, learnersAt, type PopulationSchedule } from './population.js'
+import { changedAt, learnersAt } from './population.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
+import { checkedState, type RunState } from './run-state.js'
 import type { RunSettings } from './schedule.js'
 import type { CheckpointSettings } from './settings/checkpoint.js'
-
-/** What a checkpoint says of its run, beside the tensors. */
-export interface RunState {
-  readonly identity: RunIdentity
-  readonly round: number
-  readonly iteration: number
-  /** Samples handed out. */
-  readonly position: number
-  /** Of training so far. */
-  readonly seconds: number
-  readonly population: PopulationSchedule
-  /** What all rates are multiplied by. */
-  readonly rateScale: number
-  /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
-  readonly learners: readonly number[]
-  /** All of the run so far. */
-  readonly measurements: readonly Measurement[]
-}
-
-export interface Measurement {
-  readonly event: EvaluatedEvent
-  /** Of training before it. */
-  readonly seconds: number
-}
 
 /** The settings of a run that goes on: the learners that it had, or as many as are wanted now. */
 export function resumedSettings(settings: RunSettings, { round, population: history, rateScale }: RunState): RunSettings {
@@ -71,7 +47,7 @@ export async function resumptionOf(
   }
   const checkpoint = resume === 'auto' ? await newestWhole(dir, refused) : await Checkpoint.open(resume)
   if (!checkpoint) return undefined
-  const state = checkpoint.manifest.state as RunState
+  const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
   checkIdentity(checkpoint.folder, state.identity, identity)
   await using file = await checkpoint.file(GROUP_FILE)
   return {
@@ -82,11 +58,11 @@ export async function resumptionOf(
   }
 }
 
-/** The best measured model of the run so far, for a run that keeps it; undefined where there is none, or it is damaged. */
+/** The best measured model of the run so far, for a run that keeps it; undefined where there is none, or it is damaged. Throws DATA_CORRUPT. */
 export async function bestSoFar(dir: string, layout: ParameterLayout): Promise<MeasuredModel | undefined> {
   const found = await bestOf(dir)
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
-  const measured = (checkpoint?.manifest.state as RunState | undefined)?.measurements.at(-1)?.event
+  const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined
   await using file = await checkpoint.file(GROUP_FILE)
   const { vectors } = await readVectors(file, layout.parameters)

@@ -1,9 +1,20 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import sharp from 'sharp'
 import { readImage } from '../../src/data/read-image.js'
 import { refused } from '../support/codes.js'
 import { Folder } from './support/files.js'
+
+/** As PNG has it (ISO 3309). */
+function crc32(bytes: Uint8Array): number {
+  let rest = 0xffffffff
+  for (const byte of bytes) {
+    rest ^= byte
+    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (rest & 1 ? 0xedb88320 : 0)
+  }
+  return ~rest >>> 0
+}
 
 describe('readImage', () => {
   let folder: Folder
@@ -45,7 +56,18 @@ describe('readImage', () => {
     const path = await folder.write('text.png', Buffer.from('no image'))
     await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'text.png')
     await refused('DATA_NOT_FOUND', () => readImage(join(folder.path, 'none.png'), [1, 2, 2]), 'none.png')
+    await refused('DATA_NOT_FOUND', () => readImage(folder.path, [1, 2, 2]), 'not a file')
     await refused('INVALID_OPTION', () => readImage(path, [784]), 'shape')
     await refused('INVALID_OPTION', () => readImage(path, [2, 8, 8]), 'shape')
+  })
+
+  it('takes no memory for pixels that its file cannot hold', async () => {
+    const bytes = await readFile(await png('huge', [1, 2], 2, 1, 1))
+    // The header says 12,000 x 12,000: below libvips' own limit.
+    bytes.writeUInt32BE(12_000, 16)
+    bytes.writeUInt32BE(12_000, 20)
+    bytes.writeUInt32BE(crc32(bytes.subarray(12, 29)), 29)
+    const path = await folder.write('huge.png', bytes)
+    await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'pixel limit')
   })
 })

@@ -6,7 +6,18 @@ import { targets } from './targets/index.js'
 
 /** Of a process that has a few small programs and their data. */
 const MOST_BYTES = 1e9
-const COUNT: Readonly<Record<string, number>> = { program: 1000, calls: 2000 }
+/** Fewer of those that take longer. */
+const COUNT: Readonly<Record<string, number>> = {
+  program: 1000,
+  calls: 2000,
+  models: 1000,
+  checkpoints: 200,
+  idx: 500,
+  cifar: 300,
+  text: 1000,
+  images: 1000,
+  onnx: 500
+}
 
 /** Inputs that did harm once, by target: corpus/README.md. */
 const CORPUS = JSON.parse(readFileSync(fileURLToPath(new URL('../../../test/fuzz/corpus/seeds.json', import.meta.url)), 'utf8')) as Record<

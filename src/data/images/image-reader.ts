@@ -4,6 +4,7 @@ import type { Draws } from '../order.js'
 import type { ReadSample } from '../reader.js'
 import { colourChange, type ColourJitter } from './colour.js'
 import { centralRegion, randomRegion, type Extent, type RandomCrop, type Region } from './crop.js'
+import { mostPixels } from './most-pixels.js'
 import { toPlanes } from './planes.js'
 
 /** How image files become samples (channels, size, size). */
@@ -31,7 +32,8 @@ export function openReader(recipe: ImageRecipe): ReadSample {
   sharp.concurrency(1)
   return async (path, to, draws) => {
     // Read in this thread: libuv's few are the whole process's, and have the decoding to do.
-    const image = sharp(readFileSync(path), { failOn: 'error' })
+    const bytes = readFileSync(path)
+    const image = sharp(bytes, { failOn: 'error', limitInputPixels: mostPixels(bytes.length) })
     const { autoOrient: extent } = await image.metadata()
     const pixels = await cut(image, extent, regionOf(extent, recipe, draws), recipe)
     const flip = recipe.flip && draws !== undefined && draws.four(FLIP)[0] < 0.5

@@ -15,12 +15,16 @@ export function moduleAddress(checks: OptionChecks, path: string, given: unknown
     checks.refuse(path, given, 'give the URL of a module, or the path of its file')
     return undefined
   }
-  const module = given instanceof URL ? given : /^(file|data):/.test(given) ? new URL(given) : pathToFileURL(resolve(given))
-  if (module.protocol === 'file:' && !existsSync(fileURLToPath(module))) {
-    const received = given instanceof URL ? given.href : given
+  const received = given instanceof URL ? given.href : given
+  try {
+    const module = given instanceof URL ? given : /^(file|data):/.test(given) ? new URL(given) : pathToFileURL(resolve(given))
+    if (module.protocol !== 'file:' || existsSync(fileURLToPath(module))) return module
     checks.refuse(path, received, `there is no such file: name a module that exports ${what}`)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    checks.refuse(path, received, `that is no address (${why}): name a module that exports ${what}`)
   }
-  return module
+  return undefined
 }
 
 /** Whatever can cross to a learner's thread. */

@@ -1,14 +1,16 @@
 // node child.js TARGET FIRST COUNT PLACE: runs inputs FIRST to FIRST + COUNT - 1; the file PLACE always says which is running, so that it is
 // known though the process dies. The last line of its output is a Report as JSON.
 import { openSync, readFileSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { ArbalestError } from '../../../src/errors.js'
 import { targets } from '../targets/index.js'
 import { Choice } from './choice.js'
 import type { Report } from './inputs.js'
 
 const [name, first, count, place] = process.argv.slice(2) as [string, string, string, string]
-const run = targets[name]!()
+const run = await targets[name]!(dirname(place))
 const file = openSync(place, 'w')
+writeSync(file, 'before the first')
 const codes: Record<string, number> = {}
 const wrong: Report['wrong'] = []
 const until = Number(first) + Number(count)
@@ -17,7 +19,7 @@ let worked = 0
 for (let seed = Number(first); seed < until && wrong.length < 5; seed++) {
   writeSync(file, String(seed).padEnd(20), 0)
   try {
-    run(new Choice(seed))
+    await run(new Choice(seed))
     worked++
   } catch (error) {
     const code = error instanceof ArbalestError ? error.code : undefined

@@ -1,13 +1,27 @@
-import type { Choice } from '../support/choice.js'
+import type { MakeTarget } from '../support/target.js'
 import { callsTarget } from './calls.js'
+import { checkpointsTarget } from './checkpoints.js'
+import { cifarTarget } from './cifar.js'
+import { idxTarget } from './idx.js'
+import { imagesTarget } from './images.js'
+import { modelsTarget } from './models.js'
+import { onnxTarget } from './onnx.js'
 import { programTarget } from './program.js'
 import { safetensorsTarget } from './safetensors.js'
 import { settingsTarget } from './settings.js'
+import { textTarget } from './text.js'
 
-/** What is fuzzed, by name: each call makes the target ready, which then takes one input after another. */
-export const targets: Readonly<Record<string, () => (choice: Choice) => void>> = {
+/** What is fuzzed, by name. */
+export const targets: Readonly<Record<string, MakeTarget>> = {
   program: programTarget,
   calls: callsTarget,
   settings: settingsTarget,
-  safetensors: safetensorsTarget
+  safetensors: safetensorsTarget,
+  models: modelsTarget,
+  checkpoints: checkpointsTarget,
+  idx: idxTarget,
+  cifar: cifarTarget,
+  text: textTarget,
+  images: imagesTarget,
+  onnx: onnxTarget
 }

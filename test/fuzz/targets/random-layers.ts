@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import {
+  avgPool2d,
+  batchNorm2d,
+  concat,
+  conv2d,
+  dropout,
+  flatten,
+  gelu,
+  globalAvgPool,
+  layerNorm,
+  leakyRelu,
+  linear,
+  localResponseNorm,
+  maxPool2d,
+  multiply,
+  relu,
+  residual,
+  sigmoid,
+  silu,
+  subsamplePad,
+  tanh
+} from '../../../src/model/layers.js'
+import type { Layer, Pair } from '../../../src/model/model.js'
+
+const small = fc.integer({ min: 1, max: 4 })
+const padding = fc.nat(2)
+const either = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | [T, T]> => fc.oneof(value, fc.tuple(value, value))
+const window = { kernel: either(small) as fc.Arbitrary<Pair>, stride: either(small) as fc.Arbitrary<Pair> }
+const paddings = either(padding) as fc.Arbitrary<Pair>
+
+/** Layers that keep the number of channels and the extents: what blocks are made of. */
+const keeping: fc.Arbitrary<Layer> = fc.oneof(
+  fc.constantFrom(relu(), sigmoid(), tanh(), silu(), dropout(0.5), gelu(), gelu({ approximate: 'tanh' }), layerNorm()),
+  fc.double({ min: 0.01, max: 0.9, noNaN: true }).map((slope) => leakyRelu({ slope })),
+  fc.double({ min: 1e-5, max: 0.1, noNaN: true }).map((epsilon) => batchNorm2d({ epsilon })),
+  fc.constantFrom(1, 3, 5).map((size) => localResponseNorm(size, { alpha: 0.5 }))
+)
+
+const changing: fc.Arbitrary<Layer> = fc.oneof(
+  fc
+    .record({
+      features: fc.integer({ min: 1, max: 9 }),
+      ...window,
+      padding: paddings,
+      groups: fc.constantFrom(1, 1, 2),
+      bias: fc.boolean()
+    })
+    .map(({ features, kernel, ...options }) => conv2d(features, kernel, options)),
+  fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => maxPool2d(kernel, options)),
+  fc.record({ ...window, padding: paddings }).map(({ kernel, ...options }) => avgPool2d(kernel, options)),
+  fc.tuple(small, padding, padding).map((numbers) => subsamplePad(...numbers)),
+  fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()).map(([features, bias]) => linear(features, { bias })),
+  fc.constantFrom(flatten(), globalAvgPool())
+)
+
+/** Layers one after another, blocks within blocks; most of them do not fit together. */
+export const randomLayers: fc.Arbitrary<Layer[]> = fc.letrec<{ layers: Layer[]; layer: Layer }>((tie) => {
+  const inner = fc.array(keeping, { minLength: 1, maxLength: 3 })
+  return {
+    layer: fc.oneof(
+      { maxDepth: 2 },
+      { weight: 4, arbitrary: keeping },
+      { weight: 4, arbitrary: changing },
+      { weight: 1, arbitrary: inner.map((body) => residual({ body })) },
+      { weight: 1, arbitrary: inner.map((body) => multiply({ body })) },
+      { weight: 1, arbitrary: fc.array(tie('layers'), { minLength: 1, maxLength: 3 }).map((branches) => concat(branches)) }
+    ),
+    layers: fc.array(tie('layer'), { minLength: 1, maxLength: 5 })
+  }
+}).layers

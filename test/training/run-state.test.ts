@@ -1,0 +1,56 @@
+import { expect } from 'chai'
+import { checkedState } from '../../src/training/run-state.js'
+import { refused } from '../support/codes.js'
+
+const STATE = {
+  identity: { model: '"lenet"' },
+  round: 20,
+  iteration: 40,
+  position: 640,
+  seconds: 1.5,
+  population: [
+    { round: 0, learners: 2 },
+    { round: 10, learners: 1 }
+  ],
+  rateScale: 0.5,
+  learners: [0],
+  measurements: [
+    { event: { event: 'evaluated', iteration: 20, epoch: 0.5, testLoss: 1.25, testAccuracy: null, seconds: 0.1 }, seconds: 1 },
+    // JSON's word for a loss that was no number.
+    { event: { event: 'evaluated', iteration: 40, epoch: 1, testLoss: null, testAccuracy: 0.5, seconds: 0.1 }, seconds: 1 }
+  ]
+}
+
+describe("a run's state in a checkpoint", () => {
+  it('is taken as a run has written it', () => {
+    expect(checkedState('folder', STATE)).to.equal(STATE)
+  })
+
+  for (const state of [null, undefined, 7, 'text', [STATE]])
+    it(`is refused where it is ${JSON.stringify(state)}`, () =>
+      refused('DATA_CORRUPT', () => checkedState('folder', state), 'folder', 'state'))
+
+  const evaluated = STATE.measurements[0]!
+  const wrong: readonly [string, unknown][] = [
+    ['identity', undefined],
+    ['identity', { model: 7 }],
+    ['round', -1],
+    ['iteration', 0.5],
+    ['position', '640'],
+    ['seconds', null],
+    ['population', []],
+    ['population', [{ round: 1, learners: 1 }]],
+    ['population', [{ round: 0, learners: 0 }]],
+    ['population', [{ round: 0, learners: 5000 }]],
+    ['population', [...STATE.population, { round: 10, learners: 2 }]],
+    ['rateScale', -1],
+    ['learners', [0, 'x']],
+    ['learners', { 0: 0 }],
+    ['measurements', [null]],
+    ['measurements', [{ ...evaluated, event: null }]],
+    ['measurements', [{ ...evaluated, event: { ...evaluated.event, testAccuracy: 2 } }]]
+  ]
+  for (const [member, value] of wrong)
+    it(`is refused where ${member} is ${JSON.stringify(value)}`, () =>
+      refused('DATA_CORRUPT', () => checkedState('folder', { ...STATE, [member]: value }), `state.${member}`))
+})
