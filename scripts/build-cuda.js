@@ -31,7 +31,7 @@ const stampFile = join(build, 'stamp.json')
 
 const toolkit = findToolkit()
 if (toolkit.missing.length > 0) {
-  const line = `build:cuda: missing: ${toolkit.missing.join(', ')}; run \`npm run setup:cuda\`, or set CUDA_HOME`
+  const line = `build:cuda: missing: ${toolkit.missing.join(', ')}; run \`npx arbalest setup --cuda\`, or set CUDA_HOME`
   process.stderr.write(options.optional ? `${line} (left out)\n` : `${line}\n`)
   process.exit(options.optional && !options.check ? 0 : 1)
 }

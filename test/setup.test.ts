@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +8,11 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** What set-up itself calls, without the compilers that it looks for. */
 const TOOLS = ['bash', 'cat', 'dirname', 'env', 'flock', 'grep', 'mkdir', 'sleep', 'tail', 'uname']
+
+interface Outcome {
+  readonly status: number | null
+  readonly stderr: string
+}
 
 describe('Set-up', () => {
   let folder: string
@@ -57,6 +62,24 @@ describe('Set-up', () => {
     expect(install).to.match(/^noninteractive .*install --yes --no-install-recommends g\+\+ cmake make/)
   })
 
+  describe('of an installed package', () => {
+    it('says what is missing and installs nothing where npm calls it, and lets the installation be', () => {
+      const log = join(folder, 'apt.log')
+      const programs = { node: `exec '${process.execPath}' "$@"`, npm: 'true', 'apt-get': `echo "$*" >>'${log}'` }
+      const { status, stderr } = withPrograms(programs, [process.execPath, join(folder, 'scripts/install.js')])
+      expect(status).to.equal(0)
+      expect(stderr).to.match(/^SETUP_FAILED: missing: g\+\+ cmake make.*\n(?:sudo )?apt-get update && .*install --yes g\+\+ cmake make/)
+      expect(stderr).to.include('the native engine is not built yet; run `npx arbalest setup`')
+      expect(existsSync(log)).to.equal(false)
+    })
+
+    it('does nothing where npm installs the packages of a checkout, which waits for npm', () => {
+      mkdirSync(join(folder, 'src'))
+      const { status, stderr } = withPrograms({}, [process.execPath, join(folder, 'scripts/install.js')])
+      expect([status, stderr]).to.deep.equal([0, ''])
+    })
+  })
+
   it('looks at versions to see whether npm packages are current', () => {
     const installed = (path: string, packages: object) => {
       mkdirSync(join(folder, path, '..'), { recursive: true })
@@ -73,12 +96,16 @@ describe('Set-up', () => {
   })
 
   /** Runs a copy of the script on a machine that has TOOLS and these programs, given as lines of shell, and nothing else. */
-  function setUpWith(programs: Record<string, string>): { status: number | null; stderr: string } {
+  function setUpWith(programs: Record<string, string>): Outcome {
+    return withPrograms(programs, [join(folder, 'scripts/setup')])
+  }
+
+  function withPrograms(programs: Record<string, string>, [program, ...args]: readonly [string, ...string[]]): Outcome {
     cpSync(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true })
     const bin = join(folder, 'bin')
     mkdirSync(bin)
     for (const tool of TOOLS) symlinkSync(spawnSync('which', [tool], { encoding: 'utf8' }).stdout.trim(), join(bin, tool))
     for (const [name, line] of Object.entries(programs)) writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
-    return spawnSync(join(folder, 'scripts/setup'), { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
+    return spawnSync(program, args, { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
   }
 })

@@ -16,8 +16,8 @@ struct Source {
   const char* mend;
 };
 
-const Source kCpu{"libarbalest-cpu.so", "run `npm run setup`, which installs oneDNN and builds it"};
-const Source kCuda{"libarbalest-cuda.so", "run `npm run setup:cuda` and `npm run build:cuda`"};
+const Source kCpu{"libarbalest-cpu.so", "run `npx arbalest setup`, which installs oneDNN and builds it"};
+const Source kCuda{"libarbalest-cuda.so", "run `npx arbalest setup --cuda`"};
 const Source kCudaHost{"libarbalest-cuda-host.so", "run `npm run build:native`"};
 
 const Source& source_of(const std::string& backend) {

@@ -8,6 +8,7 @@ import { tellFailure } from './failure.js'
 import { runInit, type InitFlags } from './init-command.js'
 import { addModelCommands } from './models/commands.js'
 import { wholeNumber } from './numbers.js'
+import { runSetup, type SetupFlags } from './setup-command.js'
 import { runRuns, type RunsFlags } from './runs/runs-command.js'
 import { runTop } from './top/top-command.js'
 import { runTrain } from './train-command.js'
@@ -72,6 +73,14 @@ function commandLine(done: (code: ExitCode) => void): Command {
   named('doctor', 'Says what this machine offers for training, what is missing, and the mend.')
     .addHelpText('after', EXIT_CODES)
     .action(({ json = false }: { json?: boolean }) => done(runDoctor({ json, version: version() })))
+  // What it says is the compilers' own: no JSON.
+  program
+    .command('setup')
+    .description('Builds the native engine for this processor, where that has not been done; installs compilers and oneDNN where it may.')
+    .option('--cuda', 'the CUDA library, for NVIDIA GPUs, and what compiles it')
+    .allowExcessArguments(false)
+    .addHelpText('after', EXIT_CODES)
+    .action((flags: SetupFlags) => done(runSetup(flags)))
   named('top', 'Shows what the actors of running jobs do, again every second.')
     .option('--pid <n>', 'the jobs of this process alone, until they end', wholeNumber('--pid'))
     .option('--once', 'one look and the end')

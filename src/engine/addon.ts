@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { BackendName } from '../compiler/program.js'
@@ -22,7 +23,9 @@ export function addon(): Addon {
     loaded = createRequire(import.meta.url)(fileURLToPath(ADDON)) as Addon
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
-    throw new ArbalestError('ENGINE_MISSING', `engine: the native library cannot be loaded (${reason}); run \`npm run setup\``, { cause })
+    const state = existsSync(ADDON) ? `cannot be loaded (${reason})` : 'is not built yet'
+    const mend = 'run `npx arbalest setup`, which builds it for this processor'
+    throw new ArbalestError('ENGINE_MISSING', `engine: the native library ${state}; ${mend}`, { cause })
   }
   return loaded
 }

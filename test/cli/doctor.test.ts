@@ -34,11 +34,11 @@ describe('arbalest doctor', () => {
       expect(doctor.status).to.equal(1)
       expect(doctor.stdout)
         .to.match(/missing.*native engine/)
-        .and.include('npm run setup')
+        .and.include('run `npx arbalest setup`')
         .and.include('cannot run here')
       const train = arbalest('train', '--model', 'mlp', '--steps', '1')
       expect(train.status).to.equal(1)
-      expect(train.stderr).to.match(/^ENGINE_MISSING: .*npm run setup.*\n$/)
+      expect(train.stderr).to.match(/^ENGINE_MISSING: .* is not built yet; run `npx arbalest setup`, .*\n$/)
     } finally {
       await rm(folder, { recursive: true })
     }

@@ -147,7 +147,7 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     }
     expect(error.code).to.equal('BACKEND_UNAVAILABLE')
     expect(error.message).to.match(
-      /^backend cuda: [^\n]+(not built on this machine; run `npm run setup:cuda`|it needs an NVIDIA GPU and a driver)/
+      /^backend cuda: [^\n]+(not built on this machine; run `npx arbalest setup --cuda`|it needs an NVIDIA GPU and a driver)/
     )
   })
 })

@@ -9,7 +9,7 @@ export function cuda(): readonly Finding[] {
   const report = asked()
   if (typeof report !== 'string') return [libraries(report), ...report.devices.map(device)]
   const gpu = driver()
-  const mend = { mend: 'npm run setup:cuda && npm run build:cuda' }
+  const mend = { mend: 'run `npx arbalest setup --cuda`' }
   return [{ name: 'CUDA', status: 'absent', detail: `${gpu ?? 'no NVIDIA driver'}; ${report}`, ...(gpu !== undefined && mend) }]
 }
 

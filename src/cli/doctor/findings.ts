@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
+import { join } from 'node:path'
 import { engine } from '../../engine/native.js'
 import type { BackendDescription } from '../../engine/contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from '../../engine/machine.js'
@@ -8,7 +9,7 @@ import { cuda } from './cuda.js'
 import type { Finding } from './finding.js'
 import { firstLineOf } from './tools.js'
 
-const SET_UP = 'run `npm run setup`'
+const SET_UP = 'run `npx arbalest setup`'
 
 /** All that training wants of this machine, whether the native engine can be loaded or not. */
 export function findings(): readonly Finding[] {
@@ -67,13 +68,27 @@ function buildTools(): readonly Finding[] {
     ['cmake', ['cmake']],
     ['make', ['ninja', 'make']]
   ]
-  return tools.map(([aptName, commands]) => {
+  const found = tools.map(([aptName, commands]): Finding => {
     for (const command of commands) {
       const version = firstLineOf(command, '--version')
       if (version !== undefined) return { name: command, status: 'present', detail: version }
     }
-    return { name: aptName, status: 'absent', detail: 'not installed; wanted to build the engine', mend: `apt-get install ${aptName}` }
+    return notInstalled(aptName, aptName)
   })
+  return [...found, oneDnn()]
+}
+
+function oneDnn(): Finding {
+  // Where scripts/setup looks, but for what only the compiler finds.
+  const folders = ['/usr', '/usr/local', process.env['DNNL_ROOT'] ?? ''].map((folder) => join(folder, 'include'))
+  const header = ['/usr/include/x86_64-linux-gnu', '/usr/include/aarch64-linux-gnu', ...folders]
+    .map((folder) => join(folder, 'oneapi/dnnl/dnnl.hpp'))
+    .find((file) => existsSync(file))
+  return header === undefined ? notInstalled('oneDNN', 'libdnnl-dev') : { name: 'oneDNN', status: 'present', detail: header }
+}
+
+function notInstalled(name: string, aptName: string): Finding {
+  return { name, status: 'absent', detail: 'not installed; wanted to build the engine', mend: `apt-get install ${aptName}` }
 }
 
 function textOf(path: string): string {

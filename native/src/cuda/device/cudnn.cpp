@@ -25,7 +25,7 @@ size_t open() {
   const size_t version = cudnn_frontend::detail::get_backend_version();
   if (version < kOldestCudnn)
     throw Error("BACKEND_UNAVAILABLE", "backend cuda: cuDNN is of version " + std::to_string(version) + "; it needs " +
-                                           std::to_string(kOldestCudnn) + " or newer, run `npm run setup:cuda`");
+                                           std::to_string(kOldestCudnn) + " or newer, run `npx arbalest setup --cuda`");
   return version;
 }
 

@@ -44,12 +44,12 @@ DynamicLibrary::DynamicLibrary(const std::string& what, const std::string& file,
   }
   throw Error("BACKEND_UNAVAILABLE",
               "backend cuda: " + what + " (" + file +
-                  ") is not to be found; run `npm run setup:cuda`, or name the folder that has it in ARBALEST_CUDA_PATH");
+                  ") is not to be found; run `npx arbalest setup --cuda`, or name the folder that has it in ARBALEST_CUDA_PATH");
 }
 
 void* DynamicLibrary::address_of(const char* name) const {
   if (void* address = dlsym(handle_, name)) return address;
-  throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + what_ + " has no " + name + "; it is too old, run `npm run setup:cuda`");
+  throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + what_ + " has no " + name + "; it is too old, run `npx arbalest setup --cuda`");
 }
 
 }  // namespace arbalest::cuda
