@@ -1,3 +1,8 @@
+/**
+ * Training, models, data, files: what a program imports.
+ *
+ * @module arbalest
+ */
 export { train } from './training/train.js'
 export { explain, type ExplainedOperator, type Explanation } from './training/explain.js'
 export type { ExplainOptions } from './training/settings/explain.js'
@@ -28,6 +33,7 @@ export type {
   AverageOptions,
   OptimiserName,
   OptimiserOptions,
+  ScheduleName,
   OwnRuleOptions,
   SupervisionOptions,
   SynchroniserOptions,
@@ -78,6 +84,7 @@ export {
 export { modelFile } from './checkpoints/model-file.js'
 export { loadModel, type LoadModelOptions } from './training/load-model.js'
 export type { TrainedModel } from './training/trained-model.js'
+export type { GenerateOptions } from './training/generate.js'
 export type { Classification } from './training/classify.js'
 export type { Measurement } from './training/measure.js'
 

@@ -48,10 +48,12 @@ export class BoundProgram {
     return this.#segment('load', samples === undefined ? {} : { samples: Array.from(samples) })
   }
 
+  /** Computes every value up to `output` and `loss`. */
   forward(): Promise<void> {
     return this.#segment('forward')
   }
 
+  /** Computes the parameters' gradients, from `output.gradient` where the loss is `custom`. */
   backward(): Promise<void> {
     return this.#segment('backward')
   }
@@ -191,6 +193,7 @@ export class LearnerReplica extends BoundProgram {
     return this.#parts.engine.readVector(this.#parts.replica, which)
   }
 
+  /** Overwrites one of the replica's vectors, which `vector` reads: all parameters in canonical order. Throws SHAPE_MISMATCH for another length. */
   setVector(which: ReplicaVector, values: Float32Array | Float64Array): void {
     this.#parts.engine.writeVector(this.#parts.replica, which, values)
   }

@@ -71,6 +71,7 @@ export class Teacher {
     return this.#engine.readValue(this.#replica, this.#slot, 'output') as Float32Array
   }
 
+  /** Gives its memory back; it answers no more. */
   release(): void {
     this.#engine.release(this.#replica)
   }

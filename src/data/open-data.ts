@@ -3,6 +3,7 @@ import { imageFolder } from './images/image-folder.js'
 import type { ImageFolderOptions } from './images/image-options.js'
 import { datasetNames, openDataset, type OpenDatasetOptions } from './open.js'
 
+/** Where `openData` finds a data set, and how it reads images. */
 export interface OpenDataOptions extends OpenDatasetOptions {
   /** How a folder of images is read. */
   readonly images?: ImageFolderOptions | undefined

@@ -8,6 +8,7 @@ import { datasetFromText } from './text.js'
 /** The data sets that `openDataset` knows. */
 export const datasetNames: readonly string[] = ['digits', ...CATALOGUE.keys(), ...TEXTS.keys()]
 
+/** Where the files of a data set are, and what is drawn where there are none. */
 export interface OpenDatasetOptions {
   /** The folder that holds the files, or its parent; if left out, the environment's ARBALEST_DATA, else `data`. Not for `digits`. */
   readonly directory?: string | undefined

@@ -5,6 +5,7 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import type { StoredDataset } from './dataset.js'
 import { corrupt } from './faults.js'
 
+/** A text and the windows that are cut from it. */
 export interface TextDatasetOptions {
   /** The text itself, or `file`. */
   readonly text?: string

@@ -154,6 +154,7 @@ export interface BackendDescription {
   readonly precisions: readonly Precision[]
 }
 
+/** Samples in memory and what is to be learnt of them: labels, targets, or the next token. */
 export interface DatasetSpec {
   readonly count: number
   /** One sample's shape: (C, H, W), (T, F), (F), or (T) tokens. */

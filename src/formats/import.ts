@@ -9,6 +9,7 @@ import { SafetensorsFile, type TensorEntry } from './safetensors.js'
 /** Faults that a message spells out; its error's `data` has all of them. */
 const MOST_TOLD = 12
 
+/** How a file's tensors find their places in a model. */
 export interface ImportOptions {
   /**
    * From the file's names to the model's: a record for those that differ, or a function, which gives undefined for what shall be left

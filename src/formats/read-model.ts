@@ -10,6 +10,7 @@ import { SafetensorsFile } from './safetensors.js'
 import type { SavedModel } from './save.js'
 import type { FloatTensors } from './tensor.js'
 
+/** What a file does not say of its model, and how its tensors find their places. */
 export interface ReadModelOptions extends ImportOptions {
   /** The file's own where it describes one. A file of somebody else's has none, nor does one have the code of operators of one's own. */
   readonly model?: Model | undefined

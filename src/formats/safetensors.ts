@@ -63,10 +63,12 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
     return { shape, data: ELEMENT_TYPES[type].decode(raw) }
   }
 
+  /** Closes the file; what was read stays. */
   async close(): Promise<void> {
     await this.#handle.close()
   }
 
+  /** As `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
@@ -82,6 +84,7 @@ export async function readSafetensors(
   return { metadata: file.metadata, tensors }
 }
 
+/** What is written beside the tensors, and how surely. */
 export interface SafetensorsOptions {
   readonly metadata?: Readonly<Record<string, string>>
   /** The file and its name are on the disk when the promise resolves; true if left out. */

@@ -10,8 +10,10 @@ import { replaceFile, writeAll } from './replace-file.js'
 import { writeSafetensors } from './safetensors.js'
 import type { FloatTensors } from './tensor.js'
 
+/** What a model may be saved as. */
 export type ModelFormat = 'safetensors' | 'onnx'
 
+/** How a model is saved. */
 export interface SaveOptions {
   /** What the file's ending says if left out: `.onnx` or `.safetensors`. */
   readonly format?: ModelFormat

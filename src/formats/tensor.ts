@@ -8,6 +8,7 @@ export interface Tensor<Data extends TensorData = TensorData> {
   readonly data: Data
 }
 
+/** The elements of a tensor; float16 and bfloat16 are read as float32. */
 export type TensorData =
   | Float32Array
   | Float64Array

@@ -17,8 +17,10 @@ export interface Model {
 /** `binaryCrossEntropy` takes logits and targets from 0 to 1 of the same shape. Each is a mean: over samples, over all elements for the others. */
 export type LossName = 'softmaxCrossEntropy' | 'binaryCrossEntropy' | 'meanSquaredError'
 
+/** Of height and width: one number for both, or each. */
 export type Pair = number | readonly [number, number]
 
+/** A layer as plain data, made by functions such as `conv2d`; the shapes that it takes are in docs/layers.md. */
 export type Layer = Freezable &
   (
     | Conv2dLayer

@@ -22,6 +22,7 @@ export type ActorClass = new (options: never, context: never) => object
 
 /** The actor that a class makes, and the options that it is made with. */
 export type ActorOf<C extends ActorClass> = InstanceType<C>
+/** The options that an actor class is made with. */
 export type OptionsOf<C extends ActorClass> = ConstructorParameters<C>[0]
 
 /**
@@ -41,6 +42,7 @@ export class Later<T> {
 type Method = (...args: never[]) => unknown
 type Reply<R> = R extends Later<infer T> ? T : R
 
+/** The methods that messages may name: all of an actor's but its hooks. */
 export type MethodName<A extends object> = {
   [K in keyof A]-?: K extends keyof ActorHooks | symbol | number ? never : A[K] extends Method ? K : never
 }[keyof A]

@@ -11,6 +11,7 @@ export type FullPolicy =
   /** The oldest that has not left the sender becomes a dead letter, or rejects with MAILBOX_FULL. */
   | 'dropOldest'
 
+/** How many messages may wait for an actor, and what becomes of one more. */
 export interface MailboxOptions {
   /** Messages that may wait; 1,024 if left out. */
   readonly capacity?: number

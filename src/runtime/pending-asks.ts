@@ -4,6 +4,7 @@ import type { Clock, Reminder } from './clock.js'
 import { goneError } from './gone.js'
 import type { Outcome } from './life.js'
 
+/** When an ask that nobody answers ends. */
 export interface AskOptions {
   /** Milliseconds until the ask rejects with DEADLINE_EXCEEDED; Infinity for none. */
   readonly deadline?: number

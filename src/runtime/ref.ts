@@ -50,6 +50,7 @@ export class ActorRef<A extends object> {
     this.#recipient.suspend()
   }
 
+  /** It handles messages again after `suspend`. */
   resume(): void {
     this.#recipient.resume()
   }

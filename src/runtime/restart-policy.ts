@@ -22,6 +22,7 @@ export interface Backoff {
   readonly jitter: number
 }
 
+/** What becomes of children that fail: which are restarted, how often, how soon. */
 export interface Supervision {
   readonly strategy?: Strategy
   readonly intensity?: Intensity

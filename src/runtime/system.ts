@@ -12,6 +12,7 @@ import { threadRealm } from './thread-realm.js'
 
 export type { SpawnOptions } from './spawning.js'
 
+/** How an actor system treats its actors. */
 export interface SystemOptions {
   /** How the actors spawned here are restarted, those whose `restart` says so: one for one, five times a minute, if left out. */
   readonly supervision?: Supervision
@@ -66,6 +67,7 @@ export class ActorSystem implements Spawner {
     return this.#children.stop(options)
   }
 
+  /** As `stop`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop()
   }

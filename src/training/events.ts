@@ -29,6 +29,7 @@ export interface PlannedEvent {
   readonly bytesFree: number
 }
 
+/** One of the Programs of a run, and what it costs. */
 export interface PlannedProgram {
   readonly name: string
   readonly batch: number

@@ -1,6 +1,7 @@
 import { Random } from '../data/random.js'
 import { invalidOption } from '../errors.js'
 
+/** How much a model of texts writes, and how boldly. */
 export interface GenerateOptions {
   /** Characters to add: 200 if left out. */
   readonly length?: number

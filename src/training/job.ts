@@ -88,21 +88,25 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.#stop.abort()
   }
 
+  /** Calls `listener` at every event of this name from now on. `failed` has the error that `finished` rejects with. */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     this.#emitter.on(name, listener)
     return this
   }
 
+  /** As `on`, for the next event of this name alone. */
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     this.#emitter.once(name, listener)
     return this
   }
 
+  /** Takes away a listener that `on` or `once` was given. */
   off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     this.#emitter.off(name, listener)
     return this
   }
 
+  /** Every event from now on; ends after `finished`, and throws the error that ended the run. */
   [Symbol.asyncIterator](): AsyncIterator<JobEvent, undefined> {
     return this.#stream[Symbol.asyncIterator]()
   }

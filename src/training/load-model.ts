@@ -8,6 +8,7 @@ import { withOperators } from '../model/composed.js'
 import { predictionOf } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
+/** How `loadModel` reads a file, and where the model is computed. */
 export interface LoadModelOptions extends ReadModelOptions {
   /** `cpu` if left out. */
   readonly backend?: BackendName

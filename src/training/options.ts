@@ -89,6 +89,7 @@ export interface NotFiniteOptions {
   readonly retries?: number
 }
 
+/** Where a run is kept, so that the same command or program goes on with it after any stop. */
 export interface CheckpointOptions {
   /** A folder of its own for each run. */
   readonly dir: string
@@ -105,6 +106,7 @@ export interface InitialOptions extends Omit<ImportOptions, 'seed'> {
   readonly file: string
 }
 
+/** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
 export interface TraceOptions {
   readonly file: string
   /** So many first steps of each learner are shown in their segments; 0 if left out: calls of many steps, up to 50 ms each. */
@@ -138,8 +140,10 @@ export interface SupervisionOptions {
   readonly deadline?: number
 }
 
+/** What `optimiser.schedule` and `--rate-schedule` name: the course of a rate that is a number. */
 export type ScheduleName = Exclude<RateSchedule['kind'], 'warmup'>
 
+/** The optimisers, each with the meaning and the defaults that it has in PyTorch; `lars` as in You et al., 2017. */
 export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
 
 /** How learners step along their gradients: SGD with momentum and weight decay where no name is given, all as in PyTorch. */

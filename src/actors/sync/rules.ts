@@ -27,8 +27,10 @@ export const rules = {
   hogwild
 } as const satisfies Readonly<Record<string, (options: never, context: RuleContext) => GroupRule>>
 
+/** A name of a rule that keeps learners together. */
 export type RuleName = keyof typeof rules
 
+/** The rules that `synchroniser` and `--sync` know; docs/synchronisers.md tells them apart. */
 export const ruleNames = Object.keys(rules) as readonly RuleName[]
 
 /** Options of the rules that have a name. */

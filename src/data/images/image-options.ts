@@ -5,6 +5,7 @@ import type { ColourJitter } from './colour.js'
 import type { RandomCrop } from './crop.js'
 import type { ImageRecipe } from './image-reader.js'
 
+/** How the images of a folder become samples (C, H, W). */
 export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
   /** The folder's if left out. */
   readonly name?: string

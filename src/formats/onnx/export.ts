@@ -19,6 +19,7 @@ export interface Normalisation {
   readonly deviation: readonly number[]
 }
 
+/** What becomes part of the network beside its layers. */
 export interface OnnxOptions {
   /** Becomes part of the network, which then takes samples in 0 to 1; left out, it takes samples that are normalised already. */
   readonly normalisation?: Normalisation

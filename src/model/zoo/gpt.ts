@@ -4,6 +4,7 @@ import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, 
 import type { Layer, Model } from '../model.js'
 import type { ZooShape } from './zoo-shape.js'
 
+/** The size of a GPT. The vocabulary and the context are those of the data. */
 export interface GptOptions {
   /** Blocks of attention and feed-forward network. */
   readonly layers?: number

@@ -3,6 +3,7 @@ import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, maxPool2d, rel
 import type { Layer, Model } from '../model.js'
 import type { ZooShape } from './zoo-shape.js'
 
+/** Which ResNet, and how it begins. */
 export interface ImagenetResnetOptions {
   /** 18, 34, 50, 101 or 152 layers. */
   readonly depth?: number

@@ -24,6 +24,7 @@ export class FaultInjector {
     this.#clock = clock
   }
 
+  /** Faults for messages to come; where several are due for one, the first decides. */
   add(...rules: readonly FaultRule[]): void {
     for (const rule of rules) this.#rules.push({ rule, seen: 0 })
   }

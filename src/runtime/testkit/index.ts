@@ -1,3 +1,8 @@
+/**
+ * Actors under test: one thread, turns in an order that a seed decides, virtual time, faults on demand.
+ *
+ * @module arbalest/runtime/testkit
+ */
 import { VirtualClock } from '../clock.js'
 import type { RuntimeEvent } from '../events.js'
 import { Family } from '../family.js'
@@ -10,9 +15,11 @@ import { Probe, type ProbeLog, type Received } from './probe.js'
 import { Scheduler } from './scheduler.js'
 import { seeded } from './seeded.js'
 
-export type { Fault, FaultRule } from './fault-injector.js'
+export type { VirtualClock } from '../clock.js'
+export type { Fault, FaultInjector, FaultRule } from './fault-injector.js'
 export type { Received } from './probe.js'
 
+/** What a TestKit begins with. */
 export interface TestKitOptions {
   /** Decides the order of turns and every other chance. */
   readonly seed?: number

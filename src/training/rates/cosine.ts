@@ -7,6 +7,7 @@ export interface CosineRate {
   readonly last?: number
 }
 
+/** A rate that falls from `rate` to `last` (0) along half a cosine over the whole run (Loshchilov and Hutter, ICLR 2017, without restarts). */
 export function cosine(options: Omit<CosineRate, 'kind'>): CosineRate {
   return { kind: 'cosine', ...options }
 }

@@ -13,6 +13,7 @@ export interface OneCycleRate {
   readonly peak?: number
 }
 
+/** A rate that rises from `first` (rate / 25) to `rate` in the share `peak` (0.3) of the run, and falls to `last` (first / 10000): along cosines. */
 export function oneCycle(options: Omit<OneCycleRate, 'kind'>): OneCycleRate {
   return { kind: 'one-cycle', ...options }
 }

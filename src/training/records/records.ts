@@ -24,6 +24,7 @@ export interface FailedEvent {
   readonly message: string
 }
 
+/** A line of a log, without its run and its time. */
 export type RecordedEvent = RunEvent | JobEvent | FailedEvent
 
 /** Keeps a run's events somewhere. */

@@ -1,0 +1,51 @@
+// node scripts/docs.js           writes docs/api from the docstrings of what the package exports
+// node scripts/docs.js --check   writes nothing: exits 0 where docs/api is current, 1 where it is not, 3 where what writes it is not to be had
+//
+// An export without a docstring is an error. TypeDoc needs a compiler with an API, which TypeScript 7 has not: both are a package of their own.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const generator = join(root, 'scripts', 'api')
+const pages = join(root, 'docs', 'api')
+const check = process.argv.includes('--check')
+
+install()
+process.exitCode = (check ? isCurrent() : write(pages)) ? 0 : 1
+
+function install() {
+  if (spawnSync(process.execPath, [join(root, 'scripts', 'npm-is-current.js'), generator]).status === 0) return
+  const { status, stderr } = spawnSync('npm', ['ci', '--prefix', generator, '--no-audit', '--no-fund', '--loglevel=error'], {
+    encoding: 'utf8'
+  })
+  if (status === 0) return
+  process.stderr.write(`docs: TypeDoc cannot be installed: ${stderr ?? 'npm is missing'}\n`)
+  process.exit(3)
+}
+
+function write(folder) {
+  const typedoc = join(generator, 'node_modules', 'typedoc', 'bin', 'typedoc')
+  return spawnSync(process.execPath, [typedoc, '--logLevel', 'Warn', '--out', folder], { cwd: generator, stdio: 'inherit' }).status === 0
+}
+
+function isCurrent() {
+  const folder = mkdtempSync(join(tmpdir(), 'arbalest-api-'))
+  try {
+    if (!write(folder)) return false
+    const [wanted, found] = [contents(folder), contents(pages)]
+    const names = [...new Set([...wanted.keys(), ...found.keys()])]
+    const stale = names.filter((name) => wanted.get(name) !== found.get(name))
+    for (const name of stale) process.stderr.write(`docs/api/${name}: not what the docstrings say; run \`npm run docs\`\n`)
+    return stale.length === 0
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function contents(folder) {
+  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.md'))
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
+}
