@@ -29,6 +29,7 @@ export { readRuns, type RecordedRun } from './training/records/read-runs.js'
 export type { FailedEvent, RecordedEvent, RunEvent } from './training/records/records.js'
 export type {
   InitialOptions,
+  DeviceOptions,
   LearnersOptions,
   AverageOptions,
   OptimiserName,

@@ -31,6 +31,8 @@ export interface LearnerOptions {
   /** The file of a checkpoint with its weights and its optimiser's states. */
   readonly resumes?: string
   readonly rank: number
+  /** Of its device: its thread keeps to them. Left out, it runs where the system puts it. */
+  readonly cores?: readonly number[]
   /** Of its Pulse. */
   readonly pulse: SharedArrayBuffer
   /** Of its TraceRing, where the job is traced, and how many steps are told in their segments. */
@@ -66,6 +68,8 @@ export class Learner {
 
   async started(): Promise<void> {
     const engine = await loadEngine(this.#options.engine)
+    // Before it makes its replica: memory lies near whoever touches it first.
+    if (this.#options.cores) engine.keepToCores(this.#options.cores)
     this.#plugin = await makeLearner(this.#options.module, await this.#pluginContext(engine))
     await this.#plugin.started?.()
   }

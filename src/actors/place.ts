@@ -28,6 +28,8 @@ export interface PlaceOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly rank: number
+  /** Whose learners it meets first. */
+  readonly device: number
   readonly limits: RestartLimits
   readonly spawn: (learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
   /** A number that no learner of the group has had. */
@@ -78,7 +80,7 @@ export class Place {
   async join(): Promise<void> {
     const { learner, lost } = await this.#holder
     this.#member = true
-    if (!lost) this.#options.engine.join(this.#options.group, learner, this.#options.resumed(learner))
+    if (!lost) this.#join(learner, this.#options.resumed(learner))
   }
 
   /** Of the learner that holds the place; undefined where it has none just now. */
@@ -183,8 +185,13 @@ export class Place {
       this.#replace(learner, asError(error), true)
       return this.#holder
     }
-    if (this.#member && !this.#closed && !holder.lost) this.#options.engine.join(this.#options.group, learner)
+    if (this.#member && !this.#closed && !holder.lost) this.#join(learner, false)
     return holder
+  }
+
+  #join(learner: number, resumed: boolean): void {
+    const { engine, group, device } = this.#options
+    engine.join(group, learner, resumed, device)
   }
 
   /** A rejection is met by whoever trains next, and troubles nobody before. */

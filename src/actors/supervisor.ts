@@ -17,6 +17,8 @@ export interface SupervisorOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly learners: number
+  /** On which the places lie in turns, so that they have as many learners each, or one more than another; 1 if left out. */
+  readonly devices?: number
   readonly supervision: Supervision
   readonly spawn: SpawnLearner
   readonly lost?: (loss: Loss) => void
@@ -42,10 +44,10 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
-    const { engine, group, supervision: limits, lost = () => {}, resumed = () => false } = options
+    const { engine, group, devices = 1, supervision: limits, lost = () => {}, resumed = () => false } = options
     const nextLearner = () => this.#learners++
     const spawn: PlaceOptions['spawn'] = (learner, rank, pulse) => options.spawn(context, learner, rank, pulse)
-    this.#makePlace = (rank) => new Place({ engine, group, rank, limits, spawn, nextLearner, lost, resumed })
+    this.#makePlace = (rank) => new Place({ engine, group, rank, device: rank % devices, limits, spawn, nextLearner, lost, resumed })
     this.#places = Array.from({ length: options.learners }, (_, rank) => this.#makePlace(rank))
   }
 

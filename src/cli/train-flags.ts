@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { datasetNames, ruleNames, zoo, type Config, type TrainOptions } from '../index.js'
+import { devicesFlag } from './devices-flag.js'
 import { learnersFlag } from './learners-flag.js'
 import { realNumber, wholeNumber } from './numbers.js'
 
@@ -44,6 +45,9 @@ export interface TrainFlags {
   readonly init?: string
   readonly initSkip?: readonly string[]
   readonly threads?: number
+  readonly devices?: TrainOptions['devices']
+  readonly hosts?: string
+  readonly levels?: readonly string[]
   readonly learner?: string
   readonly trace?: string
   readonly traceSteps?: number
@@ -111,6 +115,9 @@ const PLACE = {
   init: 'initial.file',
   initSkip: 'initial.fresh',
   threads: 'threads',
+  devices: 'devices',
+  hosts: 'hosts',
+  levels: 'levels',
   learner: 'learner',
   trace: 'trace.file',
   traceSteps: 'trace.steps',
@@ -195,6 +202,11 @@ export function addTrainFlags(command: Command): Command {
   command.option('--init <file>', 'weights to begin with: safetensors, as for fine-tuning')
   command.option('--init-skip <pattern...>', 'with --init: layers that start anew all the same, as a new head: fc, layer4.*')
   whole('threads', 'count', 'threads of one learner (1)')
+  command.option('--devices <cores>', 'groups of cores that average among themselves first: how many, or as 0-3:4-7 (1)', devicesFlag)
+  command.option('--hosts <name>', 'loopback: what goes to other hosts comes back from this one, for trying out')
+  command.option('--levels <names>', 'devices,hosts or hosts,devices: the order of averaging (measured)', (names: string) =>
+    names.split(',')
+  )
   command.option('--learner <file>', 'a module that exports a learner of your own (docs/write-a-learner.md)')
   command.option('--save <file>', 'where the trained model is written in the end, .safetensors or .onnx')
   command.option('--trace <file>', 'writes down what the actors do, for Perfetto or chrome://tracing')

@@ -116,6 +116,8 @@ export interface Engine {
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
 
+  /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
+  keepToCores(cores: readonly number[]): void
   /** Bytes a second that go into a level of a group that takes so many parts of so many bytes: the best of a few passages. */
   measureLevel(backend: BackendName, level: LevelSpec, parts: number, bytes: number): number
 

@@ -8,6 +8,16 @@ export function usableCores(): number {
   return Math.max(1, share === undefined ? affinity : Math.min(affinity, Math.ceil(share)))
 }
 
+/** Their numbers; not less than `usableCores` where a cgroup's share does not say which. */
+export function usableProcessors(): readonly number[] {
+  const [, list] = /^Cpus_allowed_list:\s*(\S+)$/m.exec(fileText('/proc/self/status') ?? '') ?? []
+  if (list === undefined) return Array.from({ length: availableParallelism() }, (_, i) => i)
+  return list.split(',').flatMap((run) => {
+    const [first = 0, last = first] = run.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  })
+}
+
 /** Bytes that this process may still take. */
 export function usableMemory(): number {
   return process.availableMemory()

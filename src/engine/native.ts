@@ -49,6 +49,7 @@ const CALLS = [
   'restoreReplica',
   'snapshotParts',
   'readSnapshot',
+  'keepToCores',
   'measureLevel',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]

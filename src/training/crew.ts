@@ -20,6 +20,7 @@ import { sharedArenas } from './shared-arenas.js'
 import { scheduleOf, type RunSettings } from './schedule.js'
 import { iterationSamples, type Settings } from './settings.js'
 import { averageOf } from './settings/average.js'
+import { levelSpec } from './levels.js'
 import { SourceMaker, type SourcePlan } from './sources.js'
 import type { Trace } from './trace.js'
 
@@ -69,7 +70,7 @@ export async function assembleCrew(
   resumption?: Resumption
 ): Promise<Crew> {
   const { engine, modules, system, handles, lost, skipped, trace } = workplace
-  const { backend, learners, threads, seed, rule } = settings
+  const { backend, learners, threads, seed, rule, devices } = settings
   const layout = programs.train.parameters
   const initial = await firstWeights(model, settings)
   const average = averageOf(settings.average, dataset.train.count)
@@ -84,7 +85,9 @@ export async function assembleCrew(
         batch: iterationSamples(settings),
         rule,
         optimiser: programs.train.segments.update[0]!.attributes,
-        ...(average && { average })
+        ...(average && { average }),
+        devices: devices.devices.length,
+        levels: devices.levels.map(levelSpec)
       },
       ...(resumption && { resumes: resumption.group })
     },
@@ -131,6 +134,7 @@ export async function assembleCrew(
   const resumed = (learner: number) => statesOf(learner) !== undefined
   const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
     const resumes = statesOf(learner)
+    const { cores } = devices.devices[rank % devices.devices.length]!
     const options: LearnerOptions = {
       engine: modules.engine.href,
       module: modules.learner.href,
@@ -140,6 +144,7 @@ export async function assembleCrew(
       dataset: sources.train,
       task,
       rank,
+      ...(cores.length > 0 && { cores }),
       pulse: pulse.memory,
       ...(resumes !== undefined && { resumes }),
       ...(trace && { trace: trace.learner(learner) })
@@ -151,7 +156,7 @@ export async function assembleCrew(
   const { supervision } = settings
   const supervisor = await system.spawnHere(
     Supervisor,
-    { engine, group, learners, supervision, spawn, lost, resumed },
+    { engine, group, learners, devices: devices.devices.length, supervision, spawn, lost, resumed },
     { name: 'supervisor' }
   )
   await supervisor.askWith({ deadline: Infinity }).start()

@@ -8,6 +8,7 @@ import type { RateSchedule } from './rates/rate-schedule.js'
 import type { Span } from './rates/span.js'
 import type { PopulationSchedule } from './population.js'
 import type { EvaluatedEvent } from './events.js'
+import type { LevelName } from './settings/devices.js'
 
 /** What `train` takes. Whatever is left out gets the default that suits the model. */
 export interface TrainOptions {
@@ -50,6 +51,15 @@ export interface TrainOptions {
   readonly initial?: string | InitialOptions
   /** Threads of one learner. */
   readonly threads?: number
+  /**
+   * Groups of cores, as the sockets of a machine are: their number, or the cores of each. Learners are spread over them and keep to their device's
+   * cores; each device sums what its learners bring and has its own copy of the central model. 1 if left out: all cores. See docs/synchronisers.md.
+   */
+  readonly devices?: number | readonly DeviceOptions[]
+  /** `loopback`: what goes to other hosts comes back from this one, all the way but for the network. Left out, there are no other hosts. */
+  readonly hosts?: 'loopback'
+  /** The order in which the devices' sums and the hosts' are made, from the bottom, as in `['devices', 'hosts']`; by measured speed if left out. */
+  readonly levels?: readonly LevelName[]
   /** Stops the job as `job.stop()` does. */
   readonly signal?: AbortSignal
   /** The module of a learner of one's own: its address, or the path of its file. It exports a class or function that takes a LearnerContext. */
@@ -111,6 +121,11 @@ export interface TraceOptions {
   readonly file: string
   /** So many first steps of each learner are shown in their segments; 0 if left out: calls of many steps, up to 50 ms each. */
   readonly steps?: number
+}
+
+/** Cores by their numbers, as the system has them. */
+export interface DeviceOptions {
+  readonly cores: readonly number[]
 }
 
 /** How the number of learners is found, or what it shall be round by round. */

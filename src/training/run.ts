@@ -26,6 +26,7 @@ import { loadedSettings, scheduleOf, type RunSettings, type Schedule } from './s
 import { runPersistently } from './run-persistently.js'
 import { sharedArenas } from './shared-arenas.js'
 import type { Settings } from './settings.js'
+import { refuseAsynchronous } from './settings/devices.js'
 import { planSources, type SourceNeeds, type SourcePlan } from './sources.js'
 import { startCheckpointing } from './start-checkpointing.js'
 import { Trace } from './trace.js'
@@ -71,6 +72,7 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   const { freeMemory } = engine.describe()
   const planFor = (chosen: RunSettings) => planSources(dataset, sourceNeeds(programs, chosen), freeMemory)
   const asked = await loadedSettings(given, dataset.train.count)
+  if (asked.rule.kind === 'asynchronous') refuseAsynchronous(asked.devices)
   const need = memoryOf(programs, planFor(asked), asked)
   const identity = identityOf(model, dataset, programs, asked)
   const layout = programs.train.parameters
@@ -102,7 +104,8 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     const schedule = reschedule(population.schedule)
     await crew.synchroniser.ask.follow(schedule)
     const { synchroniser } = crew
-    trace?.watch(() => synchroniser.ask.status())
+    const { group } = crew
+    trace?.watch({ status: () => synchroniser.ask.status(), levels: settings.devices.levels, levelSpans: () => engine.levelSpans(group) })
     control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
     if (resumption) control.emit(resumedEvent(resumption, refused))
     const course = new Course(
@@ -125,6 +128,7 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     const finished = await Promise.race([course.finish(), crew.feed.failed])
     return { finished, model: await trainedModel(model, crew, programs, dataset, workplace) }
   } finally {
+    trace?.unwatch()
     await crew?.supervisor.ask.close()
     await workplace.system.stop()
     workplace.handles.release()
@@ -136,7 +140,9 @@ function withinMemory(settings: RunSettings, need: MemoryNeed, free: number): Ru
   const { schedule, tuning } = settings.population
   if (!tuning) return settings
   const room = Math.max(1, roomFor(need, free))
-  const learners = Math.min(settings.learners, room)
+  // One a device, as far as there is room for one on each.
+  const even = room < tuning.by ? room : room - (room % tuning.by)
+  const learners = settings.learners <= room ? settings.learners : even
   const most = Math.min(tuning.most, room)
   return {
     ...settings,
@@ -171,7 +177,7 @@ function memoryOf({ train, statistics, evaluate, predict }: Programs, plan: Sour
   const evaluation = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
   const measuring = { programs: evaluation, replicas: evaluatorCount(settings) }
   return memoryNeed(train, measuring, plan.bytes, {
-    vectors: vectorCount(train, settings.rule, settings.average),
+    vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
     arenas: sharedArenas(settings)
   })
 }

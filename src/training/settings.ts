@@ -7,6 +7,7 @@ import { checkpointSettings, type CheckpointSettings } from './settings/checkpoi
 import { defaultsFor } from './defaults.js'
 import type { InitialOptions, TrainOptions } from './options.js'
 import { averageSettings } from './settings/average.js'
+import { devicesSettings, type DevicesSettings } from './settings/devices.js'
 import { initialSettings } from './settings/initial.js'
 import { learnersSettings, type PopulationSettings } from './settings/learners.js'
 import { learnerModule, learnerOptions } from './settings/learner.js'
@@ -41,6 +42,7 @@ export interface Settings extends SubjectSettings {
   /** undefined: random. */
   readonly initial: InitialOptions | undefined
   readonly threads: number
+  readonly devices: DevicesSettings
   /** Address of the learner's module, where it is not the built-in one. */
   readonly learner: URL | undefined
   readonly learnerOptions: unknown
@@ -78,6 +80,9 @@ const NAMES: OptionNames<TrainOptions> = {
   seed: true,
   initial: true,
   threads: true,
+  devices: true,
+  hosts: true,
+  levels: true,
   signal: true,
   learner: true,
   learnerOptions: true,
@@ -116,7 +121,8 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
     synchroniserSettings(alone, options.synchroniser, learners, defaults)
     return alone.none
   }
-  const population = learnersSettings(checks, options.learners, { threads, isSound })
+  const devices = devicesSettings(checks, options)
+  const population = learnersSettings(checks, options.learners, { threads, devices: devices.devices, isSound })
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal))
     checks.refuse('signal', options.signal, 'give an AbortSignal')
   const most = Math.max(...population.schedule.map(({ learners }) => learners))
@@ -140,6 +146,7 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
     seed: checks.whole('seed', options.seed ?? 1, 0),
     initial: initialSettings(checks, options.initial),
     threads,
+    devices,
     learner: learnerModule(checks, options.learner),
     learnerOptions: learnerOptions(checks, options.learnerOptions),
     supervision: supervisionSettings(checks, options.supervision),

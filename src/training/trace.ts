@@ -10,6 +10,14 @@ export interface TraceSettings {
   readonly steps: number
 }
 
+/** What a trace looks at beside the learners. */
+export interface WatchedGroup {
+  readonly status: () => Promise<GroupStatus>
+  /** From the bottom, and what they have done since it was asked last, as `Engine.levelSpans` gives it. */
+  readonly levels: readonly string[]
+  readonly levelSpans: () => Float64Array
+}
+
 /** How often learners' spans are taken out of their memory, in milliseconds: that holds 8192 of a learner. */
 const EVERY = 100
 
@@ -23,6 +31,7 @@ export class Trace {
   readonly #steps: number
   readonly #rings = new Map<number, TraceRing>()
   #timer: NodeJS.Timeout | undefined
+  #group: WatchedGroup | undefined
   #seen: { readonly time: number; readonly round: number; readonly position: number } | undefined
 
   /** Throws WRITE_FAILED. */
@@ -39,12 +48,23 @@ export class Trace {
   }
 
   /** Begins to look at the learners, and at their group. */
-  watch(status: () => Promise<GroupStatus>): void {
+  watch(group: WatchedGroup): void {
+    this.#group = group
+    // From here on they are recorded.
+    group.levelSpans()
     this.#timer = setInterval(() => {
-      void status()
+      void group
+        .status()
         .then((now) => this.#look(now))
         .catch(() => {})
     }, EVERY)
+  }
+
+  /** Before the group goes. */
+  unwatch(): void {
+    clearInterval(this.#timer)
+    this.#drainLevels()
+    this.#group = undefined
   }
 
   /** A stretch of work of the evaluators or the supervisor. */
@@ -72,7 +92,7 @@ export class Trace {
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.unwatch()
     this.#drain()
     this.#file.close()
   }
@@ -92,7 +112,18 @@ export class Trace {
     this.#file.flush()
   }
 
+  #drainLevels(): void {
+    if (!this.#group) return
+    const { levels } = this.#group
+    const spans = this.#group.levelSpans()
+    for (let i = 0; i < spans.length; i += 4) {
+      const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
+      this.#file.span(`level ${levels[level]}`, `round ${round}`, { start: 1000 * start, end: 1000 * end })
+    }
+  }
+
   #drain(): void {
+    this.#drainLevels()
     for (const [learner, ring] of this.#rings) {
       const { spans, lost } = ring.read()
       const row = `learner ${learner}`

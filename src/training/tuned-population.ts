@@ -38,7 +38,8 @@ export class TunedPopulation implements PopulationControl {
   constructor(options: TunedPopulationOptions) {
     const { start, tuning, history = [{ round: 0, learners: start }] } = options
     this.#options = options
-    this.#tuner = new Tuner({ start, most: tuning.most, threshold: tuning.threshold })
+    const { most, threshold, by } = tuning
+    this.#tuner = new Tuner({ start, most, least: Math.min(start, by), by, threshold })
     this.#meter = new WindowMeter(tuning.window)
     this.#schedule = history
     this.#learners = start

@@ -1,5 +1,6 @@
 import type { Program } from '../compiler/program.js'
 import type { EvaluationAverage, GroupRule } from '../engine/contract.js'
+import type { DevicesSettings, LevelName } from './settings/devices.js'
 
 /** How many vectors of the parameters' length a run holds, beside those that its programs have themselves. */
 export interface VectorCount {
@@ -11,7 +12,11 @@ export interface VectorCount {
   readonly central: number
 }
 
-export function vectorCount(train: Program, rule: GroupRule, average?: EvaluationAverage): VectorCount {
+const ONE_DEVICE: Pick<DevicesSettings, 'devices' | 'levels'> = { devices: [{ cores: [] }], levels: [] }
+
+export function vectorCount(train: Program, rule: GroupRule, average?: EvaluationAverage, devices = ONE_DEVICE): VectorCount {
+  const copies = devices.devices.length
+  const sums = levelVectors(devices)
   const { momentum = 0, beta2, accumulate = 1 } = train.segments.update[0]!.attributes
   const states = beta2 !== undefined ? 2 : Number(momentum !== 0)
   const waiting = Number(accumulate !== 1)
@@ -22,7 +27,18 @@ export function vectorCount(train: Program, rule: GroupRule, average?: Evaluatio
     return { optimiser: states + waiting, contribution, central: 1 + averages }
   }
   const { central, adopts } = rule
-  if (central.kind === 'optimiser') return { optimiser: waiting, contribution: 0, central: 3 + states + averages }
+  if (central.kind === 'optimiser') return { optimiser: waiting, contribution: 0, central: copies * (3 + states) + sums + averages }
   const outer = central.kind === 'outer' ? 1 + Number(central.momentum !== 0) : 0
-  return { optimiser: states + waiting, contribution: Number(central.kind === 'sma' || !adopts), central: 2 + outer + averages }
+  return {
+    optimiser: states + waiting,
+    contribution: Number(central.kind === 'sma' || !adopts),
+    central: copies * (2 + outer) + sums + averages
+  }
+}
+
+/** That the levels hold, beside the central models: a sum of each device's learners, and what each level makes of its parts or sends and receives. */
+function levelVectors({ devices, levels }: Pick<DevicesSettings, 'devices' | 'levels'>): number {
+  if (levels.length === 0) return 0
+  const parts = (level: LevelName) => (levels.indexOf(level) > levels.indexOf('devices') && devices.length > 1 ? 1 : devices.length)
+  return devices.length + levels.reduce((sum, level) => sum + (level === 'devices' ? 1 : 2 * parts(level)), 0)
 }

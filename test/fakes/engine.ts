@@ -87,6 +87,7 @@ export const engine: Engine = {
   snapshotParts: () => unsupported('snapshotParts'),
   readSnapshot: () => unsupported('readSnapshot'),
 
+  keepToCores: () => undefined,
   measureLevel: () => 1e9,
   measurePeak: () => 1e9
 }

@@ -34,6 +34,18 @@ const CASES: Record<string, Partial<TrainOptions>> = {
     average: { name: 'ema', decay: 0.9 }
   },
   slowmo: { synchroniser: { name: 'slowmo', period: 2 } },
+  'sma on two devices, with an average': { devices: 2, learners: 3, average: { name: 'ema', decay: 0.9 } },
+  'ssgd on two devices, and hosts': { devices: 2, hosts: 'loopback', levels: ['devices', 'hosts'], synchroniser: 'ssgd' },
+  'a population that changes on two devices': {
+    devices: 2,
+    learners: {
+      schedule: [
+        { round: 0, learners: 1 },
+        { round: 9, learners: 4 },
+        { round: 20, learners: 3 }
+      ]
+    }
+  },
   'a rate that drops, and a population that changes': {
     optimiser: { rate: 0.05, momentum: 0.9, milestones: [1] },
     learners: {

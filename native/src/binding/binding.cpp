@@ -7,6 +7,7 @@
 #include "../handles.h"
 #include "../replica.h"
 #include "../snapshot.h"
+#include "../cores.h"
 #include "../sync/group.h"
 #include "../sync/levels.h"
 #include "dataset_values.h"
@@ -420,6 +421,15 @@ Napi::Value read_snapshot(const Info& info) {
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { snapshot->read(name, canonical); });
 }
 
+Napi::Value keep_cores(const Info& info) {
+  const std::vector<int> cores = js::list(info[0], "cores", [](const Napi::Value& core) { return js::small(core, "core"); });
+  if (cores.empty()) throw Error("INVALID_OPTION", "cores: received none; give at least one");
+  for (int core : cores)
+    if (core < 0 || core > 65535) throw Error("INVALID_OPTION", "core: received " + std::to_string(core) + "; give numbers from 0 to 65535");
+  keep_to_cores(cores);
+  return info.Env().Undefined();
+}
+
 Napi::Value measure_level(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int parts = js::small(info[2], "parts");
@@ -511,6 +521,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
   add("restoreReplica", guarded<restore_replica>);
   add("snapshotParts", guarded<snapshot_parts>);
   add("readSnapshot", guarded<read_snapshot>);
+  add("keepToCores", guarded<keep_cores>);
   add("measureLevel", guarded<measure_level>);
   add("measurePeak", guarded<measure_peak>);
   return exports;

@@ -2,6 +2,7 @@ import { THRESHOLD } from '../../actors/tuner/tuner.js'
 import { usableCores } from '../../engine/machine.js'
 import type { LearnersOptions, TrainOptions } from '../options.js'
 import { MOST_LEARNERS, type PopulationChange, type PopulationSchedule } from '../population.js'
+import type { DeviceSettings } from './devices.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
 /** How many learners train: what is known of it beforehand, and within which bounds it is tuned. */
@@ -16,6 +17,8 @@ export interface TuningSettings {
   readonly threshold: number
   /** Seconds of a measuring window. */
   readonly window: number
+  /** Learners more or fewer at a time: one a device. */
+  readonly by: number
 }
 
 const NAMES: OptionNames<LearnersOptions> = { start: true, most: true, threshold: true, window: true, schedule: true }
@@ -30,7 +33,7 @@ const MOST_A_CORE = 3
 export function learnersSettings(
   checks: OptionChecks,
   given: TrainOptions['learners'],
-  { threads, isSound }: { threads: number; isSound: (learners: number) => boolean }
+  { threads, devices, isSound }: { threads: number; devices: readonly DeviceSettings[]; isSound: (learners: number) => boolean }
 ): PopulationSettings {
   if (typeof given === 'number') return fixed(checks.whole('learners', given, 1, MOST_LEARNERS))
   if (given !== undefined && given !== 'auto' && (typeof given !== 'object' || given === null || Array.isArray(given))) {
@@ -43,9 +46,11 @@ export function learnersSettings(
       if (options[other] !== undefined) checks.refuse(`learners.${other}`, options[other], 'leave it out where a schedule is given')
     return { schedule: checkedSchedule(checks, options.schedule), tuning: undefined }
   }
-  const cores = Math.max(1, Math.floor(usableCores() / threads))
+  const cores = Math.max(1, Math.floor(coresOf(devices) / threads))
+  const by = devices.length
+  const even = (learners: number) => Math.max(1, Math.floor(learners / by)) * by
   const most = checks.whole('learners.most', options.most ?? Math.max(MOST_A_CORE * cores, options.start ?? 1), 1, MOST_LEARNERS)
-  const start = checks.whole('learners.start', options.start ?? Math.min(cores, most), 1, most)
+  const start = checks.whole('learners.start', options.start ?? Math.min(even(cores), most), 1, most)
   const sound = Array.from({ length: most }, (_, i) => i + 1).findLast(isSound) ?? 1
   return {
     schedule: [{ round: 0, learners: options.start === undefined ? Math.min(start, sound) : start }],
@@ -57,9 +62,16 @@ export function learnersSettings(
         'above 0 and below 1',
         (value) => value > 0 && value < 1
       ),
-      window: checks.real('learners.window', options.window ?? WINDOW, 'of seconds above 0', (value) => value > 0)
+      window: checks.real('learners.window', options.window ?? WINDOW, 'of seconds above 0', (value) => value > 0),
+      by
     }
   }
+}
+
+/** That all devices have together. */
+function coresOf(devices: readonly DeviceSettings[]): number {
+  const own = devices.reduce((sum, { cores }) => sum + cores.length, 0)
+  return own === 0 ? usableCores() : Math.min(own, usableCores())
 }
 
 function fixed(learners: number): PopulationSettings {
