@@ -13,6 +13,7 @@ export type {
   FinishedEvent,
   JobEvent,
   LearnerLostEvent,
+  LevelsEvent,
   PlannedEvent,
   PlannedProgram,
   PopulationEvent,

@@ -1,11 +1,13 @@
 import type { PopulationFigures, TunerAction } from '../actors/tuner/tuner.js'
 import type { PopulationSchedule } from './population.js'
+import type { LevelName } from './settings/devices.js'
 import type { EarlyEnd } from './stopping.js'
 
 /** What a Job tells while it runs: numbers and names only, so that an event is also a line of JSON. */
 export type JobEvent =
   | PlannedEvent
   | StartedEvent
+  | LevelsEvent
   | ResumedEvent
   | CheckpointEvent
   | WentBackEvent
@@ -59,6 +61,29 @@ export interface StartedEvent {
   /** Bytes that one learner holds, and those that all share. */
   readonly bytesPerLearner: number
   readonly bytesShared: number
+}
+
+/** By which levels the learners' sums become one; told where there are several devices, or hosts. */
+export interface LevelsEvent {
+  readonly event: 'levels'
+  /** The cores of each. */
+  readonly devices: readonly (readonly number[])[]
+  /** From the bottom, above the learners of a device: given back as `levels` they are the same again. */
+  readonly levels: readonly LevelName[]
+  readonly measured: readonly LevelFigures[]
+  /** The orders that were compared, and how long the sums of a round are on their way in each. */
+  readonly orders: readonly { readonly levels: readonly LevelName[]; readonly seconds: number }[]
+  /** In words. */
+  readonly reason: string
+}
+
+/** How fast a level is with so many parts, each as long as the parameters. */
+export interface LevelFigures {
+  readonly level: LevelName
+  readonly parts: number
+  readonly bytesPerSecond: number
+  /** For one round. */
+  readonly seconds: number
 }
 
 /** The run goes on from a checkpoint. */

@@ -7,6 +7,7 @@ import type {
   JobEvent,
   LearnerLostEvent,
   PlannedEvent,
+  LevelsEvent,
   PopulationEvent,
   ProgressEvent,
   ResumedEvent,
@@ -20,6 +21,7 @@ import type { TrainedModel } from './trained-model.js'
 export interface JobEvents {
   planned: [PlannedEvent]
   started: [StartedEvent]
+  levels: [LevelsEvent]
   resumed: [ResumedEvent]
   checkpoint: [CheckpointEvent]
   wentBack: [WentBackEvent]

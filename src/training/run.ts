@@ -16,6 +16,7 @@ import { assembleCrew, evaluatorCount, mostLearners, sharesOf, type Crew, type R
 import type { LearnerLostEvent, PlannedEvent, ResumedEvent, StartedEvent } from './events.js'
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
+import { chosenLevels } from './levels.js'
 import { checkMemory, memoryNeed, refusalOf, roomFor, type MemoryNeed } from './memory.js'
 import { changedAt, type PopulationSchedule } from './population.js'
 import { GivenPopulation, type PopulationControl } from './population-control.js'
@@ -82,7 +83,9 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     checkpoint && (await resumptionOf(checkpoint, { layout, identity }, (folder, error) => refused.push({ folder, reason: error.message })))
   const wanted = resumption ? resumedSettings(asked, resumption.state) : asked
   const fitting = withinMemory(wanted, need, freeMemory)
-  const settings = dryRun ? { ...fitting, until: { ...fitting.until, epochs: Infinity, steps: DRY_STEPS } } : fitting
+  const limited = dryRun ? { ...fitting, until: { ...fitting.until, epochs: Infinity, steps: DRY_STEPS } } : fitting
+  const levels = chosenLevels(engine, limited.devices, limited.backend, layout.bytes)
+  const settings = levels ? { ...limited, devices: { ...limited.devices, levels: levels.levels } } : limited
   checkMemory(need, Math.max(...settings.population.schedule.map(({ learners }) => learners)), freeMemory)
 
   if (dryRun) control.emit(plannedEvent(programs, fitting, dataset, need, engine))
@@ -107,6 +110,7 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     const { group } = crew
     trace?.watch({ status: () => synchroniser.ask.status(), levels: settings.devices.levels, levelSpans: () => engine.levelSpans(group) })
     control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
+    if (levels) control.emit(levels)
     if (resumption) control.emit(resumedEvent(resumption, refused))
     const course = new Course(
       crew,

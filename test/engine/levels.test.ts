@@ -78,7 +78,7 @@ for (const backend of ['reference', 'cpu'] as const)
     }
 
     for (const name of ['sma', 'ssgd', 'slowmo', 'polyak-ruppert'] as const)
-      it(`${name} gives the same bits whatever the order of arrival`, () => {
+      it(`${name} gives the same bits whatever the order of arrival and of levels`, () => {
         // Large enough for several buckets at once.
         const model = defineModel({ name: 'wide', input: [60], layers: [linear(1200), relu(), linear(1200), relu(), linear(5)] })
         const { program, initial } = smallTraining(backend, OPTIMISER, { model })
@@ -107,6 +107,8 @@ for (const backend of ['reference', 'cpu'] as const)
         const flat = train(orders[0]!, {})
         const [first, ...others] = orders.map((order) => train(order, THREE))
         for (const other of others) expect(Buffer.from(other.buffer).equals(Buffer.from(first!.buffer))).to.equal(true)
+        const other = train(orders[0]!, LEVELS['hosts, two devices']!)
+        expect(Buffer.from(other.buffer).equals(Buffer.from(first!.buffer)), 'the other order of levels').to.equal(true)
         expect(largestDifference(first!, initial)).above(1e-3)
         expect(largestDifference(first!, flat)).below(1e-5)
       })

@@ -48,6 +48,21 @@ describe('A job on several devices', function () {
       expect(alone.testLoss).to.be.below(2.2)
     })
 
+  it('says by which levels it averages, and why', async () => {
+    const { events } = await run({ devices: 2, hosts: 'loopback', until: { steps: 3 } })
+    const event = events.find((each) => each.event === 'levels')!
+    expect(event.devices.flat()).to.deep.equal(cores)
+    expect([...event.levels].sort()).to.deep.equal(['devices', 'hosts'])
+    expect(event.orders).to.have.length(2)
+    expect(Math.min(...event.orders.map(({ seconds }) => seconds))).to.equal(
+      event.orders.find(({ levels }) => levels[0] === event.levels[0])!.seconds
+    )
+    for (const { bytesPerSecond } of event.measured) expect(bytesPerSecond).within(1e6, 1e13)
+    expect(event.reason).to.match(/ms a round, where .* takes .* ms$/)
+    const { events: without } = await run({ until: { steps: 3 } })
+    expect(without.some(({ event: name }) => name === 'levels')).to.equal(false)
+  })
+
   it('spreads its learners evenly and keeps each to the cores of its device', async function () {
     if (process.platform !== 'linux') skip(this, 'threads are kept to cores on Linux only')
     const file = join(folder, 'cores')

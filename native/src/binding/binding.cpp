@@ -4,10 +4,10 @@
 #include <cfenv>
 
 #include "../backends.h"
+#include "../cores.h"
 #include "../handles.h"
 #include "../replica.h"
 #include "../snapshot.h"
-#include "../cores.h"
 #include "../sync/group.h"
 #include "../sync/levels.h"
 #include "dataset_values.h"
@@ -425,7 +425,8 @@ Napi::Value keep_cores(const Info& info) {
   const std::vector<int> cores = js::list(info[0], "cores", [](const Napi::Value& core) { return js::small(core, "core"); });
   if (cores.empty()) throw Error("INVALID_OPTION", "cores: received none; give at least one");
   for (int core : cores)
-    if (core < 0 || core > 65535) throw Error("INVALID_OPTION", "core: received " + std::to_string(core) + "; give numbers from 0 to 65535");
+    if (core < 0 || core > 65535)
+      throw Error("INVALID_OPTION", "core: received " + std::to_string(core) + "; give numbers from 0 to 65535");
   keep_to_cores(cores);
   return info.Env().Undefined();
 }

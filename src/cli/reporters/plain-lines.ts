@@ -8,6 +8,7 @@ import {
   evaluatedSentence,
   finishedSentence,
   learnerLostSentence,
+  levelsSentence,
   plannedSentence,
   populationSentence,
   resumedSentence,
@@ -46,6 +47,8 @@ export class PlainLines implements Reporter {
         return this.#progress(event)
       case 'evaluated':
         return this.#line(evaluatedSentence(event))
+      case 'levels':
+        return this.#line(levelsSentence(event))
       case 'resumed':
         return this.#line(resumedSentence(event))
       case 'wentBack':

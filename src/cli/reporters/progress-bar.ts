@@ -9,6 +9,7 @@ import {
   evaluatedSentence,
   finishedSentence,
   learnerLostSentence,
+  levelsSentence,
   plannedSentence,
   populationSentence,
   resumedSentence,
@@ -48,6 +49,10 @@ export class ProgressBar implements Reporter {
         if (event.testAccuracy !== null) this.#accuracy = `  accuracy ${percent(event.testAccuracy)}`
         this.#bars?.log(`${evaluatedSentence(event)}\n`)
         this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
+        this.#bars?.update()
+        break
+      case 'levels':
+        this.#bars?.log(`${levelsSentence(event)}\n`)
         this.#bars?.update()
         break
       case 'resumed':

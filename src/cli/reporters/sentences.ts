@@ -4,6 +4,7 @@ import type {
   EvaluatedEvent,
   FinishedEvent,
   LearnerLostEvent,
+  LevelsEvent,
   PlannedEvent,
   PopulationEvent,
   ProgressEvent,
@@ -62,6 +63,11 @@ export function overfitSentence(before: number, after: number): { readonly learn
 export function learnerLostSentence({ learner, round, reason, replacedBy }: LearnerLostEvent): string {
   const then = replacedBy === null ? 'too many have died in its place' : `learner ${replacedBy} starts in its place`
   return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${then}`
+}
+
+export function levelsSentence({ devices, levels, reason }: LevelsEvent): string {
+  const what = devices.length > 1 ? `${devices.length} devices` : 'one device'
+  return `${colours.cyan(what)}, averaged by ${['learners', ...levels].join(', ')}: ${reason}`
 }
 
 export function resumedSentence({ folder, iteration, refused }: ResumedEvent): string {
