@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "buckets.h"
-#include "levels.h"
 
 namespace arbalest {
 namespace {
@@ -33,32 +32,9 @@ std::vector<Bucket> buckets_for(const GroupSpec& spec) {
 }  // namespace
 
 SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
-    : backend_(backend), spec_(std::move(spec)), buckets_(buckets_for(spec_)), stream_(backend_.stream()) {
-  for (int device = 0; device < spec_.devices; ++device) central_.emplace_back(backend_, spec_, initial_canonical, device == 0);
-  if (spec_.levels.empty()) return;
-  for (int device = 0; device < spec_.devices; ++device) sums_.emplace_back(backend_, spec_.layout.bytes);
-  auto levels = make_levels(backend_, spec_);
-  for (const auto& level : levels)
-    if (level->size() > 1) between_devices_ = level.get();
-  ascent_ = std::make_unique<Ascent>(
-      backend_, std::move(levels), [this](const Passage& passage) { arrived_from_above(passage); },
-      [this](std::exception_ptr failure) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::move(failure);
-        changed_.notify_all();
-      });
-}
-
-SynchronousGroup::~SynchronousGroup() {
-  ascent_.reset();
-  // Nothing may be at work in what is given back.
-  const UsedStream used(backend_, stream_.get());
-  try {
-    backend_.synchronise();
-  } catch (const Error&) {
-    // The replicas' own streams tell it too.
-  }
-}
+    : backend_(backend),
+      spec_(std::move(spec)),
+      averaging_(backend_, spec_, buckets_for(spec_), initial_canonical, mutex_, changed_, [this] { finish_round(); }) {}
 
 int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   if (device < 0 || device >= spec_.devices)
@@ -97,11 +73,11 @@ void SynchronousGroup::evict(int learner) {
   departed_iterations_ = whole_iterations();
   members_.erase(learner);
   for (Round& round : open_)
-    for (Gathered& bucket : round.buckets)
-      for (Gathering& gathering : bucket.devices) gathering.pending.erase(learner);
+    for (std::vector<Gathering>& devices : round.buckets)
+      for (Gathering& gathering : devices) gathering.pending.erase(learner);
   advance();
   changed_.notify_all();
-  help(lock);
+  averaging_.help(lock);
 }
 
 void SynchronousGroup::set_rates(int64_t from_iteration, std::span<const float> rates) {
@@ -138,7 +114,7 @@ GroupStatus SynchronousGroup::status() const {
   for (const auto& [id, member] : members_)
     if (member.round < member.until) status.members.push_back(id);
   if (!open_.empty())
-    for (const Gathering& gathering : open_.front().buckets.back().devices)
+    for (const Gathering& gathering : open_.front().buckets.back())
       for (const auto& [learner, contribution] : gathering.arrived) status.arrived.push_back(learner);
   std::ranges::sort(status.arrived);
   return status;
@@ -162,8 +138,8 @@ void SynchronousGroup::read_device_central(int device, std::byte* canonical) con
   Memory copy(backend_, spec_.layout.bytes);
   {
     const std::lock_guard lock(mutex_);
-    follow_round();
-    backend_.copy(copy.data(), central_[static_cast<size_t>(device)].weights(round_), spec_.layout.bytes);
+    averaging_.follow();
+    backend_.copy(copy.data(), averaging_.central(static_cast<size_t>(device)).weights(round_), spec_.layout.bytes);
     backend_.synchronise();
   }
   to_canonical(backend_, spec_.layout, copy.data(), canonical);
@@ -177,39 +153,39 @@ void SynchronousGroup::refuse_in_progress() const {
 void SynchronousGroup::capture(Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
-  follow_round();
+  averaging_.follow();
   snapshot.count("round", round_);
   snapshot.count("position", static_cast<int64_t>(position_));
   for (const auto& [id, member] : members_)
     if (member.round < member.until) snapshot.count("fresh." + std::to_string(id), member.fresh);
-  central_.front().capture(round_, snapshot);
+  averaging_.central().capture(round_, snapshot);
 }
 
 void SynchronousGroup::restore(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before anybody joins");
-  follow_round();
+  averaging_.follow();
   snapshot.check_place();
   round_ = snapshot.counted("round");
   position_ = static_cast<uint64_t>(snapshot.counted("position"));
   departed_iterations_ = first_iteration(round_);
   whole_rounds_.store(round_, std::memory_order_release);
-  for (CentralModel& central : central_) central.restore(round_, snapshot);
+  averaging_.restore(round_, snapshot);
 }
 
 void SynchronousGroup::write_central(const std::byte* canonical) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
-  follow_round();
-  for (CentralModel& central : central_) central.restart(canonical);
+  averaging_.follow();
+  averaging_.restart(canonical);
   for (auto& [id, member] : members_) member.fresh = true;
 }
 
 int64_t SynchronousGroup::copy_central(std::byte* vector) const {
   const std::lock_guard lock(mutex_);
-  follow_round();
-  backend_.copy(vector, central_.front().evaluated(round_), spec_.layout.bytes);
+  averaging_.follow();
+  backend_.copy(vector, averaging_.central().evaluated(round_), spec_.layout.bytes);
   backend_.synchronise();
   return round_;
 }
@@ -230,19 +206,14 @@ SynchronousGroup::Round& SynchronousGroup::open(int64_t number) {
   round.restarts = restarts_.count(number) != 0;
   for (const auto& [id, member] : members_)
     if (member.round <= number && number < member.until) round.members.push_back(id);
-  Gathered bucket;
-  bucket.devices.resize(central_.size());
-  bucket.parts.resize(central_.size());
-  for (int id : round.members) bucket.devices[members_.at(id).device].pending.insert(id);
-  std::vector<int> present;
-  for (size_t device = 0; device < bucket.devices.size(); ++device) {
-    Gathering& gathering = bucket.devices[device];
-    gathering.complete = gathering.pending.empty();
-    if (!gathering.complete) present.push_back(static_cast<int>(device));
+  std::vector<Gathering> devices(averaging_.devices());
+  for (int id : round.members) devices[members_.at(id).device].pending.insert(id);
+  for (size_t device = 0; device < devices.size(); ++device) {
+    devices[device].complete = devices[device].pending.empty();
+    if (!devices[device].complete) round.present.push_back(static_cast<int>(device));
   }
-  bucket.unsummed = present.size();
-  round.buckets.assign(buckets_.size(), bucket);
-  if (between_devices_ && present != present_) between_devices_->set_members(number, present_ = present);
+  round.buckets.assign(averaging_.buckets().size(), devices);
+  averaging_.set_present(number, round.present);
   round.alpha = rule().alpha.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
   position_ += static_cast<uint64_t>(static_cast<int64_t>(round.members.size()) * round.length * spec_.batch);
   round.next_position = position_;
@@ -291,8 +262,8 @@ Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std
 void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
   if (ticket.adopts) {
     const std::lock_guard lock(mutex_);
-    follow_round();
-    backend_.copy(vectors.weights->data(), central_[ticket.device].weights(ticket.round), spec_.layout.bytes);
+    averaging_.follow();
+    backend_.copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
   }
   if (ticket.forgets && vectors.optimiser) vectors.optimiser->restart();
 }
@@ -303,10 +274,11 @@ void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, c
 
 // A slot is the learner's own once the round before has been averaged, and so is the central model that it reads.
 Entry SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  if (!ticket.contributes || (!stream_ && whole_rounds_.load(std::memory_order_acquire) >= ticket.round)) return Entry::granted;
+  if (!ticket.contributes || (!averaging_.has_stream() && whole_rounds_.load(std::memory_order_acquire) >= ticket.round))
+    return Entry::granted;
   std::unique_lock lock(mutex_);
   const Entry entry = await_round(lock, learner, ticket.round, deadline, cancelled);
-  if (entry == Entry::granted) follow_round();
+  if (entry == Entry::granted) averaging_.follow();
   return entry;
 }
 
@@ -327,7 +299,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   }
   if (contribution && takes_copies()) {
     step.meeting = rule().central == CentralRule::sma ? OptimiserPass::Meeting::correction : OptimiserPass::Meeting::snapshot;
-    step.central = central_[ticket.device].weights(ticket.round);
+    step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
     step.alpha = ticket.alpha;
   }
@@ -367,12 +339,12 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
   // Spinning with more members than processors would keep the one that is waited for from running.
   bool may_spin = members_.size() <= std::thread::hardware_concurrency();
   while (true) {
-    if (failure_) std::rethrow_exception(failure_);
+    if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     if (stopped_ || cancelled) return Entry::cancelled;
     if (members_.count(learner) == 0) return Entry::evicted;
     if (round_ >= round) return Entry::granted;
-    if (pass_with_pieces()) {
-      help(lock);
+    if (averaging_.has_pieces()) {
+      averaging_.help(lock);
       continue;
     }
     const Clock::time_point now = Clock::now();
@@ -395,163 +367,44 @@ void SynchronousGroup::arrive(int learner, int64_t round, size_t bucket, const s
   if (member == members_.end()) return;
   for (Round& each : open_) {
     if (each.number != round) continue;
-    Gathering& gathering = each.buckets[bucket].devices[member->second.device];
+    Gathering& gathering = each.buckets[bucket][member->second.device];
     if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, Contribution{contribution, ready});
   }
   advance();
-  help(lock);
+  averaging_.help(lock);
 }
 
 void SynchronousGroup::arrive(int learner, int64_t round, const std::shared_ptr<Memory>& contribution) {
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) arrive(learner, round, bucket, contribution);
+  for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) arrive(learner, round, bucket, contribution);
 }
 
 void SynchronousGroup::begin_round(Round& round) {
   round.begun = true;
-  round.left = buckets_.size() * central_.size();
   const int64_t first = first_iteration(round.number);
-  for (CentralModel& central : central_)
-    central.begin_round({round.number, first, round.position, round.next_position, rates_.at(first + round.length - 1), round.restarts});
+  averaging_.begin({round.number, first, round.position, round.next_position, rates_.at(first + round.length - 1), round.restarts},
+                   round.present.size());
 }
 
 void SynchronousGroup::advance() {
   if (open_.empty()) return;
   Round& round = open_.front();
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    for (size_t device = 0; device < central_.size(); ++device) {
-      Gathering& gathering = round.buckets[bucket].devices[device];
+  for (size_t bucket = 0; bucket < round.buckets.size(); ++bucket)
+    for (size_t device = 0; device < averaging_.devices(); ++device) {
+      Gathering& gathering = round.buckets[bucket][device];
       if (gathering.complete || !gathering.pending.empty()) continue;
       gathering.complete = true;
       if (!round.begun) begin_round(round);
-      meet(round, bucket, device);
+      std::vector<Contribution> contributions;
+      for (const auto& [learner, contribution] : gathering.arrived) contributions.push_back(contribution);
+      averaging_.meet(bucket, device, contributions);
     }
 }
 
-void SynchronousGroup::meet(Round& round, size_t bucket, size_t device) {
-  const Gathering& gathering = round.buckets[bucket].devices[device];
-  std::vector<const void*> contributions;
-  std::vector<std::shared_ptr<Memory>> kept;
-  for (const auto& [learner, contribution] : gathering.arrived) {
-    contributions.push_back(contribution.vector->data());
-    kept.push_back(contribution.vector);
-  }
-  const UsedStream used(backend_, stream_.get());
-  for (const auto& [learner, contribution] : gathering.arrived) backend_.wait(contribution.ready);
-  const auto learners = static_cast<int64_t>(contributions.size());
-  round.brought += learners;
-  if (!ascent_) return apply(bucket, contributions, learners, kept);
-  // The sum over one is where it lies, and the round keeps it.
-  if (learners < 2) return summed(bucket, device, learners > 0 ? Part{kept.front()->data(), 1} : Part{});
-  std::byte* const sum = sums_[device].data();
-  begin_pass(
-      bucket,
-      [this, contributions, kept, sum](size_t begin, size_t end) {
-        backend_.average({spec_.layout.type(), begin, end, nullptr, sum, contributions, 1, 0});
-      },
-      [this, bucket, device, sum, learners](std::unique_lock<std::mutex>&) {
-        summed(bucket, device, {sum, learners});
-      });
-}
-
-void SynchronousGroup::summed(size_t bucket, size_t device, Part part) {
-  Round& round = open_.front();
-  round.buckets[bucket].parts[device] = part;
-  --round.buckets[bucket].unsummed;
-  for (; round.carried < buckets_.size() && round.buckets[round.carried].unsummed == 0; ++round.carried)
-    ascent_->carry({round.number, round.carried, buckets_[round.carried], round.buckets[round.carried].parts});
-}
-
-void SynchronousGroup::arrived_from_above(const Passage& passage) {
-  std::unique_lock lock(mutex_);
-  const Part& sum = passage.parts.front();
-  if (sum.learners > 0)
-    apply(passage.bucket, {sum.vector}, sum.learners);
-  else
-    apply(passage.bucket, {}, 0);
-  help(lock);
-}
-
-void SynchronousGroup::apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners,
-                             const std::vector<std::shared_ptr<Memory>>& kept) {
-  for (CentralModel& central : central_) {
-    SharedPass::Work work;
-    if (central.needs_whole_sum())
-      work = [&central, contributions, kept, scale = 1.0 / static_cast<double>(std::max<int64_t>(learners, 1))](size_t begin, size_t end) {
-        central.sum(contributions, scale, begin, end);
-      };
-    else
-      work = [&central, contributions, kept, count = static_cast<size_t>(learners)](size_t begin, size_t end) {
-        central.apply(contributions, count, begin, end);
-      };
-    begin_pass(bucket, std::move(work), [this](std::unique_lock<std::mutex>& lock) { applied(lock); });
-  }
-}
-
-void SynchronousGroup::begin_pass(size_t bucket, SharedPass::Work work, std::function<void(std::unique_lock<std::mutex>&)> then) {
-  const auto& [begin, end] = buckets_[bucket];
-  passes_.push_back({std::make_shared<SharedPass>(begin, end, backend_.piece(), std::move(work)), std::move(then)});
-  changed_.notify_all();
-}
-
-const SynchronousGroup::Pass* SynchronousGroup::pass_with_pieces() const {
-  for (const Pass& pass : passes_)
-    if (pass.work->has_pieces()) return &pass;
-  return nullptr;
-}
-
-void SynchronousGroup::help(std::unique_lock<std::mutex>& lock) {
-  const UsedStream used(backend_, stream_.get());
-  while (const Pass* const found = pass_with_pieces()) {
-    const Pass pass = *found;
-    lock.unlock();
-    const bool last = pass.work->help();
-    lock.lock();
-    if (!last) continue;
-    std::erase_if(passes_, [&](const Pass& each) { return each.work == pass.work; });
-    pass.then(lock);
-  }
-}
-
-void SynchronousGroup::applied(std::unique_lock<std::mutex>& lock) {
-  Round& round = open_.front();
-  if (--round.left > 0) return;
-  if (!central_.front().needs_whole_sum() || round.weighed) return finish_round();
-  // Nobody touches the round meanwhile: all its passes are done.
-  lock.unlock();
-  for (CentralModel& central : central_) central.weigh();
-  lock.lock();
-  Round& weighed = open_.front();
-  weighed.weighed = true;
-  weighed.left = buckets_.size() * central_.size();
-  const bool abandoned = weighed.brought == 0;
-  for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
-    for (CentralModel& central : central_)
-      begin_pass(
-          bucket,
-          [&central, abandoned](size_t begin, size_t end) {
-            const void* const sum = central.sum();
-            central.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
-          },
-          [this](std::unique_lock<std::mutex>& held) { applied(held); });
-}
-
 void SynchronousGroup::finish_round() {
-  for (CentralModel& central : central_) central.finish_round();
-  if (stream_) {
-    // Nothing but the last event is asked for; what earlier rounds keep goes as soon as it may.
-    while (!queued_.empty() && queued_.front().done->reached()) queued_.pop_front();
-    Queued& whole = queued_.emplace_back(Queued{backend_.record(), {}});
-    for (const Gathered& bucket : open_.front().buckets)
-      for (const auto& [learner, contribution] : bucket.devices.front().arrived) whole.kept.push_back(contribution.vector);
-  }
   open_.pop_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
   changed_.notify_all();
-}
-
-void SynchronousGroup::follow_round() const {
-  if (!queued_.empty()) backend_.wait(queued_.back().done);
 }
 
 }  // namespace arbalest

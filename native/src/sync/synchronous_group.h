@@ -5,8 +5,7 @@
 // would otherwise wait. A member that goes on with its own weights needs the round's result only at its next contribution, so waiting
 // overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished it.
 //
-// Where there are levels, each device sums what its own members bring, the levels sum over the devices and beyond, and each device applies
-// the rule to its own copy of the central model; else the rule is applied to the contributions at once.
+// Here is who brings what to which round, and who waits for it; what becomes of it is Averaging's.
 #pragma once
 
 #include <condition_variable>
@@ -15,19 +14,16 @@
 #include <optional>
 #include <set>
 
-#include "ascent.h"
-#include "central_model.h"
+#include "averaging.h"
 #include "group.h"
 #include "losses.h"
 #include "rates.h"
-#include "shared_pass.h"
 
 namespace arbalest {
 
 class SynchronousGroup final : public Group {
  public:
   SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
-  ~SynchronousGroup() override;
 
   int64_t join(int learner, bool resumed, int device) override;
   int64_t leave(int learner) override;
@@ -41,7 +37,7 @@ class SynchronousGroup final : public Group {
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
   void read_device_central(int device, std::byte* canonical) const override;
-  std::vector<LevelSpan> level_spans() override { return ascent_ ? ascent_->spans() : std::vector<LevelSpan>(); }
+  std::vector<LevelSpan> level_spans() override { return averaging_.level_spans(); }
   void write_central(const std::byte* canonical) override;
   int64_t copy_central(std::byte* vector) const override;
   void capture(Snapshot& snapshot) const override;
@@ -54,7 +50,9 @@ class SynchronousGroup final : public Group {
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   bool report(int learner, int64_t iteration, double loss) override;
 
-  std::span<const Bucket> buckets() const override { return takes_gradients() ? std::span(buckets_) : std::span<const Bucket>(); }
+  std::span<const Bucket> buckets() const override {
+    return takes_gradients() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
+  }
   const ParameterLayout& layout() const override { return spec_.layout; }
   Backend& backend() const override { return backend_; }
 
@@ -68,43 +66,21 @@ class SynchronousGroup final : public Group {
     size_t device = 0;
     std::shared_ptr<Memory> slot;
   };
-  // What one member brings, and the point in its stream at which it is there.
-  struct Contribution {
-    std::shared_ptr<Memory> vector;
-    std::shared_ptr<Event> ready;
-  };
   // What a round's members on one device bring of one bucket.
   struct Gathering {
     std::set<int> pending;                // members yet to arrive
     std::map<int, Contribution> arrived;  // in learner order
     bool complete = false;
   };
-  struct Gathered {
-    std::vector<Gathering> devices;
-    std::vector<Part> parts;  // the devices' sums, for the levels
-    size_t unsummed = 0;      // devices whose sum is not there yet
-  };
   struct Round {
     int64_t number = 0, length = 1;
     uint64_t position = 0, next_position = 0;
     double alpha = 0;
     bool restarts = false;
-    std::vector<int> members;  // in learner order
-    std::vector<Gathered> buckets;
-    bool begun = false;    // to be averaged
-    size_t carried = 0;    // buckets that are on their way through the levels, or were
-    size_t left = 0;       // buckets, each on every device, whose present pass is not done
-    bool weighed = false;  // the sum is whole, and the rule is being applied
-    int64_t brought = 0;   // contributions to any bucket
-  };
-  struct Pass {
-    std::shared_ptr<SharedPass> work;
-    std::function<void(std::unique_lock<std::mutex>&)> then;  // once all of it is done
-  };
-  // On a device a round is whole once its passes are queued; what they read is kept until they have run.
-  struct Queued {
-    std::shared_ptr<Event> done;
-    std::vector<std::shared_ptr<Memory>> kept;
+    std::vector<int> members;                     // in learner order
+    std::vector<std::vector<Gathering>> buckets;  // each of all devices
+    std::vector<int> present;                     // devices that have members
+    bool begun = false;                           // to be averaged
   };
 
   const SynchronousRule& rule() const { return *spec_.synchronous; }
@@ -125,36 +101,15 @@ class SynchronousGroup final : public Group {
   // Of the round in progress: begins what can be done with what is there.
   void advance();
   void begin_round(Round& round);
-  // The members of a device have brought all of a bucket.
-  void meet(Round& round, size_t bucket, size_t device);
-  void summed(size_t bucket, size_t device, Part part);
-  // What comes of a bucket is there: contributions of so many learners, or the sum of them, which are kept until all is applied.
-  void apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners,
-             const std::vector<std::shared_ptr<Memory>>& kept = {});
-  void begin_pass(size_t bucket, SharedPass::Work work, std::function<void(std::unique_lock<std::mutex>&)> then);
-  // A bucket's present pass is done on one device.
-  void applied(std::unique_lock<std::mutex>& lock);
-  void arrived_from_above(const Passage& passage);
   void finish_round();
-  // The calling thread's stream goes on after the last whole round's passes.
-  void follow_round() const;
-  // Does pieces of whatever is begun until none is left.
-  void help(std::unique_lock<std::mutex>& lock);
-  const Pass* pass_with_pieces() const;
 
   Backend& backend_;
   const GroupSpec spec_;
-  const std::vector<Bucket> buckets_;
-  const std::unique_ptr<Stream> stream_;  // of all passes, where the backend has streams
-  std::deque<CentralModel> central_;      // a device's each, equal bit for bit
-  std::vector<Memory> sums_;              // of each device's members, where there are levels
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, Member> members_;
-  std::deque<Round> open_;  // entered by somebody, not yet averaged; at most two
-  std::vector<Pass> passes_;
-  std::deque<Queued> queued_;             // the last whole round's at the end
+  std::deque<Round> open_;                // entered by somebody, not yet averaged; at most two
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
   int64_t round_ = 0;                     // the central model's number: whole rounds behind it
   uint64_t position_ = 0;                 // where the next round begins in the sequence of samples
@@ -165,10 +120,7 @@ class SynchronousGroup final : public Group {
   bool stopped_ = false;
   int64_t not_finite_at_ = -1;
   int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
-  Level* between_devices_ = nullptr;
-  std::vector<int> present_;        // devices that have members, as the levels were told
-  std::exception_ptr failure_;      // of a level
-  std::unique_ptr<Ascent> ascent_;  // where there are levels; its threads end before all else goes
+  Averaging averaging_;              // last, as its threads come here
 };
 
 }  // namespace arbalest
