@@ -60,8 +60,8 @@ unpack
 step toolkit 20 node scripts/setup-cuda.js --check
 step build 280 node scripts/build-cuda.js --arch "${ARBALEST_CUDA_ARCH:-90}"
 step machine 60 machine
-step operators 120 node scripts/test-gpu.js operators
-step curves 90 node scripts/test-gpu.js curves
+step operators 180 node scripts/test-gpu.js operators
+step curves 150 node scripts/test-gpu.js curves
 step probe-32 60 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 step bench-resnet32 240 node bench/dist/main.js gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2 --json

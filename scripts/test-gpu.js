@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const SUITES = {
-  operators: ['operators', 'load', 'dropout'],
+  operators: ['operators', 'load', 'token-windows', 'dropout'],
   curves: ['device'],
   synchronisers: ['synchronisers']
 }

@@ -48,9 +48,12 @@ void check_operators(const Program& program) {
   const size_t scratch_arena = program.arenas[static_cast<size_t>(Arena::activations)];
   for (const auto& segment : program.segments) {
     for (const PlacedOperator& op : segment) {
+      // Any number of tensors may be reordered together.
+      const size_t most = op.kind == "reorder" ? program.values.size() : 16;
       for (const auto* ids : {&op.inputs, &op.outputs}) {
-        if (ids->size() > 16)
-          invalid(program, "operator " + op.name + " has " + std::to_string(ids->size()) + " values on one side; 16 at most");
+        if (ids->size() > most)
+          invalid(program, "operator " + op.name + " has " + std::to_string(ids->size()) + " values on one side; " + std::to_string(most) +
+                               " at most");
         for (int id : *ids)
           if (id < -1 || id >= count)
             invalid(program, "operator " + op.name + " names value " + std::to_string(id) + " of " + std::to_string(count));

@@ -42,8 +42,9 @@ export interface LoweredStep {
  * Asks the backend how it runs each operator and inserts the reorders that follow.
  *
  * A value lies as its writer gives it. Where a reader wants it otherwise a `reorder` comes just before that reader, once for all later
- * readers that want the same. Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed
- * them; samples, for `load` writes anything; samples that the caller writes. A parameter's gradient ends up as its parameter.
+ * readers that want the same; those of parameters come first, as one, where the backend reorders together. Three kinds of values lie as
+ * their first reader wants them: parameters, unless `parameters` has fixed them; samples, for `load` writes anything; samples that the
+ * caller writes. A parameter's gradient ends up as its parameter.
  */
 export function lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): LoweredStep {
   const lowering = new Lowering(step, backend, precision, parameters)
@@ -108,9 +109,34 @@ class Lowering {
   }
 
   finish(): LoweredStep {
+    if (this.#backend.reordersTogether) this.#gatherReorders()
     const { name, batch, named } = this.#step
     const { values } = this.#writer.graph(name, batch, named)
     return { name, batch, values: values.map((value) => ({ ...value, form: this.#final(value) })), segments: this.#segments, named }
+  }
+
+  /** Parameters do not change before the update: those that are read otherwise than they lie may all be reordered first. */
+  #gatherReorders(): void {
+    const ofParameter = ({ kind, inputs }: Operator): boolean => kind === 'reorder' && this.#writer.get(inputs[0]!).role === 'parameter'
+    const gathered: Operator[] = []
+    for (const segment of ['forward', 'backward'] as const) {
+      gathered.push(...this.#segments[segment].filter(ofParameter))
+      this.#segments[segment] = this.#segments[segment].filter((operator) => !ofParameter(operator))
+    }
+    if (gathered.length === 0) return
+    const together: Operator = {
+      kind: 'reorder',
+      name: 'parameters.reorder',
+      inputs: gathered.flatMap(({ inputs }) => inputs),
+      outputs: gathered.flatMap(({ outputs }) => outputs),
+      attributes: {}
+    }
+    const { scratchBytes, inPlace, implementation } = this.#ask(
+      together,
+      together.inputs.map((id) => this.#offered(id)),
+      together.outputs.map((id) => this.#offered(id))
+    )
+    this.#segments.forward.unshift({ ...together, scratchBytes, inPlace, implementation })
   }
 
   /** Values that no operator of this program touches lie plain. */

@@ -147,6 +147,11 @@ export interface LoweringAnswer {
 export interface LoweringBackend {
   readonly name: BackendName
   lower(request: LoweringRequest): LoweringAnswer
+  /**
+   * Whether one `reorder` may take several tensors: those of parameters then come as one operator at the step's start, where launching each costs more
+   * than what it moves.
+   */
+  readonly reordersTogether?: boolean
   /** Bytes of a tensor in a layout, padding included. */
   bytes(shape: readonly number[], type: ElementType, layout: Layout): number
 }

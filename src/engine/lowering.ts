@@ -5,6 +5,7 @@ import type { Engine } from './contract.js'
 export function loweringBackend(engine: Engine, name: BackendName, threads = 1): LoweringBackend {
   return {
     name,
+    reordersTogether: name.startsWith('cuda'),
     lower: (request) => engine.lower(name, threads === 1 ? request : { ...request, threads }),
     bytes: (shape, type, layout) => engine.bytes(name, shape, type, layout)
   }

@@ -110,7 +110,7 @@ export type Initialiser =
  * | binaryCrossEntropyBackward | logits, target | glogits | |
  * | meanSquaredError | prediction, target (same shape) | loss (1): mean over all elements | |
  * | meanSquaredErrorBackward | prediction, target | gprediction | |
- * | reorder | x | y: the same tensor in another layout or element type | |
+ * | reorder | x, ... | y, ...: the same tensors in another layout or element type; several where the backend reorders them together | |
  * | exchange | | | the learners' group meets here |
  * | update | | | the optimiser over the whole parameter vector: momentum, nesterov, weightDecay; Adam has beta1, beta2, epsilon, decoupled in their place, LARS trust as well; all clipNorm?, clipValue?, accumulate? |
  *

@@ -30,7 +30,9 @@ const persistentOf = ({ values }: Program): object[] =>
 
 describe('compile: any model', () => {
   it('keeps every promise of a Program', () => {
-    hold(anyProgram, ({ model, ...options }) => checkProgram(compile(model, new FakeLowering(), options)))
+    hold(anyProgram, ({ model, ...options }) => {
+      for (const together of [false, true]) checkProgram(compile(model, new FakeLowering(together), options))
+    })
   })
 
   it('overwrites nothing that is still read', () => {
@@ -152,6 +154,19 @@ describe('compile', () => {
         expect(type, name).to.equal('f32')
     expect(new Set(program.parameters.parameters.map(({ layout }) => layout))).to.deep.equal(new Set(['plain']))
     expect(program.values.filter(({ name }) => name === 'conv1.weight.bf16.weights-forward')).to.have.length(1)
+  })
+
+  it('reorders all parameters by one operator at the beginning where the backend can', () => {
+    const options = { batch: 4, mode: 'train', precision: 'bf16' } as const
+    const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
+    const [apart, together] = [false, true].map((each) => compile(model, new FakeLowering(each), options)) as [Program, Program]
+    const copies = ({ values, segments }: Program): string[] =>
+      inOrder(segments)
+        .filter(({ kind, inputs }) => kind === 'reorder' && values[inputs[0]!]!.role === 'parameter')
+        .flatMap(({ outputs }) => outputs.map((id) => values[id]!.name))
+        .toSorted()
+    expect(copies(together)).to.deep.equal(copies(apart))
+    expect(together.segments.forward[0]!.outputs).to.have.length(copies(apart).length)
   })
 
   it('makes a reorder once for all readers that want the same', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { compile } from '../../src/compiler/compile.js'
 import type { BackendName, Precision } from '../../src/compiler/program.js'
+import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
@@ -11,6 +12,8 @@ import type { Model } from '../../src/model/model.js'
 import { gpt, modelNamed, zoo } from '../../src/model/zoo/index.js'
 import { usualShape } from '../../src/model/zoo/usual-shapes.js'
 import { thrown } from '../support/thrown.js'
+import { runOnce } from './support/bound-operator.js'
+import { activation, drawn, rounded, wide, type OperatorCase, type Port } from './support/operator-case.js'
 
 /** The GPU under `npm run test:gpu`, else its stand-in. */
 const DEVICE: BackendName = process.env['ARBALEST_TEST_GPU'] ? 'cuda' : 'cuda-host'
@@ -118,9 +121,34 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     it(`trains ${training.model.name} in bfloat16 about as in float32`, () => {
       const expected = losses('cpu', 'f32', training)
       const found = losses(DEVICE, 'bf16', training)
-      found.forEach((loss, call) => expect(loss, `call ${call}`).to.be.closeTo(expected[call]!, 0.1))
+      found.forEach((loss, call) => expect(loss, `call ${call}`).to.be.closeTo(expected[call]!, 0.02))
     })
   }
+
+  it('turns any number of weights into bfloat16 at once', () => {
+    // More than one launch takes, of sizes that are no multiples of what a thread takes.
+    const shapes = Array.from({ length: 200 }, (_, i) => [1 + (i % 5), 1 + i])
+    const ports = (name: string, port: (...shape: number[]) => Port): Record<string, Port> =>
+      Object.fromEntries(shapes.map((shape, i) => [`${name}${i}`, port(...shape)]))
+    const use: OperatorCase = {
+      kind: 'reorder',
+      name: 'weights',
+      attributes: {},
+      inputs: ports('x', wide),
+      outputs: ports('y', activation)
+    }
+    const values = drawn(use.inputs, 'f32', 3)
+    const { outputs, faults } = runOnce(DEVICE, 'bf16', use, values)
+    expect(faults).to.deep.equal([])
+    for (const i of shapes.keys()) expect(outputs[`y${i}`], `y${i}`).to.deep.equal(values[`x${i}`]!.map((value) => rounded(value, 'bf16')))
+  })
+
+  it('turns the weights of a step into bfloat16 by one operator', () => {
+    const model = modelNamed('resnet20', { input: [3, 32, 32], classes: CLASSES })
+    const { segments, values } = compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode: 'train', precision: 'bf16' })
+    const reorders = inOrder(segments).filter(({ kind, inputs }) => kind === 'reorder' && values[inputs[0]!]!.role === 'parameter')
+    expect(reorders.map(({ inputs }) => inputs.length)).to.deep.equal([20])
+  })
 
   it('gives the same bits in every run', () => {
     for (const training of [lenet, ofTokens()]) expect(losses(DEVICE, 'f32', training)).to.deep.equal(losses(DEVICE, 'f32', training))

@@ -18,6 +18,12 @@ export class FakeLowering implements LoweringBackend {
   readonly name = 'reference'
   readonly requests: LoweringRequest[] = []
 
+  readonly reordersTogether: boolean
+
+  constructor(reordersTogether = false) {
+    this.reordersTogether = reordersTogether
+  }
+
   bytes(shape: readonly number[], type: ElementType, layout: Layout): number {
     const padded =
       layout === 'plain'

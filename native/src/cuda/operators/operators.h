@@ -50,6 +50,7 @@ MadeKernel make_binary_cross_entropy(const OperatorSpec& spec, DeviceStream& str
 MadeKernel make_binary_cross_entropy_backward(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream);
 MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_reorder_together(const OperatorSpec& spec, DeviceStream& stream);
 
 // Bytes of scratch that an operator wants beside its tensors.
 size_t batch_norm_scratch(const Shape& x);

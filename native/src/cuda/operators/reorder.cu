@@ -1,30 +1,18 @@
 // The same tensor in another layout or element type: "plain", "nhwc" for images, "ohwi" for the weights of convolutions, which is the same
 // order.
 #include "../launch.h"
-#include "../layouts.h"
+#include "order.h"
 #include "queued.h"
 
 namespace arbalest::cuda {
 namespace {
 
-// Element i of the target, from where it lies in the source. Both are 4-dimensional with (N, C, H, W) in one of two orders.
 template <class From, class To> struct Reorder {
   const From* from;
   To* to;
-  Image image;
-  bool from_last, to_last;  // channels last
+  Order order;
 
-  EVERYWHERE void operator()(int64_t i) const {
-    const int pixels = image.h * image.w;
-    int64_t at = i;
-    if (from_last != to_last) {
-      const int64_t sample = i / (static_cast<int64_t>(pixels) * image.c);
-      const int within = static_cast<int>(i % (static_cast<int64_t>(pixels) * image.c));
-      const int c = to_last ? within % image.c : within / pixels, s = to_last ? within / image.c : within % pixels;
-      at = sample * pixels * image.c + (from_last ? s * image.c + c : c * pixels + s);
-    }
-    to[i] = To(static_cast<float>(from[at]));
-  }
+  EVERYWHERE void operator()(int64_t i) const { to[i] = To(static_cast<float>(from[order.at(i)])); }
 };
 
 // Where nothing moves: packs.
@@ -42,20 +30,19 @@ template <class From, class To, int V> struct Convert {
 
 template <class From, class To> MadeKernel make(const Tensor& from, const Tensor& to, DeviceStream& stream) {
   const int64_t elements = elements_of(from.shape());
-  const bool from_last = channels_last(from.spec), to_last = channels_last(to.spec);
-  if (from_last == to_last && elements % 8 == 0) {
+  const Order order(from.spec, to.spec);
+  if (order.same() && elements % 8 == 0) {
     const Convert<From, To, 8> program{from.as<From>(), to.as<To>()};
     return queued([&stream, program, elements] { each(stream, elements / 8, program); });
   }
-  Shape shape = from.shape();
-  shape.resize(4, 1);
-  const Reorder<From, To> program{from.as<From>(), to.as<To>(), Image(shape), from_last, to_last};
+  const Reorder<From, To> program{from.as<From>(), to.as<To>(), order};
   return queued([&stream, program, elements] { each(stream, elements, program); });
 }
 
 }  // namespace
 
 MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream) {
+  if (spec.inputs.size() > 1 && spec.inputs[1]) return make_reorder_together(spec, stream);
   const Tensor &from = spec.inputs[0], &to = spec.outputs[0];
   const Type f = from.spec.type, t = to.spec.type;
   if (f == t && f == Type::f32) return make<float, float>(from, to, stream);
