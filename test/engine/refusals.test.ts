@@ -109,5 +109,11 @@ describe('lowering refuses', () => {
           .with.property('code', 'INVALID_PROGRAM')
       })
     }
+
+    it(`threads on ${backend} that no learner has`, () => {
+      const request = { kind: 'relu', attributes: {}, inputs: offered([[2, 3]]), outputs: offered([[2, 3]]), precision: 'f32' } as const
+      for (const threads of [0, -1, 1025, 0.5, 1e300, NaN])
+        expect(() => engine.lower(backend, { ...request, threads }), String(threads)).to.throw(ArbalestError, 'threads')
+    })
   }
 })

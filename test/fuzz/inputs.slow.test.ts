@@ -3,7 +3,7 @@ import { inputs } from './support/inputs.js'
 import { targets } from './targets/index.js'
 
 const MOST_BYTES = 2e9
-const BATCH = 20_000
+const BATCH = 2_000
 
 /** Of the inputs of a usual target: those that take files and other programs are slower. */
 const SHARES: Readonly<Record<string, number>> = { safetensors: 3, checkpoints: 0.3, idx: 0.4, cifar: 0.3, images: 0.4, onnx: 0.5 }

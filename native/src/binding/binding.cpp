@@ -133,14 +133,11 @@ std::shared_ptr<Arenas> arenas_of(const Info& info, const Napi::Value& value) {
 Napi::Value create_replica(const Info& info) {
   const Napi::Object from = js::object(info[0], "replica");
   const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas");
-  const int64_t threads = js::integer(from, "threads");
-  if (threads < 1 || threads > 1024) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; give 1 to 1024");
   const int learner = group.IsUndefined() ? -1 : js::small(js::property(from, "learner"), "learner");
-  return handle(
-      info, std::make_shared<ReplicaThing>(backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")),
-                                           static_cast<int>(threads), static_cast<uint64_t>(js::integer(from, "seed")),
-                                           group.IsUndefined() ? nullptr : group_of(info, group), learner,
-                                           arenas.IsUndefined() ? nullptr : arenas_of(info, arenas)));
+  return handle(info, std::make_shared<ReplicaThing>(
+                          backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), js::threads(from),
+                          static_cast<uint64_t>(js::integer(from, "seed")), group.IsUndefined() ? nullptr : group_of(info, group), learner,
+                          arenas.IsUndefined() ? nullptr : arenas_of(info, arenas)));
 }
 
 Napi::Value create_arenas(const Info& info) {

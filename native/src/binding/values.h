@@ -124,6 +124,13 @@ inline TensorSpec offered(const Napi::Value& value) {
   return {type(string(from, "type")), shape(property(from, "shape"), "shape"), layout.IsNull() ? "" : string(layout, "layout")};
 }
 
+// Of one learner.
+inline int threads(const Napi::Object& from) {
+  const int64_t found = integer(from, "threads");
+  if (found < 1 || found > 1024) throw Error("INVALID_OPTION", "threads: received " + std::to_string(found) + "; give 1 to 1024");
+  return static_cast<int>(found);
+}
+
 inline LoweringRequest lowering_request(const Napi::Value& value) {
   const Napi::Object from = object(value, "request");
   return {string(from, "kind"),
@@ -131,7 +138,7 @@ inline LoweringRequest lowering_request(const Napi::Value& value) {
           list(property(from, "inputs"), "inputs", offered),
           list(property(from, "outputs"), "outputs", offered),
           type(string(from, "precision")),
-          from.Has("threads") ? static_cast<int>(number(from, "threads")) : 1};
+          from.Has("threads") ? threads(from) : 1};
 }
 
 inline Napi::Value answered(Napi::Env env, Backend& backend, const std::vector<TensorSpec>& specs) {
