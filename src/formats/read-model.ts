@@ -30,8 +30,8 @@ export async function readModel(
   path: string,
   { model: given, normalisation, classNames, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
-  const metadata = await metadataOf(path)
-  const model = given ?? described(metadata, path)
+  const { metadata, numbers } = await headOf(path)
+  const model = given ?? described(metadata, numbers, path)
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
@@ -48,14 +48,20 @@ export async function readModel(
 
 type Metadata = SafetensorsFile['metadata']
 
-async function metadataOf(path: string): Promise<Metadata> {
+async function headOf(path: string): Promise<{ metadata: Metadata; numbers: number }> {
   await using file = await SafetensorsFile.open(path)
-  return file.metadata
+  return { metadata: file.metadata, numbers: [...file.tensors.values()].reduce((sum, { shape }) => sum + elements(shape), 0) }
 }
 
-function described(metadata: Metadata, path: string): Model {
+function described(metadata: Metadata, numbers: number, path: string): Model {
   const text = metadata[DESCRIPTION]
-  if (text !== undefined) return parseDescription(text, path)
+  if (text !== undefined) {
+    const model = parseDescription(text, path)
+    const needed = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).reduce((sum, { shape }) => sum + elements(shape), 0)
+    // Whatever may start anew: a description must not cost more memory than its file.
+    if (needed <= numbers) return model
+    throw corruptFile(path, `metadata ${DESCRIPTION}`, `a model of ${needed} parameters`, `at most ${numbers}, as its tensors have`)
+  }
   const message = `model: received none; ${path} does not describe its model: give it`
   throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
 }

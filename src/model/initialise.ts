@@ -9,12 +9,12 @@ const INITIALISE = 3
  * The first values of a graph's parameters in canonical order: parameters in the graph's order, each in PyTorch's order.
  *
  * A function of the seed, the parameter's place in the order and the element alone. Throws INVALID_OPTION for a seed that is not a
- * whole number from 0 to 2^53 - 1.
+ * whole number from 0 to 2^53 - 1, and OUT_OF_MEMORY.
  */
 export function initialParameters(graph: Graph, seed: number): Float32Array {
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
   const parameters = parametersOf(graph)
-  const values = new Float32Array(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))
+  const values = floats(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))
   let offset = 0
   for (const [index, parameter] of parameters.entries()) {
     const end = offset + elements(parameter.shape)
@@ -23,6 +23,14 @@ export function initialParameters(graph: Graph, seed: number): Float32Array {
     offset = end
   }
   return values
+}
+
+function floats(count: number): Float32Array {
+  try {
+    return new Float32Array(count)
+  } catch (cause) {
+    throw new ArbalestError('OUT_OF_MEMORY', `parameters: ${count} numbers could not be allocated; use a smaller model`, { cause })
+  }
 }
 
 function fill(values: Float32Array, initialiser: Initialiser, key: Words2, parameter: number): void {

@@ -97,6 +97,15 @@ describe('A model that is read', () => {
     expect(read.weights).to.deep.equal(saved.weights)
   })
 
+  it('describes no more than its file has, whatever may start anew', async () => {
+    const { tensors, metadata } = await readSafetensors(file)
+    const layers = [flatten({}), linear(2 ** 30, { name: 'fc' }), linear(2 ** 30, { name: 'next' })]
+    await writeSafetensors(file, tensors, { metadata: { ...metadata, [DESCRIPTION]: described({ ...model, layers }) } })
+    for (const options of [{ strict: false }, { fresh: ['*'] }])
+      await refused('DATA_CORRUPT', () => readModel(file, options), `metadata ${DESCRIPTION}`, '15, as its tensors have')
+    await refused('OUT_OF_MEMORY', () => readModel(file, { model: { ...model, layers }, fresh: ['fc', 'next'] }), 'smaller model')
+  })
+
   for (const metadata of [{ mean: '[0,' }, { mean: '["0"]' }, { deviation: '[0]' }, { deviation: '{}' }, { classes: '[1]' }])
     it(`is refused with ${JSON.stringify(metadata)}`, async () => {
       const { tensors } = await readSafetensors(file)
