@@ -13,6 +13,7 @@ export type {
   FinishedEvent,
   JobEvent,
   LearnerLostEvent,
+  LevelFigures,
   LevelsEvent,
   PlannedEvent,
   PlannedProgram,
@@ -46,6 +47,7 @@ export type {
   CheckpointOptions,
   NotFiniteOptions
 } from './training/options.js'
+export type { LevelName } from './training/settings/devices.js'
 
 export { cosine } from './training/rates/cosine.js'
 export { exponential } from './training/rates/exponential.js'

@@ -1,7 +1,10 @@
 import { expect } from 'chai'
 import { levelsSentence } from '../../src/cli/reporters/sentences.js'
 import type { LevelSpec } from '../../src/engine/contract.js'
+import { ruleOf } from '../../src/actors/sync/rules.js'
 import { chosenLevels } from '../../src/training/levels.js'
+import { vectorCount } from '../../src/training/vectors.js'
+import { smallTraining } from '../engine/support/small-training.js'
 import type { DevicesSettings } from '../../src/training/settings/devices.js'
 
 const BYTES = 1e6
@@ -19,6 +22,20 @@ function engineOf(speeds: Record<LevelSpec['kind'], readonly number[]>): { asked
   }
 }
 type MeasureLevel = (backend: string, level: LevelSpec, parts: number, bytes: number) => number
+
+describe('The memory of levels', () => {
+  const { program } = smallTraining('reference', { momentum: 0.9 })
+  const rule = ruleOf('sma', {}, { learners: 2, iterations: 0, iterationAt: (epoch) => epoch })
+  const vectors = (devices: DevicesSettings) => vectorCount(program, rule, undefined, devices).central
+
+  it('is a double-buffered central model and a sum a device, and what each level has for the parts that come to it', () => {
+    expect(vectors({ devices: [{ cores: [] }], levels: [], ordered: false })).to.equal(2)
+    expect(vectors({ ...TWO, levels: ['devices'] })).to.equal(2 * (2 + 1) + 1)
+    expect(vectors(TWO)).to.equal(2 * (2 + 1) + 1 + 2)
+    expect(vectors({ ...TWO, levels: ['hosts', 'devices'] })).to.equal(2 * (2 + 1) + 2 * 2 + 1)
+    expect(vectors({ devices: [{ cores: [] }], levels: ['hosts'], ordered: false })).to.equal(2 + 1 + 2)
+  })
+})
 
 describe('The order of levels', () => {
   it('is that of the least time, each level with the parts that come to it', () => {
