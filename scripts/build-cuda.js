@@ -1,6 +1,7 @@
 // node scripts/build-cuda.js                 compiles libarbalest-cuda.so for every GPU from Ampere on, where it is not current
 // node scripts/build-cuda.js --arch native   for this machine's GPU alone; or --arch 90, or 80,90: each with PTX for what comes after the last
 // node scripts/build-cuda.js --optional      ends well, with one line, where there is no toolkit to compile with
+// node scripts/build-cuda.js --packed        takes a library that was compiled from these sources elsewhere, by whatever toolkit, as current
 // node scripts/build-cuda.js --check         exits 0 where the library is current, else 1
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
     arch: { type: 'string', default: ALL },
     optional: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
+    packed: { type: 'boolean', default: false },
     force: { type: 'boolean', default: false }
   }
 })
@@ -29,6 +31,14 @@ const library = 'libarbalest-cuda.so'
 const beside = join(native, 'build', 'Release')
 const stampFile = join(build, 'stamp.json')
 
+const sourcesNow = inputs()
+const found = readStamp()
+const ofTheseSources = existsSync(join(build, 'Release', library)) && found?.inputs === sourcesNow
+if (options.packed && (ofTheseSources || options.check)) {
+  if (!options.check) install()
+  process.exit(ofTheseSources ? 0 : 1)
+}
+
 const toolkit = findToolkit()
 if (toolkit.missing.length > 0) {
   const line = `build:cuda: missing: ${toolkit.missing.join(', ')}; run \`npx arbalest setup --cuda\`, or set CUDA_HOME`
@@ -36,14 +46,17 @@ if (toolkit.missing.length > 0) {
   process.exit(options.optional && !options.check ? 0 : 1)
 }
 
-const wanted = { inputs: inputs(), toolchain: [toolkit.root, toolkit.version, options.arch, ...toolkit.includes].join(' | ') }
-const found = readStamp()
-const current = existsSync(join(build, 'Release', library)) && found?.inputs === wanted.inputs && found.toolchain === wanted.toolchain
+const wanted = { inputs: sourcesNow, toolchain: [toolkit.root, toolkit.version, options.arch, ...toolkit.includes].join(' | ') }
+const current = ofTheseSources && found.toolchain === wanted.toolchain
 
 if (options.check) {
   process.exitCode = current && existsSync(join(beside, library)) ? 0 : 1
 } else {
   if (options.force || !current) compile()
+  install()
+}
+
+function install() {
   mkdirSync(beside, { recursive: true })
   // A process may have the old one open: what it has mapped must not change under it.
   rmSync(join(beside, library), { force: true })

@@ -57,9 +57,11 @@ machine() {
 }
 
 unpack
+# What `timeout` starts is a program, not a function of this one.
+export -f machine
 step toolkit 20 node scripts/setup-cuda.js --check
-step build 280 node scripts/build-cuda.js --arch "${ARBALEST_CUDA_ARCH:-90}"
-step machine 60 machine
+step build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}"
+step machine 60 bash -c machine
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
 step probe-32 60 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe

@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 [[ -e native/build/Release/arbalest.node && -e dist/src/index.js ]] || { echo 'gpu-pack: nothing is built; run npm run setup' >&2; exit 1; }
+node scripts/build-cuda.js --packed --check ||
+  echo 'gpu-pack: the CUDA library is not of these sources: run npm run build:cuda first, or the machine there spends minutes on it' >&2
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
@@ -17,16 +19,23 @@ cp -r native/build/Release "$work/native/build/"
 if [[ -e native/build-cuda/Release/arbalest-cuda-probe ]]; then
   mkdir -p "$work/native/build-cuda/Release"
   cp native/build-cuda/Release/* "$work/native/build-cuda/Release/"
+  # By which it is known there that nothing needs to be compiled.
+  cp native/build-cuda/stamp.json "$work/native/build-cuda/" 2>/dev/null || true
 fi
 # What the CPU library is linked with, but for what every system has.
 ldd native/build/Release/libarbalest-cpu.so | awk '$3 ~ /lib(dnnl|gomp|OpenCL)/ { print $3 }' | xargs -r -I{} cp -L {} "$work/lib/"
 # Development tools and image decoders are not needed to run tests and benches.
 tar -C node_modules -c --dereference \
   --exclude=./onnxruntime-node --exclude=./@typescript --exclude=./typescript --exclude='./@oxlint*' --exclude=./oxlint --exclude=./oxlint-tsgolint \
-  --exclude=./prettier --exclude=./@img --exclude=./@types --exclude=./vega-lite --exclude=./vega --exclude='*.map' --exclude='*.d.ts' . |
+  --exclude=./prettier --exclude=./@img --exclude=./@types --exclude='*.map' --exclude='*.d.ts' . |
   tar -C "$work/node_modules" -x
 if [[ -d .cuda/include ]]; then cp -r .cuda/include "$work/.cuda/"; fi
-strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/native/build/Release/*.node "$work/bin/node" 2>/dev/null || true
+strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/native/build/Release/*.node \
+  "$work"/native/build-cuda/Release/* "$work/bin/node" 2>/dev/null || true
+
+# Whatever a bench or a test loads at its beginning has come along.
+(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node bench/dist/main.js --help >/dev/null && bin/node bin/arbalest.js --help >/dev/null)
+(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node node_modules/mocha/bin/mocha.js --dry-run --reporter dot 'dist/test/engine/*.test.js' >/dev/null)
 
 tar -C "$work" -c . | xz -T0 -6 >.gpu/bundle.tar.xz
 du -h .gpu/bundle.tar.xz
