@@ -85,7 +85,7 @@ export {
   subsamplePad,
   tanh
 } from './model/layers.js'
-export { modelFile } from './checkpoints/model-file.js'
+export { modelFile, type ModelFileOptions } from './checkpoints/model-file.js'
 export { loadModel, type LoadModelOptions } from './training/load-model.js'
 export type { TrainedModel } from './training/trained-model.js'
 export type { GenerateOptions } from './training/generate.js'

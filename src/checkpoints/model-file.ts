@@ -4,17 +4,32 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import { Checkpoint } from './checkpoint.js'
 import { MODEL_FILE } from './files.js'
 import { MANIFEST } from './manifest.js'
-import { newestWhole } from './store.js'
+import { bestOf, newestWhole } from './store.js'
+
+/** Which checkpoint of a folder is meant. */
+export interface ModelFileOptions {
+  /** In a folder of checkpoints the one that was measured best, in the place of the newest. */
+  readonly best?: boolean | undefined
+}
 
 /**
- * The file of a trained model: `path` itself, the one in a checkpoint, or that of the newest whole checkpoint in a folder of them. Throws
- * DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder that has none.
+ * The file of a trained model: `path` itself, the one in a checkpoint, or that of the newest whole checkpoint in a folder of them, or of the
+ * best. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder that has none, or where `best` has nothing to choose from.
  */
-export async function modelFile(path: string): Promise<string> {
-  if (!existsSync(path) || !statSync(path).isDirectory()) return path
-  const checkpoint = existsSync(join(path, MANIFEST)) ? await Checkpoint.open(path) : await newestWhole(path, () => {})
+export async function modelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
+  const folder = existsSync(path) && statSync(path).isDirectory()
+  const several = folder && !existsSync(join(path, MANIFEST))
+  if (best && !several) throw invalidOption('best', best, `${path} is no folder of checkpoints; leave it out`)
+  if (!folder) return path
+  const checkpoint = !several ? await Checkpoint.open(path) : best ? await bestCheckpoint(path) : await newestWhole(path, () => {})
   if (!checkpoint) throw invalidOption('file', path, 'this folder has no whole checkpoint; name a model file or a checkpoint')
   if (checkpoint.manifest.files.some(({ name }) => name === MODEL_FILE)) return join(checkpoint.folder, MODEL_FILE)
   const message = `${checkpoint.folder}: it was taken while its model was being measured and has no model file; name an earlier one, or resume it`
   throw new ArbalestError('INVALID_STATE', message, { data: { folder: checkpoint.folder } })
+}
+
+async function bestCheckpoint(folder: string): Promise<Checkpoint> {
+  const found = await bestOf(folder)
+  if (found) return Checkpoint.open(found.folder)
+  throw invalidOption('best', true, `no checkpoint of ${folder} was measured; leave it out for the newest`)
 }

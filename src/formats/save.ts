@@ -31,8 +31,8 @@ export interface SavedModel {
 }
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
-  async onnx(path, { model, weights, statistics, normalisation }, { normalise = true }) {
-    const bytes = exportOnnx(model, { ...weights, ...statistics }, normalise ? { normalisation } : {})
+  async onnx(path, { model, weights, statistics, normalisation, classNames }, { normalise = true }) {
+    const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, ...(normalise && { normalisation }) })
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
   async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation }, classNames }) {

@@ -1,6 +1,6 @@
 import { loadEngine } from '../actors/engine-module.js'
 import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
-import { modelFile } from '../checkpoints/model-file.js'
+import { modelFile, type ModelFileOptions } from '../checkpoints/model-file.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'
@@ -9,7 +9,7 @@ import { predictionOf } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
 /** How `loadModel` reads a file, and where the model is computed. */
-export interface LoadModelOptions extends ReadModelOptions {
+export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {
   /** `cpu` if left out. */
   readonly backend?: BackendName
   readonly precision?: Exclude<Precision, 'f64'>
@@ -20,8 +20,8 @@ export interface LoadModelOptions extends ReadModelOptions {
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
 /**
- * A trained model from a checkpoint, a folder of them, or a safetensors file: one that `save` has written tells all that is needed; for one in PyTorch's names give `model`
- * and, where its names differ, `names`.
+ * A trained model from a checkpoint, a folder of them (the newest, or with `best` the best), or a safetensors file: one that `save` has written
+ * tells all that is needed; for one in PyTorch's names give `model` and, where its names differ, `names`.
  *
  * ```ts
  * const model = await loadModel('digits.safetensors')
@@ -31,9 +31,9 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
  * Throws DATA_NOT_FOUND, DATA_CORRUPT, SHAPE_MISMATCH, INVALID_OPTION, UNSUPPORTED_OPERATOR, ENGINE_MISSING.
  */
 export async function loadModel(path: string, options: LoadModelOptions = {}): Promise<TrainedModel> {
-  const { backend = 'cpu', precision = 'f32', threads = 1, model: given, ...reading } = options
+  const { backend = 'cpu', precision = 'f32', threads = 1, model: given, best, ...reading } = options
   if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
-  const saved = await readModel(await modelFile(path), { ...reading, model: given && (await withOperators(given)) })
+  const saved = await readModel(await modelFile(path, { best }), { ...reading, model: given && (await withOperators(given)) })
   const engine = await loadEngine(ENGINE.href)
   const program = predictionOf(saved.model, precision, loweringBackend(engine, backend, threads))
   const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })

@@ -11,7 +11,8 @@ export interface ExportFlags extends ModelFlags {
 
 /** `arbalest export` and `arbalest import`: a file in, a file that describes itself or ONNX out. */
 export async function runExport(file: string, { out, format, normalise, json = false, ...flags }: ExportFlags): Promise<ExitCode> {
-  const { loaded, initialised, unused, ...model } = await readModel(await modelFile(file), await readingOptions(flags))
+  const { best, ...reading } = await readingOptions(flags)
+  const { loaded, initialised, unused, ...model } = await readModel(await modelFile(file, { best }), reading)
   await saveModel(out, model, {
     ...(format !== undefined && { format: format as ModelFormat }),
     ...(normalise !== undefined && { normalise })

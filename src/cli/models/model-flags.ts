@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo, type Model, type ReadModelOptions } from '../../index.js'
+import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo, type LoadModelOptions, type Model } from '../../index.js'
 import { defaultExport } from '../config-file.js'
 import { wholeNumber } from '../numbers.js'
 
@@ -14,6 +14,7 @@ export interface ModelFlags {
   readonly names?: string
   readonly fresh?: readonly string[]
   readonly strict: boolean
+  readonly best?: boolean
 }
 
 export function addModelFlags(command: Command): Command {
@@ -24,17 +25,19 @@ export function addModelFlags(command: Command): Command {
     .option('--classes <count>', 'how many classes a model of the zoo tells apart', wholeNumber('--classes'))
     .option('--names <file>', "JSON: the file's names to the model's; null leaves a tensor out")
     .option('--fresh <pattern...>', 'layers that start anew whatever the file holds: fc, layer4.*')
+    .option('--best', 'of a folder of checkpoints the one that was measured best (the newest)')
     .option('--no-strict', 'pass over tensors that are missing or left over')
 }
 
 /** Throws INVALID_OPTION and UNKNOWN_NAME. */
-export async function readingOptions({ names, fresh, strict, ...flags }: ModelFlags): Promise<ReadModelOptions> {
+export async function readingOptions({ names, fresh, strict, best, ...flags }: ModelFlags): Promise<LoadModelOptions> {
   const traits = flags.data === undefined ? undefined : datasetTraits(flags.data)
   return {
     model: await modelOf(flags),
     ...(traits && { normalisation: traits, classNames: traits.classNames }),
     ...(names !== undefined && { names: await namesFrom(names) }),
     ...(fresh && { fresh }),
+    ...(best && { best }),
     strict
   }
 }

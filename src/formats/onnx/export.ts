@@ -23,6 +23,8 @@ export interface Normalisation {
 export interface OnnxOptions {
   /** Becomes part of the network, which then takes samples in 0 to 1; left out, it takes samples that are normalised already. */
   readonly normalisation?: Normalisation
+  /** What each class or token is called: a list as JSON under `classes` in the file's metadata, as in safetensors. */
+  readonly classNames?: readonly string[] | undefined
 }
 
 /**
@@ -32,7 +34,7 @@ export interface OnnxOptions {
  * `tensors` has the model's parameters and its batch norms' running means and variances by their names, which the file keeps.
  * Throws UNKNOWN_NAME where one is missing, SHAPE_MISMATCH where one has another shape, INVALID_OPTION for a model beyond 2 GB.
  */
-export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation }: OnnxOptions = {}): Uint8Array {
+export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames }: OnnxOptions = {}): Uint8Array {
   const graph = buildGraph(model, { batch: 1, mode: 'predict', ...(normalisation && { load: normalisation }) })
   const network = new Network(graph, tensors)
   if (normalisation) network.normalise(normalisation)
@@ -44,6 +46,7 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation 
     irVersion: IR_VERSION,
     producerName: 'arbalest',
     opsetImport: [{ version: OPERATOR_SET }],
+    metadataProps: classNames ? [{ key: 'classes', value: JSON.stringify(classNames) }] : [],
     graph: {
       name: model.name,
       node: nodes,

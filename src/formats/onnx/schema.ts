@@ -9,8 +9,10 @@ const MESSAGES = {
     irVersion: ['int64', 1],
     producerName: ['string', 2],
     graph: ['GraphProto', 7],
-    opsetImport: ['OperatorSetIdProto', 8, 'repeated']
+    opsetImport: ['OperatorSetIdProto', 8, 'repeated'],
+    metadataProps: ['StringStringEntryProto', 14, 'repeated']
   },
+  StringStringEntryProto: { key: ['string', 1], value: ['string', 2] },
   OperatorSetIdProto: { version: ['int64', 2] },
   GraphProto: {
     node: ['NodeProto', 1, 'repeated'],
@@ -89,6 +91,7 @@ export interface ModelProto {
   readonly producerName: string
   /** Without a domain: ONNX's own operators. */
   readonly opsetImport: readonly { readonly version: number }[]
+  readonly metadataProps: readonly { readonly key: string; readonly value: string }[]
   readonly graph: {
     readonly name: string
     readonly node: readonly NodeProto[]

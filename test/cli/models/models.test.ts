@@ -1,9 +1,12 @@
 import { expect } from 'chai'
-import { writeFile } from 'node:fs/promises'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { MODEL_FILE } from '../../../src/checkpoints/files.js'
+import { CheckpointStore } from '../../../src/checkpoints/store.js'
 import { openDataset } from '../../../src/data/open.js'
 import type { StoredDataset } from '../../../src/data/dataset.js'
+import { decodeModel } from '../../../src/formats/onnx/schema.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 import { train } from '../../../src/training/train.js'
 import { Folder } from '../../data/support/files.js'
@@ -66,6 +69,34 @@ describe('arbalest export, import, eval and predict', function () {
     const predicted = await run(['predict', file, at('one.png'), '--json', '--top', '1'])
     const [best] = predicted.lines[0]!['classes'] as { class: number }[]
     expect(logits.indexOf(Math.max(...logits))).to.equal(best!.class)
+    const { metadataProps } = decodeModel(await readFile(at('digits.onnx')))
+    expect(metadataProps).to.deep.equal([{ key: 'classes', value: JSON.stringify(data.classNames) }])
+  })
+
+  it('takes the newest of a folder of checkpoints, and with --best the one that was measured best', async () => {
+    const untrained = at('untrained.safetensors')
+    expect((await run(['import', file, '--fresh', '*', '--out', untrained])).code).to.equal(0)
+    const kept = at('kept')
+    const checkpoint = (iteration: number, score: number | undefined, from: string) => ({
+      iteration,
+      ...(score !== undefined && { score }),
+      files: { [MODEL_FILE]: (path: string) => copyFile(from, path) },
+      state: {}
+    })
+    const measured = async (...flags: string[]) => (await run(['eval', kept, '--json', ...flags])).lines[0]!
+    {
+      await using store = await CheckpointStore.open(kept)
+      await store.write(checkpoint(1, undefined, untrained))
+      expect(await measured('--best')).to.include({ event: 'failed', code: 'INVALID_OPTION' })
+      await store.write(checkpoint(2, 0.9, file))
+      await store.write(checkpoint(3, 0.1, untrained))
+    }
+    expect((await measured())['testAccuracy']).to.be.below(0.5)
+    expect(await measured('--best')).to.include({ testAccuracy })
+    const exported = await run(['export', kept, '--best', '--out', at('best.safetensors')])
+    expect(exported.code, exported.stderr).to.equal(0)
+    expect(await readFile(at('best.safetensors'))).to.deep.equal(await readFile(file))
+    expect((await run(['predict', file, at('one.png'), '--best'])).stderr).to.match(/^INVALID_OPTION: best: .*no folder of checkpoints/)
   })
 
   it('makes a file of others one of its own: names translated, a head replaced', async () => {

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process'
 import { appendFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { createCRC32 } from 'hash-wasm'
 import type { JobEvent } from '../../../src/training/events.js'
@@ -11,9 +9,6 @@ import { trainWith } from '../../../src/training/train.js'
 import { Folder } from '../../data/support/files.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
 import { refused } from '../../support/codes.js'
-import { skip } from '../../support/skip.js'
-
-const run = promisify(execFile)
 
 describe('the record of a run', function () {
   this.timeout(30_000)
@@ -98,30 +93,6 @@ describe('the record of a run', function () {
         from += 16 + length
       }
       expect(records).to.equal(1 + events.filter(({ event }) => event === 'progress' || event === 'evaluated').length)
-    })
-
-    it("is what TensorBoard's own reader reads", async function () {
-      const python = process.env['ARBALEST_TENSORBOARD_PYTHON'] ?? 'python3'
-      const known = await run(python, ['-c', 'import tensorboard']).then(() => true, () => false) // prettier-ignore
-      if (!known) skip(this, 'no tensorboard for python3; name a python that has it in ARBALEST_TENSORBOARD_PYTHON')
-      const script = `
-import json, sys
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-events = EventAccumulator(sys.argv[1]); events.Reload()
-print(json.dumps({tag: [[each.step, each.value] for each in events.Scalars(tag)] for tag in events.Tags()['scalars']}))`
-      const { stdout } = await run(python, ['-c', script, folderOfRun])
-      const read = JSON.parse(stdout) as Record<string, [number, number][]>
-      const evaluated = events.flatMap((event) => (event.event === 'evaluated' ? [[event.iteration, Math.fround(event.testLoss)]] : []))
-      expect(read['test/loss']).to.deep.equal(evaluated)
-      expect(read).to.have.all.keys(
-        'train/loss',
-        'train/rate',
-        'train/images_per_second',
-        'train/learners',
-        'epoch',
-        'test/loss',
-        'test/accuracy'
-      )
     })
   })
 })
