@@ -23,6 +23,13 @@ struct Factor {
   int64_t batch = 1;
 };
 
+// Where every matrix of the batch begins, as the power of two up to 64 bytes: kernels that read more at once would fault.
+uint32_t alignment_of(const Factor& of) {
+  const auto stride = of.batch == 1 ? uintptr_t{0} : static_cast<uintptr_t>(of.rows * of.columns) * size_of(of.type);
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(of.data) | stride | 64;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
 // d (m, n) = a b, columns first, a and b perhaps transposed; chosen once, run often.
 class Product {
  public:
@@ -68,15 +75,15 @@ class Product {
     const CublasLt& blas = cublas_lt();
     cublasLtMatmulPreferenceOpaque_t preference;
     check(blas.init_preference(&preference, sizeof preference), "matmul");
-    const uint32_t alignment = 64;
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       check(blas.set_preference(&preference, attribute, &value, sizeof value), "matmul");
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kOrderedReductions);
-    for (const auto attribute : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                                 CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(attribute, alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(a_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(b_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_));
     int found = 0;
     check(blas.heuristics(blas.handle(), &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
           "matmul");
