@@ -1,0 +1,99 @@
+// node scripts/test-sanitizers.js [mocha's options and files]
+//
+// The tests of the engine, or those that are named (dist/test/...), with the addon under gcc's address and undefined-behaviour sanitizers. Beside
+// the package lies a copy of what was compiled, in native/build-sanitizers, with that addon in the place of the usual one. Leaks are not looked
+// for: Node.js itself has some. The stand-in of the CUDA backend is not built, and its tests are left out.
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { availableParallelism } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const SANITIZERS = '-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
+const TIMEOUT_MS = 600_000
+const WITHOUT_STAND_IN = ['--grep', 'cuda-host', '--invert']
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const copy = join(root, 'native', 'build-sanitizers', 'package')
+const require = createRequire(import.meta.url)
+
+const libraries = ['libasan.so', 'libstdc++.so.6'].map(libraryOfCompiler)
+build()
+copyPackage()
+const asked = process.argv.slice(2)
+const { status, signal } = spawnSync(
+  process.execPath,
+  [
+    join(root, 'node_modules', 'mocha', 'bin', 'mocha.js'),
+    '--timeout',
+    String(TIMEOUT_MS),
+    ...(asked.length > 0 ? asked : engineTests()),
+    ...WITHOUT_STAND_IN
+  ],
+  {
+    cwd: copy,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      // Both stand before the program's own: exceptions are watched too.
+      LD_PRELOAD: libraries.join(':'),
+      ASAN_OPTIONS: 'detect_leaks=0',
+      UBSAN_OPTIONS: 'print_stacktrace=1'
+    }
+  }
+)
+if (signal) process.stderr.write(`The tests ended with ${signal}.\n`)
+process.exitCode = status ?? 1
+
+/** Where the compiler has a library of its own. */
+function libraryOfCompiler(name) {
+  const path = String(spawnSync('g++', [`-print-file-name=${name}`], { encoding: 'utf8' }).stdout ?? '').trim()
+  // The name alone is what it answers where it has none.
+  if (path.includes('/')) return path
+  return end(`The sanitizers' tests take g++ with ${name}, which is not here; install them: sudo apt-get install g++`)
+}
+
+function build() {
+  const cmakeJs = join(dirname(require.resolve('cmake-js/package.json')), require('cmake-js/package.json').bin['cmake-js'])
+  const built = spawnSync(
+    process.execPath,
+    [
+      cmakeJs,
+      'build',
+      '--directory',
+      join(root, 'native'),
+      '--out',
+      join(copy, 'native', 'build'),
+      '--config',
+      'RelWithDebInfo',
+      '--parallel',
+      String(availableParallelism()),
+      `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
+      '--CDARBALEST_KERNELS=native',
+      `--CDCMAKE_CXX_FLAGS=${SANITIZERS}`,
+      '--CDCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g'
+    ],
+    { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }
+  )
+  if (built.status !== 0) end('The native engine was not built under sanitizers; build it without them first: npm run build')
+}
+
+/** Modules find the addon by their own place, and a link would lead them to the usual one. */
+function copyPackage() {
+  rmSync(join(copy, 'dist'), { recursive: true, force: true })
+  mkdirSync(copy, { recursive: true })
+  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true })
+  for (const name of ['node_modules', 'test', 'package.json'])
+    if (!existsSync(join(copy, name))) symlinkSync(join(root, name), join(copy, name))
+}
+
+function engineTests() {
+  const names = readdirSync(join(root, 'test', 'engine')).filter((name) => name.endsWith('.test.ts') && !name.includes('.slow.'))
+  return names.map((name) => join('dist', 'test', 'engine', name.replace(/\.ts$/, '.js')))
+}
+
+function end(sentence) {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(1)
+}
