@@ -36,7 +36,7 @@ export async function runInit({ js = false, force = false, json = false, model =
   if (json) process.stdout.write(`${JSON.stringify({ file })}\n`)
   else
     process.stdout.write(
-      `${file} is written. Look at it, then:\n  arbalest train --dry-run   # what it will do and take\n  arbalest train\n`
+      `${file} is written. Look at it, then:\n  npx arbalest train --dry-run   # what it will do and take\n  npx arbalest train\n`
     )
   return EXIT.done
 }
