@@ -48,8 +48,10 @@ export default class EvolvingLearner implements LearnerPlugin {
   #best(): { rate: number; loss: number } | undefined {
     let best: { rate: number; loss: number } | undefined
     for (let place = 0; 2 * place < this.#board.length; place++) {
-      const [rate, loss] = [this.#board[2 * place]!, this.#board[2 * place + 1]!]
-      if (place !== this.#context.rank && loss > 0 && loss < (best?.loss ?? Infinity)) best = { rate, loss }
+      const rate = this.#board[2 * place]!
+      // One that has only begun is still better than nobody.
+      const loss = this.#board[2 * place + 1]! || Infinity
+      if (place !== this.#context.rank && rate > 0 && loss <= (best?.loss ?? Infinity)) best = { rate, loss }
     }
     return best
   }

@@ -53,9 +53,9 @@ describe('the examples', () => {
 
   describe('evolution', () => {
     it('replaces a learner that lags by one with a better rate', async () => {
-      const { finished, lost, rates } = await evolve(data, [0.1, 0.6])
+      const { finished, lost, rates } = await evolve(data, [0.1, 0.4])
       expect(lost.length).to.be.greaterThan(0)
-      expect(lost[0]!.reason).to.match(/^Error: learner 1 lags: loss [\d.]+ at rate 0.6 /)
+      expect(lost[0]!.reason).to.match(/^Error: learner 1 lags: loss [\d.]+ at rate 0.4 /)
       for (const rate of rates) expect(rate).within(0.02, 0.2)
       expect(finished.reason).to.equal('completed')
       expect(finished.testAccuracy).to.be.greaterThan(0.6)
