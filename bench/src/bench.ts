@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly budget?: number
   /** The folder of a resumable bench's results. */
   readonly out?: string
+  /** Of a bench whose runs are not timed: what is timed is measured again. */
+  readonly pace?: boolean
 }
 
 export interface Bench {

@@ -17,6 +17,7 @@ Options:
   --save NAME    keeps the results in bench/results/NAME.json
   --budget M     tta: minutes that may be spent now; what is not done then is done by the next start
   --out FOLDER   tta: where results are, and the report is written (bench/results)
+  --pace         tta: seconds an epoch are measured again, first of all; let the machine do nothing else then
   --profile      instead of comparing: time, share of peak and bytes of every operator, and waits
   --help         this text
 `
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
     options: {
       json: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
+      pace: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       pairs: { type: 'string' },
       seconds: { type: 'string' },
@@ -60,6 +62,7 @@ async function main(): Promise<void> {
   await bench.run(filters, {
     json: values.json,
     profile: values.profile,
+    pace: values.pace,
     pairs: positive('pairs', values.pairs, 5, true),
     seconds: positive('seconds', values.seconds, 3, false),
     ...(values.budget === undefined ? {} : { budget: positive('budget', values.budget, Infinity, false) }),

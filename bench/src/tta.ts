@@ -1,22 +1,16 @@
-import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { openDataset } from './arbalest.js'
-import { ArbalestError } from './errors.js'
 import type { Bench, BenchOptions } from './bench.js'
-import { engine } from './internals.js'
-import { commit } from './results.js'
-import { caseNamed, caseNames, type TtaCase } from './tta/cases.js'
-import { findingsOf, methodsOf } from './tta/plan.js'
-import { plotOf } from './tta/plot.js'
-import { reportOf, RULE_TITLES, type ReportedCase } from './tta/report.js'
-import { appendRecord, checkMachine, readRecords } from './tta/results-file.js'
-import type { Outcome, RunRecord, RunSpec } from './tta/run.js'
+import { CaseFolder } from './tta/case-folder.js'
+import { caseNamed, caseNames } from './tta/cases.js'
+import type { Paces } from './tta/pace.js'
+import { nameOf, type Step } from './tta/plan.js'
+import { reportOf, RULE_TITLES } from './tta/report.js'
+import type { RunRecord, RunSpec } from './tta/run.js'
 import { reachedAt } from './tta/target.js'
 
-const CHILD = fileURLToPath(new URL('tta/child.js', import.meta.url))
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))
 const USUAL = ['lenet', 'resnet20']
 
@@ -30,104 +24,79 @@ export const tta: Bench = {
     // What is missing is told before the first run, and not after the first case.
     for (const { data } of cases) await openDataset(data)
     const deadline = performance.now() + 60_000 * (options.budget ?? Infinity)
-    for (const one of cases) if (!(await runCase(one, folder, deadline, options))) break
+    for (const one of cases) if (!(await carryOn(await CaseFolder.open(one, folder), deadline, options))) break
     const report = await writeReport(folder)
     if (report !== undefined) tell(options, `Report: ${report}`)
   }
 }
 
 /** Returns whether the case is whole. */
-async function runCase(one: TtaCase, folder: string, deadline: number, options: BenchOptions): Promise<boolean> {
-  const file = fileOf(folder, one)
-  const { processor, cores, backends } = engine.describe()
-  const cpu = backends.find(({ name }) => name === 'cpu')
-  const provenance = { machine: `${processor}, ${cores} cores, ${cpu?.detail}`, commit: await commit() }
-  const records = [...(await readRecords(file))]
-  checkMachine(file, records, provenance.machine)
+async function carryOn(one: CaseFolder, deadline: number, options: BenchOptions): Promise<boolean> {
+  const { methods } = one.findings
+  if (options.pace && methods) await one.pace('methods', methods, Infinity)
   for (;;) {
-    const { next, left } = findingsOf(one, records)
+    const { next, left } = one.findings
     if (!next) return true
-    const expected = expectedSeconds(next, records)
-    const remaining = (deadline - performance.now()) / 1000
-    if (remaining <= expected) {
-      tell(options, `${one.title}: ${left} runs are left; the budget does not hold the next one. Start again to go on.`)
-      return false
-    }
-    const start = performance.now()
-    const outcome = await made(next, remaining)
-    if (!outcome) {
-      tell(options, `${one.title}: ${left} runs are left; the budget ended within one, which will be made again. Start again to go on.`)
-      return false
-    }
-    const spentSeconds = Number(((performance.now() - start) / 1000).toFixed(1))
-    const record: RunRecord = { spec: next, outcome, spentSeconds, date: new Date().toISOString(), ...provenance }
-    await appendRecord(file, record)
-    records.push(record)
-    if (options.json) process.stdout.write(`${JSON.stringify({ bench: 'tta', case: one.name, ...record })}\n`)
-    tell(options, `${lineOf(record)}; ${left - 1} left`)
+    const seconds = (deadline - performance.now()) / 1000
+    const why =
+      seconds <= expectedSeconds(next, one.records) ? 'the budget does not hold the next one' : await made(one, next, seconds, options)
+    if (why === undefined) continue
+    tell(options, `${one.one.title}: ${left} runs are left; ${why}. Start again to go on.`)
+    return false
   }
+}
+
+/** Carries a step out and tells of it. Returns why not, where it was not. */
+async function made(one: CaseFolder, next: Step, seconds: number, options: BenchOptions): Promise<string | undefined> {
+  if ('set' in next) {
+    const paces = await one.pace(next.set, next.specs, seconds)
+    if (!paces) return 'the budget ended while paces were measured'
+    for (const line of paceLines(paces)) tell(options, line)
+    return undefined
+  }
+  const record = await one.run(next, seconds)
+  if (!record) return 'the budget ended within one, which will be made again'
+  if (options.json) process.stdout.write(`${JSON.stringify({ bench: 'tta', case: one.one.name, ...record })}\n`)
+  tell(options, `${runLine(record)}; ${one.findings.left} left`)
+  return undefined
 }
 
 /** The longest that a run with as many learners and as large batches took at this stage; 0 where there was none. */
-function expectedSeconds(next: RunSpec, records: readonly RunRecord[]): number {
-  const alike = records.filter(({ spec }) => spec.stage === next.stage && spec.learners === next.learners && spec.batch === next.batch)
-  return Math.max(0, ...alike.map(({ spentSeconds }) => spentSeconds))
-}
-
-/** In a process of its own, with everything as new; undefined where it did not end in time. */
-async function made(spec: RunSpec, seconds: number): Promise<Outcome | undefined> {
-  const timeout = seconds === Infinity ? 0 : Math.ceil(1000 * seconds)
-  const running = promisify(execFile)(process.execPath, [CHILD, JSON.stringify(spec)], {
-    timeout,
-    killSignal: 'SIGKILL',
-    maxBuffer: 2 ** 26
-  })
-  const end = () => void running.child.kill('SIGKILL')
-  process.once('exit', end)
-  try {
-    const { stdout } = await running
-    return JSON.parse(stdout) as Outcome
-  } catch (error) {
-    const { killed = false, stderr = '' } = error as { killed?: boolean; stderr?: string }
-    if (killed) return undefined
-    throw new ArbalestError('INTERNAL', `a run of the bench failed: ${stderr.trim() || String(error)}`, { cause: error })
-  } finally {
-    process.off('exit', end)
-  }
+function expectedSeconds(next: Step, records: readonly RunRecord[]): number {
+  if (!('run' in next)) return 0
+  const like = ({ stage, learners, batch }: RunSpec) => `${stage} ${learners} ${batch}`
+  return Math.max(0, ...records.filter(({ spec }) => like(spec) === like(next.run)).map(({ spentSeconds }) => spentSeconds))
 }
 
 /** Of every case that has been begun, so that one report holds them all; gives its file. */
 async function writeReport(folder: string): Promise<string | undefined> {
-  const begun: ReportedCase[] = []
-  for (const one of caseNames.map(caseNamed)) {
-    const records = await readRecords(fileOf(folder, one))
-    if (records.length > 0) begun.push({ one, findings: findingsOf(one, records), records })
-  }
+  const cases = await Promise.all(caseNames.map((name) => CaseFolder.open(caseNamed(name), folder)))
+  const begun = cases.filter(({ records }) => records.length > 0)
   if (begun.length === 0) return undefined
+  for (const one of begun) await one.draw()
   await mkdir(folder, { recursive: true })
-  for (const { one, findings } of begun)
-    if (findings.measured.length >= methodsOf(one).length) await writeFile(join(folder, `tta-${one.name}.svg`), await plotOf(one, findings))
   const file = join(folder, 'tta.md')
   await writeFile(file, reportOf(begun))
   return file
 }
 
-function fileOf(folder: string, { name }: TtaCase): string {
-  return join(folder, `tta-${name}.jsonl`)
-}
-
-function lineOf({ spec, outcome, spentSeconds }: RunRecord): string {
+function runLine({ spec, outcome, spentSeconds }: RunRecord): string {
   const { rate, momentum, syncMomentum } = spec.tuning
   const at = reachedAt(outcome.points, spec.target)
+  const last = outcome.points.at(-1)
   const what = at
-    ? `${spec.target} after ${at.epoch.toFixed(2)} epochs, ${at.seconds.toFixed(1)} s`
+    ? `${spec.target} after ${at.epoch.toFixed(2)} epochs`
     : outcome.end === 'diverged'
       ? 'diverged'
-      : `not reached: ${outcome.points.at(-1)?.accuracy}`
+      : `${outcome.end === 'givenUp' ? 'given up' : 'not reached'}: ${last?.accuracy} after ${last?.epoch.toFixed(2)} epochs`
   return (
     `${spec.stage.padEnd(8)} ${spec.model} ${RULE_TITLES[spec.rule].padEnd(6)} k${spec.learners} b${spec.batch} ` +
     `rate ${rate} momentum ${momentum} mu ${syncMomentum} seed ${spec.seed}: ${what} (${spentSeconds.toFixed(0)} s spent)`
   )
+}
+
+function paceLines({ paces }: Paces): readonly string[] {
+  return paces.map((pace) => `pace     ${nameOf(pace)} b${pace.batch}: ${pace.secondsAnEpoch.join(' ')} s an epoch`)
 }
 
 function tell({ json }: BenchOptions, text: string): void {

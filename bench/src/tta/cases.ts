@@ -34,7 +34,7 @@ export interface TtaCase {
   readonly epochs: number
   /** Epochs between two evaluations. */
   readonly evaluateEvery: number
-  /** Length of a tuning run, of a measured one; drops and evaluations come closer to match. */
+  /** Length of a tuning run, of a measured one; drops come closer to match. */
   readonly tuningScale: number
   /** Measured runs of each rule and number of learners. */
   readonly runs: number
@@ -85,8 +85,8 @@ const CASES: readonly TtaCase[] = [
     weightDecay: 5e-4,
     drops: [8, 12],
     epochs: 16,
-    evaluateEvery: 1,
-    tuningScale: 0.4,
+    evaluateEvery: 0.5,
+    tuningScale: 0.25,
     runs: 3
   }
 ]

@@ -1,10 +1,10 @@
 import { compile, type TopLevelSpec } from 'vega-lite'
 import { parse, View } from 'vega'
 import type { TtaCase } from './cases.js'
+import { secondsAnEpoch, type Paces } from './pace.js'
 import { methodsOf, type Findings } from './plan.js'
 import { RULE_TITLES } from './report.js'
-import type { Point } from './run.js'
-import { summaries, type Estimate } from './summary.js'
+import { summaries, type Estimate, type MethodSummary } from './summary.js'
 
 /** Points of a curve; between them it is straight. */
 const POINTS = 60
@@ -14,8 +14,8 @@ const INK = '#2b2f36'
 const FAINT = '#e9ebef'
 
 /** Accuracy over seconds, a panel a number of learners with a band over the seeds; below, epochs and seconds to the target. An SVG. */
-export async function plotOf(one: TtaCase, findings: Findings): Promise<string> {
-  const view = new View(parse(compile(specOf(one, findings)).spec), { renderer: 'none' })
+export async function plotOf(one: TtaCase, findings: Findings, paces: Paces): Promise<string> {
+  const view = new View(parse(compile(specOf(one, findings, paces)).spec), { renderer: 'none' })
   try {
     return await view.toSVG()
   } finally {
@@ -23,8 +23,9 @@ export async function plotOf(one: TtaCase, findings: Findings): Promise<string> 
   }
 }
 
-function specOf(one: TtaCase, findings: Findings): TopLevelSpec {
-  const curves = bands(one, findings)
+function specOf(one: TtaCase, findings: Findings, paces: Paces): TopLevelSpec {
+  const curves = bands(one, findings, paces)
+  const told = summaries(one, findings, paces)
   const counts = one.learners.filter((count) => curves.some(({ learners }) => learners === count))
   const longest = Math.max(...curves.map(({ seconds }) => seconds))
   const width = 300
@@ -69,7 +70,7 @@ function specOf(one: TtaCase, findings: Findings): TopLevelSpec {
       { spacing: 24, hconcat: panels },
       {
         spacing: 56,
-        hconcat: [bars(one, findings, 'epochs', breadth), bars(one, findings, 'seconds', breadth)]
+        hconcat: [bars(told, 'epochs', breadth), bars(told, 'seconds', breadth)]
       }
     ],
     config: CONFIG
@@ -113,8 +114,7 @@ interface Bar {
   readonly text: string
 }
 
-function bars(one: TtaCase, findings: Findings, what: 'epochs' | 'seconds', width: number): object {
-  const told = summaries(one, findings)
+function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width: number): object {
   const values = told.flatMap((method): Bar[] => {
     const value: Estimate | undefined = method[what]
     if (!value) return []
@@ -162,13 +162,20 @@ interface BandPoint {
   readonly high: number
 }
 
+/** What a run's curve is drawn from. */
+interface TimedPoint {
+  readonly seconds: number
+  readonly accuracy: number
+}
+
 /** The runs of a method laid over one another, as far as the shortest of them goes: where one has ended a mean would jump. */
-function bands(one: TtaCase, { measured }: Findings): readonly BandPoint[] {
+function bands(one: TtaCase, { measured, batch = 0 }: Findings, paces: Paces): readonly BandPoint[] {
   const drawn = measured.filter(({ outcome }) => outcome.points.length > 1)
   return methodsOf(one).flatMap(({ rule, learners }) => {
     const runs = drawn.filter(({ spec }) => spec.rule === rule && spec.learners === learners)
-    if (runs.length === 0) return []
-    const curves = runs.map(({ outcome }) => outcome.points)
+    const pace = secondsAnEpoch(paces, { rule, learners, batch })
+    if (runs.length === 0 || pace === undefined) return []
+    const curves = runs.map(({ outcome }) => outcome.points.map(({ epoch, accuracy }): TimedPoint => ({ seconds: epoch * pace, accuracy })))
     const from = Math.max(...curves.map((points) => points[0]!.seconds))
     const until = Math.min(...curves.map((points) => points.at(-1)!.seconds))
     return Array.from({ length: POINTS }, (_, i): BandPoint => {
@@ -180,7 +187,7 @@ function bands(one: TtaCase, { measured }: Findings): readonly BandPoint[] {
   })
 }
 
-function accuracyAt(points: readonly Point[], seconds: number): number {
+function accuracyAt(points: readonly TimedPoint[], seconds: number): number {
   const next = Math.max(
     1,
     points.findIndex((point) => point.seconds >= seconds)

@@ -1,6 +1,7 @@
 import type { TtaCase, TtaRule, Tuning } from './cases.js'
 import { tuningsOf } from './cases.js'
-import type { Findings } from './plan.js'
+import { type PaceFile, type Paces } from './pace.js'
+import { methodsOf, type Findings } from './plan.js'
 import type { RunRecord } from './run.js'
 import { summaries, type Estimate, type MethodSummary } from './summary.js'
 import { WINDOW } from './target.js'
@@ -10,13 +11,15 @@ export const RULE_TITLES: Readonly<Record<TtaRule, string>> = { ssgd: 'S-SGD', s
 /** Cores that others may keep busy; beyond, seconds are no longer to be trusted. */
 const QUIET = 0.1
 
-/** The report of all cases that have been begun, as Markdown. `cases` with their findings and every record of their files. */
+/** A case that has been begun: what was found, and all that is in its files. */
 export interface ReportedCase {
   readonly one: TtaCase
   readonly findings: Findings
   readonly records: readonly RunRecord[]
+  readonly paces: PaceFile
 }
 
+/** The report of all cases that have been begun, as Markdown. */
 export function reportOf(cases: readonly ReportedCase[]): string {
   return `# Time to accuracy
 
@@ -25,28 +28,35 @@ How long the same model takes to the same test accuracy under S-SGD, SMA and EA-
 themselves are in \`tta-*.jsonl\` beside this.
 
 - **Reached** is a target by the first evaluation with which the median of the last ${WINDOW} is at least the target. The first evaluation at it is told apart.
-- **Seconds** are those of training: set-up, warm-up and evaluation are not in them. Epochs are passes over the training set by all learners together.
+- **Epochs** are passes over the training set by all learners together. They are the rule's, and the same on any machine but for rounding.
+- **Seconds** are epochs at the pace of the method: seconds of training an epoch, without set-up and evaluation, measured apart with all methods in turns on one quiet
+  machine; the median of the rounds.
 - **Batch**: samples of a learner's step, the best for one learner, by seconds, of a small grid. Under S-SGD k learners are one with k times the batch.
 - **Tuning**: every method has had a grid of the same size (rates, with momentum and without; SMA without has it on the central model) on a seed that is not measured.
-- **Measured** runs take turns, seed by seed. Ratios are of the same seed to S-SGD with as many learners: above 1 the target is reached sooner. Mean ± standard deviation
-  over the runs that reached it.
+- **Measured**: ratios are of the same seed to S-SGD with as many learners, above 1 the target is reached sooner. Mean ± standard deviation over the runs that reached it.
 
 ${cases.map(section).join('\n')}`
 }
 
-function section({ one, findings, records }: ReportedCase): string {
-  const told = summaries(one, findings)
+function section({ one, findings, records, paces }: ReportedCase): string {
+  const told = summaries(one, findings, paces.methods)
   const spent = records.reduce((sum, { spentSeconds }) => sum + spentSeconds, 0) / 60
   const lines = [
     `## ${one.title}: ${percent(one.target)}`,
     '',
-    `${records[0]?.machine ?? ''}. ${records.length} runs, ${spent.toFixed(0)} minutes; commit ${[...new Set(records.map(({ commit }) => commit))].join(', ')}.`,
+    `${counted(records.length, 'run')}, ${counted(Math.round(spent), 'minute')}, on ${listed(records.map(({ machine }) => machine))}; commit ${listed(records.map(({ commit }) => commit))}.`,
     `${state(one, findings)} ${tunedOver(one)}`,
-    ...noise(findings.measured),
-    ''
+    '',
+    ...(paces.methods ? [...paced(paces.methods), ''] : [])
   ]
   if (told.length === 0) return lines.join('\n')
-  return [...lines, `![${one.title}](tta-${one.name}.svg)`, '', ...table(told), '', ...remarks(told), ''].join('\n')
+  const plot = isDrawn({ one, findings, records, paces }) ? [`![${one.title}](tta-${one.name}.svg)`, ''] : []
+  return [...lines, ...plot, ...table(told), '', ...remarks(told), ''].join('\n')
+}
+
+/** Whether there is enough for a plot: every method with a run, and the paces. */
+export function isDrawn({ one, findings, paces }: ReportedCase): boolean {
+  return paces.methods !== undefined && findings.measured.length >= methodsOf(one).length
 }
 
 function state({ runs }: TtaCase, { batch, left, measured }: Findings): string {
@@ -64,16 +74,17 @@ function tunedOver(one: TtaCase): string {
   return (
     `Batches tried: ${batches.join(', ')}. Tunings of SMA: ${grid}. The rate ${drops.length > 0 ? `drops to a tenth at epochs ${drops.join(' and ')}` : 'is constant'}; ` +
     `evaluated every ${evaluateEvery === 1 ? 'epoch' : `${evaluateEvery} epochs`}, given up after ${epochs} epochs` +
-    (tuningScale === 1 ? '.' : `; tuning runs are ${tuningScale} times as long, with all that happens in them.`)
+    (tuningScale === 1 ? '.' : `; tuning runs are ${tuningScale} times as long, and their rates drop as much earlier.`)
   )
 }
 
-function noise(measured: readonly RunRecord[]): readonly string[] {
-  const loud = measured.filter(({ outcome }) => outcome.otherWork > QUIET).length
-  if (loud === 0) return []
+function paced({ machine, commit, otherWork }: Paces): readonly string[] {
+  const where = `Paces: ${machine}; commit ${commit}.`
+  if (otherWork <= QUIET) return [where]
   return [
+    where,
     '',
-    `> ${loud} of ${measured.length} measured runs were made on a machine that had other work, too: epochs are sound, seconds are noisy.`
+    `> The machine had other work while paces were measured (${otherWork.toFixed(1)} cores): seconds are noisy, epochs are sound.`
   ]
 }
 
@@ -86,7 +97,7 @@ function table(told: readonly MethodSummary[]): readonly string[] {
     'epochs',
     'first at it',
     'seconds',
-    'images/s',
+    's/epoch (least, greatest)',
     'epochs, S-SGD ÷ this',
     'seconds, S-SGD ÷ this'
   ]
@@ -98,7 +109,7 @@ function table(told: readonly MethodSummary[]): readonly string[] {
     figure(method.epochs, 2),
     figure(method.firstEpochs, 2),
     figure(method.seconds, 1),
-    method.imagesPerSecond.toFixed(0),
+    pace(method.secondsAnEpoch),
     figure(method.fewerEpochs, 2),
     figure(method.sooner, 2)
   ])
@@ -113,7 +124,7 @@ function remarks(told: readonly MethodSummary[]): readonly string[] {
   return rivals.map((method) => {
     const who = `- ${RULE_TITLES[method.rule]}, ${method.learners} learner${method.learners > 1 ? 's' : ''}:`
     if (method.reached < method.runs) return `${who} reached the target in ${method.reached} of ${method.runs} runs only.`
-    return `${who} ${verdict(method.fewerEpochs, 'epochs')}, ${verdict(method.sooner, 'seconds')}.`
+    return `${who} ${verdict(method.fewerEpochs, 'epochs')}${method.secondsAnEpoch ? `, ${verdict(method.sooner, 'seconds')}` : ''}.`
   })
 }
 
@@ -135,6 +146,21 @@ function tuningText({ rate, momentum, syncMomentum }: Tuning): string {
 function figure(value: Estimate | undefined, digits: number): string {
   if (!value) return '–'
   return value.n > 1 ? `${value.mean.toFixed(digits)} ± ${value.deviation.toFixed(digits)}` : value.mean.toFixed(digits)
+}
+
+function pace(rounds: MethodSummary['secondsAnEpoch']): string {
+  if (!rounds) return '–'
+  const [least, middle, greatest] = rounds.map((seconds) => seconds.toPrecision(3))
+  return `${middle} (${least}, ${greatest})`
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+/** Each once. */
+function listed(names: readonly string[]): string {
+  return [...new Set(names)].join('; ')
 }
 
 function percent(share: number): string {

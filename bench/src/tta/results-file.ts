@@ -34,13 +34,3 @@ export async function appendRecord(file: string, record: RunRecord): Promise<voi
   if (whole < before.length) await truncate(file, whole)
   await appendFile(file, `${JSON.stringify(record)}\n`)
 }
-
-/** Seconds of different machines cannot be compared. Throws INVALID_STATE. */
-export function checkMachine(file: string, records: readonly RunRecord[], machine: string): void {
-  const other = records.find((record) => record.machine !== machine)
-  if (other)
-    throw new ArbalestError(
-      'INVALID_STATE',
-      `${file}: its runs were made on ${other.machine}, this is ${machine}; use another --out folder`
-    )
-}

@@ -20,20 +20,17 @@ export interface RunSpec {
   readonly seed: number
 }
 
-/** The central model on the test set; `seconds` of training up to there, without evaluation and set-up. */
+/** The central model on the test set after so many epochs. */
 export interface Point {
   readonly epoch: number
-  readonly seconds: number
   readonly accuracy: number
 }
 
-/** What came of a run. */
+/** What came of a run. The same on a busy machine as on an idle one: what an epoch takes is measured apart. */
 export interface Outcome {
-  readonly end: 'reached' | 'notReached' | 'diverged'
+  /** `givenUp`: it could no longer be the best of its contest. */
+  readonly end: 'reached' | 'notReached' | 'givenUp' | 'diverged'
   readonly points: readonly Point[]
-  readonly imagesPerSecond: number
-  /** Cores that other processes kept busy meanwhile, in the mean. */
-  readonly otherWork: number
 }
 
 /** A finished run: a line of the results file. */
@@ -63,11 +60,11 @@ export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch
   return { stage: 'measured', model, data, target, rule, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, seed }
 }
 
-/** The same as a run of another stage: on a seed that is never measured, and shortened as the case says. */
+/** The same as a run of another stage: on a seed that is never measured, and shortened as the case says, but for the evaluations. */
 export function tuningRun(one: TtaCase, stage: 'batch' | 'tuning', spec: RunSpec): RunSpec {
   const shortened = (epochs: number) => Number((epochs * one.tuningScale).toPrecision(6))
   const drops = spec.drops.map(shortened)
-  return { ...spec, stage, drops, epochs: shortened(spec.epochs), evaluateEvery: shortened(spec.evaluateEvery), seed: TUNING_SEED }
+  return { ...spec, stage, drops, epochs: shortened(spec.epochs), seed: TUNING_SEED }
 }
 
 /** Measured runs have the seeds 1, 2, 3 and so on. */

@@ -1,4 +1,6 @@
+import { median } from '../statistics.js'
 import type { TtaCase, Tuning } from './cases.js'
+import { roundsOf, type Paces } from './pace.js'
 import { methodsOf, type Findings, type Method } from './plan.js'
 import { firstCrossing, reachedAt } from './target.js'
 
@@ -15,13 +17,16 @@ export interface MethodSummary extends Method {
   readonly runs: number
   readonly reached: number
   readonly epochs: Estimate | undefined
+  /** Epochs at the method's pace; undefined where that has not been measured. */
   readonly seconds: Estimate | undefined
+  /** Least, median and greatest of its rounds. */
+  readonly secondsAnEpoch: readonly [number, number, number] | undefined
   /** To the first evaluation at the target. */
   readonly firstEpochs: Estimate | undefined
-  readonly imagesPerSecond: number
-  /** Of S-SGD with as many learners, seed by seed: how many times sooner the target is reached; above 1 is better. */
-  readonly sooner: Estimate | undefined
+  /** Of S-SGD with as many learners, seed by seed: how many times fewer epochs; above 1 is better. */
   readonly fewerEpochs: Estimate | undefined
+  /** The same in seconds: at the median of the ratios of the paces, round by round. */
+  readonly sooner: Estimate | undefined
 }
 
 export function estimate(values: readonly number[]): Estimate | undefined {
@@ -33,32 +38,35 @@ export function estimate(values: readonly number[]): Estimate | undefined {
 }
 
 /** Methods that have been measured at all. */
-export function summaries(one: TtaCase, { measured, tuningOf }: Findings): readonly MethodSummary[] {
+export function summaries(one: TtaCase, { measured, tuningOf, batch = 0 }: Findings, paces: Paces | undefined): readonly MethodSummary[] {
   const runsOf = ({ rule, learners }: Method) => measured.filter(({ spec }) => spec.rule === rule && spec.learners === learners)
   return methodsOf(one).flatMap((method): MethodSummary[] => {
     const runs = runsOf(method)
     const tuning = tuningOf(method)
     if (runs.length === 0 || !tuning) return []
-    const crossings = runs.flatMap(({ spec, outcome }) => reachedAt(outcome.points, spec.target) ?? [])
-    const baseline = runsOf({ rule: 'ssgd', learners: method.learners })
-    const ratios = (by: 'seconds' | 'epoch') =>
-      runs.flatMap(({ spec, outcome }) => {
-        const rival = baseline.find((other) => other.spec.seed === spec.seed)
-        const [ours, theirs] = [reachedAt(outcome.points, spec.target), rival && reachedAt(rival.outcome.points, spec.target)]
-        return ours && theirs ? [theirs[by] / ours[by]] : []
-      })
+    const rival: Method = { rule: 'ssgd', learners: method.learners }
+    const epochs = runs.flatMap(({ spec, outcome }) => reachedAt(outcome.points, spec.target)?.epoch ?? [])
+    const ratios = runs.flatMap(({ spec, outcome }) => {
+      const other = runsOf(rival).find((each) => each.spec.seed === spec.seed)
+      const [ours, theirs] = [reachedAt(outcome.points, spec.target), other && reachedAt(other.outcome.points, spec.target)]
+      return ours && theirs ? [theirs.epoch / ours.epoch] : []
+    })
+    const [rounds, rivalRounds] = [method, rival].map((each) => roundsOf(paces, { ...each, batch }))
+    const faster = rounds && rivalRounds && median(rounds.map((seconds, i) => rivalRounds[i]! / seconds))
+    const seconds = rounds && median(rounds)
+    const isRival = method.rule === rival.rule
     return [
       {
         ...method,
         tuning,
         runs: runs.length,
-        reached: crossings.length,
-        epochs: estimate(crossings.map(({ epoch }) => epoch)),
-        seconds: estimate(crossings.map(({ seconds }) => seconds)),
+        reached: epochs.length,
+        epochs: estimate(epochs),
+        seconds: seconds === undefined ? undefined : estimate(epochs.map((epoch) => epoch * seconds)),
+        secondsAnEpoch: rounds && [Math.min(...rounds), median(rounds), Math.max(...rounds)],
         firstEpochs: estimate(runs.flatMap(({ spec, outcome }) => firstCrossing(outcome.points, spec.target)?.epoch ?? [])),
-        imagesPerSecond: runs.reduce((sum, { outcome }) => sum + outcome.imagesPerSecond, 0) / runs.length,
-        sooner: method.rule === 'ssgd' ? undefined : estimate(ratios('seconds')),
-        fewerEpochs: method.rule === 'ssgd' ? undefined : estimate(ratios('epoch'))
+        fewerEpochs: isRival ? undefined : estimate(ratios),
+        sooner: isRival || faster === undefined ? undefined : estimate(ratios.map((ratio) => ratio * faster))
       }
     ]
   })

@@ -1,4 +1,7 @@
+import { expect } from 'chai'
 import type { TtaCase } from '../../tta/cases.js'
+import type { Pace, PaceFile, Paces, PaceSpec } from '../../tta/pace.js'
+import { findingsOf } from '../../tta/plan.js'
 import type { Point, RunRecord, RunSpec } from '../../tta/run.js'
 
 export const SMALL: TtaCase = {
@@ -18,18 +21,58 @@ export const SMALL: TtaCase = {
   runs: 3
 }
 
-/** A run that climbs to the target and stays there from `epoch` on, at so many seconds an epoch. */
-export function record(spec: RunSpec, epoch: number, secondsAnEpoch = 2): RunRecord {
-  const points = Array.from({ length: 5 }, (_, i): Point => {
-    const at = (epoch * (i + 1)) / 5
-    return { epoch: at, seconds: at * secondsAnEpoch, accuracy: i < 2 ? 0.5 + 0.1 * i : 0.91 }
-  })
-  const outcome = { end: 'reached', points, imagesPerSecond: 1000 / secondsAnEpoch, otherWork: 0 } as const
-  return { spec, outcome, spentSeconds: 30, date: '2026-01-01T00:00:00.000Z', commit: 'abc', machine: 'a processor, 2 cores' }
+const PROVENANCE = { date: '2026-01-01T00:00:00.000Z', commit: 'abc', machine: 'a processor, 2 cores' } as const
+
+/** A run that climbs to the target and stays there from `epoch` on. */
+export function record(spec: RunSpec, epoch: number): RunRecord {
+  const points = Array.from({ length: 5 }, (_, i): Point => ({ epoch: (epoch * (i + 1)) / 5, accuracy: i < 2 ? 0.5 + 0.1 * i : 0.91 }))
+  return { spec, outcome: { end: 'reached', points }, spentSeconds: 30, ...PROVENANCE }
 }
 
 /** A run that stays below the target. */
 export function failure(spec: RunSpec, accuracy: number): RunRecord {
-  const points = Array.from({ length: 6 }, (_, i): Point => ({ epoch: i + 1, seconds: 2 * i + 2, accuracy }))
-  return { ...record(spec, 1), outcome: { end: 'notReached', points, imagesPerSecond: 500, otherWork: 0 } }
+  const points = Array.from({ length: 6 }, (_, i): Point => ({ epoch: i + 1, accuracy }))
+  return { ...record(spec, 1), outcome: { end: 'notReached', points } }
+}
+
+/** Two rounds around what `secondsAnEpoch` says. */
+export function paces(specs: readonly PaceSpec[], secondsAnEpoch: (spec: PaceSpec) => number = () => 2): Paces {
+  const measured = specs.map((spec): Pace => {
+    const { rule, learners, batch } = spec
+    const mean = secondsAnEpoch(spec)
+    return { rule, learners, batch, secondsAnEpoch: [0.9 * mean, 1.1 * mean] }
+  })
+  return { paces: measured, otherWork: 0, ...PROVENANCE }
+}
+
+/** What the files of a case hold. */
+export interface Files {
+  readonly records: readonly RunRecord[]
+  readonly paces: PaceFile
+}
+
+/** Carries out every step that the plan asks for, or so many runs. */
+export function carriedOut(
+  make: (spec: RunSpec, giveUpAt: number) => RunRecord,
+  { records: before = [], paces: known = {}, most = Infinity, seconds }: Partial<Files> & CarryOn = {}
+): Files {
+  const records = [...before]
+  let held = known
+  for (let made = 0; made < most;) {
+    const { next, left } = findingsOf(SMALL, records, held)
+    if (!next) break
+    if ('set' in next) {
+      held = { ...held, [next.set]: paces(next.specs, seconds) }
+      continue
+    }
+    records.push(make(next.run, next.giveUpAt))
+    expect(findingsOf(SMALL, records, held).left).to.equal(left - 1)
+    made++
+  }
+  return { records, paces: held }
+}
+
+interface CarryOn {
+  readonly most?: number
+  readonly seconds?: (spec: PaceSpec) => number
 }

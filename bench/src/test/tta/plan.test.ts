@@ -1,22 +1,14 @@
 import { expect } from 'chai'
 import { RULES, tuningsOf } from '../../tta/cases.js'
+import type { PaceSpec } from '../../tta/pace.js'
 import { findingsOf } from '../../tta/plan.js'
 import { keyOf, type RunRecord, type RunSpec } from '../../tta/run.js'
-import { failure, record, SMALL } from './fake.js'
+import { carriedOut, failure, record, SMALL, type Files } from './fake.js'
 
-/** Makes runs until none is left, or so many. */
-function carriedOut(make: (spec: RunSpec) => RunRecord, records: RunRecord[] = [], most = Infinity): RunRecord[] {
-  for (let made = 0; made < most; made++) {
-    const { next, left } = findingsOf(SMALL, records)
-    if (!next) return records
-    records.push(make(next))
-    expect(findingsOf(SMALL, records).left).to.equal(left - 1)
-  }
-  return records
-}
+const findings = ({ records, paces }: Files) => findingsOf(SMALL, records, paces)
 
 /** The higher rate at batch 16 is the best, whatever the rule, and reached only with momentum. */
-const made = (spec: RunSpec) => record(spec, (spec.batch === 16 ? 2 : 3) + (spec.tuning.rate === 0.02 ? 0 : 1), 2)
+const made = (spec: RunSpec) => record(spec, (spec.batch === 16 ? 2 : 3) + (spec.tuning.rate === 0.02 ? 0 : 1))
 
 describe('the plan of a time-to-accuracy case', () => {
   it('gives every rule a grid of the same size, without a tuning twice', () => {
@@ -25,8 +17,9 @@ describe('the plan of a time-to-accuracy case', () => {
   })
 
   it('looks for the batch, then tunes each method, then measures seed by seed', () => {
-    const records = carriedOut(made)
-    const { next, left, batch, tuningOf, measured } = findingsOf(SMALL, records)
+    const files = carriedOut(made)
+    const { records } = files
+    const { next, left, batch, tuningOf, measured } = findings(files)
     expect([next, left, batch]).to.deep.equal([undefined, 0, 16])
     expect(tuningOf({ rule: 'sma', learners: 2 })).to.deep.equal({ rate: 0.02, momentum: 0.9, syncMomentum: 0 })
     // Two batches of four tunings; five methods beside the first; six methods on three seeds.
@@ -44,9 +37,9 @@ describe('the plan of a time-to-accuracy case', () => {
     expect(new Set(records.map(({ spec }) => keyOf(spec))).size).to.equal(records.length)
   })
 
-  it('tunes on a seed that is not measured, shortened as a whole', () => {
-    const [first] = carriedOut(made)
-    expect(first!.spec).to.include({ stage: 'batch', epochs: 4, evaluateEvery: 0.25 })
+  it('tunes on a seed that is not measured, shortened with its drops', () => {
+    const [first] = carriedOut(made).records
+    expect(first!.spec).to.include({ stage: 'batch', epochs: 4, evaluateEvery: 0.5 })
     expect(first!.spec.drops).to.deep.equal([2])
     expect(first!.spec.seed).to.be.greaterThan(SMALL.runs)
   })
@@ -54,32 +47,61 @@ describe('the plan of a time-to-accuracy case', () => {
   it('goes on after any number of runs as if it had never been ended', () => {
     const whole = carriedOut(made)
     for (const many of [7, 8, 28]) {
-      const before = JSON.parse(JSON.stringify(carriedOut(made, [], many))) as RunRecord[]
+      const before = JSON.parse(JSON.stringify(carriedOut(made, { most: many }))) as Files
       expect(carriedOut(made, before), String(many)).to.deep.equal(whole)
     }
   })
 
   it('takes the batch by seconds and the tuning by epochs', () => {
-    const slowWhenLarge = (spec: RunSpec) => record(spec, spec.batch === 16 ? 2 : 3, spec.batch === 16 ? 9 : 1)
-    expect(findingsOf(SMALL, carriedOut(slowWhenLarge)).batch).to.equal(8)
-    const slowWhenFew = (spec: RunSpec) => record(spec, spec.tuning.momentum > 0 ? 2 : 3, spec.tuning.momentum > 0 ? 9 : 1)
-    const { tuningOf } = findingsOf(SMALL, carriedOut(slowWhenFew))
-    expect(tuningOf({ rule: 'easgd', learners: 2 })?.momentum).to.equal(0.9)
+    const fewWhenLarge = (spec: RunSpec) => record(spec, spec.batch === 16 ? 2 : 3)
+    const slow = { seconds: ({ batch }: PaceSpec) => (batch === 16 ? 9 : 1) }
+    expect(findings(carriedOut(fewWhenLarge, slow)).batch).to.equal(8)
+    expect(findings(carriedOut(fewWhenLarge)).batch).to.equal(16)
+    const fewWithMomentum = (spec: RunSpec) => record(spec, spec.tuning.momentum > 0 ? 2 : 3)
+    expect(findings(carriedOut(fewWithMomentum)).tuningOf({ rule: 'easgd', learners: 2 })?.momentum).to.equal(0.9)
+  })
+
+  it('gives a run up where another of its contest has reached the target at less cost, and never a measured one', () => {
+    const limits: [RunSpec, number][] = []
+    const files = carriedOut(
+      (spec, giveUpAt) => {
+        limits.push([spec, giveUpAt])
+        return record(spec, 1)
+      },
+      // The batches' contest is by seconds: an epoch at the larger one may cost half as many.
+      { seconds: ({ batch }) => (batch === 16 ? 1 : 2) }
+    )
+    expect(findings(files).batch).to.equal(16)
+    const of = (stage: string) => limits.filter(([spec]) => spec.stage === stage).map(([, limit]) => limit)
+    expect(of('batch')).to.deep.equal([4, 1, 1, 1, 2, 1, 1, 1])
+    expect(of('tuning')).to.deep.equal(Array.from({ length: 5 }, () => [4, 1, 1, 1]).flat())
+    expect(new Set(of('measured'))).to.deep.equal(new Set([8]))
+  })
+
+  it('has paces measured before the batch is chosen, and before the first measured run', () => {
+    const asked: string[] = []
+    const seconds = ({ rule, learners, batch }: PaceSpec) => {
+      asked.push(`${rule} ${learners} ${batch}`)
+      return 2
+    }
+    const files = carriedOut(made, { seconds })
+    expect(asked).to.deep.equal(['ssgd 1 8', 'ssgd 1 16', ...[1, 2].flatMap((k) => RULES.map((rule) => `${rule} ${k} 16`))])
+    const early = findings({ ...files, records: files.records.slice(0, 28), paces: { batches: files.paces.batches! } })
+    expect(early.next).to.include({ set: 'methods' })
   })
 
   it('prefers what came nearer where nothing reached the target, and anything to what diverged', () => {
     const missed = (spec: RunSpec): RunRecord => {
-      if (spec.tuning.momentum > 0)
-        return { ...record(spec, 1), outcome: { end: 'diverged', points: [], imagesPerSecond: 0, otherWork: 0 } }
+      if (spec.tuning.momentum > 0) return { ...record(spec, 1), outcome: { end: 'diverged', points: [] } }
       return failure(spec, spec.tuning.rate === 0.1 ? 0.6 : 0.7)
     }
-    const { tuningOf } = findingsOf(SMALL, carriedOut(missed))
+    const { tuningOf } = findings(carriedOut(missed))
     expect(tuningOf({ rule: 'sma', learners: 1 })).to.deep.equal({ rate: 0.2, momentum: 0, syncMomentum: 0.9 })
   })
 
   it('leaves out runs of a case that was otherwise', () => {
-    const records = carriedOut(made)
-    const { measured, next } = findingsOf({ ...SMALL, target: 0.95 }, records)
-    expect([measured.length, next?.stage]).to.deep.equal([0, 'batch'])
+    const { records, paces } = carriedOut(made)
+    const { measured, next } = findingsOf({ ...SMALL, target: 0.95 }, records, paces)
+    expect([measured.length, next && 'run' in next && next.run.stage]).to.deep.equal([0, 'batch'])
   })
 })

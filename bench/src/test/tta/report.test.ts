@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { findingsOf, type Findings } from '../../tta/plan.js'
+import { findingsOf } from '../../tta/plan.js'
 import { plotOf } from '../../tta/plot.js'
-import { reportOf } from '../../tta/report.js'
+import { reportOf, type ReportedCase } from '../../tta/report.js'
 import type { RunRecord, RunSpec } from '../../tta/run.js'
 import { estimate, summaries } from '../../tta/summary.js'
-import { failure, record, SMALL } from './fake.js'
+import { carriedOut, failure, record, SMALL, type Files } from './fake.js'
 
 /** SMA takes half the epochs of S-SGD with two learners, EA-SGD the same, and with one learner SMA fails on the third seed. */
 function make(spec: RunSpec): RunRecord {
@@ -13,46 +13,57 @@ function make(spec: RunSpec): RunRecord {
   return record(spec, (spec.rule === 'sma' && spec.learners === 2 ? 2 : 4) * (1 + seed))
 }
 
-function whole(): { readonly records: readonly RunRecord[]; readonly findings: Findings } {
-  const records: RunRecord[] = []
-  for (let next = findingsOf(SMALL, records).next; next; next = findingsOf(SMALL, records).next) records.push(make(next))
-  return { records, findings: findingsOf(SMALL, records) }
+/** Two learners are twice as fast as one. */
+const whole = () => reported(carriedOut(make, { seconds: ({ learners }) => 4 / learners }))
+
+function reported({ records, paces }: Files): ReportedCase {
+  return { one: SMALL, records, paces, findings: findingsOf(SMALL, records, paces) }
 }
 
 describe('the report of times to accuracy', () => {
   it('tells means, spreads and paired ratios over the runs that reached the target', () => {
-    const told = summaries(SMALL, whole().findings)
+    const { findings, paces } = whole()
+    const told = summaries(SMALL, findings, paces.methods)
     const of = (rule: string, learners: number) => told.find((method) => method.rule === rule && method.learners === learners)!
     expect(of('sma', 2).epochs?.mean).to.be.closeTo(2 * 1.2, 1e-9)
     expect(of('sma', 2).epochs?.deviation).to.be.closeTo(0.2, 1e-9)
+    expect(of('sma', 2).seconds?.mean).to.be.closeTo(2 * of('sma', 2).epochs!.mean, 1e-9)
     expect(of('sma', 2).sooner?.mean).to.be.closeTo(2, 1e-9)
+    expect(of('sma', 1).secondsAnEpoch?.map((seconds) => seconds.toFixed(3))).to.deep.equal(['3.600', '4.000', '4.400'])
     expect(of('sma', 1)).to.include({ runs: 3, reached: 2 })
     expect(of('sma', 1).epochs).to.deep.include({ n: 2 })
     expect(of('ssgd', 2).sooner).to.equal(undefined)
   })
 
   it('says who wins, who does not, and who does not arrive', () => {
-    const { records, findings } = whole()
-    const text = reportOf([{ one: SMALL, findings, records }])
+    const text = reportOf([whole()])
     expect(text).to.contain('SMA, 2 learners: fewer epochs than S-SGD (2.00 ± 0.00)')
     expect(text).to.contain("EA-SGD, 2 learners: epochs not to be told from S-SGD's")
     expect(text).to.contain('SMA, 1 learner: reached the target in 2 of 3 runs only')
-    expect(text).to.contain('46 runs, 23 minutes; commit abc')
+    expect(text).to.contain('46 runs, 23 minutes, on a processor, 2 cores; commit abc')
     expect(text).not.to.contain('NaN')
   })
 
   it('says so where it is not whole, and where the machine was not quiet', () => {
-    const records = whole()
-      .records.slice(0, 36)
-      .map((each) => ({ ...each, outcome: { ...each.outcome, otherWork: 1 } }))
-    const text = reportOf([{ one: SMALL, findings: findingsOf(SMALL, records), records }])
+    const { records, paces } = whole()
+    const loud = { ...paces, methods: { ...paces.methods!, otherWork: 1 } }
+    const text = reportOf([reported({ records: records.slice(0, 36), paces: loud })])
     expect(text).to.contain('8 measured runs so far, 10 runs are still to be made')
-    expect(text).to.contain('8 of 8 measured runs were made on a machine that had other work')
-    expect(reportOf([{ one: SMALL, findings: findingsOf(SMALL, []), records: [] }])).not.to.contain('| learners |')
+    expect(text).to.contain('had other work while paces were measured (1.0 cores)')
+    expect(reportOf([reported({ records: [], paces: {} })])).not.to.contain('| learners |')
+  })
+
+  it('tells epochs alone where paces have not been measured', () => {
+    const { records, paces } = whole()
+    const text = reportOf([reported({ records, paces: { batches: paces.batches! } })])
+    expect(text).to.match(/\| 2 \| SMA \|.*2\.40 ± 0\.20.*\| – \| – \|/)
+    expect(text).to.contain('SMA, 2 learners: fewer epochs than S-SGD (2.00 ± 0.00).')
+    expect(text).not.to.contain('.svg')
   })
 
   it('draws a plot of all that was measured', async () => {
-    const svg = await plotOf(SMALL, whole().findings)
+    const { findings, paces } = whole()
+    const svg = await plotOf(SMALL, findings, paces.methods!)
     for (const text of ['<svg', 'S-SGD', 'SMA', 'EA-SGD', '1 learner', '2 learners', 'epochs to the target', '(2/3)'])
       expect(svg).to.contain(text)
     expect(svg).not.to.contain('NaN')

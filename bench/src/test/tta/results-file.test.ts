@@ -3,15 +3,17 @@ import { mkdtemp, rm, writeFile, appendFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findingsOf } from '../../tta/plan.js'
-import { appendRecord, checkMachine, readRecords } from '../../tta/results-file.js'
-import { record, SMALL } from './fake.js'
+import { appendRecord, readRecords } from '../../tta/results-file.js'
+import type { RunSpec } from '../../tta/run.js'
+import { paces, record, SMALL } from './fake.js'
 
 describe('a file of finished runs', () => {
   let folder: string
   beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'tta-'))))
   afterEach(() => rm(folder, { recursive: true }))
 
-  const one = record(findingsOf(SMALL, []).next!, 2)
+  const { next } = findingsOf(SMALL, [], { batches: paces([]) })
+  const one = record((next as { run: RunSpec }).run, 2)
 
   it('gives back what was appended, and nothing where there is none', async () => {
     const file = join(folder, 'new', 'tta.jsonl')
@@ -36,10 +38,5 @@ describe('a file of finished runs', () => {
     const error = await readRecords(file).catch((thrown: unknown) => thrown)
     expect(error).to.include({ code: 'DATA_CORRUPT' })
     expect((error as Error).message).to.contain('line 2')
-  })
-
-  it('keeps machines apart', () => {
-    checkMachine('tta.jsonl', [one], one.machine)
-    expect(() => checkMachine('tta.jsonl', [one], 'another')).to.throw('use another --out folder')
   })
 })
