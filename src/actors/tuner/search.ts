@@ -1,4 +1,4 @@
-import { halfWidth, Tally } from './tally.js'
+import { halfWidth, pooledDeviation, Tally } from './tally.js'
 
 export interface SearchOptions {
   readonly origin: number
@@ -15,13 +15,21 @@ export interface SearchOptions {
   readonly both: boolean
 }
 
-/** Windows of the population from which a search sets out, and of any other: at least, and at most. */
-const ORIGIN_WINDOWS = 4
+/** Windows of the population from which a search sets out, to which all others are held: as many as make its mean known, within these. */
+const ORIGIN_WINDOWS = [4, 12] as const
+
+/** Windows of any other: at least, and at most. */
 const FEWEST_WINDOWS = 3
-const MOST_WINDOWS = 24
+const MOST_WINDOWS = 16
 
 /** After so many windows the estimate is taken where it is known to twice the threshold. */
 const ENOUGH_WINDOWS = 8
+
+/** Populations that a way goes on beyond the last that was worth it: beside a busy process two learners may be no faster than one, and three be. */
+const AHEAD = 1
+
+/** A population that loses so large a share is no dip: the way ends. */
+const FAR = 0.1
 
 export interface Step {
   readonly to: number
@@ -31,12 +39,13 @@ export interface Step {
 }
 
 /**
- * Climbs from one population to its neighbours. Upwards it goes on while each step brings more than half the threshold, downwards while throughput
- * stays within the threshold of the best; then the smallest population within the threshold of the best is the one. So two learners that bring
- * 3% each are not overlooked, and none is kept that brings nothing. The other way is only looked at where the first has led nowhere.
+ * Climbs from one population to its neighbours. Upwards a population is worth it where it brings more than half the threshold over the last that was,
+ * downwards where throughput stays within the threshold of the best; a way ends one population beyond the last that was worth it, or where throughput
+ * collapses. Then the smallest population within the threshold of the best is the one. So two learners that bring 3% each are not overlooked, and none
+ * is kept that brings nothing. Then the other way: throughput need have no single summit.
  *
- * A step is judged after at least 3 windows by the 99% interval of the ratio (Student's t on logarithms, pooled variance); after 8 by the estimate
- * where the interval is narrower than twice the threshold to either side. What 24 windows cannot tell is left as it is.
+ * A population is judged after at least 3 windows by the 99% interval of the ratio (Student's t on logarithms, pooled variance); after 8 by the
+ * estimate where the interval is narrower than twice the threshold to either side, after 16 by the estimate as it is.
  */
 export class Search {
   readonly #options: SearchOptions
@@ -45,10 +54,14 @@ export class Search {
   #turned: boolean
   #at: number
   #most: number
+  /** The last population on the way that was worth it, and those beyond it that were not. */
+  #summit: number
+  #misses = 0
 
   constructor(options: SearchOptions) {
     this.#options = options
     this.#at = options.origin
+    this.#summit = options.origin
     this.#most = options.most
     this.#turned = !options.both
   }
@@ -62,7 +75,7 @@ export class Search {
     const tally = this.#tallies.get(this.#at) ?? new Tally()
     this.#tallies.set(this.#at, tally)
     tally.add(throughput)
-    if (this.#way === undefined) return tally.count < ORIGIN_WINDOWS ? undefined : this.#leave()
+    if (this.#way === undefined) return this.#isKnown(tally) ? this.#leave() : undefined
     return this.#judge(tally)
   }
 
@@ -72,32 +85,37 @@ export class Search {
     return this.#turn(reason)
   }
 
+  #isKnown(origin: Tally): boolean {
+    const [fewest, most] = ORIGIN_WINDOWS
+    if (origin.count < fewest) return false
+    const { deviation } = pooledDeviation([origin])
+    return origin.count >= most || deviation / Math.sqrt(origin.count) < this.#options.threshold / 4
+  }
+
   #leave(): Step {
-    const { first } = this.#options
+    this.#way = this.#options.first
     const told = `${learners(this.#at)} at ${this.#pace(this.#at)}`
-    this.#way = first
     return this.#onwards(told) ?? this.#turn(told)
   }
 
   #judge(tally: Tally): Step | undefined {
     const up = this.#way === 'up'
-    const reference = up ? this.#at - this.#options.by : this.#best(this.#at)
-    const bound = up ? Math.log1p(this.#options.threshold / 2) : -Math.log1p(this.#options.slack)
+    const { threshold, slack } = this.#options
+    const reference = up ? this.#summit : this.#best(this.#at)
+    const bound = up ? Math.log1p(threshold / 2) : -Math.log1p(slack)
     const other = this.#tallies.get(reference)!
     const gain = tally.mean - other.mean
     if (tally.count < FEWEST_WINDOWS) return undefined
     const width = halfWidth(tally, other, this.#tallies.values())
-    if (Math.abs(gain - bound) < width) {
-      if (tally.count < ENOUGH_WINDOWS) return undefined
-      const vague = width > 2 * this.#options.threshold
-      if (vague && tally.count < MOST_WINDOWS) return undefined
-      if (vague) {
-        this.#tallies.delete(this.#at)
-        return this.#turn(`${learners(this.#at)} cannot be told from ${reference}`)
-      }
-    }
+    const open = Math.abs(gain - bound) < width
+    if (open && tally.count < MOST_WINDOWS && (tally.count < ENOUGH_WINDOWS || width > 2 * threshold)) return undefined
+    if (gain > bound) {
+      this.#summit = this.#at
+      this.#misses = 0
+    } else this.#misses++
     const told = `${learners(this.#at)}: ${compared(gain)} than with ${reference}`
-    return gain > bound ? (this.#onwards(told) ?? this.#find(told)) : this.#turn(told)
+    const ends = this.#misses > AHEAD || gain < Math.log1p(-FAR)
+    return (ends ? undefined : this.#onwards(told)) ?? this.#turn(told)
   }
 
   #onwards(reason: string): Step | undefined {
@@ -110,12 +128,13 @@ export class Search {
 
   /** This way leads no further. */
   #turn(reason: string): Step {
+    if (this.#turned) return this.#find(reason)
     const { origin } = this.#options
-    const smallest = this.#smallest()
-    if (this.#turned || smallest !== origin) return this.#find(reason)
     this.#turned = true
     this.#way = this.#way === 'up' ? 'down' : 'up'
     this.#at = origin
+    this.#summit = origin
+    this.#misses = 0
     return this.#onwards(reason) ?? this.#find(reason)
   }
 

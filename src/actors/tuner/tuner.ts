@@ -201,7 +201,7 @@ class Settled {
     }
     const moved = this.#drift.observe(Math.log(throughput))
     this.#idleWindows = idle !== undefined && idle >= (this.#idle ?? Infinity) + IDLE ? this.#idleWindows + 1 : 0
-    if (moved !== 0) return this.#moved(moved, Math.log(throughput))
+    if (moved !== 0) return movedBy(moved)
     if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; looking again', first: 'up', both: false }
     if (this.#windows >= this.#routine)
       return { reason: 'nothing has changed for long; looking whether one more is of use by now', first: 'up', both: false }
@@ -222,14 +222,15 @@ class Settled {
     if (!this.#before) return undefined
     const change = this.#since.mean - this.#before.mean
     const certain = Math.abs(change) - halfWidth(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)
-    return certain ? this.#moved(change > 0 ? 1 : -1, this.#since.mean) : undefined
+    return certain ? movedBy(change) : undefined
   }
+}
 
-  #moved(direction: 1 | -1, now: number): Sign {
-    const percent = Math.abs(100 * Math.expm1(now - this.#level)).toFixed(0)
-    const reason = `throughput has ${direction > 0 ? 'risen' : 'fallen'} from what was settled on (${percent}% in the last window); looking again`
-    return { reason, first: direction > 0 ? 'up' : 'down', both: true }
-  }
+/** `change`: of the logarithm of throughput. */
+function movedBy(change: number): Sign {
+  const percent = Math.abs(100 * Math.expm1(change)).toFixed(0)
+  const reason = `throughput has ${change > 0 ? 'risen' : 'fallen'} by ${percent}% from what was settled on; looking again`
+  return { reason, first: change > 0 ? 'up' : 'down', both: true }
 }
 
 function figuresOf(search: Search): PopulationFigures[] {
