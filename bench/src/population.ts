@@ -14,7 +14,7 @@ const SWEPT = [1, 2, 3, 4, 5, 6]
 const STARTS = [1, 2, 4, 6]
 
 /** A tuned run lasts so many windows of the bench: long enough to look at every population and to settle. */
-const TUNED_WINDOWS = 12
+const TUNED_WINDOWS = 16
 
 interface Stretch {
   readonly imagesPerSecond: number
@@ -41,6 +41,8 @@ interface Result {
   /** What the chosen population trains in the sweep, of what the best one trains there, in both halves. */
   readonly share: readonly [number, number]
   readonly decisions: readonly string[]
+  /** Images a second of one learner, two and so on, by the machine's load. */
+  readonly sweeps: Readonly<Record<Load, readonly number[]>>
 }
 
 /** Images a second of each population. */
@@ -111,7 +113,8 @@ export const population: Bench = {
           const shareOf = (which: Load, learners: number) => sweeps[which].get(learners)! / Math.max(...sweeps[which].values())
           const chosen = [firstHalf.learners, secondHalf.learners] as const
           const share = [shareOf(load[0], chosen[0]), shareOf(load[1], chosen[1])] as const
-          const result: Result = { bench: 'population', model, load, start, chosen, share, decisions }
+          const rates = { idle: [...sweeps.idle.values()], busy: [...sweeps.busy.values()] }
+          const result: Result = { bench: 'population', model, load, start, chosen, share, decisions, sweeps: rates }
           results.push(result)
           if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
           table.row([

@@ -1,4 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openDataset } from './arbalest.js'
@@ -6,7 +7,7 @@ import type { Bench, BenchOptions } from './bench.js'
 import { CaseFolder } from './tta/case-folder.js'
 import { caseNamed, caseNames } from './tta/cases.js'
 import type { Paces } from './tta/pace.js'
-import { nameOf, type Step } from './tta/plan.js'
+import { nameOf, type RunStep, type Step } from './tta/plan.js'
 import { reportOf, RULE_TITLES } from './tta/report.js'
 import type { RunRecord, RunSpec } from './tta/run.js'
 import { reachedAt } from './tta/target.js'
@@ -37,35 +38,47 @@ async function carryOn(one: CaseFolder, deadline: number, options: BenchOptions)
   for (;;) {
     const { next, left } = one.findings
     if (!next) return true
-    const seconds = (deadline - performance.now()) / 1000
-    const why =
-      seconds <= expectedSeconds(next, one.records) ? 'the budget does not hold the next one' : await made(one, next, seconds, options)
+    const why = await made(one, next, deadline, options)
     if (why === undefined) continue
     tell(options, `${one.one.title}: ${left} runs are left; ${why}. Start again to go on.`)
     return false
   }
 }
 
-/** Carries a step out and tells of it. Returns why not, where it was not. */
-async function made(one: CaseFolder, next: Step, seconds: number, options: BenchOptions): Promise<string | undefined> {
+/** Carries the next step out and tells of it. Returns why not, where it was not. */
+async function made(one: CaseFolder, next: Step, deadline: number, options: BenchOptions): Promise<string | undefined> {
+  const seconds = () => (deadline - performance.now()) / 1000
   if ('set' in next) {
-    const paces = await one.pace(next.set, next.specs, seconds)
+    const paces = await one.pace(next.set, next.specs, seconds())
     if (!paces) return 'the budget ended while paces were measured'
     for (const line of paceLines(paces)) tell(options, line)
     return undefined
   }
-  const record = await one.run(next, seconds)
-  if (!record) return 'the budget ended within one, which will be made again'
-  if (options.json) process.stdout.write(`${JSON.stringify({ bench: 'tta', case: one.one.name, ...record })}\n`)
-  tell(options, `${runLine(record)}; ${one.findings.left} left`)
-  return undefined
+  const fitting = atOnce(next.runs).filter(({ run }) => expectedSeconds(run, one.records) < seconds())
+  if (fitting.length === 0) return 'the budget does not hold the next one'
+  const cut = await Promise.all(
+    fitting.map(async (step) => {
+      const record = await one.run(step, seconds())
+      if (!record) return true
+      if (options.json) process.stdout.write(`${JSON.stringify({ bench: 'tta', case: one.one.name, ...record })}\n`)
+      tell(options, `${runLine(record)}; ${one.findings.left} left`)
+      return false
+    })
+  )
+  return cut.includes(true) ? 'the budget ended within one, which will be made again' : undefined
+}
+
+/** As many runs like the first as there are cores for: one learner leaves the others idle, and epochs do not depend on who trains beside. */
+function atOnce(runs: readonly RunStep[]): readonly RunStep[] {
+  const { stage, learners } = runs[0]!.run
+  const alike = runs.filter(({ run }) => run.stage === stage && run.learners === learners)
+  return alike.slice(0, Math.max(1, Math.floor(availableParallelism() / learners)))
 }
 
 /** The longest that a run with as many learners and as large batches took at this stage; 0 where there was none. */
-function expectedSeconds(next: Step, records: readonly RunRecord[]): number {
-  if (!('run' in next)) return 0
-  const like = ({ stage, learners, batch }: RunSpec) => `${stage} ${learners} ${batch}`
-  return Math.max(0, ...records.filter(({ spec }) => like(spec) === like(next.run)).map(({ spentSeconds }) => spentSeconds))
+function expectedSeconds({ stage, learners, batch }: RunSpec, records: readonly RunRecord[]): number {
+  const alike = records.filter(({ spec }) => spec.stage === stage && spec.learners === learners && spec.batch === batch)
+  return Math.max(0, ...alike.map(({ spentSeconds }) => spentSeconds))
 }
 
 /** Of every case that has been begun, so that one report holds them all; gives its file. */

@@ -5,11 +5,11 @@ import { commit } from '../results.js'
 import type { TtaCase } from './cases.js'
 import { inChild } from './in-child.js'
 import { readPaces, writePaces, type PaceFile, type PaceRequest, type Paces, type PaceSet, type PaceSpec } from './pace.js'
-import { findingsOf, type Findings } from './plan.js'
+import { findingsOf, type Findings, type RunStep } from './plan.js'
 import { plotOf } from './plot.js'
 import { isDrawn, type ReportedCase } from './report.js'
 import { appendRecord, readRecords } from './results-file.js'
-import type { Outcome, RunRecord, RunSpec } from './run.js'
+import type { Outcome, RunRecord } from './run.js'
 
 /** A case with what its files in a folder hold: finished runs and paces, which are added to one by one. */
 export class CaseFolder implements ReportedCase {
@@ -43,13 +43,13 @@ export class CaseFolder implements ReportedCase {
   }
 
   /** Makes a run; undefined where it did not end in so many seconds. */
-  async run(step: { readonly run: RunSpec; readonly giveUpAt: number }, seconds: number): Promise<RunRecord | undefined> {
+  async run(step: RunStep, seconds: number): Promise<RunRecord | undefined> {
     const start = performance.now()
     const outcome = await inChild<Outcome>('run-child.js', step, seconds)
     if (!outcome) return undefined
     const spentSeconds = Number(((performance.now() - start) / 1000).toFixed(1))
     const record: RunRecord = { spec: step.run, outcome, spentSeconds, ...(await provenance()) }
-    await appendRecord(runsFile(this.one, this.#folder), record)
+    appendRecord(runsFile(this.one, this.#folder), record)
     this.#records.push(record)
     return record
   }

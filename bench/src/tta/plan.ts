@@ -13,8 +13,14 @@ export function methodsOf({ learners }: Pick<TtaCase, 'learners'>): readonly Met
   return learners.flatMap((count) => RULES.map((rule) => ({ rule, learners: count })))
 }
 
-/** What is to be done next: a run, which is given up after so many epochs, or paces that are measured together. */
-export type Step = { readonly run: RunSpec; readonly giveUpAt: number } | { readonly set: PaceSet; readonly specs: readonly PaceSpec[] }
+/** A run, which is given up after so many epochs. */
+export interface RunStep {
+  readonly run: RunSpec
+  readonly giveUpAt: number
+}
+
+/** What is to be done next: runs that may be made in any order and at once, or paces that are measured together. */
+export type Step = { readonly runs: readonly RunStep[] } | { readonly set: PaceSet; readonly specs: readonly PaceSpec[] }
 
 /** What has been found so far; what is still open is not there. */
 export interface Findings {
@@ -38,7 +44,7 @@ export interface Findings {
 export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: PaceFile): Findings {
   const done = new Map(records.map((record) => [keyOf(record.spec), record]))
   const finished = (specs: readonly RunSpec[]) => specs.flatMap((spec) => done.get(keyOf(spec)) ?? [])
-  const open: Extract<Step, { run: RunSpec }>[] = []
+  const open: RunStep[] = []
   /** The best of these, once all of them are done. What can no longer be the best is given up. */
   const contest = (specs: readonly RunSpec[], costOfEpoch: (spec: RunSpec) => number): RunSpec | undefined => {
     const ended = finished(specs)
@@ -55,7 +61,7 @@ export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: P
 
   const alone = one.batches.map((batch): PaceSpec => ({ ...first, batch, tuning: tuningsOf(one, first.rule)[0]! }))
   const batchRuns = one.batches.flatMap((batch) => grid('batch', first, batch))
-  const batch = contest(batchRuns, ({ batch }) => secondsAnEpoch(paces.batches, { ...first, batch }) ?? 1)?.batch
+  const batch = contest(batchRuns, (spec) => secondsAnEpoch(paces.batches, { ...first, batch: spec.batch }) ?? 1)?.batch
   const tunings = new Map<string, Tuning>()
   for (const method of methods) {
     if (batch === undefined) break
@@ -86,7 +92,7 @@ export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: P
     tuningOf: (method) => tunings.get(nameOf(method)),
     measured: finished(specs),
     methods: whole ? tuned : undefined,
-    next: pacing ?? open[0],
+    next: pacing ?? (open.length > 0 ? { runs: open } : undefined),
     left: open.length + unknown
   }
 }

@@ -1,4 +1,5 @@
-import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { ArbalestError } from '../errors.js'
 import type { RunRecord } from './run.js'
@@ -26,11 +27,11 @@ export async function readRecords(file: string): Promise<readonly RunRecord[]> {
   })
 }
 
-/** On a line of its own, in the place of one that was cut off. */
-export async function appendRecord(file: string, record: RunRecord): Promise<void> {
-  await mkdir(dirname(file), { recursive: true })
-  const before = await readFile(file).catch(() => Buffer.alloc(0))
+/** On a line of its own, in the place of one that was cut off. Nothing is awaited in between, so that two that come at once both have a line. */
+export function appendRecord(file: string, record: RunRecord): void {
+  mkdirSync(dirname(file), { recursive: true })
+  const before = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
   const whole = before.lastIndexOf('\n') + 1
-  if (whole < before.length) await truncate(file, whole)
-  await appendFile(file, `${JSON.stringify(record)}\n`)
+  if (whole < before.length) truncateSync(file, whole)
+  appendFileSync(file, `${JSON.stringify(record)}\n`)
 }

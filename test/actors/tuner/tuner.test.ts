@@ -77,7 +77,11 @@ describe('the tuner', () => {
 
   it('finds the best of curves with several summits, as they were measured, from any start and when one becomes the other', () => {
     const shares: number[] = []
-    const runs = fc.record({ from: fc.integer({ min: 1, max: 6 }), random: seed, both: fc.shuffledSubarray([IDLE, BUSY], { minLength: 2 }) })
+    const runs = fc.record({
+      from: fc.integer({ min: 1, max: 6 }),
+      random: seed,
+      both: fc.shuffledSubarray([IDLE, BUSY], { minLength: 2 })
+    })
     fc.assert(
       fc.property(runs, ({ from, random, both: [before, after] }) => {
         const run = new SimulatedRun(new Tuner({ start: from, most: 6 }), { curve: before!, noise: 0.02, seed: random })

@@ -102,6 +102,6 @@ describe('the plan of a time-to-accuracy case', () => {
   it('leaves out runs of a case that was otherwise', () => {
     const { records, paces } = carriedOut(made)
     const { measured, next } = findingsOf({ ...SMALL, target: 0.95 }, records, paces)
-    expect([measured.length, next && 'run' in next && next.run.stage]).to.deep.equal([0, 'batch'])
+    expect([measured.length, next && 'runs' in next && next.runs[0]!.run.stage]).to.deep.equal([0, 'batch'])
   })
 })

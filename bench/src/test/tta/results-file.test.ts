@@ -2,9 +2,8 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile, appendFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findingsOf } from '../../tta/plan.js'
+import { findingsOf, type RunStep } from '../../tta/plan.js'
 import { appendRecord, readRecords } from '../../tta/results-file.js'
-import type { RunSpec } from '../../tta/run.js'
 import { paces, record, SMALL } from './fake.js'
 
 describe('a file of finished runs', () => {
@@ -13,22 +12,22 @@ describe('a file of finished runs', () => {
   afterEach(() => rm(folder, { recursive: true }))
 
   const { next } = findingsOf(SMALL, [], { batches: paces([]) })
-  const one = record((next as { run: RunSpec }).run, 2)
+  const one = record((next as { runs: readonly RunStep[] }).runs[0]!.run, 2)
 
   it('gives back what was appended, and nothing where there is none', async () => {
     const file = join(folder, 'new', 'tta.jsonl')
     expect(await readRecords(file)).to.deep.equal([])
-    await appendRecord(file, one)
-    await appendRecord(file, { ...one, spentSeconds: 2 })
+    appendRecord(file, one)
+    appendRecord(file, { ...one, spentSeconds: 2 })
     expect(await readRecords(file)).to.deep.equal([one, { ...one, spentSeconds: 2 }])
   })
 
   it('drops a line that was cut off, and no other', async () => {
     const file = join(folder, 'tta.jsonl')
-    await appendRecord(file, one)
+    appendRecord(file, one)
     await appendFile(file, JSON.stringify(one).slice(0, 40))
     expect(await readRecords(file)).to.deep.equal([one])
-    await appendRecord(file, { ...one, spentSeconds: 3 })
+    appendRecord(file, { ...one, spentSeconds: 3 })
     expect(await readRecords(file)).to.deep.equal([one, { ...one, spentSeconds: 3 }])
   })
 
