@@ -43,7 +43,7 @@ struct OperatorSpec {
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
   Type precision = Type::f32;
-  const Dataset* dataset = nullptr;  // what `load` gathers from
+  const Dataset* dataset = nullptr;  // what `load` gathers from; null: from what streams in, batch by batch
 };
 
 // What changes from step to step.
@@ -167,6 +167,9 @@ class Backend {
   virtual void synchronise() {}
   // The kernels run from here on read this step's position, seed and samples.
   virtual void begin(const StepContext&) {}
+  // What streamed in for the step that has begun: a copy, which the kernels of `load` read that were made without a data set. Here they read
+  // what the context names.
+  virtual void bring(const Dataset&) {}
   // `work` queues kernels and nothing else. It is recorded, to be run again and again at the cost of one; null where nothing is gained by
   // that.
   virtual std::unique_ptr<Recording> capture(const std::function<void()>&) { return nullptr; }

@@ -133,8 +133,6 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   auto bound = std::make_unique<Bound>();
   bound->program = std::move(program);
   bound->source = source;
-  if (source.stream && stream_)
-    throw Error("INVALID_OPTION", "data: received what streams in; a GPU takes data sets that lie in memory so far, or use backend cpu");
   if (source.stream && !bound->program->segments[static_cast<size_t>(Segment::load)].empty()) bound->reader.emplace(source.stream);
   const UsedStream used(backend_, stream_.get());
   backend_.synchronise();
@@ -357,9 +355,13 @@ Entry Replica::fetch(Bound& bound, Clock::time_point deadline, RunReport& report
   bound.context.dataset = bound.reader->take(bound.batch, deadline, cancelled_);
   bound.context.samples = bound.reader->places(bound.batch.count);
   report.data_seconds += seconds_since(start);
-  bound.fetched = bound.context.dataset != nullptr;
-  if (bound.fetched) return Entry::granted;
-  return cancelled_ ? Entry::cancelled : Entry::waiting;
+  if (!bound.context.dataset) return cancelled_ ? Entry::cancelled : Entry::waiting;
+  if (stream_) {
+    backend_.bring(*bound.context.dataset);
+    bound.reader->release();
+  }
+  bound.fetched = true;
+  return Entry::granted;
 }
 
 void Replica::release_batch(Bound& bound) {
@@ -454,6 +456,7 @@ bool Replica::run_recorded(Bound& bound) {
     });
   if (!bound.recording) return false;
   bound.recording->run();
+  release_batch(bound);
   bound.backward = true;
   bound.segment = static_cast<size_t>(Segment::backward);
   return true;

@@ -4,7 +4,7 @@ import type { BackendName, Precision } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
-import type { DatasetSpec } from '../../src/engine/contract.js'
+import type { DatasetSpec, Handle } from '../../src/engine/contract.js'
 import { buildGraph, type LoadOptions } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { concat, conv2d, defineModel, flatten, linear, localResponseNorm, maxPool2d, relu } from '../../src/model/layers.js'
@@ -77,12 +77,32 @@ function ofManyLabels(): Training {
   return { model, data, load: { shuffled: true }, batch: 4, calls: 6, steps: 2, rate: 0.05 }
 }
 
+/** All batches of a training, in the data set's order. */
+function streamOf({ data, batch, calls, steps }: Training): Handle {
+  const { count, sample, samples, labels, classes } = data
+  const stream = engine.createStream({ count, sample, classes: classes!, batch, slots: calls * steps })
+  const elements = samples.length / count
+  for (let request = engine.nextBatch(stream, 'ahead'); request; request = engine.nextBatch(stream, 'ahead')) {
+    const { position } = request
+    const numbers = Array.from({ length: request.count }, (_, i) => (position + i) % count)
+    const taken = numbers.flatMap((number) => [...samples.subarray(number * elements, (number + 1) * elements)])
+    engine.feedBatch(stream, position, Uint8Array.from(taken), Int32Array.from(numbers, (number) => labels![number]!))
+  }
+  return stream
+}
+
 /** Mean losses of the calls. */
-function losses(backend: BackendName, precision: Precision, { model, data, load, batch, calls, steps, rate }: Training): number[] {
+function losses(
+  backend: BackendName,
+  precision: Precision,
+  training: Training,
+  source: (training: Training) => Handle = ({ data }) => engine.createDataset(data)
+): number[] {
+  const { model, load, batch, calls, steps, rate } = training
   const optimiser = { momentum: 0.9, weightDecay: 1e-4 }
   const program = compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision, load, optimiser })
   const weights = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5)
-  const dataset = engine.createDataset(data)
+  const dataset = source(training)
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 3 })
   const handle = engine.createProgram(program)
   try {
@@ -155,6 +175,12 @@ describe(`The CUDA backend (${DEVICE})`, () => {
   })
 
   for (const precision of ['f32', 'bf16'] as const) {
+    it(`takes what streams in as what lies on the device, in ${precision}`, () => {
+      // Cropped and flipped by position, normalised, over more than an epoch.
+      const training = { ...lenet, load: { ...lenet.load, shuffled: false }, calls: 8 }
+      expect(losses(DEVICE, precision, training, streamOf)).to.deep.equal(losses(DEVICE, precision, training))
+    })
+
     it(`has every operator of every model of the zoo in ${precision}`, () => {
       for (const name of Object.keys(zoo)) {
         const model = modelNamed(name, usualShape(name)!)

@@ -75,8 +75,9 @@ class CudaBackend final : public DeviceBackend {
   }
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
   void begin(const StepContext& step) override {
-    static_cast<CudaStream&>(current()).set({step.seed, step.position, nullptr}, step.samples.data(), step.samples.size());
+    static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples);
   }
+  void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
     auto& stream = static_cast<CudaStream&>(current());
     // Of this thread alone: what other learners do meanwhile is not part of it, and not forbidden.

@@ -14,7 +14,6 @@ CudaStream::~CudaStream() {
   cudnn_.reset();
   for (const auto* blocks : {&workspaces_, &beside_})
     for (const Block& block : *blocks) backend_.release(block.data, block.bytes);
-  if (samples_.data) backend_.release(samples_.data, samples_.bytes);
   backend_.release(parameters_, sizeof(StepParameters));
   cudaStreamDestroy(stream_);
 }

@@ -1,7 +1,5 @@
 #include "cuda_stream.h"
 
-#include <cstring>
-
 #include "../device_backend.h"
 #include "../launch.h"
 
@@ -18,13 +16,6 @@ struct SetParameters {
 
 }  // namespace
 
-bool CudaEvent::reached() {
-  const cudaError_t state = cudaEventQuery(event_);
-  if (state == cudaErrorNotReady) return false;
-  check(state, "event");
-  return true;
-}
-
 CudaStream::CudaStream(DeviceBackend& backend) : backend_(backend) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
   parameters_ = static_cast<StepParameters*>(backend_.allocate(sizeof(StepParameters)));
@@ -34,28 +25,20 @@ void CudaStream::copy(void* to, const void* from, size_t bytes) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "copy");
 }
 
-void CudaStream::set(const StepParameters& parameters, const int64_t* samples, size_t count) {
-  SetParameters program{parameters_, parameters};
-  if (count > 0) {
-    hold_samples(samples, count);
-    program.values.samples = static_cast<const int64_t*>(samples_.data);
-  }
-  each(*this, 1, program);
+void CudaStream::set(uint64_t seed, uint64_t position, std::span<const int64_t> samples) {
+  sent_.seed = seed;
+  sent_.position = position;
+  sent_.samples =
+      samples.empty() ? nullptr : static_cast<const int64_t*>(samples_.bring(samples.data(), samples.size_bytes(), stream_));
+  send_parameters();
 }
 
-void CudaStream::hold_samples(const int64_t* samples, size_t count) {
-  const size_t bytes = count * sizeof(int64_t);
-  if (samples_taken_) check(cudaEventSynchronize(samples_taken_->handle()), "samples");
-  if (samples_.bytes < bytes) {
-    check(cudaStreamSynchronize(stream_), "samples");
-    if (samples_.data) backend_.release(samples_.data, samples_.bytes);
-    samples_ = {backend_.allocate(bytes), bytes};
-    pinned_samples_ = std::make_unique<PinnedMemory>(bytes);
-  }
-  std::memcpy(pinned_samples_->data(), samples, bytes);
-  check(cudaMemcpyAsync(samples_.data, pinned_samples_->data(), bytes, cudaMemcpyHostToDevice, stream_), "samples");
-  if (!samples_taken_) samples_taken_ = std::make_shared<CudaEvent>();
-  check(cudaEventRecord(samples_taken_->handle(), stream_), "samples");
+void CudaStream::bring(const Dataset& batch) {
+  sent_.batch = batch_.bring(batch.samples.data(), batch.samples.size(), stream_);
+  sent_.labels = static_cast<const int32_t*>(labels_.bring(batch.labels.data(), batch.labels.size() * sizeof(int32_t), stream_));
+  send_parameters();
 }
+
+void CudaStream::send_parameters() { each(*this, 1, SetParameters{parameters_, sent_}); }
 
 }  // namespace arbalest::cuda

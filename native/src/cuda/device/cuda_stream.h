@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "../../dataset.h"
 #include "../device_stream.h"
-#include "runtime.h"
+#include "inlet.h"
 
 struct cudnnContext;
 using cudnnHandle_t = cudnnContext*;
@@ -13,20 +15,6 @@ using cudnnHandle_t = cudnnContext*;
 namespace arbalest::cuda {
 
 class CudnnHandle;
-
-class CudaEvent final : public Event {
- public:
-  CudaEvent() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "event"); }
-  ~CudaEvent() override { cudaEventDestroy(event_); }
-  CudaEvent(const CudaEvent&) = delete;
-  CudaEvent& operator=(const CudaEvent&) = delete;
-
-  bool reached() override;
-  cudaEvent_t handle() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 class CudaStream final : public DeviceStream {
  public:
@@ -40,8 +28,9 @@ class CudaStream final : public DeviceStream {
   const StepParameters* parameters() const override { return parameters_; }
   cudaStream_t handle() const { return stream_; }
 
-  // Queued: what changes from here on. Samples wait for those before them to have been read.
-  void set(const StepParameters& parameters, const int64_t* samples, size_t count);
+  // Queued: what changes from here on.
+  void set(uint64_t seed, uint64_t position, std::span<const int64_t> samples);
+  void bring(const Dataset& batch);
 
   // At least so many bytes, one operator's at a time; what a captured graph has been given stays where it is.
   void* workspace(size_t bytes);
@@ -51,11 +40,13 @@ class CudaStream final : public DeviceStream {
   cudnnHandle_t cudnn();
 
  private:
-  void hold_samples(const int64_t* samples, size_t count);
+  void send_parameters();
 
   DeviceBackend& backend_;
   cudaStream_t stream_ = nullptr;
   StepParameters* parameters_ = nullptr;
+  StepParameters sent_;  // what they are once all that is queued is done
+  Inlet samples_{backend_}, batch_{backend_}, labels_{backend_};
 
   struct Block {
     void* data;
@@ -63,9 +54,6 @@ class CudaStream final : public DeviceStream {
   };
   std::vector<Block> workspaces_, beside_;
   std::shared_ptr<CudnnHandle> cudnn_;
-  std::unique_ptr<PinnedMemory> pinned_samples_;
-  std::shared_ptr<CudaEvent> samples_taken_;
-  Block samples_{nullptr, 0};
 };
 
 inline cudaStream_t handle_of(DeviceStream& stream) { return static_cast<CudaStream&>(stream).handle(); }

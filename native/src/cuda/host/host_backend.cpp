@@ -56,8 +56,9 @@ class HostBackend final : public DeviceBackend {
   }
   void synchronise() override { queue_of(current()).synchronise(); }
   void begin(const StepContext& step) override {
-    queue_of(current()).set({step.seed, step.position, nullptr}, {step.samples.begin(), step.samples.end()});
+    queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
+  void bring(const Dataset& batch) override { queue_of(current()).bring(batch.samples, batch.labels); }
   std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
     HostStream& stream = queue_of(current());
     stream.begin_recording();

@@ -46,11 +46,21 @@ void HostStream::copy(void* to, const void* from, size_t bytes) {
   submit([=] { std::memmove(to, from, bytes); });
 }
 
-void HostStream::set(StepParameters parameters, std::vector<int64_t> samples) {
-  submit([this, parameters, samples = std::move(samples)]() mutable {
+void HostStream::set(uint64_t seed, uint64_t position, std::vector<int64_t> samples) {
+  submit([this, seed, position, samples = std::move(samples)]() mutable {
     samples_ = std::move(samples);
-    parameters.samples = samples_.empty() ? nullptr : samples_.data();
-    parameters_ = parameters;
+    parameters_.seed = seed;
+    parameters_.position = position;
+    parameters_.samples = samples_.empty() ? nullptr : samples_.data();
+  });
+}
+
+void HostStream::bring(std::vector<uint8_t> batch, std::vector<int32_t> labels) {
+  submit([this, batch = std::move(batch), labels = std::move(labels)]() mutable {
+    batch_ = std::move(batch);
+    labels_ = std::move(labels);
+    parameters_.batch = batch_.data();
+    parameters_.labels = labels_.data();
   });
 }
 

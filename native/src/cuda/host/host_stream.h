@@ -38,8 +38,9 @@ class HostStream final : public DeviceStream {
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
-  // What changes from here on in the queue; `samples` are copied.
-  void set(StepParameters parameters, std::vector<int64_t> samples);
+  // What changes from here on in the queue.
+  void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
+  void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels);
 
   std::shared_ptr<HostEvent> record();
   void wait(std::shared_ptr<HostEvent> event);
@@ -55,6 +56,8 @@ class HostStream final : public DeviceStream {
   DeviceBackend& backend_;
   StepParameters parameters_;
   std::vector<int64_t> samples_;
+  std::vector<uint8_t> batch_;
+  std::vector<int32_t> labels_;
   std::vector<std::function<void()>> recorded_;
   bool recording_ = false;
 

@@ -1,5 +1,5 @@
-// Gathers a batch from a data set that lies on the device: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean,
-// over deviation. Position, seed and chosen samples are read from the step's parameters.
+// Gathers a batch from a data set that lies on the device, or takes the one that streamed in: order, crop and flip by load_plan.h, then
+// pixels divided by 255, minus mean, over deviation. Position, seed, chosen samples and what streamed in are read from the step's parameters.
 #include <algorithm>
 
 #include "../../load_plan.h"
@@ -47,7 +47,7 @@ template <class T, class From> struct LoadSamples {
     bool flip;
   };
 
-  const From* samples;    // (count, C, H, W)
+  const From* samples;    // (count, C, H, W), or null: those of the step's batch, in its order
   const int32_t* labels;  // (count) or null
   const float* targets;   // (count, target_elements) or null
   T* x;                   // (N, C, H, W), plain or nhwc
@@ -64,16 +64,16 @@ template <class T, class From> struct LoadSamples {
     if (phase == 0) {
       if (thread != 0) return;
       const LoadPlan plan = plan_of(options, *step, static_cast<int>(n));
-      shared = {static_cast<int64_t>(plan.index), static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
+      shared = {samples ? static_cast<int64_t>(plan.index) : n, static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
       return;
     }
     const int pixels = image.h * image.w, elements = pixels * image.c;
-    const From* sample = samples + shared.index * elements;
+    const From* sample = (samples ? samples : static_cast<const From*>(step->batch)) + shared.index * elements;
     for (int i = thread; i < elements; i += kThreads) {
       const int c = nhwc ? i % image.c : i / pixels, s = nhwc ? i / image.c : i % pixels;
       x[n * elements + i] = T(value(sample, shared, c, s / image.w, s % image.w));
     }
-    if (label && thread == 0) label[n] = labels[shared.index];
+    if (label && thread == 0) label[n] = (samples ? labels : step->labels)[shared.index];
     if (target)
       for (int i = thread; i < target_elements; i += kThreads)
         target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
@@ -150,15 +150,16 @@ void check(const OperatorSpec& spec, const Dataset& data) {
 }  // namespace
 
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
-  if (!spec.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
-  const Dataset& data = *spec.dataset;
+  // Of pixels with class numbers, in an order that is not made here.
+  static const Dataset streamed{.count = 1};
+  const Dataset& data = spec.dataset ? *spec.dataset : streamed;
   check(spec, data);
-  const std::shared_ptr<const DeviceDataset> on_device = device_dataset(data, stream);
+  const auto on_device = spec.dataset ? device_dataset(data, stream) : std::make_shared<const DeviceDataset>();
   LoadOptions options;
   options.count = static_cast<uint64_t>(data.count);
   options.padding = whole(spec.attributes, "padding");
   options.flip = flag(spec.attributes, "flip");
-  options.shuffled = flag(spec.attributes, "shuffled");
+  options.shuffled = spec.dataset && flag(spec.attributes, "shuffled");
   if (data.sample_type == Type::i32) return load_tokens(spec, data, on_device, options, stream);
   const Image image(spec.outputs[0].shape());
   return by_type(spec.precision, [&]<class P>(P) {
