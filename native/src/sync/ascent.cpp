@@ -54,6 +54,8 @@ void Ascent::work(size_t level) {
   try {
     // Sums are the same bits whichever thread makes them.
     backend_.use_threads(1);
+    const std::unique_ptr<Stream> stream = backend_.stream();
+    const UsedStream used(backend_, stream.get());
     while (!given_up_) {
       std::deque<Passage> arriving;
       {
@@ -63,12 +65,15 @@ void Ascent::work(size_t level) {
       }
       for (Passage& passage : arriving) {
         const double at = now();
+        for (const Part& part : passage.parts) backend_.wait(part.ready);
         under_way.push_back({levels_[level]->start(std::move(passage)), at});
       }
       if (under_way.empty()) continue;
       const Started oldest = std::move(under_way.front());
       under_way.pop_front();
       if (!levels_[level]->wait(*oldest.exchange, given_up_)) return;
+      const std::shared_ptr<Event> ready = backend_.record();
+      for (Part& part : oldest.exchange->passage.parts) part.ready = ready;
       // Those under way at once are told one after another, as they were waited for.
       const double end = now();
       record({level, oldest.exchange->passage.round, std::max(oldest.at, free_from), end});

@@ -25,6 +25,8 @@ class Ascent {
   Ascent(const Ascent&) = delete;
   Ascent& operator=(const Ascent&) = delete;
 
+  // Nothing is carried any more, and its threads are gone; what they have queued may still be at work.
+  void end();
   // In the order of rounds, and of the buckets of a round.
   void carry(Passage passage);
   // Since it was asked last, the newest 4096 at most; the first call starts the recording.
@@ -37,7 +39,6 @@ class Ascent {
     std::thread thread;
   };
 
-  void end();
   void push(size_t level, Passage passage);
   void work(size_t level);
   void record(const LevelSpan& span);

@@ -32,7 +32,7 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
 }
 
 Averaging::~Averaging() {
-  ascent_.reset();
+  if (ascent_) ascent_->end();
   // Nothing may be at work in what is given back.
   const UsedStream used(backend_, stream_.get());
   try {
@@ -92,7 +92,8 @@ void Averaging::meet(size_t bucket, size_t device, const std::vector<Contributio
 }
 
 void Averaging::summed(size_t bucket, size_t device, Part part) {
-  parts_[bucket].parts[device] = part;
+  if (part.learners > 0) part.ready = backend_.record();
+  parts_[bucket].parts[device] = std::move(part);
   --parts_[bucket].missing;
   for (; carried_ < buckets_.size() && parts_[carried_].missing == 0; ++carried_)
     ascent_->carry({round_, carried_, buckets_[carried_], parts_[carried_].parts});
@@ -101,6 +102,10 @@ void Averaging::summed(size_t bucket, size_t device, Part part) {
 void Averaging::arrived_from_above(const Passage& passage) {
   Lock lock(mutex_);
   const Part& sum = passage.parts.front();
+  {
+    const UsedStream used(backend_, stream_.get());
+    backend_.wait(sum.ready);
+  }
   apply(passage.bucket, sum.learners > 0 ? std::vector<const void*>{sum.vector} : std::vector<const void*>{}, sum.learners);
   help(lock);
 }

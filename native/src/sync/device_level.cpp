@@ -23,9 +23,10 @@ bool DeviceLevel::wait(Exchange& exchange, const std::atomic<bool>& given_up) {
     summands.push_back(part.vector);
     learners += part.learners;
   }
-  for (size_t begin = range.begin; begin < range.end && learners > 0; begin += backend_.piece()) {
+  const size_t piece = std::min(backend_.piece(), range.end - range.begin);
+  for (size_t begin = range.begin; begin < range.end && learners > 0; begin += piece) {
     if (given_up) return false;
-    backend_.average({type_, begin, std::min(begin + backend_.piece(), range.end), nullptr, sum_.data(), summands, 1, 0});
+    backend_.average({type_, begin, std::min(begin + piece, range.end), nullptr, sum_.data(), summands, 1, 0});
   }
   parts = {learners > 0 ? Part{sum_.data(), learners} : Part{}};
   return true;

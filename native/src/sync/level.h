@@ -20,6 +20,7 @@ namespace arbalest {
 struct Part {
   const std::byte* vector = nullptr;
   int64_t learners = 0;
+  std::shared_ptr<Event> ready = nullptr;  // on a backend with streams: from when on it is there
 };
 
 // A bucket of a round on its way through the levels: the parts of this process, each for one of its devices or for all of them.
@@ -32,6 +33,9 @@ struct Passage {
 
 // Asynchronous: whoever starts a passage goes on, and waits for it later; learners never do, a thread of the level's own does. Every
 // process starts the buckets of a round in their order, and the rounds in theirs.
+//
+// On a backend with streams that thread has one, on which the parts are there already: what `start` and `wait` queue there is what the
+// passage's sums are ready after.
 class Level {
  public:
   // A passage under way; what else an implementation has to remember of it is its own: a request, an event.

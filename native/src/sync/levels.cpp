@@ -28,7 +28,7 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
 
 }  // namespace
 
-void check_levels(Backend& backend, const GroupSpec& spec) {
+void check_levels(const GroupSpec& spec) {
   const std::string devices = std::to_string(spec.devices);
   if (spec.devices < 1 || spec.devices > 1024) throw Error("INVALID_OPTION", "devices: received " + devices + "; give 1 to 1024");
   const auto of = [&](Kind kind) { return std::ranges::count(spec.levels, kind, &LevelSpec::kind); };
@@ -42,8 +42,6 @@ void check_levels(Backend& backend, const GroupSpec& spec) {
     throw Error("INVALID_OPTION",
                 "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "
                 "use a synchronous one, or one device");
-  if (backend.stream())
-    throw Error("INVALID_OPTION", "levels: received some for a backend with streams; leave them out, or use backend cpu");
 }
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec) {
@@ -72,6 +70,7 @@ double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t 
   for (int turn = 0; turn < kTurns; ++turn) {
     const Clock::time_point start = Clock::now();
     level->wait(*level->start(passage), given_up);
+    backend.synchronise();
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }
   return static_cast<double>(bytes) * parts / best;

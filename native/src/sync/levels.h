@@ -9,8 +9,8 @@
 
 namespace arbalest {
 
-// Throws INVALID_OPTION for devices and levels that make no sum over all learners, or that the rule or the backend has no use for.
-void check_levels(Backend& backend, const GroupSpec& spec);
+// Throws INVALID_OPTION for devices and levels that make no sum over all learners, or that the rule has no use for.
+void check_levels(const GroupSpec& spec);
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec);
 

@@ -29,9 +29,8 @@ export function devicesSettings(
   const settings = { devices: checkedDevices(checks, devices) }
   if (hosts !== undefined) checks.name('hosts', hosts, ['loopback'])
   const there = LEVEL_NAMES.filter((name) => (name === 'devices' ? settings.devices.length > 1 : hosts !== undefined))
-  const onGpu = 'leave it out: backend cuda computes on one GPU so far'
-  if (backend === 'cuda' && settings.devices.length > 1) checks.refuse('devices', devices, onGpu)
-  if (backend === 'cuda' && hosts !== undefined) checks.refuse('hosts', hosts, onGpu)
+  if (backend === 'cuda' && settings.devices.length > 1)
+    checks.refuse('devices', devices, 'leave it out: backend cuda computes on one GPU so far')
   if (levels === undefined) return { ...settings, levels: there, ordered: false }
   return { ...settings, levels: checkedLevels(checks, levels, there), ordered: true }
 }
