@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const SUITES = {
-  operators: ['operators', 'load', 'token-windows', 'dropout'],
+  operators: ['operators', 'load', 'stream', 'token-windows', 'dropout'],
   curves: ['device'],
-  synchronisers: ['synchronisers']
+  synchronisers: ['synchronisers', 'levels']
 }
 const TOOLS = ['memcheck', 'racecheck', 'initcheck', 'synccheck']
 

@@ -20,6 +20,8 @@ interface Result extends Comparison {
   readonly unit: 'images/s'
   /** Images/s of each of the peer's modes, or why one did not run. */
   readonly peerModes: Readonly<Record<string, number | string>>
+  /** Images/s of ours with the learners in lockstep, where there are several. */
+  readonly lockstep?: number
 }
 
 const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
@@ -51,13 +53,23 @@ async function bestMode(python: Python, one: Case, seconds: number): Promise<{ m
   return { mode: best.mode, modes }
 }
 
+async function rateInLockstep(one: Case, seconds: number): Promise<number> {
+  const side = await startOurs(one, { backend: 'cuda', lockstep: true })
+  try {
+    return await side.run(seconds)
+  } finally {
+    side.close()
+  }
+}
+
 async function measure(python: Python, one: Case, options: BenchOptions): Promise<Result> {
   const { mode, modes } = await bestMode(python, one, options.seconds)
-  const ours = await startOurs(one, 'cuda')
+  const lockstep = one.learners > 1 ? { lockstep: await rateInLockstep(one, options.seconds) } : {}
+  const ours = await startOurs(one, { backend: 'cuda' })
   const peer = await startPyTorch(python, one, mode)
   try {
     const compared = await compare(ours, peer, { pairs: options.pairs, seconds: options.seconds })
-    return { bench: 'gpu', case: one.name, peer: 'pytorch', peerMode: mode, unit: 'images/s', ...compared, peerModes: modes }
+    return { bench: 'gpu', case: one.name, peer: 'pytorch', peerMode: mode, unit: 'images/s', ...compared, peerModes: modes, ...lockstep }
   } finally {
     for (const side of [ours, peer]) side.close()
   }
@@ -80,6 +92,7 @@ export const gpu: Bench = {
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       const { value, peerValue, ratio, min, max } = result
       table.row([result.case, value.toFixed(0), peerValue.toFixed(0), ratio.toFixed(2), `${min.toFixed(2)}-${max.toFixed(2)}`])
+      if (result.lockstep !== undefined) table.note(`in lockstep ${result.lockstep.toFixed(0)} images/s`)
       table.note(`PyTorch ${python!.torch}, ${result.peerMode}; ${JSON.stringify(result.peerModes)}`)
     }
     if (options.save !== undefined) await saveResults(options.save, results)

@@ -5,7 +5,7 @@ import { workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
-const [model = '', batch = '', learners = '', precision = '', backend = 'cpu'] = process.argv.slice(2)
+const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false'] = process.argv.slice(2)
 const job = train({
   model,
   data: randomDataset(workloadOf(model)),
@@ -14,7 +14,7 @@ const job = train({
   precision: precision as CasePrecision,
   backend: backend as 'cpu' | 'cuda',
   optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
-  synchroniser: { name: 'sma', period: 1 },
+  synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
   // More than any window lasts; the process is ended from outside.
   until: { steps: 20_000_000 },
   seed: 1

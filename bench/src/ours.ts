@@ -6,9 +6,15 @@ function node(file: string, args: readonly string[]): { program: string; args: r
   return { program: process.execPath, args: [fileURLToPath(new URL(file, import.meta.url)), ...args] }
 }
 
+interface Ours {
+  readonly backend?: 'cpu' | 'cuda'
+  readonly lockstep?: boolean
+}
+
 /** Learners with SMA at every step, in a process of their own. */
-export function startOurs(one: Case, backend: 'cpu' | 'cuda' = 'cpu'): Promise<Side> {
-  return Side.start([node('learners-child.js', [one.model, String(one.batch), String(one.learners), one.precision, backend])])
+export function startOurs(one: Case, { backend = 'cpu', lockstep = false }: Ours = {}): Promise<Side> {
+  const args = [one.model, String(one.batch), String(one.learners), one.precision, backend, String(lockstep)]
+  return Side.start([node('learners-child.js', args)])
 }
 
 /** Fused multiply-adds on so many cores at once: floating-point operations a second. */

@@ -133,6 +133,12 @@ class Backend {
 
   virtual void optimise(const OptimiserPass& pass) = 0;
   virtual void average(const AveragePass& pass) = 0;
+  // A step of several learners and the sum of the corrections that they make, `sum.summands`: `optimise` and `average` in one. All passes
+  // are over the same elements. Corrections that nothing else reads may be left unwritten.
+  virtual void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) {
+    for (const OptimiserPass& step : steps) optimise(step);
+    average(sum);
+  }
   virtual void blend(const BlendPass& pass) = 0;
   // Sum of the squares of elements [begin, end), the same whatever the number of threads.
   virtual double squares(Type type, const void* vector, size_t begin, size_t end) = 0;
@@ -167,8 +173,8 @@ class Backend {
   virtual void synchronise() {}
   // The kernels run from here on read this step's position, seed and samples.
   virtual void begin(const StepContext&) {}
-  // What streamed in for the step that has begun: a copy, which the kernels of `load` read that were made without a data set. Here they read
-  // what the context names.
+  // What streamed in for the step that has begun: a copy, which the kernels of `load` read that were made without a data set. Here they
+  // read what the context names.
   virtual void bring(const Dataset&) {}
   // `work` queues kernels and nothing else. It is recorded, to be run again and again at the cost of one; null where nothing is gained by
   // that.

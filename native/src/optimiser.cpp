@@ -85,7 +85,19 @@ void Optimiser::begin(const std::byte* weights, const std::byte* gradients, doub
 }
 
 void Optimiser::apply(OptimiserPass pass, size_t begin, size_t end) const {
-  const double scale = pass.scale * clip_;
+  for (std::optional<OptimiserPass> next = first_pass(pass, begin, end); next; next = first_pass(pass, next->end, end))
+    backend_.optimise(*next);
+}
+
+std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t begin, size_t end) const {
+  if (begin >= end) return std::nullopt;
+  const auto range = std::upper_bound(ranges_.begin(), ranges_.end(), begin, [](size_t at, const Range& each) { return at < each.end; });
+  if (range == ranges_.end() || range->begin >= end) return std::nullopt;
+  pass.begin = std::max(begin, range->begin);
+  pass.end = std::min(end, range->end);
+  pass.scale = range->trust * (pass.scale * clip_);
+  pass.limit = range->trust * spec_.clip_value;
+  pass.decay = range->trust * spec_.decay;
   pass.type = type_;
   pass.algorithm = spec_.algorithm;
   pass.first = first_.data();
@@ -98,15 +110,7 @@ void Optimiser::apply(OptimiserPass pass, size_t begin, size_t end) const {
   pass.epsilon = spec_.epsilon;
   pass.bias1 = 1 - std::pow(spec_.beta1, static_cast<double>(steps_));
   pass.bias2 = 1 - std::pow(spec_.beta2, static_cast<double>(steps_));
-  auto range = std::upper_bound(ranges_.begin(), ranges_.end(), begin, [](size_t at, const Range& each) { return at < each.end; });
-  for (; range != ranges_.end() && range->begin < end; ++range) {
-    pass.begin = std::max(begin, range->begin);
-    pass.end = std::min(end, range->end);
-    pass.scale = range->trust * scale;
-    pass.limit = range->trust * spec_.clip_value;
-    pass.decay = range->trust * spec_.decay;
-    backend_.optimise(pass);
-  }
+  return pass;
 }
 
 void Optimiser::restart() {

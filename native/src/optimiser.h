@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,8 @@ class Optimiser {
   // Elements [begin, end) of that step, by as many threads as there are pieces. Of `pass` the vectors, the rate, the scale and the meeting
   // are given, the rest is filled in. Frozen parameters are passed over.
   void apply(OptimiserPass pass, size_t begin, size_t end) const;
+  // The first of the passes that apply() makes of them: over elements that are trained alike. None where all are frozen.
+  std::optional<OptimiserPass> first_pass(OptimiserPass pass, size_t begin, size_t end) const;
   // As new: zeroed states, and no step behind it.
   void restart();
 

@@ -80,6 +80,17 @@ struct Replica::Bound {
   bool ran = false;
 };
 
+// The calling thread works for the replica: on its stream, after what its group has queued on its vectors.
+class Replica::Turn {
+ public:
+  explicit Turn(const Replica& replica) : used_(replica.backend_, replica.stream_.get()) {
+    if (replica.group_) replica.group_->follow();
+  }
+
+ private:
+  const UsedStream used_;
+};
+
 Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner,
                  std::shared_ptr<Arenas> arenas)
     : backend_(backend),
@@ -190,7 +201,7 @@ void Replica::prepare(Bound& bound) {
         if (optimiser_ && !(optimiser_->spec() == optimiser))
           throw Error("INVALID_PROGRAM", "program " + program.name + ": its optimiser is not that of the replica's other programs");
         // Where the group takes gradients it has the optimiser.
-        if (!optimiser_ && !(group_ && !group_->buckets().empty())) optimiser_.emplace(backend_, layout_, optimiser);
+        if (!optimiser_ && !(group_ && !group_->buckets().empty())) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
         step.bytes = 5.0 * static_cast<double>(layout_.bytes);
       }
       bound.segments[s].push_back(std::move(step));
@@ -462,7 +473,7 @@ bool Replica::run_recorded(Bound& bound) {
   return true;
 }
 
-LearnerVectors Replica::vectors() { return {weights_, gradients_, optimiser_ ? &*optimiser_ : nullptr}; }
+LearnerVectors Replica::vectors() { return {weights_, gradients_, optimiser_}; }
 
 void Replica::update(Bound& bound) {
   const Ticket& ticket = *bound.ticket;
@@ -487,7 +498,7 @@ double Replica::scalar(const Bound& bound, int id) {
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
   RunReport report;
@@ -534,7 +545,7 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
 }
 
 RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   Bound& bound = this->bound(slot);
   backend_.use_threads(threads_);
   if (user_) own_activations(0);
@@ -583,7 +594,7 @@ TensorSpec Replica::value_spec(int slot, const std::string& name) const {
 }
 
 void Replica::read_value(int slot, const std::string& name, std::byte* canonical) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   const PlacedValue& value = readable(slot, name);
   if (user_ && value.arena == Arena::activations)
     throw Error("INVALID_STATE",
@@ -592,7 +603,7 @@ void Replica::read_value(int slot, const std::string& name, std::byte* canonical
 }
 
 void Replica::write_value(int slot, const std::string& name, const std::byte* canonical) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   const PlacedValue& value = readable(slot, name);
   if (user_ && value.arena == Arena::activations) own_activations(0);
   backend_.reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, address(value)});
@@ -609,30 +620,30 @@ Memory& Replica::vector(Vector which) {
 }
 
 void Replica::read_vector(Vector which, std::byte* canonical) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   to_canonical(backend_, layout_, vector(which).data(), canonical);
 }
 
 void Replica::write_vector(Vector which, const std::byte* canonical) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   from_canonical(backend_, layout_, canonical, vector(which).data());
 }
 
 int64_t Replica::adopt(const Group& group) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   if (!same_layout(layout_, group.layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
   return group.copy_central(weights_->data());
 }
 
 void Replica::capture(Snapshot& snapshot) const {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   snapshot.keep("weights", *weights_);
   if (optimiser_) optimiser_->capture(snapshot, "");
 }
 
 void Replica::restore(const Snapshot& snapshot) {
-  const UsedStream used(backend_, stream_.get());
+  const Turn turn(*this);
   snapshot.give("weights", *weights_);
   if (optimiser_) optimiser_->restore(snapshot, "");
 }

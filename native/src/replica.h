@@ -72,6 +72,7 @@ class Replica {
  private:
   struct Bound;
   struct Step;
+  class Turn;
 
   Bound& bound(int slot) const;
   void prepare(Bound& bound);
@@ -113,8 +114,8 @@ class Replica {
   // The group may have them beside the replica: what a member has brought outlives it.
   std::shared_ptr<Memory> weights_, gradients_;
   Memory accumulated_, statistics_, activations_;
-  std::unique_ptr<ArenaUser> user_;     // null where the activations are its own
-  std::optional<Optimiser> optimiser_;  // made for the first program that trains
+  std::unique_ptr<ArenaUser> user_;       // null where the activations are its own
+  std::shared_ptr<Optimiser> optimiser_;  // made for the first program that trains; a step that it is due outlives the replica
   std::vector<std::unique_ptr<Bound>> bound_;
   std::atomic<bool> cancelled_{false};
 };

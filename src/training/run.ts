@@ -27,7 +27,7 @@ import { loadedSettings, scheduleOf, type RunSettings, type Schedule } from './s
 import { runPersistently } from './run-persistently.js'
 import { sharedArenas } from './shared-arenas.js'
 import type { Settings } from './settings.js'
-import { refuseAsynchronous } from './settings/devices.js'
+import { checkLevels } from './settings/devices.js'
 import { planSources, type SourceNeeds, type SourcePlan } from './sources.js'
 import { startCheckpointing } from './start-checkpointing.js'
 import { Trace } from './trace.js'
@@ -73,7 +73,7 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   const { freeMemory } = engine.describe()
   const planFor = (chosen: RunSettings) => planSources(dataset, sourceNeeds(programs, chosen), freeMemory)
   const asked = await loadedSettings(given, dataset.train.count)
-  if (asked.rule.kind === 'asynchronous') refuseAsynchronous(asked.devices)
+  checkLevels(asked.devices, asked.rule)
   const need = memoryOf(programs, planFor(asked), asked)
   const identity = identityOf(model, dataset, programs, asked)
   const layout = programs.train.parameters

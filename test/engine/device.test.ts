@@ -1,8 +1,10 @@
 import { expect } from 'chai'
+import { sma } from '../../src/actors/sync/sma.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { BackendName, Precision } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
+import { addon } from '../../src/engine/addon.js'
 import { engine } from '../../src/engine/native.js'
 import type { DatasetSpec, Handle } from '../../src/engine/contract.js'
 import { buildGraph, type LoadOptions } from '../../src/model/graph-builder.js'
@@ -12,6 +14,8 @@ import type { Model } from '../../src/model/model.js'
 import { gpt, modelNamed, zoo } from '../../src/model/zoo/index.js'
 import { usualShape } from '../../src/model/zoo/usual-shapes.js'
 import { thrown } from '../support/thrown.js'
+import { GroupRun } from './support/group-run.js'
+import { randomSamples, smallTraining } from './support/small-training.js'
 import { runOnce } from './support/bound-operator.js'
 import { activation, drawn, rounded, wide, type OperatorCase, type Port } from './support/operator-case.js'
 
@@ -77,6 +81,11 @@ function ofManyLabels(): Training {
   return { model, data, load: { shuffled: true }, batch: 4, calls: 6, steps: 2, rate: 0.05 }
 }
 
+/** Launches of each kernel so far, by its mangled name. */
+function launches(): Readonly<Record<string, number>> {
+  return (JSON.parse(addon().describe(DEVICE).detail) as { launches: Record<string, number> }).launches
+}
+
 /** All batches of a training, in the data set's order. */
 function streamOf({ data, batch, calls, steps }: Training): Handle {
   const { count, sample, samples, labels, classes } = data
@@ -86,7 +95,12 @@ function streamOf({ data, batch, calls, steps }: Training): Handle {
     const { position } = request
     const numbers = Array.from({ length: request.count }, (_, i) => (position + i) % count)
     const taken = numbers.flatMap((number) => [...samples.subarray(number * elements, (number + 1) * elements)])
-    engine.feedBatch(stream, position, Uint8Array.from(taken), Int32Array.from(numbers, (number) => labels![number]!))
+    engine.feedBatch(
+      stream,
+      position,
+      Uint8Array.from(taken),
+      Int32Array.from(numbers, (number) => labels![number]!)
+    )
   }
   return stream
 }
@@ -189,6 +203,26 @@ describe(`The CUDA backend (${DEVICE})`, () => {
       }
     })
   }
+
+  it('takes the step of all learners in lockstep, and their average, by one launch', function () {
+    // Only the stand-in counts them.
+    if (DEVICE !== 'cuda-host') this.skip()
+    const { program, initial } = smallTraining(DEVICE, { momentum: 0.9 })
+    const launched = (lockstep: boolean): number[] => {
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: sma({ lockstep }, { learners: 3 }) })
+      for (const j of [0, 1, 2]) run.add(j)
+      const before = launches()
+      for (let t = 0; t < 5; t++) for (const step of ['compute', 'finish'] as const) for (const j of [0, 1, 2]) run[step](j)
+      const after = launches()
+      return ['18OptimiseAndAverageI', '8OptimiseI', '7AverageI'].map((kernel) => {
+        const of = (counts: Readonly<Record<string, number>>) =>
+          Object.entries(counts).reduce((sum, [name, count]) => sum + (name.includes(kernel) ? count : 0), 0)
+        return of(after) - of(before)
+      })
+    }
+    expect(launched(true)).to.deep.equal([5, 0, 0])
+    expect(launched(false)).to.deep.equal([0, 15, 5])
+  })
 
   it('says in one sentence why backend cuda is not to be had', function () {
     let error

@@ -41,6 +41,45 @@ for (const { name: backend } of testedBackends())
       })
     }
 
+    for (const [what, optimiser] of Object.entries({
+      'Nesterov momentum': { ...OPTIMISER, nesterov: true },
+      Adam: { name: 'adam', weightDecay: 1e-3 },
+      'clipped LARS': { name: 'lars', momentum: 0.9, trust: 0.02, clipNorm: 0.5 }
+    } as const))
+      it(`sma in lockstep gives what sma gives, with ${what} and frozen parameters`, () => {
+        // More learners than one launch takes on a device.
+        const k = 35
+        const layers = [linear(16, { frozen: true }), relu(), linear(9), relu(), linear(5)]
+        const { program, initial } = smallTraining(backend, optimiser, { model: defineModel({ name: 'frozen', input: [12], layers }) })
+        const [together, apart] = [true, false].map((lockstep) => {
+          const run = new GroupRun(program, randomSamples(100), {
+            initial,
+            rule: rule({ name: 'sma', period: 2, syncMomentum: 0.3, lockstep }, k)
+          })
+          for (let j = 0; j < k; j++) run.add(j)
+          for (let t = 0; t < 8; t++) for (const step of ['compute', 'finish'] as const) for (const j of run.replicas.keys()) run[step](j)
+          return [run.central(), ...[0, k - 1].map((j) => run.weights(j))]
+        })
+        expect(largestDifference(together![0]!, initial)).above(1e-3)
+        together!.forEach((vector, i) => expect(largestDifference(vector, apart![i]!)).below(1e-6))
+      })
+
+    it('sma in lockstep takes no step before all have come, and none of one that died', () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma', lockstep: true }, 2) })
+      for (const j of [0, 1]) run.add(j)
+      for (const j of [0, 1]) run.compute(j)
+      run.finish(0)
+      expect(largestDifference(run.weights(0), initial)).to.equal(0)
+      // It goes on to nothing, and what it is due outlives it.
+      expect(run.segment(0, 'load', { milliseconds: 1 })).to.equal('waiting')
+      engine.release(run.replicas.get(0)!.replica)
+      engine.evict(run.group, 1)
+      expect(engine.groupStatus(run.group)).to.deep.include({ round: 1, members: [0] })
+      expect(largestDifference(run.weights(1), initial)).to.equal(0)
+      expect(run.central()).to.satisfy((central: Float32Array) => central.every(Number.isFinite))
+    })
+
     it('post-local-sgd averages in every iteration until its time', () => {
       const pair = new Pair(backend, CASES['local-sgd']!, rule({ name: 'post-local-sgd', period: 3, from: 10 }, 2))
       for (const j of [0, 1]) pair.join(j)

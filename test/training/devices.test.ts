@@ -143,6 +143,12 @@ describe('A job on several devices', function () {
     return message
   }
 
+  it('refuses learners in lockstep, who are all on one device', async () => {
+    const synchroniser = { name: 'sma', lockstep: true } as const
+    await refused('INVALID_OPTION', () => run({ devices: 2, synchroniser }), 'devices', 'received 2', 'lockstep')
+    await refused('INVALID_OPTION', () => run({ hosts: 'loopback', synchroniser }), 'hosts', 'lockstep')
+  })
+
   it('refuses an asynchronous rule, whose learners meet nobody', async () => {
     await refused('INVALID_OPTION', () => run({ devices: 2, synchroniser: 'hogwild' }), 'devices', 'received 2', 'asynchronous')
     await refused('INVALID_OPTION', () => run({ hosts: 'loopback', synchroniser: 'downpour' }), 'hosts', 'asynchronous')

@@ -45,7 +45,30 @@ describe('training under every rule', () => {
     expect(swa.testLoss).below(2)
   })
 
-  for (const synchroniser of [{ name: 'downpour' }, { name: 'downpour', slack: 1 }, { name: 'hogwild', bound: 'bsp' }, 'ssgd'] as const)
+  it('learners in lockstep come to the same weights, bit for bit, whatever the round and however many there are', async () => {
+    for (const [learners, period] of [
+      [1, 1],
+      [3, 1],
+      [2, 4]
+    ] as const) {
+      const [together, apart] = await Promise.all(
+        [true, false].map(async (lockstep) => {
+          const { weightsSha256 } = await job({ learners, synchroniser: { name: 'sma', period, lockstep } }).finished
+          return weightsSha256
+        })
+      )
+      expect(together).to.equal(apart)
+    }
+  })
+
+  const mortal = [
+    { name: 'downpour' },
+    { name: 'downpour', slack: 1 },
+    { name: 'hogwild', bound: 'bsp' },
+    { name: 'sma', lockstep: true },
+    'ssgd'
+  ] as const
+  for (const synchroniser of mortal)
     it(`${JSON.stringify(synchroniser)} goes on to the end when learners die`, async () => {
       for (const how of ['throw', 'poll'] as const) {
         const { finished, lost } = await killedJob(data, { how, victim: 1, after: 20 }, { synchroniser })

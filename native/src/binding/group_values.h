@@ -35,6 +35,7 @@ inline SynchronousRule synchronous_rule(const Napi::Object& from) {
   if (kind == "sma") {
     if (const Napi::Value alpha = property(central, "alpha"); !alpha.IsNull()) rule.alpha = number(alpha, "alpha");
     rule.mu = number(central, "momentum");
+    if (!property(central, "lockstep").IsUndefined()) rule.lockstep = truth(central, "lockstep");
   } else if (kind == "outer") {
     rule.central = CentralRule::outer;
     rule.rate = number(central, "rate");

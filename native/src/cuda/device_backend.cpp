@@ -107,7 +107,7 @@ void DeviceBackend::reorder(const Tensor& from, const Tensor& to) {
     synchronise();
 }
 
-void DeviceBackend::optimise(const OptimiserPass& pass) {
+OptimiserPass DeviceBackend::as_seen(const OptimiserPass& pass) const {
   OptimiserPass own = pass;
   own.weights = seen(pass.weights);
   own.next = seen(pass.next);
@@ -116,7 +116,18 @@ void DeviceBackend::optimise(const OptimiserPass& pass) {
   own.second = seen(pass.second);
   own.central = seen(pass.central);
   own.contribution = seen(pass.contribution);
-  queue_optimise(own, current());
+  return own;
+}
+
+void DeviceBackend::optimise(const OptimiserPass& pass) { queue_optimise(as_seen(pass), current()); }
+
+void DeviceBackend::optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) {
+  std::vector<OptimiserPass> own_steps;
+  for (const OptimiserPass& step : steps) own_steps.push_back(as_seen(step));
+  AveragePass own = sum;
+  own.base = seen(sum.base);
+  own.to = seen(sum.to);
+  queue_optimise_and_average(own_steps, own, current());
 }
 
 void DeviceBackend::average(const AveragePass& pass) {

@@ -17,6 +17,7 @@ class DeviceBackend : public Backend {
   void reorder(const Tensor& from, const Tensor& to) override;
   void optimise(const OptimiserPass& pass) override;
   void average(const AveragePass& pass) override;
+  void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) override;
   void blend(const BlendPass& pass) override;
   double squares(Type type, const void* vector, size_t begin, size_t end) override;
   void use_threads(int) override {}
@@ -37,6 +38,7 @@ class DeviceBackend : public Backend {
   // Convolutions and matrix products.
   virtual MadeKernel make_library(const OperatorSpec& spec, DeviceStream& stream) = 0;
   OperatorSpec as_seen(const OperatorSpec& spec) const;
+  OptimiserPass as_seen(const OptimiserPass& pass) const;
 };
 
 }  // namespace arbalest::cuda

@@ -18,6 +18,7 @@
 #include <cstring>
 
 #include "host/host_stream.h"
+#include "host/launches.h"
 #endif
 
 namespace arbalest::cuda {
@@ -54,12 +55,14 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
 #else
 
 template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
+  count_launch<F>();
   queue_of(stream).submit([n, f] {
     for (int64_t i = 0; i < n; ++i) f(i);
   });
 }
 
 template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
+  count_launch<P>();
   queue_of(stream).submit([count, program] {
     for (int64_t block = 0; block < count; ++block) {
       typename P::Shared shared;

@@ -69,17 +69,22 @@ void Averaging::begin(const RoundEnd& round, size_t present) {
 void Averaging::meet(size_t bucket, size_t device, const std::vector<Contribution>& contributions) {
   const UsedStream used(backend_, stream_.get());
   std::vector<const void*> vectors;
-  for (const auto& [vector, ready] : contributions) {
+  std::vector<std::shared_ptr<const DueStep>> due_steps;
+  for (const auto& [vector, due, ready] : contributions) {
     backend_.wait(ready);
     kept_.push_back(vector);
     vectors.push_back(vector->data());
+    if (!due) continue;
+    kept_.push_back(due);
+    due_steps.push_back(due);
   }
   const auto learners = static_cast<int64_t>(vectors.size());
   brought_ += learners;
+  if (!due_steps.empty()) return apply(bucket, vectors, due_steps);
   if (!ascent_) return apply(bucket, vectors, learners);
   if (learners == 0) return summed(bucket, device, {});
   // The sum over one is where it lies.
-  if (learners == 1) return summed(bucket, device, {kept_.back()->data(), 1});
+  if (learners == 1) return summed(bucket, device, {static_cast<const std::byte*>(vectors.front()), 1});
   std::byte* const sum = sums_[device].data();
   begin_pass(
       bucket,
@@ -123,6 +128,14 @@ void Averaging::apply(size_t bucket, const std::vector<const void*>& contributio
       };
     begin_pass(bucket, std::move(work), [this](Lock& lock) { applied(lock); });
   }
+}
+
+void Averaging::apply(size_t bucket, const std::vector<const void*>& contributions,
+                      const std::vector<std::shared_ptr<const DueStep>>& due) {
+  const CentralModel& central = central_.front();
+  begin_pass(
+      bucket, [&central, contributions, due](size_t begin, size_t end) { central.apply(contributions, due, begin, end); },
+      [this](Lock& lock) { applied(lock); });
 }
 
 void Averaging::applied(Lock& lock) {

@@ -22,7 +22,8 @@ namespace arbalest {
 // What one learner brings, and the point in its stream at which it is there.
 struct Contribution {
   std::shared_ptr<Memory> vector;
-  std::shared_ptr<Event> ready;
+  std::shared_ptr<const DueStep> due = nullptr;  // in lockstep: what has yet to make it
+  std::shared_ptr<Event> ready = nullptr;
 };
 
 class Averaging {
@@ -70,13 +71,15 @@ class Averaging {
   // On a device a round is whole once its passes are queued; what they read is kept until they have run.
   struct Queued {
     std::shared_ptr<Event> done;
-    std::vector<std::shared_ptr<Memory>> kept;
+    std::vector<std::shared_ptr<const void>> kept;
   };
 
   void summed(size_t bucket, size_t device, Part part);
   void arrived_from_above(const Passage& passage);
   // What comes of a bucket is there: contributions of so many learners, or the sum of them.
   void apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners);
+  // The steps that all contributions are due from, and the rule.
+  void apply(size_t bucket, const std::vector<const void*>& contributions, const std::vector<std::shared_ptr<const DueStep>>& due);
   // A bucket's present pass is done on one device.
   void applied(Lock& lock);
   void finish();
@@ -94,12 +97,12 @@ class Averaging {
   std::vector<Memory> sums_;              // of each device's learners, where there are levels
 
   int64_t round_ = 0;
-  std::vector<Parts> parts_;                   // by bucket
-  std::vector<std::shared_ptr<Memory>> kept_;  // what the passes of the round read
-  size_t carried_ = 0;                         // buckets that are on their way through the levels, or were
-  size_t left_ = 0;                            // buckets, each on every device, whose present pass is not done
-  int64_t brought_ = 0;                        // contributions to any bucket
-  bool weighed_ = false;                       // the sum is whole, and the rule is being applied
+  std::vector<Parts> parts_;                       // by bucket
+  std::vector<std::shared_ptr<const void>> kept_;  // what the passes of the round read
+  size_t carried_ = 0;                             // buckets that are on their way through the levels, or were
+  size_t left_ = 0;                                // buckets, each on every device, whose present pass is not done
+  int64_t brought_ = 0;                            // contributions to any bucket
+  bool weighed_ = false;                           // the sum is whole, and the rule is being applied
 
   std::vector<Pass> passes_;
   std::deque<Queued> queued_;  // the last whole round's at the end

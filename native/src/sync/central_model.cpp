@@ -1,5 +1,7 @@
 #include "central_model.h"
 
+#include <algorithm>
+
 #include "parts.h"
 
 namespace arbalest {
@@ -69,15 +71,45 @@ void CentralModel::sum(std::span<const void* const> contributions, double scale,
 
 void CentralModel::weigh() { optimiser_->begin(weights(round_.round), sum_.data()); }
 
-void CentralModel::apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
+template <class Rule> void CentralModel::apply_where_it_learns(size_t begin, size_t end, Rule&& rule) const {
   const std::byte* const z = weights(round_.round);
   std::byte* const next = models_[(round_.round + 1) & 1].data();
   for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
     if (learns)
-      apply_rule(contributions, count, from, to);
+      rule(from, to);
     else
       backend_.blend({type_, from, to, z, z, next, 1});
     if (average_) average_->apply(next, from, to, learns);
+  });
+}
+
+void CentralModel::apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
+  apply_where_it_learns(begin, end, [&](size_t from, size_t to) { apply_rule(contributions, count, from, to); });
+}
+
+void CentralModel::apply(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
+                         size_t end) const {
+  AveragePass sum{type_, begin, end, weights(round_.round), models_[(round_.round + 1) & 1].data(), contributions, 1, momentum()};
+  apply_where_it_learns(begin, end, [&](size_t from, size_t to) {
+    std::vector<OptimiserPass> steps(due.size());
+    for (sum.end = from; sum.end < to;) {
+      // What all learners train alike. What lies between parameters is zero and stays so.
+      sum.begin = sum.end;
+      sum.end = to;
+      for (size_t i = 0; i < due.size(); ++i) {
+        const auto step = due[i]->learner.optimiser->first_pass(due[i]->pass, sum.begin, to);
+        if (!step) return;
+        steps[i] = *step;
+        sum.end = std::min(sum.end, step->end);
+      }
+      for (const OptimiserPass& step : steps) sum.begin = std::max(sum.begin, step.begin);
+      if (sum.begin >= sum.end) continue;
+      for (OptimiserPass& step : steps) {
+        step.begin = sum.begin;
+        step.end = sum.end;
+      }
+      backend_.optimise_and_average(steps, sum);
+    }
   });
 }
 
@@ -98,10 +130,7 @@ void CentralModel::apply_rule(std::span<const void* const> contributions, size_t
   step.weights = z;
   step.next = next;
   switch (rule_.central) {
-    case CentralRule::sma: {
-      const bool still = round_.round == 0 || round_.restarted;
-      return backend_.average({type_, begin, end, z, next, contributions, 1, still ? 0 : rule_.mu});
-    }
+    case CentralRule::sma: return backend_.average({type_, begin, end, z, next, contributions, 1, momentum()});
     case CentralRule::mean: {
       backend_.average({type_, begin, end, nullptr, next, contributions, share, 0});
       return backend_.blend({type_, begin, end, z, next, next, 1.0 / static_cast<double>(averaged_ + 1)});

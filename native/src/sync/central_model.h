@@ -11,6 +11,7 @@
 #include "../snapshot.h"
 #include "../vectors.h"
 #include "evaluation_average.h"
+#include "group.h"
 #include "rule.h"
 
 namespace arbalest {
@@ -21,6 +22,12 @@ struct RoundEnd {
   uint64_t position = 0, next_position = 0;
   double rate = 0;
   bool restarted = false;  // all learners began it at the central model, which has no past
+};
+
+// A step of a learner's optimiser that has begun and is yet to be taken, with the correction that comes of it.
+struct DueStep {
+  LearnerVectors learner;
+  OptimiserPass pass;
 };
 
 class CentralModel {
@@ -48,9 +55,15 @@ class CentralModel {
   void weigh();
   // The rule over elements [begin, end). `contributions` are those of `count` learners: their own vectors, or the sum of them.
   void apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
+  // Of sma: the same with the steps that make the contributions.
+  void apply(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
+             size_t end) const;
   void finish_round();
 
  private:
+  // rule(begin, end) over what learns of the elements, and the average over all of them.
+  template <class Rule> void apply_where_it_learns(size_t begin, size_t end, Rule&& rule) const;
+  double momentum() const { return round_.round == 0 || round_.restarted ? 0 : rule_.mu; }
   void apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
   const void* gradients(std::span<const void* const> contributions, size_t begin, size_t end) const;
 

@@ -53,7 +53,7 @@ struct GroupStatus {
 // What a group sees of a replica that trains in it.
 struct LearnerVectors {
   std::shared_ptr<Memory> weights, gradients;
-  Optimiser* optimiser = nullptr;  // null where the group has it
+  std::shared_ptr<Optimiser> optimiser;  // null where the group has it
 };
 
 // Elements of the parameter vector whose gradients travel together.
@@ -106,6 +106,8 @@ class Group {
   virtual Entry await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) = 0;
   // The optimiser's step, with whatever the rule adds to it.
   virtual void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
+  // What the calling thread's stream does from here on comes after what the group has queued on its learners' vectors.
+  virtual void follow() const {}
   // The iteration is over for this member. False where the loss is not finite: the group has been stopped.
   virtual bool report(int learner, int64_t iteration, double loss) = 0;
 

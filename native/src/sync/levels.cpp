@@ -38,6 +38,10 @@ void check_levels(const GroupSpec& spec) {
   if (of(Kind::loopback) > 1)
     throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::loopback)) + " of hosts; give one at most");
   if (spec.levels.empty()) return;
+  if (spec.synchronous && spec.synchronous->lockstep)
+    throw Error("INVALID_OPTION",
+                "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
+                "leave lockstep out, or use one device");
   if (spec.asynchronous)
     throw Error("INVALID_OPTION",
                 "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "

@@ -28,6 +28,7 @@ struct SynchronousRule {
   int64_t mean_from = 0;
   bool adopts = false;           // every round begins at the central model
   int64_t period = 1, from = 0;  // iterations of a round; those before iteration `from` have one each
+  bool lockstep = false;         // of sma: the round's last step is taken by all learners at once, and in one pass with the central model's
 };
 
 // Learners do not wait for rounds. `push` and `fetch` count a learner's own iterations; in place, learners train the central model itself.

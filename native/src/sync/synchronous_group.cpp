@@ -236,7 +236,7 @@ Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std
   const Round& round = open(member.round);
   const bool forgets = member.step == 0 && (member.fresh || round.restarts);
   const bool adopts = forgets || (member.step == 0 && rule().adopts);
-  if (adopts) {
+  if (adopts || (rule().lockstep && member.step == 0)) {
     const Entry entry = await_round(lock, learner, member.round, deadline, cancelled);
     if (entry != Entry::granted) return entry;
   }
@@ -260,6 +260,7 @@ Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std
 }
 
 void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
+  follow();
   if (ticket.adopts) {
     const std::lock_guard lock(mutex_);
     averaging_.follow();
@@ -269,7 +270,7 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
 }
 
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
-  arrive(learner, ticket.round, bucket, vectors.gradients);
+  arrive(learner, ticket.round, bucket, {vectors.gradients});
 }
 
 // A slot is the learner's own once the round before has been averaged, and so is the central model that it reads.
@@ -284,7 +285,7 @@ Entry SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_poi
 
 void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
   const size_t elements = spec_.layout.bytes / size_of(spec_.layout.type());
-  if (takes_gradients()) return arrive(learner, ticket.round, vectors.gradients);
+  if (takes_gradients()) return arrive(learner, ticket.round, {vectors.gradients});
   OptimiserPass step;
   step.weights = vectors.weights->data();
   step.next = vectors.weights->data();
@@ -304,8 +305,17 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
     step.alpha = ticket.alpha;
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());
+  if (contribution && rule().lockstep)
+    return arrive(learner, ticket.round, {contribution, std::make_shared<const DueStep>(DueStep{vectors, step})});
   vectors.optimiser->apply(step, 0, elements);
-  if (contribution) arrive(learner, ticket.round, contribution);
+  if (contribution) arrive(learner, ticket.round, {contribution});
+}
+
+void SynchronousGroup::follow() const {
+  // Elsewhere nobody but the learner's own stream writes there.
+  if (!rule().lockstep) return;
+  const std::lock_guard lock(mutex_);
+  averaging_.follow();
 }
 
 bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
@@ -360,21 +370,21 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
   }
 }
 
-void SynchronousGroup::arrive(int learner, int64_t round, size_t bucket, const std::shared_ptr<Memory>& contribution) {
-  const std::shared_ptr<Event> ready = backend_.record();
+void SynchronousGroup::arrive(int learner, int64_t round, size_t bucket, Contribution contribution) {
+  contribution.ready = backend_.record();
   std::unique_lock lock(mutex_);
   const auto member = members_.find(learner);
   if (member == members_.end()) return;
   for (Round& each : open_) {
     if (each.number != round) continue;
     Gathering& gathering = each.buckets[bucket][member->second.device];
-    if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, Contribution{contribution, ready});
+    if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, contribution);
   }
   advance();
   averaging_.help(lock);
 }
 
-void SynchronousGroup::arrive(int learner, int64_t round, const std::shared_ptr<Memory>& contribution) {
+void SynchronousGroup::arrive(int learner, int64_t round, const Contribution& contribution) {
   for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) arrive(learner, round, bucket, contribution);
 }
 

@@ -48,6 +48,7 @@ class SynchronousGroup final : public Group {
   void offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) override;
   Entry await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
+  void follow() const override;
   bool report(int learner, int64_t iteration, double loss) override;
 
   std::span<const Bucket> buckets() const override {
@@ -96,8 +97,8 @@ class SynchronousGroup final : public Group {
   Entry await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
                     const std::atomic<bool>& cancelled);
 
-  void arrive(int learner, int64_t round, size_t bucket, const std::shared_ptr<Memory>& contribution);
-  void arrive(int learner, int64_t round, const std::shared_ptr<Memory>& contribution);
+  void arrive(int learner, int64_t round, size_t bucket, Contribution contribution);
+  void arrive(int learner, int64_t round, const Contribution& contribution);
   // Of the round in progress: begins what can be done with what is there.
   void advance();
   void begin_round(Round& round);

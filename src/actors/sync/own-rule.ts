@@ -31,6 +31,7 @@ const whole = (least: number) => (value: unknown) => Number.isSafeInteger(value)
 const real = (holds: (value: number) => boolean) => (value: unknown) => typeof value === 'number' && Number.isFinite(value) && holds(value)
 const truth = (value: unknown) => typeof value === 'boolean'
 const orNull = (holds: (value: unknown) => boolean) => (value: unknown) => value === null || holds(value)
+const orLeftOut = (holds: (value: unknown) => boolean) => (value: unknown) => value === undefined || holds(value)
 const momentum = real((value) => value >= 0 && value < 1)
 
 const RULES: Readonly<Record<GroupRule['kind'], Shape>> = {
@@ -39,7 +40,7 @@ const RULES: Readonly<Record<GroupRule['kind'], Shape>> = {
 }
 
 const CENTRAL: Readonly<Record<string, Shape>> = {
-  sma: { alpha: orNull(real((value) => value > 0 && value < 1)), momentum },
+  sma: { alpha: orNull(real((value) => value > 0 && value < 1)), momentum, lockstep: orLeftOut(truth) },
   outer: { rate: real((value) => value > 0), momentum, nesterov: truth, perRate: truth },
   mean: { from: whole(0) },
   optimiser: {}

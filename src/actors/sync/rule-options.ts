@@ -44,6 +44,14 @@ export class RuleOptions {
     return otherwise
   }
 
+  truth(name: string, otherwise: boolean): boolean {
+    this.#known.push(name)
+    const value = this.#given[name] ?? otherwise
+    if (typeof value === 'boolean') return value
+    this.refuse(name, value, 'use true or false')
+    return otherwise
+  }
+
   refuse(name: string, received: unknown, mend: string): void {
     this.#refusals.push(invalidOption(`synchroniser.${name}`, received, mend))
   }

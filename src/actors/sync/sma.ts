@@ -8,6 +8,11 @@ export interface SmaOptions {
   readonly alpha?: number | null
   /** The central model's momentum (mu). */
   readonly syncMomentum?: number
+  /**
+   * A round's last step is taken by all learners at once, when the last of them has its gradient, and in one pass with the central model's. The numbers
+   * are the same; less memory is moved, and nobody goes on before all have come. Of one device, without hosts.
+   */
+  readonly lockstep?: boolean
 }
 
 /**
@@ -23,11 +28,12 @@ export function sma(given: SmaOptions, { learners }: Pick<RuleContext, 'learners
   const period = options.whole('period', 1)
   const alpha = options.real('alpha', null, 'between 0 and 1, both excluded', (value) => value > 0 && value < 1)
   const momentum = momentumOf(options, 'syncMomentum', 0)
+  const lockstep = options.truth('lockstep', false)
   const bound = stableAlpha(learners, momentum)
   if (options.sound && alpha !== null && alpha >= bound)
     options.refuse('alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
   options.done()
-  return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum }, adopts: false, period, from: 0 }
+  return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum, ...(lockstep && { lockstep }) }, adopts: false, period, from: 0 }
 }
 
 /** At rate zero the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */

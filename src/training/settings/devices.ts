@@ -1,3 +1,4 @@
+import type { GroupRule } from '../../engine/contract.js'
 import { usableProcessors } from '../../engine/machine.js'
 import { invalidOption } from '../../errors.js'
 import type { DeviceOptions, TrainOptions } from '../options.js'
@@ -35,12 +36,16 @@ export function devicesSettings(
   return { ...settings, levels: checkedLevels(checks, levels, there), ordered: true }
 }
 
-/** Throws INVALID_OPTION: learners that meet the central model one by one have nothing to sum. */
-export function refuseAsynchronous({ devices, levels }: DevicesSettings): void {
+/** Throws INVALID_OPTION for levels that the rule has no use for. */
+export function checkLevels({ devices, levels }: DevicesSettings, rule: GroupRule): void {
   const [level] = levels
   if (level === undefined) return
   const received = level === 'devices' ? devices.length : 'loopback'
-  throw invalidOption(level, received, 'leave it out under an asynchronous synchroniser, or use a synchronous one')
+  // Learners that meet the central model one by one have nothing to sum.
+  if (rule.kind === 'asynchronous')
+    throw invalidOption(level, received, 'leave it out under an asynchronous synchroniser, or use a synchronous one')
+  if (rule.central.kind === 'sma' && rule.central.lockstep)
+    throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
 }
 
 function checkedDevices(checks: OptionChecks, given: TrainOptions['devices']): readonly DeviceSettings[] {

@@ -21,6 +21,7 @@ describe('the rules', () => {
     for (const [name, option, value] of [
       ['easgd', 'syncMomentum', 0.5],
       ['easgd', 'alpha', 1],
+      ['sma', 'lockstep', 1],
       ['polyak-ruppert', 'from', -1],
       ['local-sgd', 'period', 0],
       ['post-local-sgd', 'from', -1],

@@ -29,11 +29,18 @@ export interface RuleCase {
   readonly plain: (initial: Float32Array) => PlainRule
   readonly periods?: readonly number[]
   readonly nesterov?: boolean
+  /** Whether a group under it may have levels. */
+  readonly levels?: false
 }
 
 /** Every rule whose round sums over its learners, and its publication. */
 export const CASES: Record<string, RuleCase> = {
   sma: { options: (period) => ({ name: 'sma', period, syncMomentum: 0.3 }), plain: (initial) => new PlainSma(initial, NUMBERS, 0.3) },
+  'sma in lockstep': {
+    options: (period) => ({ name: 'sma', period, syncMomentum: 0.3, lockstep: true }),
+    plain: (initial) => new PlainSma(initial, NUMBERS, 0.3),
+    levels: false
+  },
   easgd: { options: (period) => ({ name: 'easgd', period }), plain: (initial) => new PlainSma(initial, NUMBERS, 0) },
   eamsgd: {
     options: (period) => ({ name: 'eamsgd', period }),

@@ -74,9 +74,7 @@ class CudaBackend final : public DeviceBackend {
     if (event) check(cudaStreamWaitEvent(handle(), static_cast<CudaEvent&>(*event).handle(), 0), "event");
   }
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
-  void begin(const StepContext& step) override {
-    static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples);
-  }
+  void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
     auto& stream = static_cast<CudaStream&>(current());

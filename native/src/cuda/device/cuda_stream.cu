@@ -28,8 +28,7 @@ void CudaStream::copy(void* to, const void* from, size_t bytes) {
 void CudaStream::set(uint64_t seed, uint64_t position, std::span<const int64_t> samples) {
   sent_.seed = seed;
   sent_.position = position;
-  sent_.samples =
-      samples.empty() ? nullptr : static_cast<const int64_t*>(samples_.bring(samples.data(), samples.size_bytes(), stream_));
+  sent_.samples = samples.empty() ? nullptr : static_cast<const int64_t*>(samples_.bring(samples.data(), samples.size_bytes(), stream_));
   send_parameters();
 }
 

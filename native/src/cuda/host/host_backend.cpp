@@ -7,6 +7,7 @@
 #include "../device_backend.h"
 #include "host_memory.h"
 #include "host_stream.h"
+#include "launches.h"
 #include "library_kernels.h"
 
 namespace arbalest::cuda {
@@ -91,4 +92,10 @@ Backend* host_backend() {
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
   return std::string_view(name ? name : "") == "cuda-host" ? arbalest::cuda::host_backend() : nullptr;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
+  thread_local std::string text;
+  text = "{\"launches\":" + arbalest::cuda::launches() + "}";
+  return text.c_str();
 }

@@ -1,5 +1,6 @@
 // Gathers a batch from a data set that lies on the device, or takes the one that streamed in: order, crop and flip by load_plan.h, then
-// pixels divided by 255, minus mean, over deviation. Position, seed, chosen samples and what streamed in are read from the step's parameters.
+// pixels divided by 255, minus mean, over deviation. Position, seed, chosen samples and what streamed in are read from the step's
+// parameters.
 #include <algorithm>
 
 #include "../../load_plan.h"
@@ -151,12 +152,12 @@ void check(const OperatorSpec& spec, const Dataset& data) {
 
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
   // Of pixels with class numbers, in an order that is not made here.
-  static const Dataset streamed{.count = 1};
+  static const Dataset streamed;
   const Dataset& data = spec.dataset ? *spec.dataset : streamed;
   check(spec, data);
   const auto on_device = spec.dataset ? device_dataset(data, stream) : std::make_shared<const DeviceDataset>();
   LoadOptions options;
-  options.count = static_cast<uint64_t>(data.count);
+  options.count = spec.dataset ? static_cast<uint64_t>(data.count) : 1;
   options.padding = whole(spec.attributes, "padding");
   options.flip = flag(spec.attributes, "flip");
   options.shuffled = spec.dataset && flag(spec.attributes, "shuffled");

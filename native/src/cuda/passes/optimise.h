@@ -1,5 +1,5 @@
-// One step of an optimiser for one learner or for many: the learner is an index into a table of pointers in device memory, so that one
-// launch serves all learners of a device. See OptimiserPass for the formulas.
+// One step of an optimiser, for one learner or for many: there the learner is an index into a table of pointers, so that one launch serves
+// all learners of a device. See OptimiserPass for the formulas.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,6 @@ struct LearnerVectors {
   float* first = nullptr;            // (P) or null
   float* second = nullptr;           // (P) or null
   float* contribution = nullptr;     // (P) or null
-  const float* guard = nullptr;      // (1) or null: a loss; where it is not finite nothing of this learner changes
 };
 
 struct OptimiserRates {
@@ -31,16 +30,12 @@ struct OptimiserRates {
   float alpha = 0;
 };
 
-EVERYWHERE inline bool finite(float value) { return value - value == 0; }
-
 // V elements of one learner, held in registers between what reads and what writes them.
 template <int V> struct LearnerStep {
   Pack<float, V> weights, next, correction;
-  bool held;  // by the guard
 
   EVERYWHERE LearnerStep(const LearnerVectors& of, const OptimiserRates& rates, const Pack<float, V>* central, int64_t pack)
-      : weights(read<float, V>(of.weights, pack)), next(weights), correction{}, held(of.guard && !finite(*of.guard)) {
-    if (held) return;
+      : weights(read<float, V>(of.weights, pack)), next(weights), correction{} {
     Pack<float, V> gradients = read<float, V>(of.gradients, pack), first{}, second{};
     if (of.first) first = read<float, V>(of.first, pack);
     if (of.second) second = read<float, V>(of.second, pack);
@@ -71,18 +66,14 @@ template <int V> struct LearnerStep {
   }
 };
 
-// Packs of every learner, learner by learner. Without a table it is the one in `only`.
 template <int V> struct Optimise {
-  const LearnerVectors* table;  // (k), or null
-  LearnerVectors only;
+  LearnerVectors of;
   OptimiserRates rates;
   const float* central;  // (P) or null
-  int64_t packs;         // of a learner
   int64_t first_pack;    // before which nothing is touched
 
   EVERYWHERE void operator()(int64_t i) const {
-    const LearnerVectors& of = table ? table[i / packs] : only;
-    const int64_t pack = first_pack + i % packs;
+    const int64_t pack = first_pack + i;
     Pack<float, V> z{};
     if (central) z = read<float, V>(central, pack);
     const LearnerStep<V> step(of, rates, &z, pack);
@@ -97,27 +88,40 @@ template <int V> struct Optimise {
   }
 };
 
-// A whole SMA round in one pass over the parameters: every learner's step and correction, in the table's order, and the central model's.
-// Moves (5k + 4) floats a parameter with momentum; nothing is read twice.
-template <int V> struct OptimiseAndAverage {
-  const LearnerVectors* table;  // (k)
-  int learners;
+// Learners by value: a table that needs no copy of its own to the device.
+inline constexpr int kMostTogether = 32;
+struct LearnerRow {
+  LearnerVectors vectors;
   OptimiserRates rates;  // whose meeting is kCorrection
-  const float* central;  // (P)
-  float* before;         // (P) the central model of the round before on entry, that of the next on return
-  float mu;
+};
 
-  EVERYWHERE void operator()(int64_t pack) const {
-    const Pack<float, V> z = read<float, V>(central, pack), old = read<float, V>(before, pack);
-    Pack<float, V> sum = z;
+// A whole SMA round in one pass over the parameters: every learner's step and correction, in the table's order, and the central model's.
+// Moves (5k + 3) floats a parameter with momentum; nothing is read twice.
+template <int V> struct OptimiseAndAverage {
+  LearnerRow table[kMostTogether];
+  int learners;
+  const float* central;  // (P) that the corrections are measured from
+  const float* base;     // (P) that they are added to: the central model, or `to` where others are in it already
+  float* to;             // (P) the central model of the round before on entry, that of the next on return
+  float scale, mu;
+  int64_t first_pack;
+
+  EVERYWHERE void operator()(int64_t i) const {
+    const int64_t pack = first_pack + i;
+    const Pack<float, V> z = read<float, V>(central, pack);
+    Pack<float, V> sum{}, old{};
     for (int k = 0; k < learners; ++k) {
-      const LearnerStep<V> step(table[k], rates, &z, pack);
-      write(table[k].next, pack, step.next);
+      const LearnerStep<V> step(table[k].vectors, table[k].rates, &z, pack);
+      write(table[k].vectors.next, pack, step.next);
       for (int v = 0; v < V; ++v) sum.at[v] += step.correction.at[v];
     }
-    for (int v = 0; v < V; ++v) sum.at[v] += mu * (z.at[v] - old.at[v]);
-    write(before, pack, sum);
+    const Pack<float, V> from = base == central ? z : read<float, V>(base, pack);
+    if (mu != 0) old = read<float, V>(to, pack);
+    for (int v = 0; v < V; ++v) sum.at[v] = from.at[v] + scale * sum.at[v] + (mu != 0 ? mu * (from.at[v] - old.at[v]) : 0.0f);
+    write(to, pack, sum);
   }
 };
+// What a launch carries.
+static_assert(sizeof(OptimiseAndAverage<4>) <= 4000);
 
 }  // namespace arbalest::cuda

@@ -43,20 +43,18 @@ OptimiserRates rates_of(const OptimiserPass& pass) {
   return rates;
 }
 
+LearnerVectors vectors_of(const OptimiserPass& pass) {
+  return {static_cast<const float*>(pass.weights), static_cast<float*>(pass.next),   static_cast<const float*>(pass.gradients),
+          static_cast<float*>(pass.first),         static_cast<float*>(pass.second), static_cast<float*>(pass.contribution)};
+}
+
 }  // namespace
 
 void queue_optimise(const OptimiserPass& pass, DeviceStream& stream) {
   check_type(pass.type);
-  const LearnerVectors only{static_cast<const float*>(pass.weights),
-                            static_cast<float*>(pass.next),
-                            static_cast<const float*>(pass.gradients),
-                            static_cast<float*>(pass.first),
-                            static_cast<float*>(pass.second),
-                            static_cast<float*>(pass.contribution),
-                            nullptr};
   const auto* central = pass.meeting == OptimiserPass::Meeting::correction ? static_cast<const float*>(pass.central) : nullptr;
   in_packs(pass.begin, pass.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
-    each(stream, packs, Optimise<V>{nullptr, only, rates_of(pass), central, packs, first});
+    each(stream, packs, Optimise<V>{vectors_of(pass), rates_of(pass), central, first});
   });
 }
 
@@ -80,6 +78,30 @@ void queue_average(const AveragePass& pass, DeviceStream& stream) {
       program.base = program.to;
       program.mu = 0;
     } while (summed < pass.summands.size());
+  });
+}
+
+void queue_optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum, DeviceStream& stream) {
+  check_type(sum.type);
+  in_packs(sum.begin, sum.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
+    OptimiseAndAverage<V> program{};
+    program.central = static_cast<const float*>(steps.front().central);
+    program.base = static_cast<const float*>(sum.base);
+    program.to = static_cast<float*>(sum.to);
+    program.scale = static_cast<float>(sum.scale);
+    program.mu = static_cast<float>(sum.mu);
+    program.first_pack = first;
+    for (size_t taken = 0; taken < steps.size(); taken += static_cast<size_t>(program.learners)) {
+      program.learners = static_cast<int>(std::min<size_t>(kMostTogether, steps.size() - taken));
+      for (int k = 0; k < program.learners; ++k) {
+        const OptimiserPass& step = steps[taken + static_cast<size_t>(k)];
+        program.table[k] = {vectors_of(step), rates_of(step)};
+      }
+      each(stream, packs, program);
+      // Those beyond one table are added to what there is.
+      program.base = program.to;
+      program.mu = 0;
+    }
   });
 }
 
