@@ -1,7 +1,7 @@
 // Any Program: refused with a code, or bound and run for two steps, and read.
 #include "guarded_backend.h"
 #include "harness.h"
-#include "replica.h"
+#include "replica/replica.h"
 
 namespace arbalest::fuzz {
 namespace {

@@ -17,7 +17,7 @@ using Handle = uint64_t;
 
 struct Thing {
   std::shared_ptr<void> pointer;
-  const char* kind = nullptr;
+  const char* kind = nullptr;  // told apart by its address: a T::kKind is an array, which is one object wherever it is used
 };
 
 // The process's list of living things.

@@ -12,7 +12,7 @@ namespace arbalest {
 
 class Snapshot {
  public:
-  static constexpr const char* kKind = "snapshot";
+  static constexpr char kKind[] = "snapshot";
 
   Snapshot(Backend& backend, ParameterLayout layout);
 

@@ -1,7 +1,10 @@
 // A data set from JavaScript arrays, checked: nothing behind this needs to doubt a label again.
 #pragma once
 
+#include <cstring>
+
 #include "../dataset.h"
+#include "typed_arrays.h"
 #include "values.h"
 
 namespace arbalest::js {

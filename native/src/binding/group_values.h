@@ -4,6 +4,7 @@
 #include <string>
 
 #include "../sync/rule.h"
+#include "program_values.h"
 #include "values.h"
 
 namespace arbalest::js {

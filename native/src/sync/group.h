@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "../backend.h"
+#include "../clock.h"
 #include "../optimiser.h"
 #include "../program.h"
 #include "../snapshot.h"
@@ -20,8 +20,6 @@
 #include "rule.h"
 
 namespace arbalest {
-
-using Clock = std::chrono::steady_clock;
 
 // That a level worked at a bucket of a round, in seconds of the monotonic clock.
 struct LevelSpan {

@@ -1,0 +1,80 @@
+// What the addon's calls have in common: the handles that they are given, and their failures, which become JavaScript errors with their
+// code.
+#pragma once
+
+#include <napi.h>
+
+#include <cfenv>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "../error.h"
+#include "../handles.h"
+#include "values.h"
+
+namespace arbalest {
+
+using Info = Napi::CallbackInfo;
+
+inline Holder& holder(const Info& info) { return *info.Env().GetInstanceData<Holder>(); }
+
+template <class T> Napi::Value handle(const Info& info, std::shared_ptr<T> pointer) {
+  return Napi::Number::New(info.Env(), static_cast<double>(holder(info).add(std::move(pointer))));
+}
+
+// What a handle stands for. Throws STALE_HANDLE.
+template <class T> std::shared_ptr<T> thing(const Info& info, const Napi::Value& handle, const char* what = T::kKind) {
+  return holder(info).get<T>(static_cast<Handle>(js::integer(handle, what)));
+}
+
+template <class T> std::shared_ptr<T> thing(const Info& info, size_t argument) { return thing<T>(info, info[argument]); }
+
+// Of a replica's programs: the argument after the replica.
+inline int slot(const Info& info) { return js::small(info[1], "slot"); }
+
+// Kernels flush denormal numbers to zero on the thread that runs them; JavaScript's arithmetic on that thread must not.
+class CallerFloatingPoint {
+ public:
+  CallerFloatingPoint() { std::fegetenv(&environment_); }
+  ~CallerFloatingPoint() { std::fesetenv(&environment_); }
+
+ private:
+  std::fenv_t environment_;
+};
+
+template <Napi::Value (*call)(const Info&)> Napi::Value guarded(const Info& info) {
+  std::string code = "INTERNAL", message;
+  try {
+    const CallerFloatingPoint restored;
+    return call(info);
+  } catch (const Error& error) {
+    code = error.code();
+    message = error.what();
+  } catch (const std::bad_alloc&) {
+    code = "OUT_OF_MEMORY";
+    message = "memory: the machine has no more; use fewer learners or a smaller batch";
+  } catch (const Napi::Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  Napi::Error error = Napi::Error::New(info.Env(), message);
+  error.Set("code", code);
+  throw error;
+}
+
+template <Napi::Value (*call)(const Info&)> void add(Napi::Object& addon, const char* name) {
+  addon.Set(name, Napi::Function::New(addon.Env(), guarded<call>, name));
+}
+
+// A file each.
+void add_machine_calls(Napi::Object& addon);
+void add_data_calls(Napi::Object& addon);
+void add_replica_calls(Napi::Object& addon);
+void add_value_calls(Napi::Object& addon);
+void add_group_calls(Napi::Object& addon);
+void add_snapshot_calls(Napi::Object& addon);
+
+}  // namespace arbalest

@@ -1,0 +1,60 @@
+// Data sets in memory, and those that stream in.
+#include "calls.h"
+#include "dataset_values.h"
+#include "stream_values.h"
+#include "things.h"
+#include "typed_arrays.h"
+#include "wake_up.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value create_dataset(const Info& info) {
+  return handle(info, std::make_shared<SourceThing>(Source{std::make_shared<Dataset>(js::dataset(info[0])), nullptr}));
+}
+
+Napi::Value create_stream(const Info& info) {
+  return handle(info, std::make_shared<SourceThing>(Source{nullptr, std::make_shared<BatchStream>(js::stream_spec(info[0]))}));
+}
+
+BatchStream& stream(const Info& info) {
+  const auto source = thing<SourceThing>(info, 0);
+  if (!source->stream) throw Error("STALE_HANDLE", "handle: received a data set in memory where a stream is needed");
+  return *source->stream;
+}
+
+Napi::Value next_batch(const Info& info) {
+  const std::optional<BatchStream::Request> request = stream(info).next(js::string(info[1], "which") == "ahead");
+  return request ? js::batch_request(info.Env(), *request) : info.Env().Null();
+}
+
+Napi::Value feed_batch(const Info& info) {
+  BatchStream& fed = stream(info);
+  if (!info[2].IsTypedArray() || !info[3].IsTypedArray()) js::wrong("batch", "samples as a Uint8Array and labels as an Int32Array");
+  const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength(), count = info[3].As<Napi::TypedArray>().ElementLength();
+  const auto* labels = reinterpret_cast<const int32_t*>(js::numbers(info[3], "labels", Type::i32, count));
+  fed.feed(js::natural(info[1], "position"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes}, {labels, count});
+  return info.Env().Undefined();
+}
+
+Napi::Value watch_stream(const Info& info) {
+  BatchStream& watched = stream(info);
+  if (!info[1].IsFunction()) js::wrong("wake", "a function");
+  watched.watch(wake_up(info.Env(), info[1].As<Napi::Function>()));
+  return info.Env().Undefined();
+}
+
+Napi::Value stream_status(const Info& info) { return js::stream_status(info.Env(), stream(info).status()); }
+
+}  // namespace
+
+void add_data_calls(Napi::Object& addon) {
+  add<create_dataset>(addon, "createDataset");
+  add<create_stream>(addon, "createStream");
+  add<next_batch>(addon, "nextBatch");
+  add<feed_batch>(addon, "feedBatch");
+  add<watch_stream>(addon, "watchStream");
+  add<stream_status>(addon, "streamStatus");
+}
+
+}  // namespace arbalest

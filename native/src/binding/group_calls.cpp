@@ -1,0 +1,138 @@
+// Groups: their members, their rounds, their central model.
+#include <cmath>
+#include <cstring>
+
+#include "../backends.h"
+#include "calls.h"
+#include "group_values.h"
+#include "things.h"
+#include "typed_arrays.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value create_group(const Info& info) {
+  const Napi::Object from = js::object(info[0], "group");
+  Backend& backend = backend_named(js::string(from, "backend"));
+  GroupSpec spec = js::group_spec(from);
+  const std::byte* initial = js::numbers(js::property(from, "initial"), "initial", spec.layout.type(), spec.layout.elements);
+  return handle(info, std::make_shared<GroupThing>(GroupThing{make_group(backend, std::move(spec), initial)}));
+}
+
+int learner(const Info& info) { return js::small(info[1], "learner"); }
+
+Napi::Value join(const Info& info) {
+  const bool resumed = info[2].ToBoolean();
+  const int device = info[3].IsUndefined() ? 0 : js::small(info[3], "device");
+  return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed, device)));
+}
+
+Napi::Value leave(const Info& info) { return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->leave(learner(info)))); }
+
+Napi::Value evict(const Info& info) {
+  group_of(info)->evict(learner(info));
+  return info.Env().Undefined();
+}
+
+Napi::Value set_rates(const Info& info) {
+  const auto group = group_of(info);
+  if (!info[2].IsTypedArray()) js::wrong("rates", "a Float32Array");
+  const size_t count = info[2].As<Napi::TypedArray>().ElementLength();
+  const auto* rates = reinterpret_cast<const float*>(js::numbers(info[2], "rates", Type::f32, count));
+  group->set_rates(js::integer(info[1], "fromIteration"), {rates, count});
+  return info.Env().Undefined();
+}
+
+Napi::Value set_restarts(const Info& info) {
+  group_of(info)->set_restarts(js::list(info[1], "rounds", [](const Napi::Value& round) { return js::integer(round, "round"); }));
+  return info.Env().Undefined();
+}
+
+// A round's or an iteration's number; Infinity for never.
+int64_t number_or_never(const Napi::Value& value, const char* what) {
+  const double found = js::number(value, what);
+  return std::isinf(found) && found > 0 ? Group::kNever : js::integer(value, what);
+}
+
+Napi::Value set_pause(const Info& info) {
+  group_of(info)->set_pause(number_or_never(info[1], "round"));
+  return info.Env().Undefined();
+}
+
+Napi::Value set_end(const Info& info) {
+  group_of(info)->set_end(number_or_never(info[1], "iterations"));
+  return info.Env().Undefined();
+}
+
+Napi::Value stop(const Info& info) {
+  group_of(info)->stop();
+  return info.Env().Undefined();
+}
+
+Napi::Value group_status(const Info& info) {
+  const GroupStatus status = group_of(info)->status();
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("round", static_cast<double>(status.round));
+  result.Set("iterations", static_cast<double>(status.iterations));
+  result.Set("position", static_cast<double>(status.position));
+  result.Set("members", js::array(info.Env(), status.members));
+  result.Set("arrived", js::array(info.Env(), status.arrived));
+  result.Set("notFiniteAt", static_cast<double>(status.not_finite_at));
+  return result;
+}
+
+Napi::Value losses(const Info& info) {
+  const std::vector<float> losses = group_of(info)->losses(js::integer(info[1], "fromIteration"));
+  return js::new_numbers(info.Env(), Type::f32, losses.size(),
+                         [&](std::byte* out) { std::memcpy(out, losses.data(), losses.size() * sizeof(float)); });
+}
+
+Napi::Value read_central(const Info& info) {
+  const auto group = group_of(info);
+  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
+                         [&](std::byte* canonical) { group->read_central(canonical); });
+}
+
+Napi::Value read_device_central(const Info& info) {
+  const auto group = group_of(info);
+  const int device = js::small(info[1], "device");
+  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
+                         [&](std::byte* canonical) { group->read_device_central(device, canonical); });
+}
+
+// Four numbers a span: level, round, start and end in seconds.
+Napi::Value level_spans(const Info& info) {
+  std::vector<double> numbers;
+  for (const auto& [level, round, start, end] : group_of(info)->level_spans())
+    numbers.insert(numbers.end(), {static_cast<double>(level), static_cast<double>(round), start, end});
+  return js::new_numbers(info.Env(), Type::f64, numbers.size(),
+                         [&](std::byte* out) { std::memcpy(out, numbers.data(), numbers.size() * sizeof(double)); });
+}
+
+Napi::Value write_central(const Info& info) {
+  const auto group = group_of(info);
+  group->write_central(js::numbers(info[1], "weights", group->layout().type(), group->layout().elements));
+  return info.Env().Undefined();
+}
+
+}  // namespace
+
+void add_group_calls(Napi::Object& addon) {
+  add<create_group>(addon, "createGroup");
+  add<join>(addon, "join");
+  add<leave>(addon, "leave");
+  add<evict>(addon, "evict");
+  add<set_rates>(addon, "setRates");
+  add<set_restarts>(addon, "setRestarts");
+  add<set_pause>(addon, "setPause");
+  add<set_end>(addon, "setEnd");
+  add<stop>(addon, "stop");
+  add<group_status>(addon, "groupStatus");
+  add<losses>(addon, "losses");
+  add<read_central>(addon, "readCentral");
+  add<read_device_central>(addon, "readDeviceCentral");
+  add<level_spans>(addon, "levelSpans");
+  add<write_central>(addon, "writeCentral");
+}
+
+}  // namespace arbalest

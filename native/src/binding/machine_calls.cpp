@@ -1,0 +1,62 @@
+// What the machine and its backends offer, and how a backend runs an operator.
+#include "../backends.h"
+#include "../cores.h"
+#include "../sync/levels.h"
+#include "calls.h"
+#include "group_values.h"
+#include "lowering_values.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value describe(const Info& info) {
+  Napi::Object result = Napi::Object::New(info.Env());
+  const LibraryReport report = about_library_of(js::string(info[0], "backend"));
+  result.Set("available", report.available);
+  result.Set("detail", report.detail);
+  return result;
+}
+
+Napi::Value lower(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  return js::lowering_answer(info.Env(), backend, backend.lower(js::lowering_request(info[1])));
+}
+
+Napi::Value bytes(const Info& info) {
+  const TensorSpec spec{js::type(js::string(info[2], "type")), js::shape(info[1], "shape"), js::string(info[3], "layout")};
+  return Napi::Number::New(info.Env(), static_cast<double>(backend_named(js::string(info[0], "backend")).bytes(spec)));
+}
+
+Napi::Value keep_cores(const Info& info) {
+  const std::vector<int> cores = js::list(info[0], "cores", [](const Napi::Value& core) { return js::small(core, "core"); });
+  if (cores.empty()) throw Error("INVALID_OPTION", "cores: received none; give at least one");
+  for (int core : cores)
+    if (core < 0 || core > 65535)
+      throw Error("INVALID_OPTION", "core: received " + std::to_string(core) + "; give numbers from 0 to 65535");
+  keep_to_cores(cores);
+  return info.Env().Undefined();
+}
+
+Napi::Value measure_level(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int parts = js::small(info[2], "parts");
+  const int64_t bytes = js::integer(info[3], "bytes");
+  if (parts < 1 || parts > 1024) throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give 1 to 1024");
+  if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
+  return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1]), parts, static_cast<size_t>(bytes)));
+}
+
+Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), backend_named("cpu").measure_peak()); }
+
+}  // namespace
+
+void add_machine_calls(Napi::Object& addon) {
+  add<describe>(addon, "describe");
+  add<lower>(addon, "lower");
+  add<bytes>(addon, "bytes");
+  add<keep_cores>(addon, "keepToCores");
+  add<measure_level>(addon, "measureLevel");
+  add<measure_peak>(addon, "measurePeak");
+}
+
+}  // namespace arbalest

@@ -1,0 +1,118 @@
+// Replicas: made, bound to programs and run.
+#include "../backends.h"
+#include "calls.h"
+#include "program_values.h"
+#include "things.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramThing>(js::program(info[0]))); }
+
+Napi::Value create_arenas(const Info& info) {
+  const Napi::Object from = js::object(info[0], "arenas");
+  const int64_t bytes = js::integer(from, "bytes"), count = js::integer(from, "count");
+  if (bytes < 0) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give at least 0");
+  if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
+  Backend& backend = backend_named(js::string(from, "backend"));
+  return handle(info, std::make_shared<ArenasThing>(backend, static_cast<size_t>(bytes), static_cast<int>(count)));
+}
+
+Napi::Value arenas_touched(const Info& info) { return Napi::Number::New(info.Env(), thing<ArenasThing>(info, 0)->touched()); }
+
+Napi::Value create_replica(const Info& info) {
+  const Napi::Object from = js::object(info[0], "replica");
+  const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas");
+  const int learner = group.IsUndefined() ? -1 : js::small(js::property(from, "learner"), "learner");
+  return handle(info, std::make_shared<ReplicaThing>(
+                          backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), js::threads(from),
+                          static_cast<uint64_t>(js::integer(from, "seed")), group.IsUndefined() ? nullptr : group_of(info, group), learner,
+                          arenas.IsUndefined() ? nullptr : thing<ArenasThing>(info, arenas, "arenas")));
+}
+
+Napi::Value bind(const Info& info) {
+  const auto replica = thing<ReplicaThing>(info, 0);
+  const Source source = info[2].IsUndefined() ? Source{} : *thing<SourceThing>(info, 2);
+  return Napi::Number::New(info.Env(), replica->bind(thing<ProgramThing>(info, 1), source));
+}
+
+RunLimits limits(const Napi::Value& value) {
+  const Napi::Object from = js::object(value, "limits");
+  RunLimits limits;
+  if (const Napi::Value steps = js::property(from, "steps"); !steps.IsUndefined()) limits.steps = js::integer(steps, "steps");
+  limits.milliseconds = js::number(from, "milliseconds");
+  if (limits.steps < 0 || !(limits.milliseconds >= 0 && limits.milliseconds <= 1e9))
+    throw Error("INVALID_OPTION", "limits: steps are 0 or more, milliseconds 0 to 1e9");
+  if (const Napi::Value position = js::property(from, "position"); !position.IsUndefined()) limits.position = js::size(from, "position");
+  if (const Napi::Value rate = js::property(from, "rate"); !rate.IsUndefined()) limits.rate = js::number(rate, "rate");
+  if (const Napi::Value samples = js::property(from, "samples"); !samples.IsUndefined())
+    limits.samples = js::list(samples, "samples", [](const Napi::Value& sample) { return js::integer(sample, "sample"); });
+  return limits;
+}
+
+constexpr const char* kOutcomes[] = {"ran", "waiting", "paused", "evicted", "cancelled"};
+
+Napi::Value run(const Info& info) {
+  const auto replica = thing<ReplicaThing>(info, 0);
+  const RunReport report = replica->run(slot(info), limits(info[2]));
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("outcome", kOutcomes[static_cast<size_t>(report.outcome)]);
+  result.Set("steps", static_cast<double>(report.steps));
+  result.Set("lossSum", report.loss_sum);
+  result.Set("correctSum", report.correct_sum);
+  result.Set("busySeconds", report.busy_seconds);
+  result.Set("waitSeconds", report.wait_seconds);
+  result.Set("dataSeconds", report.data_seconds);
+  return result;
+}
+
+Napi::Value run_segment(const Info& info) {
+  const RunLimits given = info[3].IsUndefined() ? RunLimits{} : limits(info[3]);
+  const auto outcome = thing<ReplicaThing>(info, 0)->run_segment(slot(info), js::segment(js::string(info[2], "segment")), given);
+  return Napi::String::New(info.Env(), kOutcomes[static_cast<size_t>(outcome)]);
+}
+
+Napi::Value cancel(const Info& info) {
+  thing<ReplicaThing>(info, 0)->cancel();
+  return info.Env().Undefined();
+}
+
+Napi::Value adopt(const Info& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(thing<ReplicaThing>(info, 0)->adopt(*group_of(info, info[1]))));
+}
+
+Napi::Value profile(const Info& info) {
+  const std::vector<OperatorProfile> profiles = thing<ReplicaThing>(info, 0)->profile(slot(info));
+  Napi::Array result = Napi::Array::New(info.Env(), profiles.size());
+  for (uint32_t i = 0; i < profiles.size(); ++i) {
+    const OperatorProfile& each = profiles[i];
+    Napi::Object entry = Napi::Object::New(info.Env());
+    entry.Set("segment", js::name_of(each.segment));
+    entry.Set("kind", each.kind);
+    entry.Set("name", each.name);
+    entry.Set("implementation", each.implementation);
+    entry.Set("runs", static_cast<double>(each.runs));
+    entry.Set("seconds", each.seconds);
+    entry.Set("flops", each.flops);
+    entry.Set("bytes", each.bytes);
+    result.Set(i, entry);
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_replica_calls(Napi::Object& addon) {
+  add<create_program>(addon, "createProgram");
+  add<create_arenas>(addon, "createArenas");
+  add<arenas_touched>(addon, "arenasTouched");
+  add<create_replica>(addon, "createReplica");
+  add<bind>(addon, "bind");
+  add<run>(addon, "run");
+  add<run_segment>(addon, "runSegment");
+  add<cancel>(addon, "cancel");
+  add<adopt>(addon, "adopt");
+  add<profile>(addon, "profile");
+}
+
+}  // namespace arbalest

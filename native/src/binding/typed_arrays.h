@@ -1,0 +1,52 @@
+// Numbers that JavaScript and the engine hand to each other, as typed arrays.
+#pragma once
+
+#include <napi.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "../error.h"
+#include "../tensor.h"
+#include "values.h"
+
+namespace arbalest::js {
+
+// The bytes of a typed array, which must be of the type and hold so many numbers.
+inline const std::byte* numbers(const Napi::Value& value, const std::string& what, Type type, size_t count) {
+  if (!value.IsTypedArray()) wrong(what, "a typed array");
+  const auto array = value.As<Napi::TypedArray>();
+  const napi_typedarray_type needed = type == Type::f32   ? napi_float32_array
+                                      : type == Type::f64 ? napi_float64_array
+                                      : type == Type::i32 ? napi_int32_array
+                                                          : napi_uint8_array;
+  if (array.TypedArrayType() != needed)
+    throw Error("SHAPE_MISMATCH", what + ": received an array of another type of number; give " + name_of(type));
+  if (array.ElementLength() != count)
+    throw Error("SHAPE_MISMATCH", what + ": received " + std::to_string(array.ElementLength()) + " numbers; give " + std::to_string(count));
+  // Not by way of its ArrayBuffer: there is none where the memory is shared between threads.
+  void* data = nullptr;
+  if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, &data, nullptr, nullptr) != napi_ok) wrong(what, "a typed array");
+  return static_cast<const std::byte*>(data);
+}
+
+// A new typed array of the type, filled by `fill(bytes)`.
+template <class Fill> Napi::Value new_numbers(Napi::Env env, Type type, size_t count, Fill fill) {
+  Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(env, count * size_of(type));
+  fill(static_cast<std::byte*>(buffer.Data()));
+  switch (type) {
+    case Type::f32: return Napi::Float32Array::New(env, count, buffer, 0);
+    case Type::f64: return Napi::Float64Array::New(env, count, buffer, 0);
+    case Type::i32: return Napi::Int32Array::New(env, count, buffer, 0);
+    default: return Napi::Uint8Array::New(env, count, buffer, 0);
+  }
+}
+
+inline Napi::Array array(Napi::Env env, const std::vector<int>& values) {
+  Napi::Array result = Napi::Array::New(env, values.size());
+  for (uint32_t i = 0; i < values.size(); ++i) result.Set(i, values[i]);
+  return result;
+}
+
+}  // namespace arbalest::js

@@ -1,0 +1,138 @@
+#include "bound_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../sync/buckets.h"
+
+namespace arbalest {
+
+BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const Group* group)
+    : program_(std::move(program)), source_(source), memory_(memory) {
+  const std::span<const Bucket> buckets = group ? group->buckets() : std::span<const Bucket>{};
+  for (size_t s = 0; s < kSegments; ++s) {
+    for (const PlacedOperator& op : program_->segments[s]) {
+      segments_[s].push_back(prepared(op));
+      if (op.kind != "update") continue;
+      const OptimiserSpec optimiser = optimiser_spec(op.attributes);
+      trains_ = true;
+      accumulate_ = optimiser.accumulate;
+      // Where the group takes gradients it has the optimiser.
+      memory_.provide_training(*program_, optimiser, buckets.empty());
+    }
+  }
+  if (trains_) {
+    const std::vector<int> last = last_writers(*program_, buckets);
+    for (size_t bucket = 0; bucket < last.size(); ++bucket)
+      if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);
+  }
+  make_kernels();
+}
+
+// What does not depend on where the activations lie.
+BoundOperator BoundProgram::prepared(const PlacedOperator& op) const {
+  BoundOperator bound;
+  bound.placed = &op;
+  for (const auto* ids : {&op.inputs, &op.outputs})
+    for (int id : *ids)
+      if (id >= 0) bound.bytes += static_cast<double>(program_->values[static_cast<size_t>(id)].bytes);
+  if (op.kind == "update") bound.bytes = 5.0 * static_cast<double>(memory_.layout().bytes);
+  return bound;
+}
+
+void BoundProgram::make_kernels() {
+  const size_t arena = memory_.arena();
+  if (made_.size() <= arena) made_.resize(arena + 1);
+  if (made_[arena]) return;
+  for (auto& segment : segments_) {
+    for (BoundOperator& op : segment) {
+      if (op.kernels.size() <= arena) op.kernels.resize(arena + 1);
+      const std::string& kind = op.placed->kind;
+      if (kind == "update" || kind == "exchange") continue;
+      const OperatorSpec spec = placed(*op.placed);
+      if (kind == "load") check_samples(spec);
+      op.kernels[arena] = memory_.backend().make(spec);
+    }
+  }
+  made_[arena] = true;
+}
+
+void BoundProgram::remake_kernels() {
+  recording_.reset();
+  ran_ = false;
+  made_.clear();
+  make_kernels();
+}
+
+OperatorSpec BoundProgram::placed(const PlacedOperator& op) const {
+  OperatorSpec spec;
+  spec.kind = op.kind;
+  spec.name = op.name;
+  spec.attributes = op.attributes;
+  spec.scratch = memory_.activations() + op.scratch_offset;
+  spec.scratch_bytes = op.scratch_bytes;
+  spec.precision = program_->precision;
+  spec.dataset = source_.dataset.get();
+  for (auto [ids, tensors] : {std::pair{&op.inputs, &spec.inputs}, std::pair{&op.outputs, &spec.outputs}}) {
+    for (int id : *ids) {
+      if (id < 0) {
+        tensors->emplace_back();
+        continue;
+      }
+      const PlacedValue& value = program_->values[static_cast<size_t>(id)];
+      const size_t needed = memory_.backend().bytes(value.spec);
+      if (value.bytes < needed)
+        throw Error("INVALID_PROGRAM", "program " + program_->name + ": value " + value.name + " has " + std::to_string(value.bytes) +
+                                           " bytes where its layout takes " + std::to_string(needed));
+      tensors->push_back({value.spec, memory_.address(value)});
+    }
+  }
+  return spec;
+}
+
+void BoundProgram::check_samples(const OperatorSpec& load) const {
+  if (!source_) throw Error("INVALID_STATE", "program " + program_->name + ": it loads samples; bind it with a data set");
+  const Shape shape = load.outputs.empty() ? Shape{} : load.outputs[0].shape();
+  const Shape& sample = source_.sample();
+  if (shape.empty() || !std::equal(shape.begin() + 1, shape.end(), sample.begin(), sample.end()))
+    throw Error("SHAPE_MISMATCH", "program " + program_->name + ": its samples do not have the shape of the data set's");
+}
+
+bool BoundProgram::run_recorded(const StepContext& context) {
+  if (!std::exchange(ran_, true) || profiling_) return false;
+  if (!recording_)
+    recording_ = memory_.backend().capture([&] {
+      for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
+        for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
+    });
+  if (!recording_) return false;
+  recording_->run();
+  return true;
+}
+
+const PlacedValue& BoundProgram::readable(const std::string& name) const {
+  const auto named = program_->named.find(name);
+  if (named != program_->named.end()) return program_->values[static_cast<size_t>(named->second)];
+  for (const PlacedValue& value : program_->values)
+    if (value.name == name && value.arena != Arena::activations) return value;
+  std::string known;
+  for (const auto& [each, id] : program_->named) known += (known.empty() ? "" : ", ") + each;
+  throw Error("UNKNOWN_NAME",
+              "value: received " + name + "; program " + program_->name + " keeps " + known + ", its parameters and its statistics");
+}
+
+std::vector<OperatorProfile> BoundProgram::profile() {
+  profiling_ = true;
+  std::vector<OperatorProfile> profiles;
+  for (size_t s = 0; s < kSegments; ++s) {
+    for (BoundOperator& op : segments_[s]) {
+      const PlacedOperator& placed = *op.placed;
+      const int64_t runs = std::exchange(op.runs, 0);
+      const double seconds = std::exchange(op.seconds, 0);
+      profiles.push_back({static_cast<Segment>(s), placed.kind, placed.name, placed.implementation, runs, seconds, placed.flops, op.bytes});
+    }
+  }
+  return profiles;
+}
+
+}  // namespace arbalest

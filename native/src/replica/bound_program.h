@@ -1,0 +1,71 @@
+// A program made ready over a replica's memory: the kernels of its operators, and what has been measured of them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../backend.h"
+#include "../program.h"
+#include "../source.h"
+#include "../sync/group.h"
+#include "replica_memory.h"
+#include "run.h"
+
+namespace arbalest {
+
+struct BoundOperator {
+  const PlacedOperator* placed = nullptr;
+  // One for each arena in which it has run: their pointers are fixed. Exchange and update have none: they are the replica's own.
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<size_t> completes;  // buckets that the group takes, whose gradient is whole after it
+  double bytes = 0;               // that a run reads and writes
+  int64_t runs = 0;
+  double seconds = 0;
+};
+
+class BoundProgram {
+ public:
+  // `group`: that it trains in, or null. Throws INVALID_PROGRAM, INVALID_STATE, SHAPE_MISMATCH.
+  BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const Group* group);
+
+  const Program& program() const { return *program_; }
+  bool trains() const { return trains_; }
+  // Batches of a step.
+  int64_t accumulate() const { return accumulate_; }
+
+  std::vector<BoundOperator>& operators(Segment segment) { return segments_[static_cast<size_t>(segment)]; }
+  Kernel* kernel(const BoundOperator& op) const { return op.kernels[memory_.arena()].get(); }
+  // Kernels over the activations that the memory has, where there are none yet.
+  void make_kernels();
+  // The activations lie elsewhere for good.
+  void remake_kernels();
+  // Load to backward as one, on a device that gains by it: after a first run, in which libraries load what they need. False where there is
+  // no such recording.
+  bool run_recorded(const StepContext& context);
+
+  // A named value, or one that outlives steps by its own name. Throws UNKNOWN_NAME.
+  const PlacedValue& readable(const std::string& name) const;
+
+  // What has been measured since it was asked last; from the first time on it measures.
+  std::vector<OperatorProfile> profile();
+  bool profiling() const { return profiling_; }
+
+ private:
+  BoundOperator prepared(const PlacedOperator& op) const;
+  OperatorSpec placed(const PlacedOperator& op) const;
+  void check_samples(const OperatorSpec& load) const;
+
+  const std::shared_ptr<const Program> program_;
+  const Source source_;
+  ReplicaMemory& memory_;
+  std::array<std::vector<BoundOperator>, kSegments> segments_;
+  bool trains_ = false;
+  int64_t accumulate_ = 1;
+  std::vector<bool> made_;  // the arenas for which there are kernels
+  std::unique_ptr<Recording> recording_;
+  bool ran_ = false, profiling_ = false;
+};
+
+}  // namespace arbalest

@@ -1,0 +1,152 @@
+#include "replica.h"
+
+#include <algorithm>
+
+namespace arbalest {
+namespace {
+
+ParameterLayout checked(ParameterLayout layout, const Group* group) {
+  if (group && !same_layout(layout, group->layout()))
+    throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
+  return layout;
+}
+
+std::shared_ptr<Arenas> checked(std::shared_ptr<Arenas> arenas, const Stream* stream) {
+  // What is queued on a stream still uses the arena when `run` goes on.
+  if (arenas && stream)
+    throw Error("INVALID_OPTION", "arenas: received some; replicas on a GPU have activations of their own: leave them out");
+  return arenas;
+}
+
+}  // namespace
+
+// The calling thread works for the replica: on its stream, after what its group has queued on its vectors.
+class Replica::Turn {
+ public:
+  explicit Turn(const Replica& replica) : used_(replica.backend_, replica.stream_.get()) {
+    if (replica.group_) replica.group_->follow();
+  }
+
+ private:
+  const UsedStream used_;
+};
+
+Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner,
+                 std::shared_ptr<Arenas> arenas)
+    : backend_(backend),
+      threads_(threads),
+      seed_(seed),
+      group_(std::move(group)),
+      learner_(learner),
+      stream_(backend.stream()),
+      memory_(backend, checked(std::move(layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
+              checked(std::move(arenas), stream_.get())) {}
+
+Replica::~Replica() {
+  // Nothing may be at work in what is given back.
+  const UsedStream used(backend_, stream_.get());
+  try {
+    backend_.synchronise();
+  } catch (const Error&) {
+    // Whoever ran it last has been told.
+  }
+  slots_.clear();
+}
+
+StepLoop& Replica::steps(int slot) const {
+  if (slot < 0 || static_cast<size_t>(slot) >= slots_.size())
+    throw Error("INVALID_STATE",
+                "slot: received " + std::to_string(slot) + "; the replica has " + std::to_string(slots_.size()) + " programs");
+  return *slots_[static_cast<size_t>(slot)];
+}
+
+int Replica::bind(std::shared_ptr<const Program> program, const Source& source) {
+  if (!same_layout(program->parameters, layout()))
+    throw Error("INVALID_PROGRAM",
+                "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
+  memory_.provide(*program);
+  const UsedStream used(backend_, stream_.get());
+  backend_.synchronise();
+  // Primitives are made for as many threads as will run them.
+  backend_.use_threads(threads_);
+  const size_t bytes = program->arenas[static_cast<size_t>(Arena::activations)];
+  const bool shares = slots_.empty() && memory_.shares(bytes);
+  if (!shares && (memory_.user() || bytes > memory_.own_bytes())) own_activations(bytes);
+  const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, cancelled_};
+  slots_.push_back(std::make_unique<StepLoop>(std::move(program), source, owner));
+  return static_cast<int>(slots_.size()) - 1;
+}
+
+// No more in an arena that it shares, and enough for every program.
+void Replica::own_activations(size_t bytes) {
+  for (const auto& each : slots_) bytes = std::max(bytes, each->bound().program().arenas[static_cast<size_t>(Arena::activations)]);
+  memory_.own_activations(bytes);
+  for (const auto& each : slots_) each->moved();
+}
+
+RunReport Replica::run(int slot, const RunLimits& limits) {
+  const Turn turn(*this);
+  StepLoop& steps = this->steps(slot);
+  backend_.use_threads(threads_);
+  return steps.run(limits);
+}
+
+RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
+  const Turn turn(*this);
+  StepLoop& steps = this->steps(slot);
+  backend_.use_threads(threads_);
+  if (memory_.user()) own_activations();
+  return steps.run_segment(segment, limits);
+}
+
+TensorSpec Replica::value_spec(int slot, const std::string& name) const {
+  TensorSpec spec = steps(slot).bound().readable(name).spec;
+  if (spec.type == Type::bf16) spec.type = Type::f32;
+  spec.layout = kPlain;
+  return spec;
+}
+
+void Replica::read_value(int slot, const std::string& name, std::byte* canonical) {
+  const Turn turn(*this);
+  const PlacedValue& value = steps(slot).bound().readable(name);
+  if (memory_.user() && value.arena == Arena::activations)
+    throw Error("INVALID_STATE",
+                "value: received " + name + "; it lay in an arena that the replica shares: make the replica without arenas");
+  backend_.reorder({value.spec, memory_.address(value)}, {value_spec(slot, name), canonical});
+}
+
+void Replica::write_value(int slot, const std::string& name, const std::byte* canonical) {
+  const Turn turn(*this);
+  const PlacedValue& value = steps(slot).bound().readable(name);
+  if (memory_.user() && value.arena == Arena::activations) own_activations();
+  backend_.reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, memory_.address(value)});
+}
+
+void Replica::read_vector(Vector which, std::byte* canonical) {
+  const Turn turn(*this);
+  to_canonical(backend_, layout(), memory_.vector(which).data(), canonical);
+}
+
+void Replica::write_vector(Vector which, const std::byte* canonical) {
+  const Turn turn(*this);
+  from_canonical(backend_, layout(), canonical, memory_.vector(which).data());
+}
+
+int64_t Replica::adopt(const Group& group) {
+  const Turn turn(*this);
+  if (!same_layout(layout(), group.layout()))
+    throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
+  return group.copy_central(memory_.weights().data());
+}
+
+void Replica::capture(Snapshot& snapshot) const {
+  const Turn turn(*this);
+  memory_.capture(snapshot);
+}
+
+void Replica::restore(const Snapshot& snapshot) {
+  const Turn turn(*this);
+  memory_.restore(snapshot);
+}
+
+}  // namespace arbalest

@@ -1,0 +1,89 @@
+#include "replica_memory.h"
+
+#include <utility>
+
+namespace arbalest {
+
+ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<Arenas> arenas)
+    : backend_(backend),
+      layout_(std::move(layout)),
+      weights_(std::move(weights)),
+      user_(arenas ? std::make_unique<ArenaUser>(std::move(arenas)) : nullptr) {
+  check_sizes(backend_, layout_);
+  if (!weights_) weights_ = std::make_shared<Memory>(backend_, layout_.bytes);
+}
+
+void ReplicaMemory::provide(const Program& program) {
+  const auto wanted = [&](Arena arena) { return program.arenas[static_cast<size_t>(arena)]; };
+  if (wanted(Arena::gradients) && !gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
+  if (!wanted(Arena::statistics)) return;
+  if (!statistics_.data()) statistics_ = Memory(backend_, wanted(Arena::statistics));
+  if (statistics_.bytes() != wanted(Arena::statistics))
+    throw Error("INVALID_PROGRAM",
+                "program " + program.name + ": its statistics are not laid out as the replica's; compile both from one model");
+}
+
+void ReplicaMemory::provide_training(const Program& program, const OptimiserSpec& optimiser, bool steps) {
+  if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
+  if (optimiser.accumulate > 1 && !accumulated_.data()) accumulated_ = Memory(backend_, layout_.bytes);
+  if (optimiser_ && !(optimiser_->spec() == optimiser))
+    throw Error("INVALID_PROGRAM", "program " + program.name + ": its optimiser is not that of the replica's other programs");
+  if (!optimiser_ && steps) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
+}
+
+void ReplicaMemory::own_activations(size_t bytes) {
+  user_.reset();
+  activations_ = Memory(backend_, bytes);
+}
+
+std::byte* ReplicaMemory::address(const PlacedValue& value) const {
+  switch (value.arena) {
+    case Arena::weights: return weights_->data() + value.offset;
+    case Arena::gradients: return gradients_->data() + value.offset;
+    case Arena::statistics: return statistics_.data() + value.offset;
+    case Arena::activations: return activations() + value.offset;
+  }
+  return nullptr;
+}
+
+const Memory& ReplicaMemory::vector(Vector which) {
+  if (which == Vector::weights) return *weights_;
+  if (which == Vector::gradients) {
+    if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
+    return *gradients_;
+  }
+  if (const Memory* state = optimiser_ ? optimiser_->state(which) : nullptr) return *state;
+  throw Error("UNKNOWN_NAME", "vector: the replica keeps no such state; its optimiser has another, or its group has the optimiser");
+}
+
+void ReplicaMemory::keep_gradients(bool first) {
+  const void* const gradients = gradients_->data();
+  backend_.average({layout_.type(), 0, elements(), first ? nullptr : accumulated_.data(), accumulated_.data(), {&gradients, 1}});
+}
+
+void ReplicaMemory::average_gradients(size_t begin, size_t end, int64_t batches) {
+  const void* const summands[] = {accumulated_.data(), gradients_->data()};
+  backend_.average({layout_.type(), begin, end, nullptr, gradients_->data(), summands, 1.0 / static_cast<double>(batches)});
+}
+
+void ReplicaMemory::step(double rate) {
+  OptimiserPass pass;
+  pass.weights = weights_->data();
+  pass.next = weights_->data();
+  pass.gradients = gradients_->data();
+  pass.rate = rate;
+  optimiser_->begin(weights_->data(), gradients_->data());
+  optimiser_->apply(pass, 0, elements());
+}
+
+void ReplicaMemory::capture(Snapshot& snapshot) const {
+  snapshot.keep("weights", *weights_);
+  if (optimiser_) optimiser_->capture(snapshot, "");
+}
+
+void ReplicaMemory::restore(const Snapshot& snapshot) {
+  snapshot.give("weights", *weights_);
+  if (optimiser_) optimiser_->restore(snapshot, "");
+}
+
+}  // namespace arbalest

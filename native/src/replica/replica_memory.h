@@ -1,0 +1,70 @@
+// What a replica computes in: vectors laid out like the parameters, statistics, the optimiser's states, and activations, which are its own
+// or lie in an arena that it shares.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "../arenas.h"
+#include "../backend.h"
+#include "../optimiser.h"
+#include "../program.h"
+#include "../snapshot.h"
+#include "../sync/group.h"
+#include "../vectors.h"
+
+namespace arbalest {
+
+class ReplicaMemory {
+ public:
+  // `weights`: those that it shares with others, or null for weights of its own.
+  ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<Arenas> arenas);
+
+  // Takes what the program wants beside its activations. Throws INVALID_PROGRAM where another program has laid out the statistics
+  // otherwise.
+  void provide(const Program& program);
+  // Takes what a training step wants, with an optimiser of its own where `steps` says so: its group may have it. Throws INVALID_PROGRAM
+  // where another program has another.
+  void provide_training(const Program& program, const OptimiserSpec& optimiser, bool steps);
+  // Whether the activations may lie in an arena that it shares, as they do from the first.
+  bool shares(size_t bytes) const { return user_ && bytes <= user_->arenas().bytes(); }
+  // From here on they are its own, so many bytes of them. Kernels that were made over them are of no use any more.
+  void own_activations(size_t bytes);
+
+  Backend& backend() const { return backend_; }
+  const ParameterLayout& layout() const { return layout_; }
+  size_t elements() const { return layout_.bytes / size_of(layout_.type()); }  // of a vector, its padding counted in
+
+  std::byte* address(const PlacedValue& value) const;
+  std::byte* activations() const { return user_ ? user_->data() : activations_.data(); }
+  size_t own_bytes() const { return activations_.bytes(); }
+  // Null where the activations are its own.
+  ArenaUser* user() const { return user_.get(); }
+  size_t arena() const { return user_ ? static_cast<size_t>(user_->index()) : 0; }
+
+  const Memory& weights() const { return *weights_; }
+  // Throws UNKNOWN_NAME for a state that its optimiser does not keep.
+  const Memory& vector(Vector which);
+  LearnerVectors vectors() { return {weights_, gradients_, optimiser_}; }
+
+  // Of a step of several batches: the gradients of one are kept aside; in the end elements [begin, end) become the mean over all.
+  void keep_gradients(bool first);
+  void average_gradients(size_t begin, size_t end, int64_t batches);
+  // One step of its own optimiser.
+  void step(double rate);
+
+  // The weights and the optimiser's states.
+  void capture(Snapshot& snapshot) const;
+  void restore(const Snapshot& snapshot);
+
+ private:
+  Backend& backend_;
+  const ParameterLayout layout_;
+  // The group may have them beside the replica: what a member has brought outlives it.
+  std::shared_ptr<Memory> weights_, gradients_;
+  Memory accumulated_, statistics_, activations_;
+  std::unique_ptr<ArenaUser> user_;
+  std::shared_ptr<Optimiser> optimiser_;  // made for the first program that trains; a step that it is due outlives the replica
+};
+
+}  // namespace arbalest

@@ -1,0 +1,36 @@
+// The gradients of a step, which is of one batch or of several: then they are the mean over all of them.
+#pragma once
+
+#include "replica_memory.h"
+
+namespace arbalest {
+
+class StepGradients {
+ public:
+  StepGradients(ReplicaMemory& memory, int64_t batches) : memory_(memory), batches_(batches) {}
+
+  void begin();
+  // A further batch of the same step: the gradients of those before it are kept aside.
+  void advance();
+  // Backward has run for the present batch.
+  void arrive() { arrived_ = true; }
+  bool arrived() const { return arrived_; }
+
+  int64_t batches() const { return begun_; }  // that have begun
+  bool last() const { return begun_ == batches_; }
+
+  // After the last batch: elements [begin, end) become the mean over all batches.
+  void settle(size_t begin, size_t end);
+  // The same for all of them, once.
+  void settle();
+  // They have been settled range by range.
+  void settled() { settled_ = true; }
+
+ private:
+  ReplicaMemory& memory_;
+  const int64_t batches_;
+  int64_t begun_ = 1;
+  bool arrived_ = false, settled_ = false;
+};
+
+}  // namespace arbalest

@@ -1,0 +1,255 @@
+#include "step_loop.h"
+
+#include <cmath>
+#include <utility>
+
+namespace arbalest {
+namespace {
+
+RunReport::Outcome outcome_of(Entry entry) {
+  switch (entry) {
+    case Entry::granted: return RunReport::Outcome::ran;
+    case Entry::waiting: return RunReport::Outcome::waiting;
+    case Entry::paused: return RunReport::Outcome::paused;
+    case Entry::evicted: return RunReport::Outcome::evicted;
+    case Entry::cancelled: return RunReport::Outcome::cancelled;
+  }
+  return RunReport::Outcome::cancelled;
+}
+
+// Whatever ends a run: nobody else waits for the arena in vain.
+struct GivenBack {
+  ArenaUser* user;
+  ~GivenBack() {
+    if (user) user->give_back();
+  }
+};
+
+}  // namespace
+
+StepLoop::StepLoop(std::shared_ptr<const Program> program, const Source& source, const StepOwner& owner)
+    : owner_(owner),
+      memory_(owner.memory),
+      bound_(std::move(program), source, memory_, owner.group),
+      group_(bound_.trains() ? owner.group : nullptr),
+      samples_(memory_.backend(), bound_.program(), source, owner.seed, owner.queues),
+      measures_(bound_.program(), memory_),
+      gradients_(memory_, bound_.accumulate()) {}
+
+RunReport StepLoop::run(const RunLimits& limits) {
+  RunReport report;
+  const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
+  const GivenBack given_back{memory_.user()};
+  const auto ended = [&](Entry entry) {
+    give_arena_back();
+    report.outcome = left(entry);
+    report.busy_seconds = seconds_since(start) - report.wait_seconds - report.data_seconds;
+    return report;
+  };
+  while (report.steps < limits.steps) {
+    if (!ticket_) {
+      if (const Entry entry = begin(limits, report.steps, deadline, report); entry != Entry::granted) return ended(entry);
+    }
+    while (ticket_) {
+      if (const Entry entry = run_next(deadline, report); entry != Entry::granted) return ended(entry);
+    }
+    if (Clock::now() >= deadline) break;
+  }
+  return ended(Entry::granted);
+}
+
+RunReport::Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
+  RunReport report;
+  const Clock::time_point deadline = after(Clock::now(), limits.milliseconds);
+  if (!ticket_) {
+    if (const Entry entry = begin(limits, 0, deadline, report); entry != Entry::granted) return left(entry);
+  }
+  if (limits.rate) ticket_->rate = *limits.rate;
+  if (segment == Segment::load) {
+    if (bound_.accumulate() > 1 && gradients_.arrived()) {
+      if (gradients_.last())
+        throw Error("INVALID_STATE",
+                    "load: the step has had its " + std::to_string(bound_.accumulate()) + " batches; call exchange and update");
+      begin_batch();
+    }
+    samples_.choose(limits.samples);
+    if (const Entry entry = samples_.fetch(deadline, owner_.cancelled, report); entry != Entry::granted) return left(entry);
+  }
+  // Whoever leaves the exchange out meets the group here: its slot is not its own before.
+  if (segment == Segment::exchange || segment == Segment::update) {
+    if (const Entry entry = meet(deadline, report); entry != Entry::granted) return left(entry);
+  }
+  if (!run_operators(segment, false)) return left(Entry::cancelled);
+  if (segment == Segment::update || !bound_.trains()) complete(report);
+  return RunReport::Outcome::ran;
+}
+
+void StepLoop::moved() {
+  ticket_.reset();
+  samples_.release();
+  bound_.remake_kernels();
+}
+
+// Which step this is: its place in the data, its rate, its round.
+Entry StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report) {
+  Ticket ticket;
+  if (group_) {
+    const Clock::time_point start = Clock::now();
+    const Entry entry = group_->enter(owner_.learner, deadline, owner_.cancelled, ticket);
+    report.wait_seconds += seconds_since(start);
+    if (entry != Entry::granted) return entry;
+    group_->begin(ticket, memory_.vectors());
+  } else {
+    if (owner_.cancelled) return Entry::cancelled;
+    ticket.position = limits.position + static_cast<uint64_t>(done * bound_.accumulate() * bound_.program().batch);
+  }
+  if (limits.rate) ticket.rate = *limits.rate;
+  samples_.begin(ticket.position);
+  measures_.begin();
+  gradients_.begin();
+  ticket_ = ticket;
+  segment_ = Segment::load;
+  return Entry::granted;
+}
+
+// A further batch of the same step: what the one before gave is kept aside.
+void StepLoop::begin_batch() {
+  gradients_.advance();
+  measures_.advance();
+  samples_.advance();
+  segment_ = Segment::load;
+  // The next batch may have to be waited for.
+  if (memory_.user()) memory_.user()->give_back();
+}
+
+// The segments whose turn it is; the step is complete after the last.
+Entry StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
+  if (segment_ == Segment::load) {
+    if (const Entry entry = samples_.fetch(deadline, owner_.cancelled, report); entry != Entry::granted) return entry;
+  }
+  if (segment_ < Segment::exchange) {
+    if (const Entry entry = take_arena(deadline, report); entry != Entry::granted) return entry;
+  }
+  const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context());
+  if (recorded) {
+    samples_.release();
+    segment_ = Segment::backward;
+    gradients_.arrive();
+  }
+  const bool offers = segment_ == Segment::backward && gradients_.last() && group_ && !group_->buckets().empty();
+  if (offers && !loss_is_finite()) return Entry::cancelled;
+  if (segment_ == Segment::exchange) {
+    give_arena_back();
+    if (const Entry entry = meet(deadline, report); entry != Entry::granted) return entry;
+  }
+  if (!recorded) {
+    if (!run_operators(segment_, offers)) return Entry::cancelled;
+  } else if (offers) {
+    for (const BoundOperator& op : bound_.operators(Segment::backward)) offer(op);
+    gradients_.settled();
+  }
+  if (segment_ == Segment::backward && !gradients_.last())
+    begin_batch();
+  else if (segment_ == Segment::update)
+    complete(report);
+  else
+    segment_ = static_cast<Segment>(static_cast<size_t>(segment_) + 1);
+  return Entry::granted;
+}
+
+// False where it was cancelled between two operators. `offers`: gradients go to the group as soon as they are whole.
+bool StepLoop::run_operators(Segment segment, bool offers) {
+  const StepContext& context = samples_.context();
+  for (BoundOperator& op : bound_.operators(segment)) {
+    if (owner_.cancelled.load(std::memory_order_relaxed)) return false;
+    const Clock::time_point start = bound_.profiling() ? Clock::now() : Clock::time_point{};
+    if (Kernel* const kernel = bound_.kernel(op))
+      kernel->run(context);
+    else if (segment == Segment::update)
+      update();
+    if (bound_.profiling()) {
+      memory_.backend().synchronise();
+      ++op.runs;
+      op.seconds += seconds_since(start);
+    }
+    if (offers) offer(op);
+  }
+  if (segment == Segment::backward) gradients_.arrive();
+  if (offers) gradients_.settled();
+  if (segment == Segment::load) samples_.release();
+  return true;
+}
+
+// Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.
+Entry StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
+  ArenaUser* const user = memory_.user();
+  if (!user || user->has()) return Entry::granted;
+  const Clock::time_point start = Clock::now();
+  const bool taken = user->take(deadline, owner_.cancelled);
+  report.wait_seconds += seconds_since(start);
+  if (!taken) return owner_.cancelled ? Entry::cancelled : Entry::waiting;
+  bound_.make_kernels();
+  return Entry::granted;
+}
+
+// After the gradient nothing of a step lies there that is still wanted, but for what it measures.
+void StepLoop::give_arena_back() {
+  ArenaUser* const user = memory_.user();
+  if (!user || !user->has()) return;
+  measures_.keep();
+  user->give_back();
+}
+
+void StepLoop::offer(const BoundOperator& op) {
+  for (size_t bucket : op.completes) {
+    const auto& [begin, end] = group_->buckets()[bucket];
+    gradients_.settle(begin, end);
+    group_->offer(owner_.learner, *ticket_, bucket, memory_.vectors());
+  }
+}
+
+// What would spread to the central model is looked at before it can. False where the group has been stopped for it.
+bool StepLoop::loss_is_finite() {
+  const double loss = measures_.loss();
+  return std::isfinite(loss) || group_->report(owner_.learner, ticket_->iteration, loss);
+}
+
+// The group meets before the first operator of `exchange`.
+Entry StepLoop::meet(Clock::time_point deadline, RunReport& report) {
+  if (bound_.trains()) gradients_.settle();
+  if (!group_) return Entry::granted;
+  if (!loss_is_finite()) return Entry::cancelled;
+  const Clock::time_point start = Clock::now();
+  const Entry entry = group_->await(owner_.learner, *ticket_, deadline, owner_.cancelled);
+  report.wait_seconds += seconds_since(start);
+  return entry;
+}
+
+void StepLoop::update() {
+  if (group_)
+    group_->update(owner_.learner, *ticket_, memory_.vectors());
+  else
+    memory_.step(ticket_->rate);
+}
+
+// The step is over. Its loss is the mean over its batches.
+void StepLoop::complete(RunReport& report) {
+  const double loss = measures_.loss() / static_cast<double>(gradients_.batches());
+  if (group_) group_->report(owner_.learner, ticket_->iteration, loss);
+  report.loss_sum += loss;
+  report.correct_sum += measures_.correct();
+  ++report.steps;
+  ticket_.reset();
+}
+
+// A step that was given up is not gone on with; a cancelled replica may run again.
+RunReport::Outcome StepLoop::left(Entry entry) {
+  if (entry == Entry::cancelled || entry == Entry::evicted) {
+    ticket_.reset();
+    samples_.release();
+    owner_.cancelled = false;
+  }
+  return outcome_of(entry);
+}
+
+}  // namespace arbalest

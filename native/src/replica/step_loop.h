@@ -1,0 +1,70 @@
+// The steps of one program of a replica: which segment comes when, and where a step waits for others. A step may stop in its middle, to
+// answer the learner's mailbox, and is gone on with at the next call.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "../clock.h"
+#include "../program.h"
+#include "../source.h"
+#include "../sync/group.h"
+#include "bound_program.h"
+#include "replica_memory.h"
+#include "run.h"
+#include "step_gradients.h"
+#include "step_measures.h"
+#include "step_samples.h"
+
+namespace arbalest {
+
+// Whose steps they are.
+struct StepOwner {
+  ReplicaMemory& memory;
+  Group* group;  // null where it trains alone
+  int learner;
+  uint64_t seed;
+  bool queues;  // kernels on a stream of its own, to be run when their turn comes
+  std::atomic<bool>& cancelled;
+};
+
+class StepLoop {
+ public:
+  StepLoop(std::shared_ptr<const Program> program, const Source& source, const StepOwner& owner);
+
+  RunReport run(const RunLimits& limits);
+  RunReport::Outcome run_segment(Segment segment, const RunLimits& limits);
+  // The activations lie elsewhere for good: a step that has begun is given up.
+  void moved();
+
+  BoundProgram& bound() { return bound_; }
+  const BoundProgram& bound() const { return bound_; }
+
+ private:
+  Entry begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
+  void begin_batch();
+  Entry run_next(Clock::time_point deadline, RunReport& report);
+  bool run_operators(Segment segment, bool offers);
+  Entry take_arena(Clock::time_point deadline, RunReport& report);
+  void give_arena_back();
+  void offer(const BoundOperator& op);
+  bool loss_is_finite();
+  Entry meet(Clock::time_point deadline, RunReport& report);
+  void update();
+  void complete(RunReport& report);
+  RunReport::Outcome left(Entry entry);
+
+  const StepOwner owner_;
+  ReplicaMemory& memory_;
+  BoundProgram bound_;
+  Group* const group_;  // that its steps meet: none where it does not train
+  StepSamples samples_;
+  StepMeasures measures_;
+  StepGradients gradients_;
+
+  std::optional<Ticket> ticket_;  // of the step that has begun
+  Segment segment_ = Segment::load;
+};
+
+}  // namespace arbalest

@@ -1,0 +1,37 @@
+// What a step measures: its loss, and the samples that it got right, over all its batches.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "../program.h"
+#include "replica_memory.h"
+
+namespace arbalest {
+
+class StepMeasures {
+ public:
+  StepMeasures(const Program& program, const ReplicaMemory& memory);
+
+  void begin();
+  // A further batch of the same step: those of the one before are added up.
+  void advance();
+  // The arena in which they lie is about to be given back.
+  void keep() { kept_ = {value(loss_), value(correct_)}; }
+
+  // Sums over the batches that have run; 0 for what the program does not measure.
+  double loss() const { return earlier_[0] + (kept_ ? (*kept_)[0] : value(loss_)); }
+  double correct() const { return earlier_[1] + (kept_ ? (*kept_)[1] : value(correct_)); }
+
+ private:
+  using Pair = std::array<double, 2>;  // of loss and correct
+
+  double value(const PlacedValue* placed) const;
+
+  const ReplicaMemory& memory_;
+  const PlacedValue *const loss_, *const correct_;  // null where the program has none
+  Pair earlier_{};
+  std::optional<Pair> kept_;
+};
+
+}  // namespace arbalest

@@ -1,0 +1,50 @@
+#include "step_samples.h"
+
+namespace arbalest {
+
+StepSamples::StepSamples(Backend& backend, const Program& program, const Source& source, uint64_t seed, bool queues)
+    : backend_(backend), source_(source), batch_(program.batch), queues_(queues), context_{source.dataset.get(), seed, 0, {}} {
+  if (source.stream && !program.segments[static_cast<size_t>(Segment::load)].empty()) reader_.emplace(source.stream);
+}
+
+void StepSamples::begin(uint64_t position) {
+  context_.position = position;
+  context_.samples = {};
+  request_ = {position, batch_, {}};
+  backend_.begin(context_);
+}
+
+void StepSamples::choose(const std::vector<int64_t>& samples) {
+  if (!samples.empty() && samples.size() != static_cast<size_t>(batch_))
+    throw Error("INVALID_OPTION",
+                "samples: received " + std::to_string(samples.size()) + "; give one for each of the batch of " + std::to_string(batch_));
+  for (int64_t sample : samples)
+    if (!source_ || sample < 0 || sample >= source_.count())
+      throw Error("INVALID_OPTION", "samples: received " + std::to_string(sample) + "; the data set has numbers 0 to " +
+                                        std::to_string(source_ ? source_.count() - 1 : 0));
+  request_.samples = samples;
+  context_.samples = request_.samples;
+  backend_.begin(context_);
+}
+
+Entry StepSamples::fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report) {
+  if (!reader_ || fetched_) return Entry::granted;
+  const Clock::time_point start = Clock::now();
+  context_.dataset = reader_->take(request_, deadline, cancelled);
+  context_.samples = reader_->places(request_.count);
+  report.data_seconds += seconds_since(start);
+  if (!context_.dataset) return cancelled ? Entry::cancelled : Entry::waiting;
+  if (queues_) {
+    backend_.bring(*context_.dataset);
+    reader_->release();
+  }
+  fetched_ = true;
+  return Entry::granted;
+}
+
+void StepSamples::release() {
+  if (reader_) reader_->release();
+  fetched_ = false;
+}
+
+}  // namespace arbalest
