@@ -1,12 +1,10 @@
 import { ArbalestError } from '../errors.js'
 import { NONE, type Operator, type Value, type ValueId } from '../model/graph.js'
 import { GraphWriter } from '../model/graph-writer.js'
-import { parameterType, typeOf } from './element-types.js'
+import { Forms, same, type Form } from './forms.js'
 import {
   PLAIN,
   type AnsweredTensor,
-  type ElementType,
-  type Layout,
   type LoweringAnswer,
   type LoweringBackend,
   type OfferedTensor,
@@ -22,12 +20,6 @@ export interface LoweredStepOperator extends Operator {
   /** Pairs (output, input) by position: the output may lie where the input lay. */
   readonly inPlace: LoweringAnswer['inPlace']
   readonly implementation: string
-}
-
-/** How a value lies in memory. */
-export interface Form {
-  readonly type: ElementType
-  readonly layout: Layout
 }
 
 export interface LoweredStep {
@@ -59,10 +51,9 @@ class Lowering {
   readonly #backend: LoweringBackend
   readonly #precision: Precision
   readonly #writer: GraphWriter
-  readonly #forms = new Map<ValueId, Form>()
+  readonly #forms: Forms
   /** Reorders made, by what was reordered and to what. */
   readonly #reordered = new Map<string, ValueId>()
-  readonly #parameters: ReadonlyMap<string, ValueId>
   readonly #segments: Record<SegmentName, LoweredStepOperator[]> = { load: [], forward: [], backward: [], exchange: [], update: [] }
 
   constructor(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout) {
@@ -70,9 +61,7 @@ class Lowering {
     this.#backend = backend
     this.#precision = precision
     this.#writer = new GraphWriter({ name: step.name, batch: step.batch, values: step.values, operators: [], named: step.named })
-    this.#parameters = new Map(step.values.filter(({ role }) => role === 'parameter').map(({ id, name }) => [name, id]))
-    for (const { id, role } of step.values) if (role === 'statistic') this.#forms.set(id, { type: parameterType(precision), layout: PLAIN })
-    if (parameters) this.#fixParameters(parameters)
+    this.#forms = new Forms(step, this.#writer, precision, parameters)
   }
 
   lower(operator: Operator, segment: SegmentName): void {
@@ -87,17 +76,17 @@ class Lowering {
     }
     const answer = this.#ask(
       operator,
-      operator.inputs.map((id) => this.#offered(id)),
-      operator.outputs.map((id) => this.#offered(id))
+      operator.inputs.map((id) => this.#forms.offered(id)),
+      operator.outputs.map((id) => this.#forms.offered(id))
     )
     const inputs = operator.inputs.map((id, i) => this.#asWanted(id, this.#answered(operator, answer.inputs[i], id), segment))
     const after: (() => void)[] = []
     const outputs = operator.outputs.map((id, i) => {
       const given = this.#answered(operator, answer.outputs[i], id)
-      const wanted = id === NONE ? undefined : this.#formFor(id)
+      const wanted = id === NONE ? undefined : this.#forms.get(id)
       if (id === NONE || !given) return NONE
       if (!wanted || same(given, wanted)) {
-        this.#forms.set(id, formOf(given))
+        this.#forms.set(id, given)
         return id
       }
       const written = this.#newValue(id, given)
@@ -112,7 +101,7 @@ class Lowering {
     if (this.#backend.reordersTogether) this.#gatherReorders()
     const { name, batch, named } = this.#step
     const { values } = this.#writer.graph(name, batch, named)
-    return { name, batch, values: values.map((value) => ({ ...value, form: this.#final(value) })), segments: this.#segments, named }
+    return { name, batch, values: values.map((value) => ({ ...value, form: this.#forms.final(value) })), segments: this.#segments, named }
   }
 
   /** Parameters do not change before the update: those that are read otherwise than they lie may all be reordered first. */
@@ -133,55 +122,24 @@ class Lowering {
     }
     const { scratchBytes, inPlace, implementation } = this.#ask(
       together,
-      together.inputs.map((id) => this.#offered(id)),
-      together.outputs.map((id) => this.#offered(id))
+      together.inputs.map((id) => this.#forms.offered(id)),
+      together.outputs.map((id) => this.#forms.offered(id))
     )
     this.#segments.forward.unshift({ ...together, scratchBytes, inPlace, implementation })
-  }
-
-  /** Values that no operator of this program touches lie plain. */
-  #final(value: Value): Form {
-    return this.#forms.get(value.id) ?? { type: typeOf(value, this.#precision), layout: PLAIN }
-  }
-
-  #fixParameters({ parameters }: ParameterLayout): void {
-    const ours = this.#step.values.filter(({ role }) => role === 'parameter')
-    const match = ours.length === parameters.length && ours.every(({ name, shape }, i) => agrees({ name, shape }, parameters[i]!))
-    if (!match)
-      throw new ArbalestError(
-        'INVALID_PROGRAM',
-        `parameters: received a layout of ${parameters.length} that are not the ${ours.length} of ${this.#step.name}; pass that of a program of the same model`
-      )
-    for (const [i, { id }] of ours.entries()) this.#forms.set(id, { type: parameters[i]!.type, layout: parameters[i]!.layout })
   }
 
   /** The same elements in canonical order: input and output plain and of one type, so that they can share their memory. */
   #reshape(operator: Operator, segment: SegmentName): void {
     const [x, y] = [operator.inputs[0]!, operator.outputs[0]!]
-    const input = this.#asWanted(x, { type: (this.#formFor(x) ?? this.#offered(x)!).type, layout: PLAIN }, segment)
-    const wanted = this.#formFor(y)
+    const input = this.#asWanted(x, { type: this.#forms.offered(x)!.type, layout: PLAIN }, segment)
+    const wanted = this.#forms.get(y)
     const written = this.#forms.get(input)!
     const direct = !wanted || same(written, wanted)
     const output = direct ? y : this.#newValue(y, written)
     if (direct) this.#forms.set(y, written)
-    const answer = this.#ask(operator, [this.#offered(input)], [this.#offered(output)])
+    const answer = this.#ask(operator, [this.#forms.offered(input)], [this.#forms.offered(output)])
     this.#push(segment, { ...operator, inputs: [input], outputs: [output] }, answer)
     if (!direct) this.#reorder(output, y, segment)
-  }
-
-  /** How the value lies, where that is decided. A gradient lies as its parameter does. */
-  #formFor(id: ValueId): Form | undefined {
-    const { role, name } = this.#writer.get(id)
-    if (role !== 'parameterGradient') return this.#forms.get(id)
-    const parameter = this.#parameters.get(name.slice(0, -'.gradient'.length))
-    return parameter === undefined ? undefined : this.#final(this.#writer.get(parameter))
-  }
-
-  #offered(id: ValueId): OfferedTensor | null {
-    if (id === NONE) return null
-    const value = this.#writer.get(id)
-    const form = this.#formFor(id)
-    return { shape: value.shape, type: form?.type ?? typeOf(value, this.#precision), layout: form?.layout ?? null }
   }
 
   #ask(operator: Operator, inputs: readonly (OfferedTensor | null)[], outputs: readonly (OfferedTensor | null)[]): LoweringAnswer {
@@ -201,8 +159,7 @@ class Lowering {
   /** The value that a reader gets: this one where it lies as wanted or may yet, else a reordered copy. */
   #asWanted(id: ValueId, wanted: Form | null, segment: SegmentName): ValueId {
     if (id === NONE || !wanted) return NONE
-    const lies = this.#formFor(id) ?? this.#decide(id, wanted)
-    if (same(lies, wanted)) return id
+    if (same(this.#forms.decide(id, wanted), wanted)) return id
     const key = `${id} ${wanted.type} ${wanted.layout}`
     const made = this.#reordered.get(key)
     if (made !== undefined) return made
@@ -212,24 +169,15 @@ class Lowering {
     return copy
   }
 
-  /** The first reader's wish decides; parameters stay masters in their own type, canonical where a reader wants another. */
-  #decide(id: ValueId, wanted: Form): Form {
-    const value = this.#writer.get(id)
-    const own = parameterType(this.#precision)
-    const form = value.role === 'parameter' && wanted.type !== own ? { type: own, layout: PLAIN } : formOf(wanted)
-    this.#forms.set(id, form)
-    return form
-  }
-
   #newValue(like: ValueId, form: Form): ValueId {
     const { name, shape, type } = this.#writer.get(like)
     const id = this.#writer.value(this.#writer.freeName(`${name}.${form.type}.${form.layout}`), shape, { type })
-    this.#forms.set(id, formOf(form))
+    this.#forms.set(id, form)
     return id
   }
 
   #reorder(from: ValueId, to: ValueId, segment: SegmentName): void {
-    const target = this.#formFor(to)!
+    const target = this.#forms.get(to)!
     this.#forms.set(to, target)
     const operator: Operator = {
       kind: 'reorder',
@@ -238,23 +186,11 @@ class Lowering {
       outputs: [to],
       attributes: {}
     }
-    const answer = this.#ask(operator, [this.#offered(from)], [this.#offered(to)])
+    const answer = this.#ask(operator, [this.#forms.offered(from)], [this.#forms.offered(to)])
     this.#push(segment, operator, answer)
   }
 
   #push(segment: SegmentName, operator: Operator, { scratchBytes, inPlace, implementation }: LoweringAnswer): void {
     this.#segments[segment].push({ ...operator, scratchBytes, inPlace, implementation })
   }
-}
-
-function formOf({ type, layout }: Form): Form {
-  return { type, layout }
-}
-
-function same(a: Form, b: Form): boolean {
-  return a.type === b.type && a.layout === b.layout
-}
-
-function agrees(a: { name: string; shape: readonly number[] }, b: { name: string; shape: readonly number[] }): boolean {
-  return a.name === b.name && a.shape.length === b.shape.length && a.shape.every((extent, axis) => extent === b.shape[axis])
 }

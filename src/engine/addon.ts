@@ -5,7 +5,7 @@ import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { BackendName } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
-/** The calls of native/src/binding/binding.cpp: the engine's own, but for what the machine is asked in TypeScript. */
+/** The calls of native/src/binding: the engine's own, but for what the machine is asked in TypeScript. */
 export type Addon = Omit<Engine, 'describe'> & {
   /** Of the library of one backend; opens it. */
   describe(backend: BackendName): { available: boolean; detail: string }

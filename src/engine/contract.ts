@@ -1,17 +1,30 @@
-import type { BackendName, LoweringAnswer, LoweringRequest, ParameterLayout, Precision, Program, SegmentName } from '../compiler/program.js'
-import type { Attributes } from '../model/graph.js'
+import type { BackendName, LoweringAnswer, LoweringRequest, Precision, Program, SegmentName } from '../compiler/program.js'
+import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
+import type { GroupSpec, GroupStatus, LevelSpec } from './contract/groups.js'
+import type { Handle } from './contract/handle.js'
+import type {
+  ArenasSpec,
+  OperatorProfile,
+  ReplicaSpec,
+  ReplicaVector,
+  RunLimits,
+  RunOutcome,
+  RunReport,
+  SegmentLimits
+} from './contract/replicas.js'
 
-/**
- * What an engine does, as the rest of the system sees it. `native.ts` implements it over the addon; `test/fakes/engine.ts` in plain
- * TypeScript, so that every actor can be tested without native code.
- *
- * Everything is named by a handle, a plain number that may be posted to another thread: the thing behind it stays in the engine, is
- * shared by all threads of the process, and goes when every thread that holds it has released it or ended.
- */
-export type Handle = number & { readonly __handle?: unique symbol }
+export type * from './contract/data.js'
+export type * from './contract/groups.js'
+export type * from './contract/handle.js'
+export type * from './contract/replicas.js'
 
+/** Numbers as they lie in the engine, in canonical order. */
 export type ValueArray = Float32Array | Float64Array | Int32Array | Uint8Array
 
+/**
+ * What an engine does, as the rest of the system sees it; `contract/` has the words for it. `native.ts` implements it over the addon;
+ * `test/fakes/engine.ts` in plain TypeScript, so that every actor can be tested without native code.
+ */
 export interface Engine {
   /** What the machine and the native libraries offer. */
   describe(): MachineDescription
@@ -154,226 +167,4 @@ export interface BackendDescription {
   /** Why it is not available and the mend, or its library's version. */
   readonly detail: string
   readonly precisions: readonly Precision[]
-}
-
-/** Samples in memory and what is to be learnt of them: labels, targets, or the next token. */
-export interface DatasetSpec {
-  readonly count: number
-  /** One sample's shape: (C, H, W), (T, F), (F), or (T) tokens. */
-  readonly sample: readonly number[]
-  /** (count, ...sample): pixels 0 to 255 as bytes, floats taken as they are, or token ids. */
-  readonly samples: Uint8Array | Float32Array | Int32Array
-  /**
-   * The samples are windows of one row of tokens, each below `classes`, instead: sample i begins `stride` * i tokens on, and its target is the
-   * same window one token on. Shuffled, they all move by a number of tokens below the stride, another one every epoch, as far as there are any.
-   */
-  readonly stride?: number
-  /** Class numbers (count), each below `classes`. */
-  readonly labels?: Int32Array
-  readonly classes?: number
-  /** Instead of labels: (count, ...target). */
-  readonly target?: readonly number[]
-  readonly targets?: Float32Array
-}
-
-/** Where batches come from that are made outside of the engine. Which batch a reader gets depends on its position alone. */
-export interface StreamSpec {
-  /** Samples of the data set. */
-  readonly count: number
-  /** One sample's shape: (C, H, W) or (F), in bytes. */
-  readonly sample: readonly number[]
-  readonly classes: number
-  /** Samples of the usual batch. */
-  readonly batch: number
-  /** Batches that are kept: those ahead of the readers, and those that were read until their slots are wanted. */
-  readonly slots: number
-  /** The first position and the one after the last, read again and again; endless from 0 on if left out. */
-  readonly range?: readonly [number, number]
-}
-
-/** A batch to make: `count` samples from `position` on, or those of the data set that `samples` numbers. */
-export interface BatchRequest {
-  readonly position: number
-  readonly count: number
-  readonly samples?: readonly number[]
-}
-
-export interface StreamStatus {
-  /** Slots whose batch is being made, is ready, is being read. */
-  readonly filling: number
-  readonly ready: number
-  readonly taken: number
-  /** Readers without their batch. */
-  readonly waiting: number
-  /** Batches read so far, and the seconds that all readers have waited for them. */
-  readonly batches: number
-  readonly waitSeconds: number
-}
-
-export interface GroupSpec {
-  readonly backend: BackendName
-  readonly layout: ParameterLayout
-  /** The first central model, canonical. */
-  readonly initial: Float32Array | Float64Array
-  /** Samples a learner takes in an iteration. */
-  readonly batch: number
-  readonly rule: GroupRule
-  /** The learners' optimiser, as their programs' `update` has it: for the rule that takes gradients. */
-  readonly optimiser?: Attributes
-  /** What is evaluated, saved and exported in the place of the central model. */
-  readonly average?: EvaluationAverage
-  /** Each has its own copy of the central model; 1 if left out. */
-  readonly devices?: number
-  /** By which the devices' sums become one, from the bottom; `devices` is among them where there are several. Of synchronous rules only. */
-  readonly levels?: readonly LevelSpec[]
-}
-
-/**
- * A level of the all-reduce: the devices of this process, or hosts, of which this one is the only one: what would go to the others comes back after
- * `latency` seconds.
- */
-export type LevelSpec = { readonly kind: 'devices' } | { readonly kind: 'loopback'; readonly latency: number }
-
-/** How a group keeps its learners together. */
-export type GroupRule = SynchronousRule | AsynchronousRule
-
-/** Learners meet at every round's end. */
-export interface SynchronousRule {
-  readonly kind: 'synchronous'
-  readonly central: CentralRule
-  /** Whether learners begin every round at the central model; else they go on with their own weights. */
-  readonly adopts: boolean
-  /** Iterations of a round (tau). */
-  readonly period: number
-  /** Iterations before this one make a round each. */
-  readonly from: number
-}
-
-/**
- * What learners bring to a round's end, and what becomes of the central model z, which is z' afterwards:
- *
- * - `sma`: corrections c = alpha (w - z) of the weights before the round's last update, which the learners make too, w' = w - step - c;
- *   z' = z + sum c + momentum (z - the z of the round before). `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
- *   one pass over all vectors, when the last learner has come; until then the others' weights are those before the step. Of groups without levels.
- * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
- *   `perRate`: D is divided by the learners' rate, and the step multiplied by it.
- * - `mean`: weights. z' is the mean of mean w over all rounds from iteration `from` on, and mean w itself before.
- * - `optimiser`: gradients, in every iteration. The optimiser takes one step on z with their mean, and the learners have none of their own;
- *   it wants `adopts` and a period of 1.
- */
-export type CentralRule =
-  | { readonly kind: 'sma'; readonly alpha: number | null; readonly momentum: number; readonly lockstep?: boolean }
-  | { readonly kind: 'outer'; readonly rate: number; readonly momentum: number; readonly nesterov: boolean; readonly perRate: boolean }
-  | { readonly kind: 'mean'; readonly from: number }
-  | { readonly kind: 'optimiser' }
-
-/** Learners meet the central model whenever they come to it. */
-export interface AsynchronousRule {
-  readonly kind: 'asynchronous'
-  /**
-   * - `push`: a learner adds all its updates since the last time to the central model every `push` of its iterations, and takes the central
-   *   model for its own every `fetch`.
-   * - `inPlace`: learners train the central model itself, without locks.
-   */
-  readonly exchange: { readonly kind: 'push'; readonly push: number; readonly fetch: number } | { readonly kind: 'inPlace' }
-  /** No learner begins an iteration when it is more than this many ahead of the slowest; null: never mind. */
-  readonly slack: number | null
-  /** A round is so many iterations times the learners at its start, whoever makes them. */
-  readonly period: number
-}
-
-/**
- * An average of the central model, taken at the end of each round in which the samples handed out come to `from` plus a multiple of `every`.
- * `ema`: decay e + (1 - decay) z; `swa`: the mean of all that were taken; `lawa`: of the last `window`. Until the first is taken it is z.
- */
-export type EvaluationAverage = { readonly from: number; readonly every: number } & (
-  { readonly kind: 'ema'; readonly decay: number } | { readonly kind: 'swa' } | { readonly kind: 'lawa'; readonly window: number }
-)
-
-export interface ReplicaSpec {
-  readonly backend: BackendName
-  readonly layout: ParameterLayout
-  readonly threads: number
-  readonly seed: number
-  /** The group in which it trains, and as whom; absent for evaluation. */
-  readonly group?: Handle
-  readonly learner?: number
-  /**
-   * Its activations lie in one of these while `run` computes, and nowhere while it waits: their values cannot be read. Whoever runs segments,
-   * writes values or binds a second program has activations of its own from then on.
-   */
-  readonly arenas?: Handle
-}
-
-/** So many arenas as replicas shall compute at once; others wait for their turn. */
-export interface ArenasSpec {
-  readonly backend: BackendName
-  /** Of one: what the program of the replicas wants. */
-  readonly bytes: number
-  readonly count: number
-}
-
-export interface RunLimits {
-  readonly steps: number
-  readonly milliseconds: number
-  /** Where the first batch begins in the sequence of samples; only for a replica without a group. */
-  readonly position?: number
-  /** Learning rate of `update`; in a group it takes the place of the group's own, but for a group that has the optimiser. */
-  readonly rate?: number
-}
-
-export interface SegmentLimits extends Omit<RunLimits, 'steps'> {
-  /** The numbers of the samples that `load` takes, one for each of the batch, in the place of those whose turn it is. */
-  readonly samples?: readonly number[]
-}
-
-/**
- * - `ran`: as many steps as asked for, or time was up.
- * - `waiting`: in the middle of a step, for the rest of the group or for data; call again to go on.
- * - `paused`: the group's pause round is reached.
- * - `evicted`: no longer a member.
- * - `cancelled`: by `cancel` or `stop`.
- */
-export type RunOutcome = 'ran' | 'waiting' | 'paused' | 'evicted' | 'cancelled'
-
-export interface RunReport {
-  readonly outcome: RunOutcome
-  readonly steps: number
-  /** Sums over the steps of the mean loss and of the correctly classified samples. */
-  readonly lossSum: number
-  readonly correctSum: number
-  /** Seconds computing, waiting for the group and waiting for a stream's batch. */
-  readonly busySeconds: number
-  readonly waitSeconds: number
-  readonly dataSeconds: number
-}
-
-/** Under SGD with momentum there is a velocity, under Adam there are two moments; none where the group has the optimiser. */
-export type ReplicaVector = 'weights' | 'gradients' | 'velocity' | 'firstMoment' | 'secondMoment'
-
-export interface GroupStatus {
-  /** Whole rounds behind the central model. */
-  readonly round: number
-  /** Iterations whose losses are whole. */
-  readonly iterations: number
-  /** Samples handed out: the position at which the next round begins. */
-  readonly position: number
-  readonly members: readonly number[]
-  /** Members that have arrived in the round in progress. */
-  readonly arrived: readonly number[]
-  /** The first iteration in which a learner's loss was not a finite number, or -1. */
-  readonly notFiniteAt: number
-}
-
-export interface OperatorProfile {
-  readonly segment: SegmentName
-  readonly kind: string
-  readonly name: string
-  readonly implementation: string
-  readonly runs: number
-  readonly seconds: number
-  /** Of one run. */
-  readonly flops: number
-  /** Read and written by one run. */
-  readonly bytes: number
 }

@@ -2,10 +2,11 @@ import { ArbalestError, invalidOption, shown, unknownName } from '../errors.js'
 import { elements, NONE, parametersOf, type Attributes, type Graph, type Operator, type ValueId } from './graph.js'
 import { GraphWriter } from './graph-writer.js'
 import { shownShape } from './layer-checks.js'
-import { LayerOperators, type Mode } from './layer-operators.js'
+import { LayerOperators } from './layer-operators.js'
 import type { Model } from './model.js'
+import type { Mode } from './operators/layer-writer.js'
 
-export type { Mode } from './layer-operators.js'
+export type { Mode } from './operators/layer-writer.js'
 
 const MODES: readonly Mode[] = ['train', 'statistics', 'evaluate', 'predict']
 

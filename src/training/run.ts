@@ -1,40 +1,29 @@
 import { loadEngine } from '../actors/engine-module.js'
 import type { SkippedSample } from '../actors/feeder.js'
-import { worded, type Loss } from '../actors/place.js'
-import type { Dataset } from '../data/dataset.js'
-import { openData } from '../data/open-data.js'
+import type { Loss } from '../actors/place.js'
 import type { Engine } from '../engine/contract.js'
-import { loweringBackend } from '../engine/lowering.js'
-import { ArbalestError } from '../errors.js'
-import type { Model } from '../model/model.js'
-import { withOperators } from '../model/composed.js'
-import { modelNamed } from '../model/zoo/index.js'
 import { showLive } from '../runtime/live/serve.js'
 import { ActorSystem } from '../runtime/system.js'
 import { Course } from './course.js'
-import { assembleCrew, evaluatorCount, mostLearners, sharesOf, type Crew, type RunModules, type Workplace } from './crew.js'
-import type { LearnerLostEvent, PlannedEvent, ResumedEvent, StartedEvent } from './events.js'
+import { assembleCrew, type Crew, type RunModules, type Workplace } from './crew.js'
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
-import { chosenLevels } from './levels.js'
-import { checkMemory, memoryNeed, refusalOf, roomFor, type MemoryNeed } from './memory.js'
-import { changedAt, type PopulationSchedule } from './population.js'
+import { refusalOf, type MemoryNeed } from './memory.js'
+import type { PopulationSchedule } from './population.js'
 import { GivenPopulation, type PopulationControl } from './population-control.js'
-import { answersTo, programsOf, type Programs } from './programs.js'
-import { bestSoFar, resumedSettings, resumptionOf, type Resumption } from './resume.js'
-import { identityOf } from './run-identity.js'
-import { loadedSettings, scheduleOf, type RunSettings, type Schedule } from './schedule.js'
+import { prepareRun, sourceNeeds, type PreparedRun } from './prepare-run.js'
+import { answersTo } from './programs.js'
+import { bestSoFar } from './resume.js'
+import { lostEvent, plannedEvent, resumedEvent, startedEvent } from './run-events.js'
 import { runPersistently } from './run-persistently.js'
-import { sharedArenas } from './shared-arenas.js'
+import { scheduleOf } from './schedule.js'
 import type { Settings } from './settings.js'
-import { checkLevels } from './settings/devices.js'
-import { planSources, type SourceNeeds, type SourcePlan } from './sources.js'
+import { planSources } from './sources.js'
 import { startCheckpointing } from './start-checkpointing.js'
 import { Trace } from './trace.js'
 import { TrainedModel } from './trained-model.js'
-import { briefly, DRY_STEPS, fewSamples, plannedPrograms } from './trial.js'
+import { briefly } from './trial.js'
 import { TunedPopulation } from './tuned-population.js'
-import { vectorCount } from './vectors.js'
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, listener: JobControl): Promise<JobOutcome> {
@@ -61,34 +50,10 @@ function traced(listener: JobControl, trace: Trace): JobControl {
 
 async function runTraced(given: Settings, modules: RunModules, control: JobControl, trace: Trace | undefined): Promise<JobOutcome> {
   const engine = await loadEngine(modules.engine.href)
-  checkPrecision(engine, given)
-  const { data, dataDir: directory, context, images } = given
-  const whole = typeof data === 'string' ? await openData(data, { directory, context, images }) : data
-  const { dryRun, overfit } = given.trial
-  const dataset = overfit === undefined ? whole : fewSamples(whole, { batches: overfit, batch: given.batch })
-  const plain = typeof given.model === 'string' ? modelNamed(given.model, { input: dataset.sample, classes: dataset.classes }) : given.model
-  const { labelSmoothing } = given
-  const model = await withOperators(labelSmoothing === undefined ? plain : { ...plain, labelSmoothing })
-  const programs = programsOf(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
-  const { freeMemory } = engine.describe()
-  const planFor = (chosen: RunSettings) => planSources(dataset, sourceNeeds(programs, chosen), freeMemory)
-  const asked = await loadedSettings(given, dataset.train.count)
-  checkLevels(asked.devices, asked.rule)
-  const need = memoryOf(programs, planFor(asked), asked)
-  const identity = identityOf(model, dataset, programs, asked)
-  const layout = programs.train.parameters
-  const refused: ResumedEvent['refused'][number][] = []
-  const checkpoint = dryRun ? undefined : asked.checkpoint
-  const resumption =
-    checkpoint && (await resumptionOf(checkpoint, { layout, identity }, (folder, error) => refused.push({ folder, reason: error.message })))
-  const wanted = resumption ? resumedSettings(asked, resumption.state) : asked
-  const fitting = withinMemory(wanted, need, freeMemory)
-  const limited = dryRun ? { ...fitting, until: { ...fitting.until, epochs: Infinity, steps: DRY_STEPS } } : fitting
-  const levels = chosenLevels(engine, limited.devices, limited.backend, layout.bytes)
-  const settings = levels ? { ...limited, devices: { ...limited.devices, levels: levels.levels } } : limited
-  checkMemory(need, Math.max(...settings.population.schedule.map(({ learners }) => learners)), freeMemory)
-
-  if (dryRun) control.emit(plannedEvent(programs, fitting, dataset, need, engine))
+  const prepared = await prepareRun(given, engine)
+  const { model, dataset, programs, settings, need, identity, levels, resumption } = prepared
+  const { dryRun } = settings.trial
+  if (dryRun) control.emit(plannedEvent(prepared))
   const lost = (loss: Loss) => control.emit(lostEvent(loss))
   let skips = 0
   const skipped = (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
@@ -97,21 +62,21 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   let crew: Crew | undefined
   try {
     const brief = dryRun ? briefly(programs) : programs
-    const plan = planSources(dataset, sourceNeeds(brief, settings), freeMemory)
+    const plan = planSources(dataset, sourceNeeds(brief, settings), prepared.freeMemory)
     crew = await assembleCrew(model, dataset, brief, settings, plan, workplace, resumption)
-    const { population } = settings
+    const { synchroniser, group } = crew
+    const checkpoint = dryRun ? undefined : settings.checkpoint
     const checkpoints =
       checkpoint && (await startCheckpointing(checkpoint, { model, dataset, programs, crew }, workplace, control, resumption))
-    const best = resumption && checkpoint && settings.watch.keep === 'best' ? await bestSoFar(checkpoint.dir, layout) : undefined
+    const keepsBest = resumption && checkpoint && settings.watch.keep === 'best'
+    const best = keepsBest ? await bestSoFar(checkpoint.dir, programs.train.parameters) : undefined
     const reschedule = (changes: PopulationSchedule) => scheduleOf(settings, dataset.train.count, changes)
-    const schedule = reschedule(population.schedule)
-    await crew.synchroniser.ask.follow(schedule)
-    const { synchroniser } = crew
-    const { group } = crew
+    const schedule = reschedule(settings.population.schedule)
+    await synchroniser.ask.follow(schedule)
     trace?.watch({ status: () => synchroniser.ask.status(), levels: settings.devices.levels, levelSpans: () => engine.levelSpans(group) })
-    control.emit(startedEvent(model, dataset, settings, programs, schedule, need))
+    control.emit(startedEvent(prepared, schedule))
     if (levels) control.emit(levels)
-    if (resumption) control.emit(resumedEvent(resumption, refused))
+    if (resumption) control.emit(resumedEvent(resumption, prepared.refused))
     const course = new Course(
       crew,
       {
@@ -130,28 +95,12 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
       control
     )
     const finished = await Promise.race([course.finish(), crew.feed.failed])
-    return { finished, model: await trainedModel(model, crew, programs, dataset, workplace) }
+    return { finished, model: await trainedModel(prepared, crew, workplace) }
   } finally {
     trace?.unwatch()
     await crew?.supervisor.ask.close()
     await workplace.system.stop()
     workplace.handles.release()
-  }
-}
-
-/** Who is tuned begins with no more than what fits. */
-function withinMemory(settings: RunSettings, need: MemoryNeed, free: number): RunSettings {
-  const { schedule, tuning } = settings.population
-  if (!tuning) return settings
-  const room = Math.max(1, roomFor(need, free))
-  // One a device, as far as there is room for one on each.
-  const even = room < tuning.by ? room : room - (room % tuning.by)
-  const learners = settings.learners <= room ? settings.learners : even
-  const most = Math.min(tuning.most, room)
-  return {
-    ...settings,
-    learners,
-    population: { schedule: changedAt(schedule, { ...schedule.at(-1)!, learners }), tuning: { ...tuning, most } }
   }
 }
 
@@ -168,97 +117,14 @@ function populationControl(
   return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
 }
 
-function checkPrecision(engine: Engine, { backend, precision }: Settings): void {
-  const { backends, processor } = engine.describe()
-  const found = backends.find(({ name }) => name === backend)
-  // An engine that cannot be loaded says so itself at its first call.
-  if (!found?.available || found.precisions.includes(precision)) return
-  const message = `precision: received ${precision}; backend ${backend} on ${processor} computes in ${found.precisions.join(', ')} only: use one of them`
-  throw new ArbalestError('UNSUPPORTED_PRECISION', message, { data: { precision, backend, precisions: found.precisions } })
-}
-
-function memoryOf({ train, statistics, evaluate, predict }: Programs, plan: SourcePlan, settings: RunSettings): MemoryNeed {
-  const evaluation = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
-  const measuring = { programs: evaluation, replicas: evaluatorCount(settings) }
-  return memoryNeed(train, measuring, plan.bytes, {
-    vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
-    arenas: sharedArenas(settings)
-  })
-}
-
-function sourceNeeds({ statistics, evaluate }: Programs, settings: RunSettings): SourceNeeds {
-  const shares = sharesOf(evaluate, evaluatorCount(settings))
-  return { batch: settings.batch, learners: mostLearners(settings), statistics, shares }
-}
-
-function plannedEvent(programs: Programs, settings: RunSettings, dataset: Dataset, need: MemoryNeed, engine: Engine): PlannedEvent {
-  const { learners, batch, population } = settings
-  return {
-    event: 'planned',
-    programs: plannedPrograms(programs),
-    learners,
-    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
-    steps: scheduleOf(settings, dataset.train.count, population.schedule).iterations,
-    bytesPerLearner: need.perLearner,
-    bytesShared: need.shared,
-    bytesFree: engine.describe().freeMemory
-  }
-}
-
-function startedEvent(
-  model: Model,
-  dataset: Dataset,
-  settings: Settings,
-  programs: Programs,
-  schedule: Schedule,
-  need: MemoryNeed
-): StartedEvent {
-  const { learners, batch, precision, seed, synchroniser } = settings
-  return {
-    event: 'started',
-    model: model.name,
-    data: dataset.name,
-    learners,
-    batch,
-    precision,
-    synchroniser: synchroniser.name,
-    seed,
-    parameters: programs.train.parameters.elements,
-    samples: dataset.train.count,
-    iterations: schedule.iterations,
-    bytesPerLearner: need.perLearner,
-    bytesShared: need.shared
-  }
-}
-
-function resumedEvent({ folder, state: { round, iteration } }: Resumption, refused: ResumedEvent['refused']): ResumedEvent {
-  return { event: 'resumed', folder, round, iteration, refused }
-}
-
-function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss): LearnerLostEvent {
-  const { code } = error as { code?: unknown }
-  return {
-    event: 'learnerLost',
-    learner,
-    rank,
-    reason: worded(error),
-    code: typeof code === 'string' ? code : null,
-    round,
-    iteration,
-    replacedBy
-  }
-}
-
 /** The replica that was measured last holds the weights and their statistics: it becomes the trained model's. */
 async function trainedModel(
-  model: Model,
+  { model, programs: { predict: program }, dataset: normalisation }: PreparedRun,
   { evaluators, evaluation }: Crew,
-  { predict }: Programs,
-  dataset: Dataset,
   { engine, modules, handles }: Workplace
 ): Promise<TrainedModel> {
   await Promise.all(evaluators.map((evaluator) => evaluator.stop()))
   const replica = handles.pass(evaluation)
-  const { classNames } = dataset
-  return new TrainedModel({ engine, module: modules.engine, model, replica, program: predict, normalisation: dataset, classNames })
+  const { classNames } = normalisation
+  return new TrainedModel({ engine, module: modules.engine, model, replica, program, normalisation, classNames })
 }

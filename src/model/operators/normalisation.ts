@@ -1,0 +1,60 @@
+import { elements, NONE, type ValueId } from '../graph.js'
+import type { BatchNorm2dLayer, LayerNormLayer, LocalResponseNormLayer } from '../model.js'
+import type { LayerWriter } from './layer-writer.js'
+
+/** A batch norm's statistics: of the batch (mean, variance), and running (count, mean, variance). */
+export interface BatchStatistics {
+  readonly name: string
+  readonly moments: readonly ValueId[]
+  readonly running: readonly ValueId[]
+}
+
+/** What it measures of the batch joins `measured`. */
+export function batchNorm(layer: BatchNorm2dLayer, to: LayerWriter, x: ValueId, measured: BatchStatistics[]): ValueId {
+  const shape = to.image(x, 'put it before flatten')
+  const channels = shape[1]
+  const epsilon = checkedEpsilon(to, layer.epsilon)
+  const gamma = layer.gamma ?? 1
+  if (!Number.isFinite(gamma)) throw to.invalid('gamma', gamma, 'use a finite number')
+  const parameter = (suffix: string, value: number): ValueId => to.parameter(suffix, [channels], { kind: 'constant', value })
+  const statistic = (suffix: string, extent: number): ValueId => to.value([extent], suffix, { role: 'statistic', type: 'statistic' })
+  const affine = [parameter('weight', gamma), parameter('bias', 0)]
+  const running = [statistic('count', 1), statistic('runningMean', channels), statistic('runningVariance', channels)]
+  const y = to.value(shape)
+  const attributes = { epsilon, relu: 0 }
+  if (!to.learns) {
+    to.operator('batchNormInference', [x, ...affine, ...running.slice(1), NONE], [y], { attributes })
+    return y
+  }
+  if (elements(shape) === channels) throw to.mismatch(x, 'one value a channel has no variance: use a batch of at least 2')
+  const moments = ['mean', 'variance'].map((suffix) => to.value([channels], suffix, { type: 'statistic' }))
+  to.operator('batchNorm', [x, ...affine, NONE], [y, ...moments], { attributes })
+  measured.push({ name: to.name, moments, running })
+  return y
+}
+
+export function layerNorm(layer: LayerNormLayer, to: LayerWriter, x: ValueId): ValueId {
+  const shape = to.rows(x)
+  const epsilon = checkedEpsilon(to, layer.epsilon)
+  const affine = [1, 0].map((value, i) => to.parameter(i ? 'bias' : 'weight', shape.slice(-1), { kind: 'constant', value }))
+  const y = to.value(shape)
+  const moments = ['mean', 'inverse'].map((suffix) => to.forGradient(shape.slice(0, -1), suffix, 'statistic'))
+  to.operator('layerNorm', [x, ...affine], [y, ...moments], { attributes: { epsilon } })
+  return y
+}
+
+export function localResponseNorm(layer: LocalResponseNormLayer, to: LayerWriter, x: ValueId): ValueId {
+  const shape = to.image(x, 'put it before flatten')
+  const { alpha = 1e-4, beta = 0.75, k = 1 } = layer
+  const size = to.wholeNumber('size', layer.size, 1)
+  if (size > 2 ** 20) throw to.invalid('size', size, 'use a window of channels')
+  for (const [parameter, value] of Object.entries({ alpha, beta }))
+    if (!(value >= 0 && value < 2 ** 31)) throw to.invalid(parameter, value, 'use a number of at least 0')
+  if (!(k >= 1e-6 && k < 2 ** 31)) throw to.invalid('k', k, 'use a number above 0')
+  return to.simple('localResponseNorm', x, shape, { size, alpha, beta, k })
+}
+
+function checkedEpsilon(to: LayerWriter, epsilon = 1e-5): number {
+  if (!(epsilon > 0 && epsilon < Infinity)) throw to.invalid('epsilon', epsilon, 'use a positive number')
+  return epsilon
+}

@@ -1,0 +1,125 @@
+import type { GroupStatus } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
+import type { CourseOptions } from './course-options.js'
+import type { Crew } from './crew.js'
+import type { JobControl } from './job.js'
+import { ProgressMeter } from './progress-meter.js'
+import { peakOf } from './rates/rate-schedule.js'
+import type { Schedule } from './schedule.js'
+import { iterationSamples } from './settings.js'
+
+/** How often a run tells how far it is, in milliseconds. */
+const PROGRESS_EVERY = 200
+
+/** A timer takes no more milliseconds. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** The legs of a run's way: from one round at which the learners rest to the next. */
+export class CourseLegs {
+  readonly #crew: Crew
+  readonly #run: CourseOptions
+  readonly #control: JobControl
+  readonly #meter: ProgressMeter
+  #schedule: Schedule
+
+  constructor(crew: Crew, options: CourseOptions, control: JobControl) {
+    this.#crew = crew
+    this.#run = options
+    this.#control = control
+    this.#schedule = options.schedule
+    const from = options.resumes?.state
+    this.#meter = new ProgressMeter({
+      samples: options.samples,
+      batch: iterationSamples(options.settings),
+      ...options.schedule,
+      ...(from && { from })
+    })
+  }
+
+  /** Of training so far. */
+  get seconds(): number {
+    return this.#meter.seconds
+  }
+
+  /** As the population is now. */
+  get schedule(): Schedule {
+    return this.#schedule
+  }
+
+  /** Another population trains: what is to come is reckoned anew, and what has been stays. */
+  async follow(schedule: Schedule): Promise<void> {
+    this.#schedule = schedule
+    this.#meter.follow(schedule)
+    await this.#crew.synchroniser.ask.follow(schedule)
+  }
+
+  /** Until this round, or an earlier one where the run is to be stopped or its population to change. Returns the round. */
+  async trainUntil(round: number): Promise<number> {
+    const { synchroniser, supervisor } = this.#crew
+    await synchroniser.ask.pauseAt(round)
+    const stop = () => synchroniser.tell.pauseSoon()
+    this.#control.stop.addEventListener('abort', stop, { once: true })
+    if (this.#control.stop.aborted) stop()
+    const ticks = setInterval(() => void this.#tellProgress().catch(() => {}), PROGRESS_EVERY)
+    const watch = this.#watch()
+    this.#meter.start()
+    const limit = this.#stopAfter(this.#run.settings.until.seconds - this.seconds, stop)
+    try {
+      await supervisor.askWith({ deadline: Infinity }).train()
+    } finally {
+      this.#meter.pause()
+      clearInterval(ticks)
+      clearInterval(watch)
+      clearTimeout(limit)
+      this.#control.stop.removeEventListener('abort', stop)
+    }
+    const status = await this.#tellProgress()
+    this.#checkLoss(status)
+    return status.round
+  }
+
+  /** Lets the population's control look while the learners train, as often as it wants to; they rest soon where it wants a change. */
+  #watch(): NodeJS.Timeout | undefined {
+    const { population } = this.#run
+    const { synchroniser } = this.#crew
+    if (population.watchEvery === Infinity) return undefined
+    let rests = false
+    const look = async () => {
+      const status = await synchroniser.ask.status()
+      if (rests) return
+      const { seconds } = this.#meter
+      const left = { samples: this.#schedule.endPosition - status.position, seconds: this.#run.settings.until.seconds - seconds }
+      rests = population.watch({ ...status, seconds, left })
+      this.tellPopulation(status)
+      if (rests) synchroniser.tell.pauseSoon()
+    }
+    return setInterval(() => void look().catch(() => {}), population.watchEvery)
+  }
+
+  #stopAfter(seconds: number, stop: () => void): NodeJS.Timeout | undefined {
+    // A timer may be early by less than a millisecond.
+    const milliseconds = Math.max(0, Math.ceil(seconds * 1000) + 1)
+    return milliseconds <= LONGEST_TIMER ? setTimeout(stop, milliseconds) : undefined
+  }
+
+  async #tellProgress(): Promise<GroupStatus> {
+    const { synchroniser } = this.#crew
+    const status = await synchroniser.ask.status()
+    const event = this.#meter.event(status, await synchroniser.ask.losses(this.#meter.iteration), this.#crew.dataWaited())
+    if (event) this.#control.emit(event)
+    return status
+  }
+
+  /** Tells what has been decided of the population since it was told last. */
+  tellPopulation({ round, iterations: iteration }: GroupStatus): void {
+    for (const news of this.#run.population.news())
+      this.#control.emit({ event: 'population', round, iteration, iterations: this.#schedule.iterations, ...news })
+  }
+
+  #checkLoss({ notFiniteAt }: GroupStatus): void {
+    if (notFiniteAt < 0) return
+    const rate = peakOf(this.#run.settings.optimiser.rate)
+    const message = `optimiser.rate: received ${rate}; the loss was not a finite number at iteration ${notFiniteAt}: use a lower rate`
+    throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration: notFiniteAt, rate } })
+  }
+}

@@ -1,0 +1,58 @@
+import { worded, type Loss } from '../actors/place.js'
+import type { LearnerLostEvent, PlannedEvent, ResumedEvent, StartedEvent } from './events.js'
+import type { PreparedRun } from './prepare-run.js'
+import type { Resumption } from './resume.js'
+import { scheduleOf, type Schedule } from './schedule.js'
+import { plannedPrograms } from './trial.js'
+
+/** What a dry run would be, were it none. */
+export function plannedEvent({ programs, planned, dataset, need, freeMemory }: PreparedRun): PlannedEvent {
+  const { learners, batch, population } = planned
+  return {
+    event: 'planned',
+    programs: plannedPrograms(programs),
+    learners,
+    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
+    steps: scheduleOf(planned, dataset.train.count, population.schedule).iterations,
+    bytesPerLearner: need.perLearner,
+    bytesShared: need.shared,
+    bytesFree: freeMemory
+  }
+}
+
+export function startedEvent({ model, dataset, settings, programs, need }: PreparedRun, { iterations }: Schedule): StartedEvent {
+  const { learners, batch, precision, seed, synchroniser } = settings
+  return {
+    event: 'started',
+    model: model.name,
+    data: dataset.name,
+    learners,
+    batch,
+    precision,
+    synchroniser: synchroniser.name,
+    seed,
+    parameters: programs.train.parameters.elements,
+    samples: dataset.train.count,
+    iterations,
+    bytesPerLearner: need.perLearner,
+    bytesShared: need.shared
+  }
+}
+
+export function resumedEvent({ folder, state: { round, iteration } }: Resumption, refused: ResumedEvent['refused']): ResumedEvent {
+  return { event: 'resumed', folder, round, iteration, refused }
+}
+
+export function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss): LearnerLostEvent {
+  const { code } = error as { code?: unknown }
+  return {
+    event: 'learnerLost',
+    learner,
+    rank,
+    reason: worded(error),
+    code: typeof code === 'string' ? code : null,
+    round,
+    iteration,
+    replacedBy
+  }
+}
