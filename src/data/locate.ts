@@ -10,11 +10,11 @@ export interface PackedFile {
 
 /**
  * The paths of all `files` in the first folder that holds them all: `directory` itself, or one of its `folders`.
- * Throws DATA_NOT_FOUND with every folder and every name that was tried.
+ * Throws DATA_NOT_FOUND with every folder and every name that was tried, and the `mend`.
  */
 export async function locate(
   dataset: string,
-  directory: string,
+  { directory, mend }: { readonly directory: string; readonly mend: string },
   folders: readonly string[],
   files: readonly PackedFile[]
 ): Promise<string[]> {
@@ -29,7 +29,7 @@ export async function locate(
   const missing = closest?.missing ?? files
   const where = closest ? `${closest.folder} lacks` : `none of ${tried.join(', ')} holds`
   const wanted = missing.map(({ name, packed }) => `${name}[${packed.join('|')}]`).join(', ')
-  const message = `${dataset}: ${where} ${wanted}; name the folder that holds them with --data-dir (directory)`
+  const message = `${dataset}: ${where} ${wanted}; ${mend}`
   throw new ArbalestError('DATA_NOT_FOUND', message, { data: { dataset, directory, folders: tried, missing } })
 }
 

@@ -51,7 +51,17 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
   const files = recipe ?? TEXTS.get(name)
   if (!files) throw unknownName('data', name, datasetNames)
   if (samples !== undefined) throw invalidOption('samples', samples, `only digits can be scaled; leave it out for ${name}`)
-  const paths = await locate(name, directory ?? process.env['ARBALEST_DATA'] ?? 'data', files.folders, files.files)
+  const paths = await locate(name, placeOf(directory), files.folders, files.files)
   if (!recipe) return datasetFromText({ file: paths[0]!, name, ...(context !== undefined && { context }) })
   return { name, ...datasetTraits(name), ...(await recipe.read(paths)) }
+}
+
+/** Where files are looked for, and what to do where they are not: not everything that opens a data set has a flag for it. */
+function placeOf(directory: string | undefined): { directory: string; mend: string } {
+  const mend = 'name the folder that holds them'
+  if (directory !== undefined) return { directory, mend: `${mend} with --data-dir (directory)` }
+  return {
+    directory: process.env['ARBALEST_DATA'] ?? 'data',
+    mend: `${mend} in the environment's ARBALEST_DATA, or with --data-dir (directory) where that is to be had`
+  }
 }

@@ -75,6 +75,17 @@ describe('openDataset', function () {
     }
   })
 
+  it('names the environment where that said in which folder to look', async () => {
+    const kept = process.env['ARBALEST_DATA']
+    process.env['ARBALEST_DATA'] = join(folder.path, 'nowhere')
+    try {
+      await refused('DATA_NOT_FOUND', () => openDataset('mnist'), join(folder.path, 'nowhere'), 'ARBALEST_DATA')
+    } finally {
+      if (kept === undefined) delete process.env['ARBALEST_DATA']
+      else process.env['ARBALEST_DATA'] = kept
+    }
+  })
+
   it('tells which files it looked for, and where', async () => {
     const nowhere = join(folder.path, 'nowhere')
     const error = await refused(
