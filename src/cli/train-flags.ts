@@ -3,9 +3,10 @@ import { datasetNames, ruleNames, zoo, type Config, type TrainOptions } from '..
 import { devicesFlag } from './devices-flag.js'
 import { learnersFlag } from './learners-flag.js'
 import { realNumber, wholeNumber } from './numbers.js'
+import { addSizeFlags, type SizeFlags } from './size-flags.js'
 
 /** What commander makes of the flags of `train`: only those that were given. */
-export interface TrainFlags {
+export interface TrainFlags extends SizeFlags {
   readonly model?: string
   readonly data?: string
   readonly dataDir?: string
@@ -77,6 +78,10 @@ const DEFAULT_MODEL = 'lenet'
 /** Where in TrainOptions a flag's value belongs: the name that the options' own errors use. */
 const PLACE = {
   model: 'model',
+  layers: 'size.layers',
+  heads: 'size.heads',
+  width: 'size.width',
+  dropout: 'size.dropout',
   data: 'data',
   dataDir: 'dataDir',
   context: 'context',
@@ -151,6 +156,7 @@ export function addTrainFlags(command: Command): Command {
   )
   command.option('--no-config', 'leave the config of the working folder alone')
   command.option('--model <name>', `${Object.keys(zoo).join(', ')} (${DEFAULT_MODEL})`)
+  addSizeFlags(command)
   command.option('--data <name>', `${datasetNames.join(', ')} (digits, which are generated), or a folder of images`)
   command.option('--data-dir <folder>', "where the data set's files lie")
   whole('context', 'characters', 'of a text that a model sees at once (128)')

@@ -4,6 +4,7 @@ import type { Dataset } from '../data/dataset.js'
 import type { ImageFolderOptions } from '../data/images/image-options.js'
 import type { ImportOptions } from '../formats/import.js'
 import type { Model } from '../model/model.js'
+import type { GptOptions } from '../model/zoo/gpt.js'
 import type { RateSchedule } from './rates/rate-schedule.js'
 import type { Span } from './rates/span.js'
 import type { PopulationSchedule } from './population.js'
@@ -14,6 +15,8 @@ import type { LevelName } from './settings/devices.js'
 export interface TrainOptions {
   /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. */
   readonly model: Model | string
+  /** Of model `gpt`, where it is not the usual one: `{ layers: 6, heads: 6, width: 384 }`. */
+  readonly size?: GptOptions
   /** A Dataset, or the name of one: `digits` (generated), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`; or a folder of images. */
   readonly data?: Dataset | string
   /** Where a named data set lies. */

@@ -69,8 +69,8 @@ async function openedDataset({ data, dataDir: directory, context, images, trial,
   return trial.overfit === undefined ? dataset : fewSamples(dataset, { batches: trial.overfit, batch })
 }
 
-function openedModel({ model, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {
-  const plain = typeof model === 'string' ? modelNamed(model, { input, classes }) : model
+function openedModel({ model, size, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {
+  const plain = typeof model === 'string' ? modelNamed(model, { input, classes }, size) : model
   return withOperators(labelSmoothing === undefined ? plain : { ...plain, labelSmoothing })
 }
 

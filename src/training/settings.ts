@@ -62,6 +62,7 @@ const BY_HEART = { steps: 500 }
 
 const NAMES: OptionNames<TrainOptions> = {
   model: true,
+  size: true,
   data: true,
   dataDir: true,
   context: true,

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gpt, parameterCount } from '../../src/index.js'
 import { Folder } from '../data/support/files.js'
 import { run } from './support/arbalest.js'
 
@@ -51,7 +52,30 @@ describe('arbalest explain', function () {
     expect(lines[0]).to.include({ model: 'mlp', batch: 6, learners: 3 })
   })
 
+  it('sizes a gpt', async () => {
+    const { code, lines, stderr } = await run([
+      'explain',
+      'gpt',
+      '--input',
+      '16',
+      '--layers',
+      '2',
+      '--heads',
+      '3',
+      '--width',
+      '24',
+      '--json'
+    ])
+    expect(code, stderr).to.equal(0)
+    const size = { layers: 2, heads: 3, width: 24 }
+    expect(lines[0]).to.include({ model: 'gpt', parameters: parameterCount(gpt({ input: [16], classes: 65 }, size)) })
+  })
+
   for (const [args, complaint] of [
+    [['lenet', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it/],
+    [['gpt', '--heads', '3'], /^INVALID_OPTION: size.width: received 128; use a multiple of the 3 heads/],
+    [['gpt', '--width', '30'], /^INVALID_OPTION: --width: received 30; use a multiple of the 4 heads/],
+    [['gpt', '--layers', '1001'], /^INVALID_OPTION: --layers: received 1001; use a whole number from 1 to 1000/],
     [['lenett'], /^UNKNOWN_NAME: model: received "lenett"; use one of .*lenet/],
     [['lenet', '--input', '3x'], /^INVALID_OPTION: --input: received "3x"; use extents joined by x/],
     [['lenet', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],

@@ -16,6 +16,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--rate', '1e400'], /^INVALID_OPTION: --rate: received "1e400"/],
   [['train', '--rate', '-1'], /^INVALID_OPTION: --rate: received -1; /],
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
+  [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it\n$/],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
   [['train', '--data', 'nmist'], /^UNKNOWN_NAME: --data: received "nmist"; use one of .*mnist/],
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of diloco, .*, sma, /],

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { datasetFromText } from '../../src/data/text.js'
+import { parameterCount } from '../../src/model/graph-builder.js'
 import { gpt } from '../../src/model/zoo/index.js'
 import { train } from '../../src/training/train.js'
 import { refused } from '../support/codes.js'
@@ -32,6 +33,24 @@ describe('a GPT on a text', function () {
     expect(await job.model.predict(new Int32Array(3 * 32))).to.have.lengthOf(3 * 32 * data.classes)
     const { testLoss: again } = await job.model.evaluate(data)
     expect(again).to.be.closeTo(testLoss, 1e-6)
+  })
+
+  it('has the size that is asked for, by its name too', async () => {
+    const data = await datasetFromText({ text: RHYME.repeat(20), context: 16 })
+    const size = { layers: 2, heads: 3, width: 24, dropout: 0.1 }
+    const job = train({ model: 'gpt', size, data, learners: 1, dryRun: true })
+    const parameters: number[] = []
+    job.on('started', (event) => parameters.push(event.parameters))
+    await job.finished
+    expect(parameters).to.deep.equal([parameterCount(gpt({ input: data.sample, classes: data.classes }, size))])
+    await refused('INVALID_OPTION', () => train({ model: 'gpt', size: { width: 30 }, data }).finished, 'size.width', '4 heads')
+    await refused('INVALID_OPTION', () => train({ model: 'gpt', size: { dropout: 1 }, data }).finished, 'size.dropout')
+    await refused('INVALID_OPTION', () => train({ model: 'lenet', size: { layers: 2 } }).finished, 'size.layers', 'only model gpt')
+    await refused(
+      'INVALID_OPTION',
+      () => train({ model: gpt({ input: [16], classes: 9 }), size: { heads: 2 }, data }).finished,
+      'size.heads'
+    )
   })
 
   it('is refused images, and a text is refused by a model of images', async () => {

@@ -4,9 +4,10 @@ import { asTyped } from '../as-typed.js'
 import { loadConfig } from '../config-file.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { realNumber, wholeNumber } from '../numbers.js'
+import { addSizeFlags, type SizeFlags } from '../size-flags.js'
 import { report } from './report.js'
 
-export interface ExplainFlags {
+export interface ExplainFlags extends SizeFlags {
   readonly batch?: number
   readonly input?: readonly number[]
   readonly classes?: number
@@ -22,6 +23,7 @@ const NOTES = `
 Examples:
   arbalest explain resnet50 --batch 32
   arbalest explain vgg16 --batch 256 --input 3x32x32 --learners 2
+  arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
   arbalest explain my-run.ts --json                  the model, batch and learners of a config
 
 MB are what an operator reads and writes. The floor of an operator is its arithmetic at the processor's speed, or its bytes at that of memory or cache,
@@ -32,6 +34,7 @@ export function addExplainFlags(command: Command): Command {
   const whole = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, wholeNumber(`--${flag}`))
   const real = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, realNumber(`--${flag}`))
   command.argument('<model>', `${Object.keys(zoo).join(', ')}, or a config's file`)
+  addSizeFlags(command)
   whole('batch', 'samples', 'samples a learner takes in a step (as train has it)')
   command.addOption(
     new Option('--input <shape>', "one sample's shape: 3x224x224, or 784 (as the model's usual data have it)").argParser(shapeOf)
@@ -71,19 +74,33 @@ async function explainAsTyped(model: string, flags: ExplainFlags): Promise<Expla
   }
 }
 
-async function optionsOf(model: string, { gflops, gbs, ...flags }: ExplainFlags): Promise<ExplainOptions> {
+async function optionsOf(model: string, { gflops, gbs, layers, heads, width, dropout, ...flags }: ExplainFlags): Promise<ExplainOptions> {
   const speeds = {
     ...(gflops !== undefined && { flopsPerSecond: 1e9 * gflops }),
     ...(gbs !== undefined && { bytesPerSecond: 1e9 * gbs })
   }
-  // What came as text is checked by `explain`, as what comes from JavaScript is.
+  const size = defined({ layers, heads, width, dropout })
+  // What came as text or from a config is checked by `explain`, as what comes from JavaScript is.
   const told = { ...flags, ...speeds } as Partial<ExplainOptions>
-  if (!/[./\\]/.test(model)) return { model, ...told }
-  const { model: configured, batch, learners, threads, precision, backend } = await loadConfig(model)
+  if (!/[./\\]/.test(model)) return { model, ...(size && { size }), ...told }
+  const { model: configured, size: usual, batch, learners, threads, precision, backend } = await loadConfig(model)
   if (configured === undefined)
     throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it names no model: give it one`)
-  const defined = Object.entries({ batch, learners, threads, precision, backend }).filter(([, value]) => value !== undefined)
-  return { model: configured, ...Object.fromEntries(defined), ...told }
+  const sized = { ...usual, ...size }
+  return {
+    model: configured,
+    ...(Object.keys(sized).length > 0 && { size: sized }),
+    ...(defined({ batch, learners, threads, precision, backend }) as Partial<ExplainOptions>),
+    ...told
+  }
+}
+
+type Said<Options> = { readonly [Name in keyof Options]?: Exclude<Options[Name], undefined> }
+
+/** What has been said; undefined where nothing has. */
+function defined<Options extends object>(options: Options): Said<Options> | undefined {
+  const said = Object.entries(options).filter(([, value]) => value !== undefined)
+  return said.length > 0 ? (Object.fromEntries(said) as Said<Options>) : undefined
 }
 
 function shapeOf(text: string): readonly number[] {

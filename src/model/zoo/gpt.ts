@@ -15,6 +15,20 @@ export interface GptOptions {
   readonly dropout?: number
 }
 
+/** More than any machine trains. */
+const MOST_LAYERS = 1000
+
+/** Every option checked, with what was left out. Throws INVALID_OPTION with `prefix` before the option's name. */
+export function gptSize({ layers = 4, heads = 4, width = 128, dropout: rate = 0 }: GptOptions, prefix = ''): Required<GptOptions> {
+  if (!Number.isSafeInteger(layers) || layers < 1 || layers > MOST_LAYERS)
+    throw invalidOption(`${prefix}layers`, layers, `use a whole number from 1 to ${MOST_LAYERS}`)
+  if (!Number.isSafeInteger(heads) || heads < 1) throw invalidOption(`${prefix}heads`, heads, 'use a whole number of at least 1')
+  if (!Number.isSafeInteger(width) || width < 1 || width % heads)
+    throw invalidOption(`${prefix}width`, width, `use a multiple of the ${heads} heads`)
+  if (!(rate >= 0 && rate < 1)) throw invalidOption(`${prefix}dropout`, rate, 'use a number from 0 to below 1')
+  return { layers, heads, width, dropout: rate }
+}
+
 /** Of the weights at first, as in GPT-2; biases are zero. */
 const DEVIATION = 0.02
 
@@ -23,13 +37,9 @@ const DEVIATION = 0.02
  * branch and a last one before the head, which has the embedding's weights. 4 layers of 4 heads, 128 wide, without dropout if left out.
  */
 export function gpt({ input, classes }: ZooShape, options: GptOptions = {}): Model {
-  const { layers = 4, heads = 4, width = 128, dropout: rate = 0 } = options
+  const { layers, heads, width, dropout: rate } = gptSize(options)
   if (input.length !== 1)
     throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)
-  if (!Number.isSafeInteger(layers) || layers < 1) throw invalidOption('layers', layers, 'use a whole number of at least 1')
-  if (!Number.isSafeInteger(heads) || heads < 1) throw invalidOption('heads', heads, 'use a whole number of at least 1')
-  if (!Number.isSafeInteger(width) || width < 1 || width % heads)
-    throw invalidOption('width', width, `use a multiple of the ${heads} heads`)
   // All branches together then add as much to the sum as one would.
   const last = DEVIATION / Math.sqrt(2 * layers)
   return defineModel({

@@ -1,7 +1,7 @@
-import { unknownName } from '../../errors.js'
+import { invalidOption, unknownName } from '../../errors.js'
 import type { Model } from '../model.js'
 import { alexnet } from './alexnet.js'
-import { gpt } from './gpt.js'
+import { gpt, type GptOptions } from './gpt.js'
 import { imagenetResnet } from './imagenet-resnet.js'
 import { lenet } from './lenet.js'
 import { logisticRegression } from './logistic-regression.js'
@@ -16,8 +16,8 @@ export type { ImagenetResnetOptions } from './imagenet-resnet.js'
 export type { Shortcut } from './resnet.js'
 export type { ZooShape } from './zoo-shape.js'
 
-/** The models that a name stands for. */
-export const zoo: Readonly<Record<string, (shape: ZooShape) => Model>> = {
+/** The models that a name stands for. A size of their own only `gpt` takes. */
+export const zoo: Readonly<Record<string, (shape: ZooShape, size?: GptOptions) => Model>> = {
   'logistic-regression': logisticRegression,
   mlp: (shape) => mlp(shape),
   lenet,
@@ -33,11 +33,15 @@ export const zoo: Readonly<Record<string, (shape: ZooShape) => Model>> = {
   resnet50: (shape) => imagenetResnet(shape, { depth: 50 }),
   resnet101: (shape) => imagenetResnet(shape, { depth: 101 }),
   resnet152: (shape) => imagenetResnet(shape, { depth: 152 }),
-  gpt: (shape) => gpt(shape)
+  gpt
 }
 
-/** The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are. */
-export function modelNamed(name: string, shape: ZooShape): Model {
+/**
+ * The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are, and INVALID_OPTION for a size
+ * that the model cannot have.
+ */
+export function modelNamed(name: string, shape: ZooShape, size?: GptOptions): Model {
   if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
-  return zoo[name]!(shape)
+  if (size !== undefined && name !== 'gpt') throw invalidOption('size', size, 'leave it out: only gpt has one')
+  return zoo[name]!(shape, size)
 }

@@ -1,15 +1,18 @@
 import { BACKENDS, type BackendName, type Precision } from '../../compiler/program.js'
 import { invalidOption } from '../../errors.js'
 import type { Model } from '../../model/model.js'
-import { modelNamed } from '../../model/zoo/index.js'
+import { modelNamed, type GptOptions } from '../../model/zoo/index.js'
 import { usualShape } from '../../model/zoo/usual-shapes.js'
 import { defaultsFor } from '../defaults.js'
+import { modelSize } from './model-size.js'
 import { OptionChecks, type OptionNames } from './option-checks.js'
 
 /** What `explain` takes. Whatever is left out gets the default that `train` would give it. */
 export interface ExplainOptions {
   /** A Model, or the name of one in the zoo. */
   readonly model: Model | string
+  /** Of model `gpt`, where it is not the usual one. */
+  readonly size?: GptOptions
   /** One sample's shape, for a model of the zoo: that of the data it is usually trained on if left out. */
   readonly input?: readonly number[]
   readonly classes?: number
@@ -28,6 +31,7 @@ export interface ExplainOptions {
 
 const NAMES: OptionNames<ExplainOptions> = {
   model: true,
+  size: true,
   input: true,
   classes: true,
   batch: true,
@@ -39,7 +43,9 @@ const NAMES: OptionNames<ExplainOptions> = {
   bytesPerSecond: true
 }
 
-export type ExplainSettings = Required<Omit<ExplainOptions, 'model' | 'input' | 'classes' | 'flopsPerSecond' | 'bytesPerSecond'>> & {
+export type ExplainSettings = Required<
+  Omit<ExplainOptions, 'model' | 'size' | 'input' | 'classes' | 'flopsPerSecond' | 'bytesPerSecond'>
+> & {
   readonly model: Model
   readonly flopsPerSecond?: number
   readonly bytesPerSecond?: number
@@ -68,15 +74,21 @@ export function explainSettings(given: ExplainOptions): ExplainSettings {
   if (input !== undefined && (!Array.isArray(input) || !input.every((extent) => Number.isSafeInteger(extent) && extent >= 1)))
     checks.refuse('input', input, 'give the shape of one sample, such as [3, 224, 224]')
   if (classes !== undefined) checks.whole('classes', classes, 1, 2 ** 24)
+  const size = modelSize(checks, options.size, model)
   checks.done()
-  return { ...settings, model: modelOf(model, input, classes) }
+  return { ...settings, model: modelOf(model, input, classes, size) }
 }
 
-function modelOf(model: Model | string, input: readonly number[] | undefined, classes: number | undefined): Model {
+function modelOf(
+  model: Model | string,
+  input: readonly number[] | undefined,
+  classes: number | undefined,
+  size: GptOptions | undefined
+): Model {
   if (typeof model === 'string') {
     const usual = usualShape(model)
     const shape = input ?? usual?.input ?? []
-    return modelNamed(model, { input: shape, classes: classes ?? usual?.classes ?? 10 })
+    return modelNamed(model, { input: shape, classes: classes ?? usual?.classes ?? 10 }, size)
   }
   if (classes !== undefined) throw invalidOption('classes', classes, 'leave it out: the model says itself what it gives')
   return input === undefined ? model : { ...model, input }

@@ -4,13 +4,16 @@ import { imageFolderPlan, type ImageFolderOptions } from '../../data/images/imag
 import { datasetNames } from '../../data/open.js'
 import { unknownName } from '../../errors.js'
 import type { Model } from '../../model/model.js'
-import { zoo } from '../../model/zoo/index.js'
+import { zoo, type GptOptions } from '../../model/zoo/index.js'
 import type { TrainOptions } from '../options.js'
+import { modelSize } from './model-size.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
 /** What is trained, and on what. */
 export interface SubjectSettings {
   readonly model: Model | string
+  /** Of a model of the zoo; undefined: the usual one. */
+  readonly size: GptOptions | undefined
   readonly data: Dataset | string
   readonly dataDir: string | undefined
   readonly context: number | undefined
@@ -40,14 +43,28 @@ const IMAGES: OptionNames<ImageFolderOptions> = {
 
 export function subjectSettings(
   checks: OptionChecks,
-  { model, data = DEFAULT_DATA, dataDir, context, images }: Pick<Partial<TrainOptions>, 'model' | 'data' | 'dataDir' | 'context' | 'images'>
+  {
+    model,
+    size,
+    data = DEFAULT_DATA,
+    dataDir,
+    context,
+    images
+  }: Pick<Partial<TrainOptions>, 'model' | 'size' | 'data' | 'dataDir' | 'context' | 'images'>
 ): SubjectSettings {
   named(checks, 'model', model, Object.keys(zoo), 'give a Model, or the name of one in the zoo')
   if (typeof data !== 'string' || !isFolder(data))
     named(checks, 'data', data, datasetNames, 'give a Dataset, the name of one, or a folder of images')
   if (dataDir !== undefined && typeof dataDir !== 'string') checks.refuse('dataDir', dataDir, 'give the path of a folder')
   if (context !== undefined) checks.whole('context', context, 1, 2 ** 20)
-  return { model: model as Model | string, data, dataDir, context, images: imageOptions(checks, images) }
+  return {
+    model: model as Model | string,
+    size: modelSize(checks, size, model),
+    data,
+    dataDir,
+    context,
+    images: imageOptions(checks, images)
+  }
 }
 
 function isFolder(path: string): boolean {
