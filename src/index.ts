@@ -4,7 +4,10 @@
  * @module arbalest
  */
 export { train } from './training/train.js'
-export { explain, type ExplainedOperator, type Explanation } from './training/explain.js'
+export { explain, type ExplainedOperator, type Explanation, type Speeds } from './training/explain.js'
+export type { LearnerMemory, SharedMemory } from './training/memory.js'
+export type { MemoryUse } from './compiler/memory-use.js'
+export type { MemorySpeed } from './engine/memory-speed.js'
 export type { ExplainOptions } from './training/settings/explain.js'
 export { defineConfig, type Config, type ConfigSource } from './training/config.js'
 export type { Job, JobEvents, PromisedModel } from './training/job.js'
@@ -48,15 +51,17 @@ export type {
   NotFiniteOptions
 } from './training/options.js'
 export type { LevelName } from './training/settings/devices.js'
+export type { EarlyEnd } from './training/stopping.js'
+export type { BackendName, Precision, SegmentName } from './compiler/program.js'
 
-export { cosine } from './training/rates/cosine.js'
-export { exponential } from './training/rates/exponential.js'
-export { inverse } from './training/rates/inverse.js'
-export { oneCycle } from './training/rates/one-cycle.js'
+export { cosine, type CosineRate } from './training/rates/cosine.js'
+export { exponential, type ExponentialRate } from './training/rates/exponential.js'
+export { inverse, type InverseRate } from './training/rates/inverse.js'
+export { oneCycle, type OneCycleRate } from './training/rates/one-cycle.js'
 export type { RateSchedule } from './training/rates/rate-schedule.js'
 export type { Span } from './training/rates/span.js'
-export { constant, multistep, step } from './training/rates/stepwise.js'
-export { warmup } from './training/rates/warmup.js'
+export { constant, multistep, step, type ConstantRate, type MultistepRate, type StepRate } from './training/rates/stepwise.js'
+export { warmup, type WarmupRate } from './training/rates/warmup.js'
 
 export {
   avgPool2d,
@@ -83,7 +88,9 @@ export {
   sigmoid,
   silu,
   subsamplePad,
-  tanh
+  tanh,
+  type Initialised,
+  type Named
 } from './model/layers.js'
 export { modelFile, type ModelFileOptions } from './checkpoints/model-file.js'
 export { loadModel, type LoadModelOptions } from './training/load-model.js'
@@ -93,7 +100,29 @@ export type { Classification } from './training/classify.js'
 export type { Measurement } from './training/measure.js'
 
 export { withOperators, type ComposedOperator, type OperatorBuilder } from './model/composed.js'
-export type { Layer, LossName, Model, Pair, WeightInitialiser } from './model/model.js'
+export type {
+  ActivationLayer,
+  BatchNorm2dLayer,
+  CausalSelfAttentionLayer,
+  ComposedLayer,
+  ConcatLayer,
+  Conv2dLayer,
+  EmbeddingLayer,
+  Freezable,
+  Layer,
+  LayerNormLayer,
+  LinearLayer,
+  LocalResponseNormLayer,
+  LossName,
+  Model,
+  MultiplyLayer,
+  Pair,
+  PoolLayer,
+  ResidualLayer,
+  SubsamplePadLayer,
+  WeightInitialiser
+} from './model/model.js'
+export type { Attributes, Initialiser, OperatorKind, ValueId } from './model/graph.js'
 export {
   alexnet,
   gpt,
@@ -110,7 +139,7 @@ export {
   type Shortcut,
   type ZooShape
 } from './model/zoo/index.js'
-export { parameterCount } from './model/graph-builder.js'
+export { parameterCount, type LossChoice } from './model/graph-builder.js'
 
 export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/fromArrays.js'
 export { datasetFromText, type TextDatasetOptions } from './data/text.js'
@@ -130,15 +159,25 @@ export { readImage } from './data/read-image.js'
 
 export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import.js'
 export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx/export.js'
+export type { ElementTypeName } from './formats/element-types.js'
+export type { SafetensorsHeader, TensorEntry } from './formats/safetensors-header.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
 export { readModel, type ReadModel, type ReadModelOptions } from './formats/read-model.js'
 export { checkSavePath, saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
-export { ruleNames, type RuleName } from './actors/sync/rules.js'
+export { ruleNames, type NamedRule, type RuleName } from './actors/sync/rules.js'
+export type { BoundOptions, DownpourOptions } from './actors/sync/downpour.js'
+export type { EasgdOptions } from './actors/sync/easgd.js'
+export type { LocalSgdOptions, PostLocalSgdOptions } from './actors/sync/local-sgd.js'
+export type { LookaheadOptions } from './actors/sync/lookahead.js'
+export type { PolyakRuppertOptions } from './actors/sync/polyak-ruppert.js'
+export type { OuterMomentumOptions } from './actors/sync/slowmo.js'
+export type { SmaOptions } from './actors/sync/sma.js'
 export type { RuleModule } from './actors/sync/own-rule.js'
 export type { RuleContext } from './actors/sync/rule-options.js'
 export type { AsynchronousRule, CentralRule, GroupRule, SynchronousRule } from './engine/contract.js'
+export type { ReplicaVector, RunOutcome, RunReport, ValueArray } from './engine/contract.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'
 export type { BoundProgram, LearnerReplica, ProgramRequest } from './actors/learner-replica.js'
 export type { Teacher, TeacherSpec } from './actors/teacher.js'

@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   runtime: [],
   actors: ['checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
   training: ['actors', 'checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model'],
-  'index.ts': ['training', 'checkpoints', 'actors', 'data', 'engine', 'formats', 'model'],
+  'index.ts': ['training', 'checkpoints', 'actors', 'data', 'engine', 'formats', 'model', '[compiler]'],
   cli: ['index.ts', 'engine', 'runtime']
 }
 

@@ -18,6 +18,7 @@ export const PLAIN: Layout = 'plain'
 
 /** The order in which a training step runs. Evaluation has `load` and `forward` only. */
 export const SEGMENTS = ['load', 'forward', 'backward', 'exchange', 'update'] as const
+/** A part of a step. */
 export type SegmentName = (typeof SEGMENTS)[number]
 
 /**

@@ -17,6 +17,7 @@ export const ELEMENT_TYPES = {
   BOOL: { bytes: 1, decode: (raw: ArrayBuffer) => new Uint8Array(raw) }
 } as const satisfies Record<string, { readonly bytes: number; readonly decode: (raw: ArrayBuffer) => TensorData }>
 
+/** A safetensors file's word for the type of a tensor's numbers. */
 export type ElementTypeName = keyof typeof ELEMENT_TYPES
 
 const WRITTEN_AS: Readonly<Record<TensorData[typeof Symbol.toStringTag], ElementTypeName>> = {

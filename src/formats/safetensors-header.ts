@@ -12,6 +12,7 @@ export interface TensorEntry {
   readonly end: number
 }
 
+/** What a safetensors file says of itself. */
 export interface SafetensorsHeader {
   readonly metadata: Readonly<Record<string, string>>
   /** In the order in which the header names them. */

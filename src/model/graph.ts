@@ -22,6 +22,7 @@ export type Role =
   /** Everything else: it lives from its writer to its last reader. */
   | 'activation'
 
+/** A value of a Graph by its place among them. */
 export type ValueId = number
 
 /** An operator's missing optional input or unwanted output. */
@@ -184,6 +185,7 @@ export type OperatorKind =
   | 'exchange'
   | 'update'
 
+/** What an operator is told beside its inputs. */
 export type Attributes = Readonly<Record<string, number | readonly number[]>>
 
 export interface Operator {

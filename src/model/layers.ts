@@ -4,13 +4,13 @@ import type { Layer, Model, Pair, WeightInitialiser } from './model.js'
  * Options of every layer: a name for its parameters and for messages, unique among its neighbours, and whether what it has learnt stays as it is.
  * A frozen batch norm keeps its scale and shift, and still normalises by its batch.
  */
-interface Named {
+export interface Named {
   readonly name?: string
   readonly frozen?: boolean
 }
 
 /** Where the values that a layer learns begin. */
-interface Initialised {
+export interface Initialised {
   readonly initialiser?: WeightInitialiser
   readonly biasInitialiser?: WeightInitialiser
 }

@@ -46,10 +46,11 @@ export type Layer = Freezable &
   )
 
 /** What a frozen layer and the layers inside of it have learnt stays as it is, bit for bit. */
-interface Freezable {
+export interface Freezable {
   readonly frozen?: boolean
 }
 
+/** An activation function without numbers of its own, element by element. */
 export interface ActivationLayer {
   readonly kind: 'relu' | 'sigmoid' | 'tanh' | 'silu'
   readonly name?: string
@@ -65,6 +66,7 @@ export interface LocalResponseNormLayer {
   readonly name?: string
 }
 
+/** A 2-D convolution of (C, H, W). */
 export interface Conv2dLayer {
   readonly kind: 'conv2d'
   readonly filters: number
@@ -79,6 +81,7 @@ export interface Conv2dLayer {
   readonly name?: string
 }
 
+/** x W' + b, of features (F) or of each position of (T, F). */
 export interface LinearLayer {
   readonly kind: 'linear'
   readonly features: number
@@ -108,12 +111,14 @@ export interface CausalSelfAttentionLayer {
   readonly name?: string
 }
 
+/** Each position normalised by its own mean and variance, then scaled and shifted. */
 export interface LayerNormLayer {
   readonly kind: 'layerNorm'
   readonly epsilon?: number
   readonly name?: string
 }
 
+/** Each channel normalised by the mean and variance of the batch, then scaled and shifted. */
 export interface BatchNorm2dLayer {
   readonly kind: 'batchNorm2d'
   readonly epsilon?: number
@@ -122,6 +127,7 @@ export interface BatchNorm2dLayer {
   readonly name?: string
 }
 
+/** The maximum or the mean of each window of (C, H, W). */
 export interface PoolLayer {
   readonly kind: 'maxPool2d' | 'avgPool2d'
   readonly kernel: Pair

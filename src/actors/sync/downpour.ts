@@ -10,6 +10,7 @@ export interface BoundOptions {
   readonly period?: number
 }
 
+/** How often a learner of `downpour` meets the central model; 1 of its iterations if left out. */
 export interface DownpourOptions extends BoundOptions {
   /** Iterations of a learner between two pushes. */
   readonly push?: number

@@ -3,6 +3,7 @@ import { invalidOption } from '../../errors.js'
 import type { RuleContext } from './rule-options.js'
 import { sma, type SmaOptions } from './sma.js'
 
+/** How the learners of `easgd` and `eamsgd` are drawn to the central model. */
 export type EasgdOptions = Omit<SmaOptions, 'syncMomentum'>
 
 /**

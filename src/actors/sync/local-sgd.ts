@@ -1,11 +1,13 @@
 import type { SynchronousRule } from '../../engine/contract.js'
 import { iterationOf, RuleOptions, type RuleContext } from './rule-options.js'
 
+/** When the learners of `local-sgd` become their mean. */
 export interface LocalSgdOptions {
   /** Iterations that learners make between two means (tau). */
   readonly period?: number
 }
 
+/** The same of `post-local-sgd`, and how long they do in every iteration. */
 export interface PostLocalSgdOptions extends LocalSgdOptions {
   /** Epochs with a mean in every iteration; half of the run if left out. */
   readonly from?: number

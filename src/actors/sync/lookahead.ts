@@ -1,6 +1,7 @@
 import type { SynchronousRule } from '../../engine/contract.js'
 import { RuleOptions } from './rule-options.js'
 
+/** When and how far the slow weights of `lookahead` follow the fast ones. */
 export interface LookaheadOptions {
   /** Iterations of the fast weights between two steps of the slow ones. */
   readonly period?: number

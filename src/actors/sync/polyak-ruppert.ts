@@ -1,6 +1,7 @@
 import type { SynchronousRule } from '../../engine/contract.js'
 import { iterationOf, RuleOptions, type RuleContext } from './rule-options.js'
 
+/** When `polyak-ruppert` averages, and from when on. */
 export interface PolyakRuppertOptions {
   /** Iterations of a round (tau). */
   readonly period?: number

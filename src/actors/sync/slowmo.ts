@@ -1,6 +1,7 @@
 import type { SynchronousRule } from '../../engine/contract.js'
 import { momentumOf, RuleOptions } from './rule-options.js'
 
+/** The outer steps of `slowmo` and `diloco`. */
 export interface OuterMomentumOptions {
   /** Iterations that learners make between two outer steps (tau). */
   readonly period?: number

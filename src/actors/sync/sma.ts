@@ -1,6 +1,7 @@
 import type { SynchronousRule } from '../../engine/contract.js'
 import { momentumOf, RuleOptions, type RuleContext } from './rule-options.js'
 
+/** How the learners of `sma` are drawn to the central model. */
 export interface SmaOptions {
   /** Iterations between two corrections (tau). */
   readonly period?: number

@@ -1,6 +1,7 @@
 import type { RateCourse } from './course.js'
 import { times, type Span } from './span.js'
 
+/** The same all the time. */
 export interface ConstantRate {
   readonly kind: 'constant'
   readonly rate: number
