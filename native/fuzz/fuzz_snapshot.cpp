@@ -94,14 +94,14 @@ void go_on(Group& group, Input& input) {
   group.set_rates(0, {&rate, 1});
   for (int learner = 0; learner < kLearners; ++learner) group.join(learner, input.below(2) != 0, static_cast<int>(input.below(4)));
   std::array<LearnerVectors, kLearners> vectors;
-  std::array<std::unique_ptr<Optimiser>, kLearners> optimisers;
+  std::array<std::shared_ptr<Optimiser>, kLearners> optimisers;
   for (int learner = 0; learner < kLearners; ++learner) {
     LearnerVectors& mine = vectors[learner];
     mine.weights = group.shared_weights();
     if (!mine.weights) mine.weights = std::make_shared<Memory>(backend, group.layout().bytes);
     mine.gradients = std::make_shared<Memory>(backend, group.layout().bytes);
-    optimisers[learner] = std::make_unique<Optimiser>(backend, group.layout(), OptimiserSpec{});
-    if (group.buckets().empty()) mine.optimiser = optimisers[learner].get();
+    optimisers[learner] = std::make_shared<Optimiser>(backend, group.layout(), OptimiserSpec{});
+    if (group.buckets().empty()) mine.optimiser = optimisers[learner];
   }
   for (size_t left = input.below(8); left > 0; --left) {
     const int learner = static_cast<int>(input.below(kLearners));
