@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { run, start, type Running } from '../support/arbalest.js'
 
-const ENDLESS = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8', '--steps', '100000000', '--json']
+// Measured next to never, for then learners rest.
+const MODEL = ['--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8']
+const ENDLESS = ['train', ...MODEL, '--steps', '100000000', '--evaluate-every', '10000', '--json']
 
 interface Line {
   readonly jobs: readonly { readonly pid: number; readonly name: string; readonly seconds: number; readonly actors: readonly Actor[] }[]
