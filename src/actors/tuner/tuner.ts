@@ -55,7 +55,10 @@ const KNOWN_AFTER = 8
 const PATIENCE = 8
 const MOST_PATIENCE = 64
 
-/** A look upwards without any sign comes after so many times the patience: a processor that has become free slows nobody down. */
+/**
+ * A look without any sign comes after so many times the patience: a processor that has become free slows nobody down, and a search during which the
+ * load changed may have ended anywhere.
+ */
 const ROUTINE = 15
 
 /** So much of a processor more idle than when the population was settled, for so many windows, is a sign. */
@@ -204,7 +207,7 @@ class Settled {
     if (moved !== 0) return movedBy(moved)
     if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; looking again', first: 'up', both: false }
     if (this.#windows >= this.#routine)
-      return { reason: 'nothing has changed for long; looking whether one more is of use by now', first: 'up', both: false }
+      return { reason: 'nothing has changed for long; looking whether it still is the best', first: 'up', both: true }
     return undefined
   }
 

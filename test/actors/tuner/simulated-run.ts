@@ -40,6 +40,11 @@ export class SimulatedRun {
     }
   }
 
+  /** To the end of the search in hand, where there is one. */
+  settle(): void {
+    for (let left = 300; left > 0 && this.decisions.at(-1)?.action !== 'settle'; left--) this.windows(1)
+  }
+
   #decide(decision: Decision | undefined): void {
     if (!decision) return
     this.decisions.push(decision)

@@ -39,6 +39,7 @@ describe('the tuner', () => {
       fc.property(curves, start, seed, (curve, from, random) => {
         const run = new SimulatedRun(new Tuner({ start: from, most: MOST }), { curve, noise, seed: random })
         run.windows(200)
+        run.settle()
         shares.push(curve(run.learners) / best(curve))
       }),
       { numRuns: runs }
@@ -67,6 +68,7 @@ describe('the tuner', () => {
         run.windows(200)
         run.curve = after
         run.windows(1500)
+        run.settle()
         expect(after(run.learners) / best(after)).to.be.at.least(0.85)
         shares.push(after(run.learners) / best(after))
       }),
@@ -88,6 +90,7 @@ describe('the tuner', () => {
         for (const curve of [before!, after!]) {
           run.curve = curve
           run.windows(300)
+          run.settle()
           shares.push(curve(run.learners) / Math.max(...[1, 2, 3, 4, 5, 6].map(curve)))
         }
       }),
