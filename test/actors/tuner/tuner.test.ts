@@ -99,6 +99,17 @@ describe('the tuner', () => {
     expect(shares.filter((share) => share < 0.95).length).to.be.at.most(30)
   })
 
+  it('comes down again in time where the load fell during its search, so that the last it tried looked best', () => {
+    const run = new SimulatedRun(new Tuner({ start: 1, most: 4 }), { curve: (k) => k, noise: 0.005, seed: 11 })
+    while (run.learners < 4) run.windows(1)
+    run.curve = (k) => [6, 10, 9, 8][k - 1]!
+    run.windows(40)
+    expect(run.learners).to.equal(4)
+    run.windows(300)
+    run.settle()
+    expect(run.learners).to.equal(2)
+  })
+
   it('does not go to and fro: the looks of a long steady run are few, whatever the noise', () => {
     fc.assert(
       fc.property(curves, start, seed, fc.double({ min: 0.005, max: 0.02, noNaN: true }), (curve, from, random, noise) => {
