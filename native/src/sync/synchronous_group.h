@@ -5,19 +5,19 @@
 // would otherwise wait. A member that goes on with its own weights needs the round's result only at its next contribution, so waiting
 // overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished it.
 //
-// Here is who brings what to which round, and who waits for it; what becomes of it is Averaging's.
+// Here is who brings what to which round, and who waits for it; what becomes of it is Averaging's. What the owner of the group asks is
+// answered in synchronous_group.cpp, what its learners ask in synchronous_learners.cpp.
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
-#include <optional>
-#include <set>
 
 #include "averaging.h"
+#include "course.h"
 #include "group.h"
 #include "losses.h"
-#include "rates.h"
+#include "members.h"
+#include "open_rounds.h"
 
 namespace arbalest {
 
@@ -58,42 +58,14 @@ class SynchronousGroup final : public Group {
   Backend& backend() const override { return backend_; }
 
  private:
-  struct Member {
-    int64_t until = kNever;       // first round that it no longer takes part in
-    int64_t round = 0, step = 0;  // where it stands
-    int64_t length = 1;           // iterations of its round
-    int64_t iterations = 0;       // whole ones, counted from the group's first
-    bool fresh = true;
-    size_t device = 0;
-    std::shared_ptr<Memory> slot;
-  };
-  // What a round's members on one device bring of one bucket.
-  struct Gathering {
-    std::set<int> pending;                // members yet to arrive
-    std::map<int, Contribution> arrived;  // in learner order
-    bool complete = false;
-  };
-  struct Round {
-    int64_t number = 0, length = 1;
-    uint64_t position = 0, next_position = 0;
-    double alpha = 0;
-    bool restarts = false;
-    std::vector<int> members;                     // in learner order
-    std::vector<std::vector<Gathering>> buckets;  // each of all devices
-    std::vector<int> present;                     // devices that have members
-    bool begun = false;                           // to be averaged
-  };
-
   const SynchronousRule& rule() const { return *spec_.synchronous; }
   bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
   // Whoever begins the next round at the central model leaves its weights alone until then: they need no copy.
   bool takes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
-  int64_t first_iteration(int64_t round) const;
   Round& open(int64_t number);
   void refuse_in_progress() const;
-  int64_t last_opened() const { return open_.empty() ? round_ - 1 : open_.back().number; }
-  int64_t iteration_of(const Member& member) const { return first_iteration(member.round) + member.step; }
-  int64_t whole_iterations() const;
+  void check_device(int device) const;
+  int64_t last_opened() const { return rounds_.empty() ? round_ - 1 : rounds_.back().number; }
   Entry await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
                     const std::atomic<bool>& cancelled);
 
@@ -109,19 +81,16 @@ class SynchronousGroup final : public Group {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, Member> members_;
-  std::deque<Round> open_;                // entered by somebody, not yet averaged; at most two
+  Members members_;
+  OpenRounds rounds_;
+  Course course_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
   int64_t round_ = 0;                     // the central model's number: whole rounds behind it
   uint64_t position_ = 0;                 // where the next round begins in the sequence of samples
-  int64_t pause_ = kNever, end_ = kNever;
-  std::set<int64_t> restarts_;
-  Rates rates_;
   Losses losses_;
   bool stopped_ = false;
   int64_t not_finite_at_ = -1;
-  int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
-  Averaging averaging_;              // last, as its threads come here
+  Averaging averaging_;  // last, as its threads come here
 };
 
 }  // namespace arbalest

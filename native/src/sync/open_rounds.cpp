@@ -1,0 +1,54 @@
+#include "open_rounds.h"
+
+#include <algorithm>
+
+namespace arbalest {
+
+std::vector<Contribution> Gathering::contributions() const {
+  std::vector<Contribution> in_order;
+  for (const auto& [learner, contribution] : arrived) in_order.push_back(contribution);
+  return in_order;
+}
+
+int64_t Round::rank(int learner) const { return std::find(members.begin(), members.end(), learner) - members.begin(); }
+
+Round* OpenRounds::find(int64_t number) {
+  for (Round& round : rounds_)
+    if (round.number == number) return &round;
+  return nullptr;
+}
+
+Round& OpenRounds::open(Round round, Members& members, size_t buckets, size_t devices) {
+  std::vector<Gathering> gatherings(devices);
+  for (int learner : round.members) gatherings[members.at(learner).device].pending.insert(learner);
+  for (size_t device = 0; device < devices; ++device) {
+    gatherings[device].complete = gatherings[device].pending.empty();
+    if (!gatherings[device].complete) round.present.push_back(static_cast<int>(device));
+  }
+  round.buckets.assign(buckets, gatherings);
+  return rounds_.emplace_back(std::move(round));
+}
+
+void OpenRounds::arrive(int learner, size_t device, int64_t number, size_t bucket, const Contribution& contribution) {
+  Round* const round = find(number);
+  if (!round) return;
+  Gathering& gathering = round->buckets[bucket][device];
+  if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, contribution);
+}
+
+void OpenRounds::evict(int learner) {
+  for (Round& round : rounds_)
+    for (std::vector<Gathering>& devices : round.buckets)
+      for (Gathering& gathering : devices) gathering.pending.erase(learner);
+}
+
+std::vector<int> OpenRounds::arrived() const {
+  std::vector<int> learners;
+  if (rounds_.empty()) return learners;
+  for (const Gathering& gathering : rounds_.front().buckets.back())
+    for (const auto& [learner, contribution] : gathering.arrived) learners.push_back(learner);
+  std::ranges::sort(learners);
+  return learners;
+}
+
+}  // namespace arbalest
