@@ -1,79 +1,157 @@
 #!/usr/bin/env bash
 # Everything that a GPU has to tell, in one command and in the order of its worth: what was found goes to results/gpu (or the folder given), a file
-# a step. A step that has succeeded is not run again, so that a session that was cut off is gone on with by the same command.
+# a step. A step that has run to its end is not run again, whatever came of it: a session that was cut off is gone on with by the same command,
+# also on another machine, where the folder has been brought along.
 #
-#   scripts/gpu-day.sh [FOLDER] [--only STEP,...] [--force]
+#   scripts/gpu-day.sh [FOLDER] [--within SECONDS] [--archive FILE] [--only STEP,...] [--force]
+#
+#   --within   ends in this time, with 3 where steps are left: what does not fit in is left to the next call
+#   --archive  the folder as one .tar.gz, written anew after every step
+#   --only     these steps, and what sets the machine up
+#   --force    also those that have run
 #
 # Needs a driver and a CUDA toolkit of release 13; nothing is fetched. Where there is no Node, or nothing built, .gpu/bundle.tar.xz is unpacked
-# first (scripts/gpu-pack.sh makes it).
+# first (scripts/gpu-pack.sh makes it), and again where it is another one.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 results=results/gpu
 only=''
 force=false
+within=''
+archive=''
 while (($# > 0)); do
   case $1 in
-    --only) only=,$2, && shift ;;
+    --only) only=,${2:-}, && shift ;;
+    --within) within=${2:-} && shift ;;
+    --archive) archive=${2:-} && shift ;;
     --force) force=true ;;
-    --*) echo "gpu-day: received $1; the options are --only and --force" >&2 && exit 2 ;;
+    --*) echo "gpu-day: received $1; the options are --within, --archive, --only and --force" >&2 && exit 2 ;;
     *) results=$1 ;;
   esac
   shift
 done
+if [[ -n $within && ! $within =~ ^[1-9][0-9]*$ ]]; then echo "--within: received $within; give whole seconds" >&2 && exit 2; fi
 mkdir -p "$results"
+results=$(cd -- "$results" && pwd)
 failed=()
+left=()
 
-# step NAME SECONDS COMMAND...: its output in NAME.txt, with how long it took; NAME.done once it has succeeded.
-step() {
-  local name=$1 limit=$2 began=$SECONDS status=0
+# What a step needs at least, and what is kept for the end of this script.
+least=20 reserve=15
+
+# run NAME SECONDS COMMAND...: its output in NAME.txt. `limit` is what it got.
+run() {
+  local name=$1
+  limit=$2
   shift 2
+  if [[ -n $within ]]; then
+    local rest=$((within - SECONDS - reserve))
+    if ((rest < limit)); then limit=$rest; fi
+  fi
+  timeout --kill-after=10 "$limit" "$@" >"$results/$name.txt" 2>&1
+}
+
+keep() {
+  [[ -z $archive ]] || { tar -C "$results" -czf "$archive.part" . && mv -f -- "$archive.part" "$archive"; }
+}
+
+# report NAME STATUS SECONDS: one line, and the last words of what failed.
+report() {
+  local name=$1 status=$2 took=$3 word=done
+  if ((status == 124 || status == 137)); then word="FAILED (no end after $limit s)"; elif ((status != 0)); then word="FAILED ($status)"; fi
+  echo "$name: $word in ${took}s"
+  if ((status != 0)); then failed+=("$name") && tail -n 15 "$results/$name.txt"; fi
+}
+
+# set_up NAME SECONDS COMMAND...: every time, for the machine may be another one.
+set_up() {
+  local began=$SECONDS status=0
+  run "$@" || status=$?
+  report "$1" $status $((SECONDS - began))
+  return $status
+}
+
+# step NAME SECONDS COMMAND...: NAME.done or NAME.failed once it has run to its end; not failed where the machine is what was missing.
+step() {
+  local name=$1 began=$SECONDS status=0
   if [[ -n $only && $only != *",$name,"* ]]; then return 0; fi
   if ! $force && [[ -e $results/$name.done ]]; then echo "$name: done before" && return 0; fi
-  timeout --kill-after=10 "$limit" "$@" >"$results/$name.txt" 2>&1 || status=$?
-  echo "$name: $([[ $status == 0 ]] && echo done || echo "FAILED ($status)") in $((SECONDS - began))s"
-  if ((status == 0)); then touch "$results/$name.done"; else failed+=("$name") && tail -n 15 "$results/$name.txt"; fi
+  if ! $force && [[ -e $results/$name.failed ]]; then
+    echo "$name: FAILED before; --only $name --force runs it again" && failed+=("$name") && return 1
+  fi
+  if [[ -n $within ]] && ((within - SECONDS - reserve < least)); then left+=("$name") && return 3; fi
+  rm -f -- "$results/$name".{done,failed}
+  run "$@" || status=$?
+  if ((limit < $2 && (status == 124 || status == 137))); then
+    echo "$name: cut off after ${limit}s, to be run again" && left+=("$name") && keep && return 3
+  fi
+  report "$name" $status $((SECONDS - began))
+  if ((status == 0)); then touch "$results/$name.done"; elif $ready; then touch "$results/$name.failed"; fi
+  keep
   return $status
 }
 
 unpack() {
-  if [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
-    [[ -e .gpu/bundle.tar.xz ]] || { echo 'gpu-day: nothing is built here and there is no .gpu/bundle.tar.xz' >&2; exit 1; }
-    tar -xJf .gpu/bundle.tar.xz
+  local bundle=.gpu/bundle.tar.xz here=''
+  if [[ -e $bundle ]]; then here=$(sha256sum <$bundle); fi
+  if [[ -n $here && $here != "$(cat .gpu/unpacked 2>/dev/null)" ]] ||
+    [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
+    [[ -n $here ]] || { echo 'gpu-day: nothing is built here and there is no .gpu/bundle.tar.xz' >&2; exit 1; }
+    tar -xJf $bundle || { echo "gpu-day: $bundle cannot be unpacked" >&2; exit 1; }
+    echo "$here" >.gpu/unpacked
   fi
-  if [[ -d $PWD/bin && -x $PWD/bin/node ]]; then export PATH=$PWD/bin:$PATH; fi
-  if [[ -d $PWD/lib ]]; then export LD_LIBRARY_PATH=$PWD/lib:${LD_LIBRARY_PATH:-}; fi
+  if [[ -x $PWD/bin/node ]]; then export PATH=$PWD/bin:$PATH; fi
+  if [[ -d $PWD/lib ]]; then export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; fi
+  # Where neither the PATH nor CUDA_HOME has the toolkit, compute-sanitizer and nvcc are in its usual place.
+  export PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
   # PyTorch's packages have cuDNN, cuBLASLt, NVRTC and NCCL, and their headers.
   local packages
-  packages=$(python3 -c 'import site, sys; print(":".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
+  packages=$(python3 -c 'import sys; print(":".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
   export ARBALEST_CUDA_PATH=${ARBALEST_CUDA_PATH:-$packages:${CUDA_HOME:-/usr/local/cuda}}
-  export ARBALEST_CACHE=$PWD/$results/cache ARBALEST_PYTHON=${ARBALEST_PYTHON:-$(command -v python3)}
+  export ARBALEST_CACHE=$results/cache ARBALEST_PYTHON=${ARBALEST_PYTHON:-$(command -v python3)}
 }
 
+# What is here, each in a command of its own: one that is missing does not hide the others.
 machine() {
-  nvidia-smi && nvcc --version && node --version
-  python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())'
-  node bin/arbalest.js doctor
+  local missing=0
+  nvidia-smi || missing=1
+  nvcc --version || missing=1
+  node --version || missing=1
+  python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' || missing=1
+  node bin/arbalest.js doctor || missing=1
+  return $missing
 }
 
 unpack
 # What `timeout` starts is a program, not a function of this one.
 export -f machine
-step toolkit 20 node scripts/setup-cuda.js --check
-step build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}"
-step machine 60 bash -c machine
+set_up toolkit 20 node scripts/setup-cuda.js --check
+ready=true
+set_up build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}" || ready=false
+set_up machine 60 bash -c machine || ready=false
+keep
+gpu() { node bench/dist/main.js gpu "$@" --json; }
+export -f gpu
+# What works, and one comparison with what PyTorch does without compiling first.
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
-step probe-32 60 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
+step bench-first 200 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
-step bench-resnet32 240 node bench/dist/main.js gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2 --json
+# The figures that are to be reached.
+step bench-resnet32 480 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
+step probe-32 60 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step probe-8 60 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
-step bench-lenet 200 node bench/dist/main.js gpu lenet b16 k1 k8 bf16 --pairs 3 --seconds 2 --json
 step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck
+# Everything else.
+step bench-lenet 300 bash -c 'gpu lenet b16 k1 k8 bf16 --pairs 3 --seconds 2'
+step learners 300 bash -c 'gpu resnet32 b16 k2 k4 k16 k32 bf16 graph --pairs 2 --seconds 2'
+step bench-vgg16 400 bash -c 'gpu vgg16 b8 b64 k1 k4 bf16 --pairs 3 --seconds 2'
+step bench-resnet50 500 bash -c 'gpu resnet50 b16 b32 k1 k2 bf16 --pairs 3 --seconds 3'
+step batches 400 bash -c 'gpu resnet32 b8 b32 b64 k1 k8 bf16 graph --pairs 2 --seconds 2'
 step racecheck 300 node scripts/test-gpu.js operators --sanitizer racecheck
-step bench-vgg16 300 node bench/dist/main.js gpu vgg16 b8 b64 k1 k4 bf16 --pairs 3 --seconds 2 --json
-step bench-resnet50 400 node bench/dist/main.js gpu resnet50 b16 b32 k1 k2 bf16 --pairs 3 --seconds 3 --json
-step learners 500 node bench/dist/main.js gpu resnet32 b8 b16 b32 b64 k1 k2 k4 k16 k32 bf16 --pairs 2 --seconds 2 --json
 
-if ((${#failed[@]} > 0)); then echo "failed: ${failed[*]}; outputs in $results" && exit 1; fi
+if ((${#failed[@]} > 0)); then echo "failed: ${failed[*]}; outputs in $results"; fi
+if ((${#left[@]} > 0)); then echo "left: ${left[*]}; the same command goes on with them" && exit 3; fi
+if ((${#failed[@]} > 0)); then exit 1; fi
 echo "all done; results in $results"

@@ -58,11 +58,12 @@ def one_model(options):
     """A function that makes one step, and the images of a step."""
     data = Data(options, options.batch)
     model = build(options.model, options.sample, options.classes).cuda().to(memory_format=torch.channels_last)
-    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, foreach=True)
+    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=True)
     forward = torch.compile(model, mode="max-autotune") if options.mode == "compile" else model
 
     def compute():
-        optimiser.zero_grad(set_to_none=options.mode != "graph")
+        # A graph's gradients are made while it is recorded, in its own memory, and written anew by every replay: none is added to.
+        optimiser.zero_grad(set_to_none=True)
         with autocast(options):
             loss = F.cross_entropy(forward(data.x), data.y)
         loss.backward()

@@ -24,70 +24,117 @@ interface Result extends Comparison {
   readonly lockstep?: number
 }
 
+/** Milliseconds in which a mode is warm: what is compiled is searched for, too. */
+const WARM: Readonly<Record<Mode, number>> = { eager: 90_000, graph: 90_000, compile: 300_000, stacked: 120_000 }
+
 const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
 
 function startPyTorch({ program }: Python, one: Case, mode: Mode): Promise<Side> {
   const { sample, count, classes } = workloadOf(one.model)
   const settings = { mode, model: one.model, batch: one.batch, learners: one.learners, count, classes, precision: one.precision }
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
-  return Side.start([{ program, args: ['pytorch_gpu.py', '--sample', ...sample.map(String), ...args], cwd: PEERS, env: {} }])
+  return Side.start([{ program, args: ['pytorch_gpu.py', '--sample', ...sample.map(String), ...args], cwd: PEERS, env: {} }], WARM[mode])
 }
 
-/** Every mode in a window of its own; the fastest is started again to be compared with. */
-async function bestMode(python: Python, one: Case, seconds: number): Promise<{ mode: Mode; modes: Result['peerModes'] }> {
-  const modes: Record<string, number | string> = {}
-  let best: { mode: Mode; rate: number } | undefined
-  for (const mode of MODES) {
-    if (mode === 'stacked' && one.learners === 1) continue
-    try {
-      const side = await startPyTorch(python, one, mode)
-      const rate = await side.run(seconds)
-      side.close()
-      modes[mode] = rate
-      if (best === undefined || rate > best.rate) best = { mode, rate }
-    } catch (error) {
-      modes[mode] = error instanceof Error ? error.message : String(error)
-    }
-  }
-  if (best === undefined) throw new Error(`PyTorch ran in none of its modes: ${JSON.stringify(modes)}`)
-  return { mode: best.mode, modes }
-}
-
-async function rateInLockstep(one: Case, seconds: number): Promise<number> {
-  const side = await startOurs(one, { backend: 'cuda', lockstep: true })
+/** Images/s of PyTorch in a mode, or why it did not run. */
+async function rateOf(python: Python, one: Case, mode: Mode, seconds: number): Promise<number | string> {
   try {
-    return await side.run(seconds)
+    const side = await startPyTorch(python, one, mode)
+    try {
+      return await side.run(seconds)
+    } finally {
+      side.close()
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** What PyTorch manages in each mode. All but the stacked replicas are the same for any number of learners, and are measured once. */
+class PeerRates {
+  readonly #python: Python
+  readonly #modes: readonly Mode[]
+  readonly #seconds: number
+  readonly #known = new Map<string, number | string>()
+
+  constructor(python: Python, modes: readonly Mode[], seconds: number) {
+    this.#python = python
+    this.#modes = modes
+    this.#seconds = seconds
+  }
+
+  /** A window a mode. */
+  async of(one: Case): Promise<{ best: Mode; rates: Result['peerModes'] }> {
+    const rates: Record<string, number | string> = {}
+    for (const mode of this.#modes) {
+      if (mode === 'stacked' && one.learners === 1) continue
+      const key = [mode, one.model, one.batch, one.precision, mode === 'stacked' ? one.learners : ''].join(' ')
+      const rate = this.#known.get(key) ?? (await rateOf(this.#python, one, mode, this.#seconds))
+      this.#known.set(key, rate)
+      rates[mode] = rate
+      tell(one, `PyTorch ${mode}`, rate)
+    }
+    const ran = this.#modes.filter((mode) => typeof rates[mode] === 'number')
+    if (ran.length === 0) throw new Error(`PyTorch ran in none of its modes: ${JSON.stringify(rates)}`)
+    return { best: ran.reduce((a, b) => (Number(rates[b]) > Number(rates[a]) ? b : a)), rates }
+  }
+}
+
+/** A window of ours. */
+async function ourRate(one: Case, lockstep: boolean, seconds: number): Promise<number> {
+  const side = await startOurs(one, { backend: 'cuda', lockstep })
+  try {
+    const rate = await side.run(seconds)
+    tell(one, lockstep ? 'in lockstep' : 'ours', rate)
+    return rate
   } finally {
     side.close()
   }
 }
 
-async function measure(python: Python, one: Case, options: BenchOptions): Promise<Result> {
-  const { mode, modes } = await bestMode(python, one, options.seconds)
-  const lockstep = one.learners > 1 ? { lockstep: await rateInLockstep(one, options.seconds) } : {}
-  const ours = await startOurs(one, { backend: 'cuda' })
-  const peer = await startPyTorch(python, one, mode)
+/** On stderr, as it comes: the whole comparison may take minutes, and may be cut off. */
+function tell(one: Case, what: string, rate: number | string): void {
+  process.stderr.write(`${one.name}: ${what}: ${typeof rate === 'number' ? `${rate.toFixed(0)} images/s` : rate}\n`)
+}
+
+/** Ours alone first: where it does not run, nothing is left to compare. */
+async function measure(python: Python, peers: PeerRates, one: Case, options: BenchOptions): Promise<Result> {
+  await ourRate(one, false, options.seconds)
+  const lockstep = one.learners > 1 ? { lockstep: await ourRate(one, true, options.seconds) } : {}
+  const { best, rates } = await peers.of(one)
+  const sides: Side[] = []
   try {
+    const ours = await startOurs(one, { backend: 'cuda' })
+    sides.push(ours)
+    const peer = await startPyTorch(python, one, best)
+    sides.push(peer)
     const compared = await compare(ours, peer, { pairs: options.pairs, seconds: options.seconds })
-    return { bench: 'gpu', case: one.name, peer: 'pytorch', peerMode: mode, unit: 'images/s', ...compared, peerModes: modes, ...lockstep }
+    return { bench: 'gpu', case: one.name, peer: 'pytorch', peerMode: best, unit: 'images/s', ...compared, peerModes: rates, ...lockstep }
   } finally {
-    for (const side of [ours, peer]) side.close()
+    for (const side of sides) side.close()
   }
 }
 
 /** Learners on one GPU against PyTorch's best way of using it. */
 export const gpu: Bench = {
   summary: 'images/s of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, stacked replicas',
-  filters: ['as throughput; without one: lenet resnet32, batch 16, 1 and 8 learners, bf16'],
+  filters: [
+    'as throughput; without one: lenet resnet32, batch 16, 1 and 8 learners, bf16',
+    "eager, graph, compile, stacked: PyTorch's modes to try (all)"
+  ],
 
   async run(filters, options) {
-    const cases = chosenCases(filters.length > 0 ? filters : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
+    const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
+    const modes = MODES.filter((mode) => words.includes(mode))
+    const others = words.filter((word) => !MODES.some((mode) => mode === word))
+    const cases = chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
     const [python] = await pythonsWithTorch()
+    const peers = new PeerRates(python!, modes.length > 0 ? modes : MODES, options.seconds)
     const table = new Table([28, 10, 10, 7, 15], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'PyTorch', 'ratio', 'min-max'])
     const results: Result[] = []
     for (const one of cases) {
-      const result = await measure(python!, one, options)
+      const result = await measure(python!, peers, one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
       const { value, peerValue, ratio, min, max } = result

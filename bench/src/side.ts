@@ -13,6 +13,7 @@ export interface Command {
 /** What a process says of itself when it is warm. */
 export type Greeting = Readonly<Record<string, unknown>>
 
+/** Milliseconds that a process may take to be warm. */
 const START_DEADLINE = 120_000
 const alive = new Set<ChildProcess>()
 
@@ -93,10 +94,10 @@ export class Side {
   }
 
   /** Ready, warm and stopped. */
-  static async start(commands: readonly Command[]): Promise<Side> {
+  static async start(commands: readonly Command[], deadline = START_DEADLINE): Promise<Side> {
     const processes = commands.map((command) => new Process(command))
     try {
-      const greetings = await Promise.all(processes.map((one) => one.answer(START_DEADLINE)))
+      const greetings = await Promise.all(processes.map((one) => one.answer(deadline)))
       for (const one of processes) one.signal('SIGSTOP')
       return new Side(processes, greetings[0] ?? {})
     } catch (error) {

@@ -2,7 +2,7 @@ import { addon } from './addon.js'
 
 /** What the CUDA library finds on this machine; each of `missing` is one sentence. */
 export interface CudaReport {
-  /** Of the CUDA runtime, the driver, NCCL, cuBLASLt and cuDNN: those that are there. */
+  /** Of the CUDA runtime, the driver, NCCL, NVRTC, cuBLASLt and cuDNN: those that are there. */
   readonly versions: Readonly<Record<string, string>>
   readonly missing: Readonly<Record<string, string>>
   readonly devices: readonly CudaDevice[]

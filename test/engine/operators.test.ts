@@ -78,7 +78,8 @@ function testOperator(problems: (precision: Precision) => Problem[], magnitude: 
 }
 
 describe('operators', function () {
-  this.timeout(60_000)
+  // Under a sanitizer a GPU takes its time.
+  this.timeout(process.env['ARBALEST_TEST_GPU'] ? 600_000 : 60_000)
 
   for (const row of [...operatorTable, ...sequenceRows]) {
     const images = row.cases.some((use) => present({ ...use.inputs, ...use.outputs }).some(([, port]) => port.shape.length === 4))

@@ -5,6 +5,7 @@
 #include "cublas_lt.h"
 #include "cudnn.h"
 #include "dynamic_library.h"
+#include "nvrtc.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -45,6 +46,13 @@ std::string driver_version() {
   return "CUDA " + release(version);
 }
 
+// The calling thread's choice of device, given back.
+struct KeptDevice {
+  int number = 0;
+  KeptDevice() { check(cudaGetDevice(&number), "device"); }
+  ~KeptDevice() { cudaSetDevice(number); }
+};
+
 std::string device(int number) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, number), "device");
@@ -58,7 +66,9 @@ std::string device(int number) {
 std::string devices() {
   std::string list;
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) return list;
+  prepare_process();
+  const KeptDevice kept;
   for (int i = 0; i < count; ++i) list += (i ? "," : "") + device(i);
   return list;
 }
@@ -80,6 +90,7 @@ std::string about() {
     missing += std::string(missing.empty() ? "" : ",") + "\"devices\":" + quoted(error.what());
   }
   ask("NCCL", found, missing, nccl_version);
+  ask("NVRTC", found, missing, [] { return open_nvrtc(); });
   ask("cuBLASLt", found, missing, [] { return std::to_string(cublas_lt_version()); });
   ask("cuDNN", found, missing, [] { return std::to_string(open_cudnn()); });
   return "{\"versions\":{" + found + "},\"missing\":{" + missing + "},\"devices\":[" + list + "]}";

@@ -1,47 +1,30 @@
 #include "cuda_backend.h"
 
-#include <cstdlib>
-
 #include "../device_backend.h"
 #include "convolution.h"
+#include "cuda_graph.h"
 #include "cuda_stream.h"
+#include "environment.h"
 #include "matrix_product.h"
 #include "memory_pool.h"
 
 namespace arbalest::cuda {
 namespace {
 
-// Work recorded as a CUDA graph.
 class CudaRecording final : public Recording {
  public:
-  CudaRecording(CudaStream& stream, cudaGraph_t graph) : stream_(stream) {
-    const cudaError_t made = cudaGraphInstantiate(&ready_, graph, 0);
-    cudaGraphDestroy(graph);
-    check(made, "graph");
-    check(cudaGraphUpload(ready_, stream_.handle()), "graph");
-  }
-  ~CudaRecording() override { cudaGraphExecDestroy(ready_); }
-  CudaRecording(const CudaRecording&) = delete;
-  CudaRecording& operator=(const CudaRecording&) = delete;
-
-  void run() override { check(cudaGraphLaunch(ready_, stream_.handle()), "graph"); }
+  CudaRecording(cudaStream_t stream, const std::function<void()>& work) : graph_(stream, work) {}
+  void run() override { graph_.run(); }
 
  private:
-  CudaStream& stream_;
-  cudaGraphExec_t ready_ = nullptr;
+  CudaGraph graph_;
 };
 
-// Before the first call that makes a context: learners' streams share this many ways into the GPU.
-void prepare_process() {
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+void choose_device() {
+  prepare_process();
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "device");
   check(cudaSetDevice(0), "device");
-}
-
-bool wants_tf32() {
-  const char* wanted = std::getenv("ARBALEST_TF32");
-  return wanted && std::string(wanted) == "1";
 }
 
 class CudaBackend final : public DeviceBackend {
@@ -77,19 +60,8 @@ class CudaBackend final : public DeviceBackend {
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
   std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
-    auto& stream = static_cast<CudaStream&>(current());
-    // Of this thread alone: what other learners do meanwhile is not part of it, and not forbidden.
-    check(cudaStreamBeginCapture(stream.handle(), cudaStreamCaptureModeThreadLocal), "capture");
-    cudaGraph_t graph = nullptr;
-    try {
-      work();
-    } catch (...) {
-      cudaStreamEndCapture(stream.handle(), &graph);
-      if (graph) cudaGraphDestroy(graph);
-      throw;
-    }
-    check(cudaStreamEndCapture(stream.handle(), &graph), "capture");
-    return std::make_unique<CudaRecording>(stream, graph);
+    if (!records_) return nullptr;
+    return std::make_unique<CudaRecording>(handle(), work);
   }
 
   double measure_peak() override { throw Error("UNSUPPORTED_OPERATOR", "measurePeak: the GPU's is measured by `npm run bench -- gpu`"); }
@@ -107,7 +79,8 @@ class CudaBackend final : public DeviceBackend {
     return make_matrix_product(spec, stream, tf32_);
   }
 
-  const bool tf32_ = wants_tf32();
+  const bool tf32_ = is_set("ARBALEST_TF32", "1");
+  const bool records_ = !is_set("ARBALEST_CUDA_GRAPHS", "0");
   MemoryPool pool_;
   CudaStream own_stream_{*this};
 };
@@ -117,7 +90,7 @@ class CudaBackend final : public DeviceBackend {
 Backend* cuda_backend() {
   // Never destroyed: streams of other threads may still be at work at the process's end.
   static CudaBackend* const backend = [] {
-    prepare_process();
+    choose_device();
     return new CudaBackend;
   }();
   return backend;

@@ -15,7 +15,11 @@ class CudaEvent final : public Event {
 
   bool reached() override {
     const cudaError_t state = cudaEventQuery(event_);
-    if (state == cudaErrorNotReady) return false;
+    if (state == cudaErrorNotReady) {
+      // An answer, and still the thread's last error, which the next launch would take for its own.
+      cudaGetLastError();
+      return false;
+    }
     check(state, "event");
     return true;
   }

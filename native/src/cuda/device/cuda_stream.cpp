@@ -11,6 +11,7 @@ namespace arbalest::cuda {
 CudaStream::~CudaStream() {
   // Its own work only; what others have queued goes on.
   cudaStreamSynchronize(stream_);
+  convolution_plans_.clear();
   cudnn_.reset();
   for (const auto* blocks : {&workspaces_, &beside_})
     for (const Block& block : *blocks) backend_.release(block.data, block.bytes);

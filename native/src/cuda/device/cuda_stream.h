@@ -1,8 +1,10 @@
 // A stream of the GPU, with the block that its steps' beginnings fill and the workspace that its libraries use.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "../../dataset.h"
@@ -15,6 +17,7 @@ using cudnnHandle_t = cudnnContext*;
 namespace arbalest::cuda {
 
 class CudnnHandle;
+class ConvolutionPlan;
 
 class CudaStream final : public DeviceStream {
  public:
@@ -38,6 +41,8 @@ class CudaStream final : public DeviceStream {
   void* workspace_beside(size_t bytes);
   // Made at the first call. Throws BACKEND_UNAVAILABLE.
   cudnnHandle_t cudnn();
+  // Null until it is set.
+  std::shared_ptr<const ConvolutionPlan>& convolution_plan(const std::string& key) { return convolution_plans_[key]; }
 
  private:
   void send_parameters();
@@ -54,6 +59,7 @@ class CudaStream final : public DeviceStream {
   };
   std::vector<Block> workspaces_, beside_;
   std::shared_ptr<CudnnHandle> cudnn_;
+  std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolution_plans_;
 };
 
 inline cudaStream_t handle_of(DeviceStream& stream) { return static_cast<CudaStream&>(stream).handle(); }

@@ -4,6 +4,7 @@
 
 #include "cublas_lt.h"
 #include "dynamic_library.h"
+#include "nvrtc.h"
 
 namespace cudnn_frontend {
 // The frontend's own hook: what it looks symbols up in.
@@ -18,7 +19,7 @@ constexpr size_t kOldestCudnn = 90500;
 
 size_t open() {
   // Kept open: cuDNN's engines look for both among what is loaded.
-  static const DynamicLibrary nvrtc("NVRTC", "libnvrtc.so.13", "cu13");
+  open_nvrtc();
   cublas_lt();
   static const DynamicLibrary library("cuDNN", "libcudnn.so.9", "cudnn");
   cudnn_frontend::cudnn_dlhandle = library.handle();

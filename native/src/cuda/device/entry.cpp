@@ -10,7 +10,7 @@ extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_ba
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
-  static std::string text;
+  thread_local std::string text;
   text = arbalest::cuda::about();
   return text.c_str();
 }

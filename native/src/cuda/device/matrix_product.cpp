@@ -87,7 +87,8 @@ class Product {
     int found = 0;
     check(blas.heuristics(blas.handle(), &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
           "matmul");
-    if (found == 0) throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
+    if (found == 0 || choice_.state != CUBLAS_STATUS_SUCCESS)
+      throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
     workspace_ = stream_.workspace(choice_.workspaceSize);
   }
 

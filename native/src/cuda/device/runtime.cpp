@@ -1,6 +1,32 @@
 #include "runtime.h"
 
+#include <cstdlib>
+
 namespace arbalest::cuda {
+namespace {
+
+// Nothing that the program did: the machine has no GPU that it may use, or another driver than the library wants.
+bool is_unavailable(cudaError_t error) {
+  switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorInitializationError:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorSystemNotReady:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorCompatNotSupportedOnDevice: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void prepare_process() {
+  // Learners' streams share this many ways into the GPU.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  // A learner's thread waits for its loss: where there are more learners than cores it must let the others on while it does.
+  check(cudaSetDeviceFlags(cudaDeviceScheduleYield), "device");
+}
 
 bool is_sticky(cudaError_t error) {
   switch (error) {
@@ -13,6 +39,10 @@ bool is_sticky(cudaError_t error) {
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
     case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorExternalDevice:
     case cudaErrorAssert: return true;
     default: return false;
   }
@@ -20,13 +50,18 @@ bool is_sticky(cudaError_t error) {
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
+  // Told once, to whoever called: not again to the thread's next launch.
+  cudaGetLastError();
   const std::string words = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
+  if (error == cudaErrorMemoryAllocation)
     throw Error("OUT_OF_MEMORY", std::string(what) + ": the GPU has no more memory; use fewer learners or a smaller batch");
-  }
-  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver || error == cudaErrorInitializationError)
+  if (is_unavailable(error))
     throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + words + "; it needs an NVIDIA GPU and a driver of release 580 or newer");
+  if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion)
+    throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + words + "; run `npm run build:cuda -- --arch native`");
+  if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread)
+    throw Error("UNSUPPORTED_OPERATOR",
+                std::string(what) + ": " + words + "; it cannot be part of a recorded step, ARBALEST_CUDA_GRAPHS=0 runs steps unrecorded");
   if (is_sticky(error))
     throw Error("DEVICE_FAILED", std::string(what) + ": " + words +
                                      "; the GPU refuses all further work of this process, start it again from its last checkpoint");

@@ -9,10 +9,14 @@
 
 namespace arbalest::cuda {
 
-// Throws OUT_OF_MEMORY, BACKEND_UNAVAILABLE where there is no driver or no device, and else INTERNAL with the runtime's own words. An error
-// that stays (an illegal address, say) has poisoned the process's context: nothing on this device will work again.
+// Throws OUT_OF_MEMORY, BACKEND_UNAVAILABLE where there is no driver or no device that can be used, UNSUPPORTED_OPERATOR for what cannot be
+// recorded, DEVICE_FAILED, and else INTERNAL with the runtime's own words. DEVICE_FAILED stays: it (an illegal address, say) has poisoned
+// the process's context, and nothing on this device will work again.
 void check(cudaError_t error, const char* what);
 bool is_sticky(cudaError_t error);
+
+// What has to be said before the first call that makes a context, whoever makes it.
+void prepare_process();
 
 // After a kernel's launch.
 inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }

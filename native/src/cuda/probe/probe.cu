@@ -66,13 +66,20 @@ cudaGraphExec_t branches(cudaStream_t stream, int count, int length, float* data
   std::vector<cudaEvent_t> ends(static_cast<size_t>(count));
   cudaEvent_t begin;
   check(cudaEventCreateWithFlags(&begin, cudaEventDisableTiming));
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  check(cudaEventRecord(begin, stream));
   for (int b = 0; b < count; ++b) {
     check(cudaStreamCreateWithFlags(&streams[b], cudaStreamNonBlocking));
     check(cudaEventCreateWithFlags(&ends[b], cudaEventDisableTiming));
+  }
+  // Its code is loaded when it first runs, which must not be while it is recorded.
+  small<<<1, 128, 0, stream>>>(data);
+  check(cudaGetLastError());
+  check(cudaStreamSynchronize(stream));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  check(cudaEventRecord(begin, stream));
+  for (int b = 0; b < count; ++b) {
     check(cudaStreamWaitEvent(streams[b], begin, 0));
     for (int i = 0; i < length; ++i) small<<<1, 128, 0, streams[b]>>>(data + 128 * b);
+    check(cudaGetLastError());
     check(cudaEventRecord(ends[b], streams[b]));
     check(cudaStreamWaitEvent(stream, ends[b], 0));
   }
@@ -112,6 +119,7 @@ void probe_dependent(cudaStream_t stream, float* data) {
   const auto wait = [&] { check(cudaStreamSynchronize(stream)); };
   const auto plain = [&] {
     for (int i = 0; i < kLength; ++i) small<<<1, 128, 0, stream>>>(data);
+    check(cudaGetLastError());
   };
   const auto dependent = [&] {
     for (int i = 0; i < kLength; ++i) launch_dependent(stream, data);
@@ -232,6 +240,8 @@ void probe_grouped(Backend& backend) {
 }  // namespace
 
 int main() {
+  // A line a measurement, also where it ends before its time.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     Backend& backend = *arbalest_backend("cuda");
     cudaStream_t stream;

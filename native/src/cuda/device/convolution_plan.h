@@ -1,0 +1,52 @@
+// One of cuDNN's ways to compute a convolution or a gradient of it: chosen once for a shape, run often.
+#pragma once
+
+#include <cudnn_frontend.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "../operator_attributes.h"
+#include "cuda_stream.h"
+
+namespace arbalest::cuda {
+
+enum class Direction { forward, data, weights };
+
+// y = x * w, and which of the three is computed from the others. All lie channels last.
+struct ConvolutionTensors {
+  Direction direction;
+  Tensor x, w, y;
+};
+
+class ConvolutionPlan {
+ public:
+  using Pointers = std::unordered_map<int64_t, void*>;
+
+  // Operators of one shape on one stream share it; cuDNN does not promise that threads may. Where the shape is not known from before, ways
+  // are timed over these tensors: what is computed is written. `tf32` lets f32 run on the tensor cores. Throws UNSUPPORTED_OPERATOR.
+  static std::shared_ptr<const ConvolutionPlan> of(const ConvolutionTensors& tensors, const Attributes& attributes, bool tf32,
+                                                   CudaStream& stream);
+  static Pointers pointers(const ConvolutionTensors& tensors);
+
+  ConvolutionPlan(const ConvolutionTensors& tensors, const Window& window, bool tf32, const std::string& key, CudaStream& stream);
+
+  // Queues it over the tensors of these pointers.
+  void run(Pointers& pointers) const;
+
+ private:
+  void build(const ConvolutionTensors& tensors, const Window& window, bool tf32);
+  void choose(const std::string& key, Pointers pointers);
+  bool take(const std::string& wanted);
+  int64_t fastest(Pointers& pointers);
+  std::optional<float> time_of(int64_t plan, size_t bytes, Pointers& pointers);
+
+  CudaStream& stream_;
+  cudnn_frontend::graph::Graph graph_;
+  int64_t plan_ = 0;
+  void* workspace_ = nullptr;
+};
+
+}  // namespace arbalest::cuda

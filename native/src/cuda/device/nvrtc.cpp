@@ -1,0 +1,30 @@
+#include "nvrtc.h"
+
+#include <nvrtc.h>
+
+#include "dynamic_library.h"
+
+namespace arbalest::cuda {
+namespace {
+
+std::string open() {
+  static const DynamicLibrary nvrtc("NVRTC", "libnvrtc.so.13", "cu13");
+  decltype(&nvrtcVersion) get;
+  nvrtc.find(get, "nvrtcVersion");
+  int major = 0, minor = 0;
+  get(&major, &minor);
+  const std::string version = std::to_string(major) + "." + std::to_string(minor);
+  // It opens these itself, by their name alone, and a wheel's has no path to its own folder: every compilation would fail, and cuDNN would
+  // silently leave out the engines that it compiles.
+  static const DynamicLibrary builtins("NVRTC's own library", "libnvrtc-builtins.so." + version, "cu13");
+  return version;
+}
+
+}  // namespace
+
+const std::string& open_nvrtc() {
+  static const std::string version = open();
+  return version;
+}
+
+}  // namespace arbalest::cuda
