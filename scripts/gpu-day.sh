@@ -102,14 +102,20 @@ unpack() {
     echo "$here" >.gpu/unpacked
   fi
   if [[ -x $PWD/bin/node ]]; then export PATH=$PWD/bin:$PATH; fi
-  if [[ -d $PWD/lib ]]; then export LD_LIBRARY_PATH=$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}; fi
+  # What our CPU library is linked with was another machine's: PyTorch shall have this one's.
+  local given=${LD_LIBRARY_PATH:-} python=${ARBALEST_PYTHON:-$(command -v python3)}
+  mkdir -p .gpu
+  printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$given" "${python:-python3}" >.gpu/python
+  chmod +x .gpu/python
+  export ARBALEST_PYTHON=$PWD/.gpu/python
+  if [[ -d $PWD/lib ]]; then export LD_LIBRARY_PATH=$PWD/lib${given:+:$given}; fi
   # Where neither the PATH nor CUDA_HOME has the toolkit, compute-sanitizer and nvcc are in its usual place.
   export PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
   # PyTorch's packages have cuDNN, cuBLASLt, NVRTC and NCCL, and their headers.
   local packages
   packages=$(python3 -c 'import sys; print(":".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
   export ARBALEST_CUDA_PATH=${ARBALEST_CUDA_PATH:-$packages:${CUDA_HOME:-/usr/local/cuda}}
-  export ARBALEST_CACHE=$results/cache ARBALEST_PYTHON=${ARBALEST_PYTHON:-$(command -v python3)}
+  export ARBALEST_CACHE=$results/cache
 }
 
 # What is here, each in a command of its own: one that is missing does not hide the others.
@@ -139,9 +145,9 @@ step curves 150 node scripts/test-gpu.js curves
 step bench-first 200 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 # The figures that are to be reached.
-step bench-resnet32 480 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
-step probe-32 60 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
-step probe-8 60 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
+step bench-resnet32 520 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
+step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
+step probe-8 90 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
 step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck
 # Everything else.
 step bench-lenet 300 bash -c 'gpu lenet b16 k1 k8 bf16 --pairs 3 --seconds 2'

@@ -25,6 +25,10 @@ namespace arbalest::cuda {
 
 inline constexpr int kThreads = 256;
 
+// What every GPU and toolkit takes, held to in the stand-in too: bytes of a launch's arguments, and of what a block's threads share without
+// more being asked for. The number of blocks needs no such look: they stand along the one axis that takes as many as a tensor has elements.
+inline constexpr size_t kMostArguments = 4096, kMostShared = 48 << 10;
+
 #if defined(__CUDACC__)
 
 template <class F> __global__ void __launch_bounds__(kThreads) each_kernel(int64_t n, const __grid_constant__ F f) {
@@ -42,12 +46,14 @@ template <class P> __global__ void __launch_bounds__(kThreads) blocks_kernel(con
 }
 
 template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
+  static_assert(sizeof(n) + sizeof(F) <= kMostArguments);
   if (n == 0) return;
   each_kernel<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, handle_of(stream)>>>(n, f);
   check_launch();
 }
 
 template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
+  static_assert(sizeof(P) <= kMostArguments && sizeof(typename P::Shared) <= kMostShared);
   blocks_kernel<<<static_cast<unsigned>(count), kThreads, 0, handle_of(stream)>>>(program);
   check_launch();
 }
@@ -55,6 +61,7 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
 #else
 
 template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
+  static_assert(sizeof(n) + sizeof(F) <= kMostArguments);
   count_launch<F>();
   queue_of(stream).submit([n, f] {
     for (int64_t i = 0; i < n; ++i) f(i);
@@ -62,6 +69,7 @@ template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
 }
 
 template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
+  static_assert(sizeof(P) <= kMostArguments && sizeof(typename P::Shared) <= kMostShared);
   count_launch<P>();
   queue_of(stream).submit([count, program] {
     for (int64_t block = 0; block < count; ++block) {

@@ -210,6 +210,7 @@ void StepLoop::offer(const BoundOperator& op) {
 
 // What would spread to the central model is looked at before it can. False where the group has been stopped for it.
 bool StepLoop::loss_is_finite() {
+  measures_.settle();
   const double loss = measures_.loss();
   return std::isfinite(loss) || group_->report(owner_.learner, ticket_->iteration, loss);
 }

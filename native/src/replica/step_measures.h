@@ -18,6 +18,10 @@ class StepMeasures {
   void advance();
   // The arena in which they lie is about to be given back.
   void keep() { kept_ = {value(loss_), value(correct_)}; }
+  // The batch is measured: its values are read now and not after what is queued next, for which the host would wait.
+  void settle() {
+    if (!kept_) keep();
+  }
 
   // Sums over the batches that have run; 0 for what the program does not measure.
   double loss() const { return earlier_[0] + (kept_ ? (*kept_)[0] : value(loss_)); }

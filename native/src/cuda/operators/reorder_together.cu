@@ -57,7 +57,6 @@ struct Narrowing {
     return tensors[low];
   }
 };
-static_assert(sizeof(Narrowing) <= 4096);
 
 }  // namespace
 

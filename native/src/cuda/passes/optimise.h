@@ -121,7 +121,4 @@ template <int V> struct OptimiseAndAverage {
     write(to, pack, sum);
   }
 };
-// What a launch carries.
-static_assert(sizeof(OptimiseAndAverage<4>) <= 4000);
-
 }  // namespace arbalest::cuda
