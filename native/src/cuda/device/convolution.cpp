@@ -35,16 +35,14 @@ MadeKernel weights_gradient(const OperatorSpec& spec, DeviceStream& stream, bool
   const auto bias = [&stream, gy, gb, partials] {
     if (gb) queue_bias_gradient(gy, gy.shape()[1], gb.as<float>(), partials, stream);
   };
-  try {
+  if (spec.precision == Type::f32) {
     const auto gradient = convolution(Direction::weights, x, gw, gy, spec, tf32, queue);
     return queued([gradient, bias] {
       gradient->run();
       bias();
     });
-  } catch (const Error& error) {
-    if (error.code() != "UNSUPPORTED_OPERATOR" || spec.precision != Type::bf16) throw;
   }
-  // Not every plan gives f32 from bf16: its own type first, into memory of the stream, then f32.
+  // cuDNN sums in f32 and gives what it was given, bf16: into memory of the stream, and from there at once.
   Tensor narrow = gw;
   narrow.spec.type = Type::bf16;
   narrow.data = queue.workspace_beside(static_cast<size_t>(elements_of(gw.shape())) * size_of(Type::bf16));

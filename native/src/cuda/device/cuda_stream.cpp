@@ -24,17 +24,12 @@ cudnnHandle_t CudaStream::cudnn() {
   return cudnn_->get();
 }
 
-void* CudaStream::workspace(size_t bytes) {
+void* CudaStream::one_of(std::vector<Block>& blocks, size_t bytes) {
   if (bytes == 0) return nullptr;
-  for (const Block& block : workspaces_)
+  for (const Block& block : blocks)
     if (block.bytes >= bytes) return block.data;
-  workspaces_.push_back({backend_.allocate(bytes), bytes});
-  return workspaces_.back().data;
-}
-
-void* CudaStream::workspace_beside(size_t bytes) {
-  beside_.push_back({backend_.allocate(bytes), bytes});
-  return beside_.back().data;
+  blocks.push_back({backend_.allocate(bytes), bytes});
+  return blocks.back().data;
 }
 
 }  // namespace arbalest::cuda

@@ -36,9 +36,9 @@ class CudaStream final : public DeviceStream {
   void bring(const Dataset& batch);
 
   // At least so many bytes, one operator's at a time; what a captured graph has been given stays where it is.
-  void* workspace(size_t bytes);
-  // Memory that no other operator's workspace overlaps.
-  void* workspace_beside(size_t bytes);
+  void* workspace(size_t bytes) { return one_of(workspaces_, bytes); }
+  // The same once more, for what an operator has beside its library's workspace.
+  void* workspace_beside(size_t bytes) { return one_of(beside_, bytes); }
   // Made at the first call. Throws BACKEND_UNAVAILABLE.
   cudnnHandle_t cudnn();
   // Null until it is set.
@@ -57,6 +57,7 @@ class CudaStream final : public DeviceStream {
     void* data;
     size_t bytes;
   };
+  void* one_of(std::vector<Block>& blocks, size_t bytes);
   std::vector<Block> workspaces_, beside_;
   std::shared_ptr<CudnnHandle> cudnn_;
   std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolution_plans_;
