@@ -120,10 +120,17 @@ struct BlendPass {
   double weight = 0;
 };
 
+inline constexpr int kMostDevices = 1024;
+
 // All of it may be called by many threads at once; a kernel by one at a time.
 class Backend {
  public:
   virtual ~Backend() = default;
+
+  // How many devices compute as this one does, itself among them. Cores have one memory, and however they are grouped one backend.
+  virtual int device_count() { return kMostDevices; }
+  // The backend of one of them, from 0 to below their number, made when it is first asked for; each has memory and queues of its own.
+  virtual Backend& device(int) { return *this; }
 
   virtual LoweringAnswer lower(const LoweringRequest& request) = 0;
   virtual size_t bytes(const TensorSpec& spec) = 0;
@@ -198,7 +205,8 @@ class UsedStream {
 
 }  // namespace arbalest
 
-// What a backend library exports: `name` is "cpu" or "reference" in the CPU library. The backend lives as long as the process. Both throw
+// What a backend library exports: `name` is "cpu" or "reference" in the CPU library. The backend is that of the first device, and lives as
+// long as the process. Both throw
 // BACKEND_UNAVAILABLE where what the library itself needs is missing.
 extern "C" {
 using ArbalestBackendEntry = arbalest::Backend* (*)(const char* name);

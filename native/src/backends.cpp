@@ -63,6 +63,14 @@ Backend& backend_named(const std::string& name) {
   return *backend;
 }
 
+Backend& backend_named(const std::string& name, int device) {
+  Backend& first = backend_named(name);
+  const int count = first.device_count();
+  if (device >= 0 && device < count) return first.device(device);
+  throw Error("INVALID_OPTION", "device: received " + std::to_string(device) + "; backend " + name + " has " + std::to_string(count) +
+                                    (count == 1 ? " device" : " devices") + " here: give a number from 0 to below that");
+}
+
 LibraryReport about_library_of(const std::string& backend) {
   try {
     return {true, symbol<ArbalestBackendAbout>(backend, "arbalest_backend_about")()};

@@ -11,6 +11,9 @@ namespace arbalest {
 // UNKNOWN_NAME for anything else.
 Backend& backend_named(const std::string& name);
 
+// That of one of its devices. Throws INVALID_OPTION where there is none of this number.
+Backend& backend_named(const std::string& name, int device);
+
 // One line of JSON about the library of a backend, or the reason why it cannot be opened.
 struct LibraryReport {
   bool available = false;

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "tensor.h"
 
 namespace arbalest {
+
+class Backend;
 
 struct Dataset {
   int64_t count = 0;
@@ -21,7 +24,8 @@ struct Dataset {
   std::vector<int32_t> labels;  // (count) where `target` is empty
   std::vector<float> targets;   // (count, target...) otherwise
   int32_t classes = 0;
-  mutable std::shared_ptr<const void> on_device;  // the backend's own copy, where it wants one; a backend guards it
+  // Each backend's own copy, where it wants one, in the memory of its device; backends guard it.
+  mutable std::map<const Backend*, std::shared_ptr<const void>> on_devices;
 
   bool classifies() const { return target.empty(); }
   int64_t tokens() const { return static_cast<int64_t>(samples.size() / size_of(Type::i32)); }

@@ -167,8 +167,8 @@ export class Learner {
   }
 
   async #teacher(asked: TeacherSpec, engine: Engine): Promise<Teacher> {
-    const { backend, threads } = this.#options.replica
-    const teacher = await Teacher.create(asked, { engine, backend, threads })
+    const { backend, device, threads } = this.#options.replica
+    const teacher = await Teacher.create(asked, { engine, backend, device, threads })
     this.#held.push(() => teacher.release())
     return teacher
   }

@@ -24,6 +24,7 @@ export interface TeacherSpec {
 export interface TeacherPlace {
   readonly engine: Engine
   readonly backend: BackendName
+  readonly device?: number | undefined
   readonly threads: number
 }
 
@@ -38,7 +39,7 @@ export class Teacher {
     { model: plain, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec,
     place: TeacherPlace
   ): Promise<Teacher> {
-    const { engine, backend, threads } = place
+    const { engine, backend, device = 0, threads } = place
     const model = await withOperators(plain)
     const program = compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision })
     const given =
@@ -49,7 +50,7 @@ export class Teacher {
     checkRoom(engine, bytes + program.arenas.activations + program.arenas.statistics, `teacher ${model.name}`)
     if (given.parameters.length !== elements)
       throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
-    const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
+    const replica = engine.createReplica({ backend, device, layout: program.parameters, threads, seed: 0 })
     const teacher = new Teacher(engine, replica, program)
     engine.writeVector(replica, 'weights', given.parameters)
     for (const [name, values] of Object.entries(given.statistics)) engine.writeValue(replica, teacher.#slot, name, values)

@@ -13,6 +13,7 @@ import { concat, conv2d, defineModel, flatten, linear, localResponseNorm, maxPoo
 import type { Model } from '../../src/model/model.js'
 import { gpt, modelNamed, zoo } from '../../src/model/zoo/index.js'
 import { usualShape } from '../../src/model/zoo/usual-shapes.js'
+import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
 import { GroupRun } from './support/group-run.js'
 import { randomSamples, smallTraining } from './support/small-training.js'
@@ -110,14 +111,15 @@ function losses(
   backend: BackendName,
   precision: Precision,
   training: Training,
-  source: (training: Training) => Handle = ({ data }) => engine.createDataset(data)
+  source: (training: Training) => Handle = ({ data }) => engine.createDataset(data),
+  device = 0
 ): number[] {
   const { model, load, batch, calls, steps, rate } = training
   const optimiser = { momentum: 0.9, weightDecay: 1e-4 }
   const program = compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision, load, optimiser })
   const weights = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5)
   const dataset = source(training)
-  const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 3 })
+  const replica = engine.createReplica({ backend, device, layout: program.parameters, threads: 1, seed: 3 })
   const handle = engine.createProgram(program)
   try {
     const slot = engine.bind(replica, handle, dataset)
@@ -186,6 +188,29 @@ describe(`The CUDA backend (${DEVICE})`, () => {
 
   it('gives the same bits in every run', () => {
     for (const training of [lenet, ofTokens()]) expect(losses(DEVICE, 'f32', training)).to.deep.equal(losses(DEVICE, 'f32', training))
+  })
+
+  it('trains on each of its devices alike, from one data set, and has no more than there are', async function () {
+    // The GPU that a machine has at least is tested by all else.
+    if (DEVICE !== 'cuda-host') this.skip()
+    const { data } = lenet
+    const [first, ...others] = [0, 1, 3].map((device) => losses(DEVICE, 'f32', lenet, () => engine.createDataset(data), device))
+    for (const other of others) expect(other).to.deep.equal(first)
+    // One that lies on several devices at once.
+    const { program } = smallTraining(DEVICE, {})
+    const samples = randomSamples(20)
+    const replicas = [0, 2].map((device) => {
+      const replica = engine.createReplica({ backend: DEVICE, device, layout: program.parameters, threads: 1, seed: 3 })
+      return { replica, slot: engine.bind(replica, engine.createProgram(program), samples) }
+    })
+    const sums = replicas.map(
+      ({ replica, slot }) => engine.run(replica, slot, { steps: 3, milliseconds: 60_000, position: 0, rate: 0.1 }).lossSum
+    )
+    expect(sums[0]).to.equal(sums[1])
+    const layout = program.parameters
+    const beyond = (device: number) => () => engine.createReplica({ backend: DEVICE, device, layout, threads: 1, seed: 3 })
+    await refused('INVALID_OPTION', beyond(4), 'device', 'received 4', 'has 4 devices')
+    await refused('INVALID_OPTION', beyond(-1), 'device', 'received -1')
   })
 
   for (const precision of ['f32', 'bf16'] as const) {

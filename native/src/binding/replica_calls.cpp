@@ -24,10 +24,12 @@ Napi::Value create_replica(const Info& info) {
   const Napi::Object from = js::object(info[0], "replica");
   const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas");
   const int learner = group.IsUndefined() ? -1 : js::small(js::property(from, "learner"), "learner");
-  return handle(info, std::make_shared<ReplicaThing>(
-                          backend_named(js::string(from, "backend")), js::parameter_layout(js::property(from, "layout")), js::threads(from),
-                          static_cast<uint64_t>(js::integer(from, "seed")), group.IsUndefined() ? nullptr : group_of(info, group), learner,
-                          arenas.IsUndefined() ? nullptr : thing<ArenasThing>(info, arenas, "arenas")));
+  const Napi::Value device = js::property(from, "device");
+  Backend& backend = backend_named(js::string(from, "backend"), device.IsUndefined() ? 0 : js::small(device, "device"));
+  return handle(info, std::make_shared<ReplicaThing>(backend, js::parameter_layout(js::property(from, "layout")), js::threads(from),
+                                                     static_cast<uint64_t>(js::integer(from, "seed")),
+                                                     group.IsUndefined() ? nullptr : group_of(info, group), learner,
+                                                     arenas.IsUndefined() ? nullptr : thing<ArenasThing>(info, arenas, "arenas")));
 }
 
 Napi::Value bind(const Info& info) {

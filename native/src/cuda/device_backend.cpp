@@ -59,8 +59,9 @@ class DatasetCopy {
 std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, DeviceStream& stream) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (!dataset.on_device) dataset.on_device = std::make_shared<const DatasetCopy>(stream.backend(), dataset);
-  const auto copy = std::static_pointer_cast<const DatasetCopy>(dataset.on_device);
+  std::shared_ptr<const void>& kept = dataset.on_devices[&stream.backend()];
+  if (!kept) kept = std::make_shared<const DatasetCopy>(stream.backend(), dataset);
+  const auto copy = std::static_pointer_cast<const DatasetCopy>(kept);
   return {copy, &copy->view};
 }
 
@@ -68,9 +69,22 @@ LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return low
 
 size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
 
-Stream* DeviceBackend::use_stream(Stream* stream) { return std::exchange(used_stream(), static_cast<DeviceStream*>(stream)); }
+Stream* DeviceBackend::use_stream(Stream* stream) {
+  auto* const next = static_cast<DeviceStream*>(stream);
+  if (next) next->backend().make_current();
+  return std::exchange(used_stream(), next);
+}
 
-DeviceStream& DeviceBackend::current() { return used_stream() ? *used_stream() : own_stream(); }
+DeviceStream& DeviceBackend::current() {
+  DeviceStream* const used = used_stream();
+  if (!used) {
+    make_current();
+    return own_stream();
+  }
+  if (&used->backend() == this) return *used;
+  throw Error("INTERNAL", "device " + std::to_string(number_) + ": a thread that works for device " +
+                              std::to_string(used->backend().number()) + " has come to it; report this");
+}
 
 OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
   OperatorSpec result = spec;

@@ -11,6 +11,12 @@ namespace arbalest::cuda {
 
 class DeviceBackend : public Backend {
  public:
+  explicit DeviceBackend(int number) : number_(number) {}
+
+  // Which of the devices it is.
+  int number() const { return number_; }
+  // The calling thread's work that names no stream is this device's.
+  virtual void make_current() const {}
   LoweringAnswer lower(const LoweringRequest& request) override;
   size_t bytes(const TensorSpec& spec) override;
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override;
@@ -29,7 +35,8 @@ class DeviceBackend : public Backend {
   virtual void* seen(const void* address) const { return const_cast<void*>(address); }
 
  protected:
-  // The stream that the calling thread uses, or the backend's own.
+  // The stream that the calling thread uses, or the backend's own. Throws INTERNAL where it uses another device's: what is queued there
+  // would read and write this device's memory.
   DeviceStream& current();
 
  private:
@@ -39,6 +46,8 @@ class DeviceBackend : public Backend {
   virtual MadeKernel make_library(const OperatorSpec& spec, DeviceStream& stream) = 0;
   OperatorSpec as_seen(const OperatorSpec& spec) const;
   OptimiserPass as_seen(const OptimiserPass& pass) const;
+
+  const int number_;
 };
 
 }  // namespace arbalest::cuda

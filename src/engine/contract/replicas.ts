@@ -4,6 +4,8 @@ import type { Handle } from './handle.js'
 /** One copy of the weights, with all that a thread needs to run programs over it. */
 export interface ReplicaSpec {
   readonly backend: BackendName
+  /** On which of the backend's devices, 0 if left out: in whose memory it lies, and who computes. The CPU's cores are one. */
+  readonly device?: number
   readonly layout: ParameterLayout
   readonly threads: number
   readonly seed: number

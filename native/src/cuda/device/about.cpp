@@ -46,17 +46,10 @@ std::string driver_version() {
   return "CUDA " + release(version);
 }
 
-// The calling thread's choice of device, given back.
-struct KeptDevice {
-  int number = 0;
-  KeptDevice() { check(cudaGetDevice(&number), "device"); }
-  ~KeptDevice() { cudaSetDevice(number); }
-};
-
 std::string device(int number) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, number), "device");
-  check(cudaSetDevice(number), "device");
+  const UsedDevice used(number);
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "device");
   return "{\"name\":" + quoted(properties.name) + ",\"capability\":\"" + std::to_string(properties.major) + "." +
@@ -68,7 +61,6 @@ std::string devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return list;
   prepare_process();
-  const KeptDevice kept;
   for (int i = 0; i < count; ++i) list += (i ? "," : "") + device(i);
   return list;
 }

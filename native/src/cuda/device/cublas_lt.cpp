@@ -1,5 +1,10 @@
 #include "cublas_lt.h"
 
+#include <map>
+#include <mutex>
+
+#include "runtime.h"
+
 namespace arbalest::cuda {
 
 CublasLt::CublasLt() : library_("cuBLASLt", "libcublasLt.so.13", "cu13") {
@@ -16,12 +21,15 @@ CublasLt::CublasLt() : library_("cuBLASLt", "libcublasLt.so.13", "cu13") {
 }
 
 cublasLtHandle_t CublasLt::handle() const {
-  static const cublasLtHandle_t made = [this] {
-    cublasLtHandle_t handle = nullptr;
-    check(create(&handle), "cublasLtCreate");
-    return handle;
-  }();
-  return made;
+  // A handle is tied to the device that is in use when it is made.
+  static std::mutex mutex;
+  static std::map<int, cublasLtHandle_t> made;
+  int device = 0;
+  check(cudaGetDevice(&device), "device");
+  const std::lock_guard lock(mutex);
+  cublasLtHandle_t& handle = made[device];
+  if (!handle) check(create(&handle), "cublasLtCreate");
+  return handle;
 }
 
 size_t cublas_lt_version() { return cublas_lt().version(); }

@@ -1,5 +1,8 @@
 #include "cuda_backend.h"
 
+#include <mutex>
+#include <vector>
+
 #include "../device_backend.h"
 #include "convolution.h"
 #include "cuda_graph.h"
@@ -20,21 +23,37 @@ class CudaRecording final : public Recording {
   CudaGraph graph_;
 };
 
-void choose_device() {
+int counted_gpus() {
   prepare_process();
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "device");
-  check(cudaSetDevice(0), "device");
+  return devices;
+}
+
+int gpu_count() {
+  static const int count = counted_gpus();
+  return count;
 }
 
 class CudaBackend final : public DeviceBackend {
  public:
-  std::unique_ptr<Stream> stream() override { return std::make_unique<CudaStream>(*this); }
+  // Made while its device is the calling thread's.
+  explicit CudaBackend(int number) : DeviceBackend(number) {}
+
+  int device_count() override { return gpu_count(); }
+  Backend& device(int number) override { return *cuda_backend(number); }
+  void make_current() const override { use_device(number()); }
+
+  std::unique_ptr<Stream> stream() override {
+    const UsedDevice used(number());
+    return std::make_unique<CudaStream>(*this);
+  }
 
   void* allocate(size_t bytes) override {
+    const cudaStream_t stream = handle();
     void* memory = pool_.take(bytes);
-    check(cudaMemsetAsync(memory, 0, bytes, handle()), "memory");
-    check(cudaStreamSynchronize(handle()), "memory");
+    check(cudaMemsetAsync(memory, 0, bytes, stream), "memory");
+    check(cudaStreamSynchronize(stream), "memory");
     return memory;
   }
   void release(void* memory, size_t) noexcept override { pool_.give_back(memory); }
@@ -49,8 +68,9 @@ class CudaBackend final : public DeviceBackend {
     synchronise();
   }
   std::shared_ptr<Event> record() override {
+    const cudaStream_t stream = handle();
     auto event = std::make_shared<CudaEvent>();
-    check(cudaEventRecord(event->handle(), handle()), "event");
+    check(cudaEventRecord(event->handle(), stream), "event");
     return event;
   }
   void wait(const std::shared_ptr<Event>& event) override {
@@ -87,13 +107,17 @@ class CudaBackend final : public DeviceBackend {
 
 }  // namespace
 
-Backend* cuda_backend() {
+Backend* cuda_backend(int device) {
+  static std::mutex mutex;
   // Never destroyed: streams of other threads may still be at work at the process's end.
-  static CudaBackend* const backend = [] {
-    choose_device();
-    return new CudaBackend;
-  }();
-  return backend;
+  static auto& backends = *new std::vector<CudaBackend*>(static_cast<size_t>(gpu_count()));
+  const std::lock_guard lock(mutex);
+  CudaBackend*& backend = backends.at(static_cast<size_t>(device));
+  if (backend) return backend;
+  const UsedDevice used(device);
+  // Part of it is said to each device.
+  prepare_process();
+  return backend = new CudaBackend(device);
 }
 
 }  // namespace arbalest::cuda

@@ -9,6 +9,7 @@
 namespace arbalest::cuda {
 
 CudaStream::~CudaStream() {
+  const UsedDevice used(backend_.number());
   // Its own work only; what others have queued goes on.
   cudaStreamSynchronize(stream_);
   convolution_plans_.clear();

@@ -6,7 +6,7 @@
 #include "cuda_backend.h"
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
-  return std::string_view(name ? name : "") == "cuda" ? arbalest::cuda::cuda_backend() : nullptr;
+  return std::string_view(name ? name : "") == "cuda" ? arbalest::cuda::cuda_backend(0) : nullptr;
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {

@@ -50,7 +50,7 @@ class Product {
   void run() const {
     const float one = 1, zero = 0;
     check(cublas_lt().matmul(
-              cublas_lt().handle(), const_cast<cublasLtMatmulDescOpaque_t*>(&descriptor_), &one, a_.data,
+              handle_, const_cast<cublasLtMatmulDescOpaque_t*>(&descriptor_), &one, a_.data,
               const_cast<cublasLtMatrixLayoutOpaque_t*>(&a_layout_), b_.data, const_cast<cublasLtMatrixLayoutOpaque_t*>(&b_layout_), &zero,
               d_.data, const_cast<cublasLtMatrixLayoutOpaque_t*>(&d_layout_), const_cast<void*>(d_.data),
               const_cast<cublasLtMatrixLayoutOpaque_t*>(&d_layout_), &choice_.algo, workspace_, choice_.workspaceSize, stream_.handle()),
@@ -85,7 +85,7 @@ class Product {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_));
     int found = 0;
-    check(blas.heuristics(blas.handle(), &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
+    check(blas.heuristics(handle_, &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
           "matmul");
     if (found == 0 || choice_.state != CUBLAS_STATUS_SUCCESS)
       throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
@@ -94,6 +94,7 @@ class Product {
 
   Factor a_, b_, d_;
   CudaStream& stream_;
+  cublasLtHandle_t handle_ = cublas_lt().handle();
   cublasLtMatmulDescOpaque_t descriptor_{};
   cublasLtMatrixLayoutOpaque_t a_layout_{}, b_layout_{}, d_layout_{};
   cublasLtMatmulHeuristicResult_t choice_{};

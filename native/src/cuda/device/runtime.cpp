@@ -68,4 +68,21 @@ void check(cudaError_t error, const char* what) {
   throw Error("INTERNAL", std::string(what) + ": " + words + "; report this");
 }
 
+void use_device(int device) {
+  int now = -1;
+  check(cudaGetDevice(&now), "device");
+  if (now != device) check(cudaSetDevice(device), "device");
+}
+
+UsedDevice::UsedDevice(int device) noexcept {
+  cudaGetDevice(&before_);
+  if (before_ != device) cudaSetDevice(device);
+}
+
+UsedDevice::~UsedDevice() {
+  int now = before_;
+  cudaGetDevice(&now);
+  if (now != before_) cudaSetDevice(before_);
+}
+
 }  // namespace arbalest::cuda

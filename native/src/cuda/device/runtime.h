@@ -18,6 +18,21 @@ bool is_sticky(cudaError_t error);
 // What has to be said before the first call that makes a context, whoever makes it.
 void prepare_process();
 
+// The calling thread's work goes to this device.
+void use_device(int device);
+
+// For as long as it lives. Where that fails, what it was wanted for says so.
+class UsedDevice {
+ public:
+  explicit UsedDevice(int device) noexcept;
+  ~UsedDevice();
+  UsedDevice(const UsedDevice&) = delete;
+  UsedDevice& operator=(const UsedDevice&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // After a kernel's launch.
 inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }
 

@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
+#include <mutex>
 
 #include "../device_backend.h"
 #include "host_memory.h"
@@ -27,29 +29,39 @@ class HostRecording final : public Recording {
 
 class HostBackend final : public DeviceBackend {
  public:
+  explicit HostBackend(int number) : DeviceBackend(number) {}
+
+  int device_count() override { return kHostDevices; }
+  Backend& device(int number) override { return *host_backend(number); }
+
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 
   void* allocate(size_t bytes) override {
     void* memory = mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) return device_address(memory);
+    if (memory != MAP_FAILED) return device_address(memory, number());
     throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
   }
   void release(void* memory, size_t bytes) noexcept override {
     if (memory) munmap(own_address(memory), bytes ? bytes : 1);
   }
 
-  void* seen(const void* address) const override { return const_cast<void*>(own_address(address)); }
+  void* seen(const void* address) const override {
+    if (on_device(address) && device_of(address) != number())
+      throw Error("INTERNAL", "device " + std::to_string(number()) + ": it is given memory of device " +
+                                  std::to_string(device_of(address)) + "; report this");
+    return const_cast<void*>(own_address(address));
+  }
 
   void zero(void* to, size_t bytes) override {
-    queue_of(current()).submit([to = own_address(to), bytes] { std::memset(to, 0, bytes); });
+    queue_of(current()).submit([to = seen(to), bytes] { std::memset(to, 0, bytes); });
   }
   void read(void* to, const void* from, size_t bytes) override {
     synchronise();
-    std::memcpy(to, own_address(from), bytes);
+    std::memcpy(to, seen(from), bytes);
   }
   void write(void* to, const void* from, size_t bytes) override {
     synchronise();
-    std::memcpy(own_address(to), from, bytes);
+    std::memcpy(seen(to), from, bytes);
   }
   std::shared_ptr<Event> record() override { return queue_of(current()).record(); }
   void wait(const std::shared_ptr<Event>& event) override {
@@ -82,16 +94,20 @@ class HostBackend final : public DeviceBackend {
 
 }  // namespace
 
-Backend* host_backend() {
+Backend* host_backend(int device) {
+  static std::mutex mutex;
   // Never destroyed: streams of other threads may still be at work at the process's end.
-  static auto* const backend = new HostBackend;
+  static std::array<HostBackend*, kHostDevices> backends{};
+  const std::lock_guard lock(mutex);
+  HostBackend*& backend = backends[static_cast<size_t>(device)];
+  if (!backend) backend = new HostBackend(device);
   return backend;
 }
 
 }  // namespace arbalest::cuda
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
-  return std::string_view(name ? name : "") == "cuda-host" ? arbalest::cuda::host_backend() : nullptr;
+  return std::string_view(name ? name : "") == "cuda-host" ? arbalest::cuda::host_backend(0) : nullptr;
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_about() {
