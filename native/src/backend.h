@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attributes.h"
+#include "collective.h"
 #include "dataset.h"
 #include "error.h"
 #include "stream.h"
@@ -131,6 +132,9 @@ class Backend {
   virtual int device_count() { return kMostDevices; }
   // The backend of one of them, from 0 to below their number, made when it is first asked for; each has memory and queues of its own.
   virtual Backend& device(int) { return *this; }
+  // Of the first so many of them, a rank each. Null where they have one memory. Throws BACKEND_UNAVAILABLE where what makes the sums is
+  // missing.
+  virtual std::unique_ptr<Collective> collective(int) { return nullptr; }
 
   virtual LoweringAnswer lower(const LoweringRequest& request) = 0;
   virtual size_t bytes(const TensorSpec& spec) = 0;

@@ -1,5 +1,7 @@
 #include "snapshot.h"
 
+#include <vector>
+
 namespace arbalest {
 
 Snapshot::Snapshot(Backend& backend, ParameterLayout layout) : backend_(backend), layout_(std::move(layout)) {}
@@ -19,8 +21,16 @@ const Memory& Snapshot::vector(const std::string& name) const {
 }
 
 void Snapshot::give(const std::string& name, const Memory& to) const {
-  backend_.copy(to.data(), vector(name).data(), layout_.bytes);
-  backend_.synchronise();
+  const Memory& from = vector(name);
+  Backend& there = *to.backend();
+  if (&there == &backend_) {
+    backend_.copy(to.data(), from.data(), layout_.bytes);
+    return backend_.synchronise();
+  }
+  // Devices do not reach into each other.
+  std::vector<std::byte> between(layout_.bytes);
+  backend_.read(between.data(), from.data(), layout_.bytes);
+  there.write(to.data(), between.data(), layout_.bytes);
 }
 
 int64_t Snapshot::counted(const std::string& name) const {

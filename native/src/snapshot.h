@@ -20,7 +20,7 @@ class Snapshot {
   void count(const std::string& name, int64_t number) { counts_[name] = number; }
 
   bool has(const std::string& name) const { return vectors_.count(name) != 0; }
-  // Throws SHAPE_MISMATCH where the vector is not there.
+  // Also into the memory of another device. Throws SHAPE_MISMATCH where the vector is not there.
   void give(const std::string& name, const Memory& to) const;
   // Throws SHAPE_MISMATCH where the count is not there.
   int64_t counted(const std::string& name) const;

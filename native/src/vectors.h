@@ -19,6 +19,8 @@ class Memory {
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   size_t bytes() const { return bytes_; }
+  // Null where there is none.
+  Backend* backend() const { return backend_; }
 
  private:
   Backend* backend_ = nullptr;

@@ -208,7 +208,11 @@ export function addTrainFlags(command: Command): Command {
   command.option('--init <file>', 'weights to begin with: safetensors, as for fine-tuning')
   command.option('--init-skip <pattern...>', 'with --init: layers that start anew all the same, as a new head: fc, layer4.*')
   whole('threads', 'count', 'threads of one learner (1)')
-  command.option('--devices <cores>', 'groups of cores that average among themselves first: how many, or as 0-3:4-7 (1)', devicesFlag)
+  command.option(
+    '--devices <cores>',
+    'groups of cores, or GPUs, that average among themselves first: how many, or as 0-3:4-7 (1)',
+    devicesFlag
+  )
   command.option('--hosts <name>', 'loopback: what goes to other hosts comes back from this one, for trying out')
   command.option('--levels <names>', 'devices,hosts or hosts,devices: the order of averaging (measured)', (names: string) =>
     names.split(',')

@@ -84,7 +84,7 @@ export interface Engine {
   // A group's life. Everything takes effect at a round's number.
   /**
    * The learner takes part from the returned round on, starting from the central model, or with `resumed` from what its replica was restored to.
-   * On its `device`, 0 if left out, it meets that device's learners first. Throws INVALID_STATE where it already takes part.
+   * On its `device`, 0 if left out, it meets that device's learners first; its replica lies there. Throws INVALID_STATE where it already takes part.
    */
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
   /** The learner's last round is the one before the returned one. */
@@ -131,7 +131,7 @@ export interface Engine {
 
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void
-  /** Bytes a second that go into a level of a group that takes so many parts of so many bytes: the best of a few passages. */
+  /** Bytes a second that go into a level of a group that takes so many parts of so many bytes, a device's each: the best of a few passages. */
   measureLevel(backend: BackendName, level: LevelSpec, parts: number, bytes: number): number
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */

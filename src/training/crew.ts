@@ -134,12 +134,13 @@ export async function assembleCrew(
   const resumed = (learner: number) => statesOf(learner) !== undefined
   const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
     const resumes = statesOf(learner)
-    const { cores } = devices.devices[rank % devices.devices.length]!
+    const device = rank % devices.devices.length
+    const { cores } = devices.devices[device]!
     const options: LearnerOptions = {
       engine: modules.engine.href,
       module: modules.learner.href,
       options: settings.learnerOptions,
-      replica: { backend, layout, threads, seed, group, learner, ...arenas },
+      replica: { backend, device, layout, threads, seed, group, learner, ...arenas },
       program,
       dataset: sources.train,
       task,

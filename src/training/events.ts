@@ -66,7 +66,7 @@ export interface StartedEvent {
 /** By which levels the learners' sums become one; told where there are several devices, or hosts. */
 export interface LevelsEvent {
   readonly event: 'levels'
-  /** The cores of each. */
+  /** The cores of each; none where it may use all. */
   readonly devices: readonly (readonly number[])[]
   /** From the bottom, above the learners of a device: given back as `levels` they are the same again. */
   readonly levels: readonly LevelName[]

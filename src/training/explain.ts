@@ -3,6 +3,7 @@ import { compile, type CompileOptions } from '../compiler/compile.js'
 import { memoryUse, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
 import type { Engine } from '../engine/contract.js'
+import { isGpu } from '../engine/gpu.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { usableCores } from '../engine/machine.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
@@ -82,7 +83,7 @@ export async function explainWith(engine: Engine, options: ExplainOptions): Prom
   const speeds = speedsOf(engine, threads, settings)
   const operators = explainedOperators(train, speeds)
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
-  const sharing = { arenas: arenasFor(learners, { threads, own: name === 'cuda' }) }
+  const sharing = { arenas: arenasFor(learners, { threads, own: isGpu(name) }) }
   const learner = learnerMemory(train, sharing)
   const shared = sharedMemory(train, { programs: measuring, replicas: Math.min(learners, usableCores()) }, 0, sharing)
   return {

@@ -17,7 +17,7 @@ export function levelSpec(name: LevelName): LevelSpec {
  */
 export function chosenLevels(
   engine: Pick<Engine, 'measureLevel'>,
-  { devices, levels, ordered }: DevicesSettings,
+  { devices, gpus, levels, ordered }: DevicesSettings,
   backend: BackendName,
   bytes: number
 ): LevelsEvent | undefined {
@@ -34,7 +34,7 @@ export function chosenLevels(
     measured.set(key, figures)
     return figures
   }
-  const timed = orders.map((order) => ({ levels: order, seconds: seconds(order, devices.length, speed) }))
+  const timed = orders.map((order) => ({ levels: order, seconds: seconds(order, devices.length, gpus ? devices.length : 1, speed) }))
   const best = timed.reduce((one, other) => (other.seconds < one.seconds ? other : one))
   return {
     event: 'levels',
@@ -51,13 +51,18 @@ interface TimedOrder {
   readonly seconds: number
 }
 
-/** Of a round's sums on their way up: each device has a part, until the devices' level makes one of them. */
-function seconds(order: readonly LevelName[], devices: number, speed: (level: LevelName, parts: number) => LevelFigures): number {
+/** Of a round's sums on their way up: each device has a part, until the devices' level makes one of them, or one on every GPU. */
+function seconds(
+  order: readonly LevelName[],
+  devices: number,
+  sums: number,
+  speed: (level: LevelName, parts: number) => LevelFigures
+): number {
   let parts = devices
   let sum = 0
   for (const level of order) {
     sum += speed(level, parts).seconds
-    if (level === 'devices') parts = 1
+    if (level === 'devices') parts = sums
   }
   return sum
 }

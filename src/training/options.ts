@@ -56,7 +56,8 @@ export interface TrainOptions {
   readonly threads?: number
   /**
    * Groups of cores, as the sockets of a machine are: their number, or the cores of each. Learners are spread over them and keep to their device's
-   * cores; each device sums what its learners bring and has its own copy of the central model. 1 if left out: all cores. See docs/synchronisers.md.
+   * cores; each device sums what its learners bring and has its own copy of the central model. 1 if left out: all cores. Under backend `cuda` they are
+   * the machine's GPUs, device i being GPU i, and `cores` those that drive it. See docs/synchronisers.md.
    */
   readonly devices?: number | readonly DeviceOptions[]
   /** `loopback`: what goes to other hosts comes back from this one, all the way but for the network. Left out, there are no other hosts. */

@@ -1,3 +1,4 @@
+import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
 import type { Settings } from './settings.js'
 
@@ -14,7 +15,7 @@ export function sharedArenas({
   const { schedule, tuning } = population
   return arenasFor(Math.max(tuning?.most ?? 0, ...schedule.map(({ learners }) => learners)), {
     threads,
-    own: learner !== undefined || backend === 'cuda'
+    own: learner !== undefined || isGpu(backend)
   })
 }
 

@@ -12,7 +12,7 @@ export interface VectorCount {
   readonly central: number
 }
 
-const ONE_DEVICE: Pick<DevicesSettings, 'devices' | 'levels'> = { devices: [{ cores: [] }], levels: [] }
+const ONE_DEVICE: Pick<DevicesSettings, 'devices' | 'gpus' | 'levels'> = { devices: [{ cores: [] }], levels: [] }
 
 export function vectorCount(train: Program, rule: GroupRule, average?: EvaluationAverage, devices = ONE_DEVICE): VectorCount {
   const copies = devices.devices.length
@@ -37,8 +37,9 @@ export function vectorCount(train: Program, rule: GroupRule, average?: Evaluatio
 }
 
 /** That the levels hold, beside the central models: a sum of each device's learners, and what each level makes of its parts or sends and receives. */
-function levelVectors({ devices, levels }: Pick<DevicesSettings, 'devices' | 'levels'>): number {
+function levelVectors({ devices, gpus, levels }: Pick<DevicesSettings, 'devices' | 'gpus' | 'levels'>): number {
   if (levels.length === 0) return 0
-  const parts = (level: LevelName) => (levels.indexOf(level) > levels.indexOf('devices') && devices.length > 1 ? 1 : devices.length)
-  return devices.length + levels.reduce((sum, level) => sum + (level === 'devices' ? 1 : 2 * parts(level)), 0)
+  const sums = gpus ? devices.length : 1
+  const parts = (level: LevelName) => (levels.indexOf(level) > levels.indexOf('devices') && devices.length > 1 ? sums : devices.length)
+  return devices.length + levels.reduce((sum, level) => sum + (level === 'devices' ? sums : 2 * parts(level)), 0)
 }

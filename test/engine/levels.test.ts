@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import type { NamedRule } from '../../src/actors/sync/rules.js'
 import type { LevelSpec } from '../../src/engine/contract.js'
+import { describeCuda } from '../../src/engine/cuda.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
 import { sharedClock } from '../../src/actors/trace-ring.js'
 import { refused } from '../support/codes.js'
+import { skip } from '../support/skip.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
 import { CASES, OPTIMISER, Pair, rule } from './support/rule-pair.js'
@@ -29,8 +31,11 @@ const THREE = LEVELS['two devices, hosts']!
 /** What of it all backends can do in a test's time: a stand-in of a device is slow. */
 const EXTENTS = {
   all: { levels: Object.keys(LEVELS), learners: [1, 2, 3, 5], rounds: 50 },
-  some: { levels: ['one device, hosts', 'hosts, two devices', 'three devices, hosts'], learners: [1, 5], rounds: 8 }
+  some: { levels: ['one device, hosts', 'two devices', 'hosts, two devices', 'three devices, hosts'], learners: [1, 5], rounds: 8 }
 }
+
+/** Where learners come and go. */
+const CHANGING = ['two devices, hosts', 'three devices'] as const
 
 /** All devices have the first one's central model. */
 function expectEqualCopies({ group }: GroupRun, devices: number, what: string): void {
@@ -39,8 +44,21 @@ function expectEqualCopies({ group }: GroupRun, devices: number, what: string): 
     expect(engine.readDeviceCentral(group, device), `device ${device}, ${what}`).to.deep.equal(first)
 }
 
+/** GPUs that this machine has, where they are what is tested. */
+function gpus(backend: string): number {
+  if (backend !== 'cuda') return Infinity
+  const report = describeCuda()
+  return typeof report === 'string' ? 0 : report.devices.length
+}
+
 for (const { name: backend } of testedBackends())
   describe(`levels on ${backend}`, () => {
+    const most = gpus(backend)
+    const onSeveral = (what: string, test: () => void | Promise<void>) =>
+      it(what, function () {
+        if (most < 2) skip(this, `it takes two GPUs, and this machine has ${most}`)
+        return test()
+      })
     const extent = EXTENTS[backend.startsWith('cuda') ? 'some' : 'all']
     for (const [name, each] of Object.entries(CASES)) {
       if (each.levels === false) continue
@@ -50,6 +68,7 @@ for (const { name: backend } of testedBackends())
         for (const what of extent.levels)
           for (const k of extent.learners) {
             const levels = LEVELS[what]!
+            if (levels.devices > most) continue
             const pair = new Pair(backend, each, rule(each.options(1), k), levels)
             for (let j = 0; j < k; j++) pair.join(j)
             for (let t = 0; t < extent.rounds; t++) pair.iterate(true, `${what}, k ${k}, round ${t}`)
@@ -59,13 +78,17 @@ for (const { name: backend } of testedBackends())
           }
       })
 
-      it(`${name} equals its publication while learners of two devices join, leave and die`, () => {
-        const pair = new Pair(backend, each, rule(each.options(period), 2), THREE)
+      onSeveral(`${name} equals its publication while learners of several devices join, leave and die`, () => {
+        for (const levels of CHANGING.map((what) => LEVELS[what]!)) if (levels.devices <= most) change(levels)
+      })
+
+      const change = (levels: Levels) => {
+        const pair = new Pair(backend, each, rule(each.options(period), 2), levels)
         const rounds = (count: number, what: string, dies?: number) => {
           for (let t = 0; t < count * period; t++) {
             const ends = t % period === period - 1
             pair.iterate(ends, `${what}, iteration ${t}`, ends ? dies : undefined)
-            expectEqualCopies(pair.run, 2, `${what}, iteration ${t}`)
+            expectEqualCopies(pair.run, levels.devices, `${what}, iteration ${t}`)
           }
         }
         const leaves = (learner: number) => {
@@ -73,23 +96,24 @@ for (const { name: backend } of testedBackends())
           pair.plain.learners.delete(learner)
         }
         for (const j of [0, 1]) pair.join(j)
-        rounds(4, 'one on each')
+        // On two devices in turns, or on three.
+        rounds(4, 'on two devices')
         for (const j of [2, 3]) pair.join(j)
-        rounds(4, 'two on each')
-        rounds(1, 'one of four dies', 2)
+        rounds(4, 'on all of them')
+        rounds(1, 'one of four dies, of three the last of its device', 2)
         leaves(0)
-        rounds(4, 'the first device is empty')
+        rounds(4, 'two are left, of two the first device is empty')
         pair.join(4)
-        rounds(4, 'it has a learner again')
-        rounds(1, 'the last of a device dies', 4)
+        rounds(4, 'three again')
+        rounds(1, 'one of three dies, of two the last of its device', 4)
         leaves(1)
         rounds(4, 'one is left')
         expect(engine.groupStatus(pair.run.group)).to.deep.include({ members: [3], round: 22 })
-      })
+      }
     }
 
     for (const name of ['sma', 'ssgd', 'slowmo', 'polyak-ruppert'] as const)
-      it(`${name} gives the same bits whatever the order of arrival and of levels`, () => {
+      onSeveral(`${name} gives the same bits whatever the order of arrival and of levels`, () => {
         // Large enough for several buckets at once.
         const model = defineModel({ name: 'wide', input: [60], layers: [linear(1200), relu(), linear(1200), relu(), linear(5)] })
         const { program, initial } = smallTraining(backend, OPTIMISER, { model })
@@ -128,7 +152,7 @@ for (const { name: backend } of testedBackends())
       Adam: { name: 'adam' },
       'clipped LARS': { name: 'lars', momentum: 0.9, trust: 0.02, clipNorm: 0.5 }
     } as const))
-      it(`the optimiser of a group under ssgd is the same on every device: ${what}`, () => {
+      onSeveral(`the optimiser of a group under ssgd is the same on every device: ${what}`, () => {
         const { program, initial } = smallTraining(backend, optimiser)
         const [levelled, flat] = [THREE, {}].map((levels) => {
           const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'ssgd' }, 3), ...levels }, { rate: 0.01 })
@@ -151,7 +175,7 @@ for (const { name: backend } of testedBackends())
       diloco: { name: 'diloco', period: 2 },
       'polyak-ruppert': { name: 'polyak-ruppert' }
     }))
-      it(`a group of two devices that goes on from a snapshot equals one that was never interrupted, bit for bit: ${what}`, () => {
+      onSeveral(`a group of two devices that goes on from a snapshot equals one that was never interrupted, bit for bit: ${what}`, () => {
         const { program, initial } = smallTraining(backend, OPTIMISER)
         const how = rule(named, 3)
         const plan: GroupPlan = { initial, rule: how, average: { kind: 'ema', decay: 0.9, from: 0, every: 1 }, ...THREE }
@@ -179,7 +203,7 @@ for (const { name: backend } of testedBackends())
           expect(engine.readDeviceCentral(resumed.group, device)).to.deep.equal(engine.readDeviceCentral(whole.group, device))
       })
 
-    it('the next step goes on while a round is under way between the hosts', () => {
+    onSeveral('the next step goes on while a round is under way between the hosts', () => {
       const { program, initial } = smallTraining(backend, OPTIMISER)
       const seconds = 0.5
       const levels: Levels = { devices: 2, levels: [DEVICES, { kind: 'loopback', latency: seconds }] }
@@ -207,7 +231,7 @@ for (const { name: backend } of testedBackends())
       for (const j of [0, 1]) expect(run.segment(j, 'update', { milliseconds: 1 })).to.equal('ran')
     })
 
-    it('whatever is under way is given up with its group', () => {
+    onSeveral('whatever is under way is given up with its group', () => {
       const { program, initial } = smallTraining(backend, OPTIMISER)
       const levels: Levels = { devices: 2, levels: [DEVICES, { kind: 'loopback', latency: 60 }] }
       const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 2), ...levels })
@@ -222,7 +246,7 @@ for (const { name: backend } of testedBackends())
       expect(performance.now() - start).below(5000)
     })
 
-    it('devices and levels that make no sum are refused', async () => {
+    onSeveral('devices and levels that make no sum are refused', async () => {
       const { program, initial } = smallTraining(backend, OPTIMISER)
       const make = (plan: Partial<GroupPlan>) => () =>
         new GroupRun(program, randomSamples(20), { initial, rule: rule({ name: 'sma' }, 2), ...plan })
@@ -240,7 +264,18 @@ for (const { name: backend } of testedBackends())
       await refused('INVALID_OPTION', () => engine.readDeviceCentral(run.group, -1), 'device', '-1')
     })
 
-    it('the speed of a level can be measured', () => {
+    // The CPU's devices are cores, which have one memory.
+    const where = backend.startsWith('cuda') ? onSeveral : () => {}
+    where('a learner meets its group on the device where its replica lies', async () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 2), ...THREE })
+      run.add(0)
+      engine.leave(run.group, 0)
+      engine.join(run.group, 0, false, 1)
+      await refused('INVALID_STATE', () => run.compute(0), 'on device 1', 'create the replica')
+    })
+
+    onSeveral('the speed of a level can be measured', () => {
       const bytes = 2 ** 20
       expect(engine.measureLevel(backend, DEVICES, 2, bytes)).within(1e6, 1e13)
       const slow = engine.measureLevel(backend, { kind: 'loopback', latency: 0.02 }, 2, bytes)

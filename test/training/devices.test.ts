@@ -124,7 +124,7 @@ describe('A job on several devices', function () {
     'levels that are not there': [{ levels: ['devices'] }, 'levels', 'leave it out'],
     'a level left out': [{ devices: 2, hosts: 'loopback', levels: ['hosts'] }, 'levels', 'devices, hosts once'],
     'a level twice': [{ devices: 2, levels: ['devices', 'devices'] }, 'levels', 'devices once'],
-    'devices of a GPU': [{ devices: 2, backend: 'cuda' }, 'devices', 'cuda']
+    'no GPU': [{ devices: 0, backend: 'cuda' }, 'devices', 'received 0']
   }
   for (const [what, [options, ...words]] of Object.entries(bad))
     it(`refuses ${what}`, async () => {

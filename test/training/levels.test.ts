@@ -34,6 +34,8 @@ describe('The memory of levels', () => {
     expect(vectors(TWO)).to.equal(2 * (2 + 1) + 1 + 2)
     expect(vectors({ ...TWO, levels: ['hosts', 'devices'] })).to.equal(2 * (2 + 1) + 2 * 2 + 1)
     expect(vectors({ devices: [{ cores: [] }], levels: ['hosts'], ordered: false })).to.equal(2 + 1 + 2)
+    // GPUs have each a sum of all.
+    expect(vectors({ ...TWO, gpus: true })).to.equal(2 * (2 + 1) + 2 + 2 * 2)
   })
 })
 
@@ -56,6 +58,12 @@ describe('The order of levels', () => {
     expect(event.reason).to.equal('12 ms a round, where hosts, devices takes 22 ms')
     expect(event.devices).to.deep.equal([[0], [1]])
     expect(levelsSentence(event)).to.include('2 devices').and.to.include('learners, devices, hosts: 12 ms a round')
+  })
+
+  it('has as many parts above GPUs as below them', () => {
+    const event = chosenLevels(engineOf({ devices: [1, 1e9], loopback: [1e8, 1e8] }), { ...TWO, gpus: true }, 'cuda', BYTES)!
+    expect(event.orders.map(({ seconds }) => seconds)).to.deep.equal([2e-3 + 20e-3, 20e-3 + 2e-3])
+    expect(event.levels).to.deep.equal(['devices', 'hosts'])
   })
 
   it('is the other one where hosts take many parts at once faster than one alone', () => {

@@ -136,6 +136,8 @@ int64_t Replica::adopt(const Group& group) {
   const Turn turn(*this);
   if (!same_layout(layout(), group.layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
+  if (&group.backend() != &backend_)
+    throw Error("INVALID_STATE", "replica: it lies on another device than the central model that is evaluated; create it on device 0");
   return group.copy_central(memory_.weights().data());
 }
 

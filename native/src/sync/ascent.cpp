@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace arbalest {
 namespace {
 
 constexpr size_t kMostSpans = 4096;
+constexpr std::chrono::milliseconds kSlice{10};
 
 double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-Ascent::Ascent(Backend& backend, std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed)
-    : backend_(backend), levels_(std::move(levels)), arrived_(std::move(arrived)), failed_(std::move(failed)), storeys_(levels_.size()) {
+Ascent::Ascent(std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed)
+    : levels_(std::move(levels)), arrived_(std::move(arrived)), failed_(std::move(failed)), storeys_(levels_.size()) {
   try {
     for (size_t level = 0; level < levels_.size(); ++level) storeys_[level].thread = std::thread([this, level] { work(level); });
   } catch (const std::system_error&) {
@@ -43,48 +45,69 @@ void Ascent::push(size_t level, Passage passage) {
   storeys_[level].changed.notify_one();
 }
 
-void Ascent::work(size_t level) {
+std::deque<Passage> Ascent::take(size_t level, bool under_way) {
   Storey& storey = storeys_[level];
+  std::unique_lock lock(mutex_);
+  const auto called = [&] { return given_up_ || under_way || !storey.arriving.empty(); };
+  while (!called()) {
+    // On streams a sum may fail long after it was waited for, and others wait for it there.
+    lock.unlock();
+    const bool is_at_work = levels_[level]->is_at_work();
+    lock.lock();
+    if (is_at_work)
+      storey.changed.wait_for(lock, kSlice, called);
+    else
+      storey.changed.wait(lock, called);
+  }
+  return std::exchange(storey.arriving, {});
+}
+
+void Ascent::work(size_t level) {
+  try {
+    carry_through(level);
+  } catch (...) {
+    failed_(std::current_exception());
+  }
+  levels_[level]->end();
+}
+
+void Ascent::carry_through(size_t number) {
+  Level& level = *levels_[number];
+  const DeviceStreams& streams = level.streams();
   struct Started {
     std::unique_ptr<Level::Exchange> exchange;
     double at;
   };
   std::deque<Started> under_way;
   double free_from = 0;
-  try {
-    // Sums are the same bits whichever thread makes them.
-    backend_.use_threads(1);
-    const std::unique_ptr<Stream> stream = backend_.stream();
-    const UsedStream used(backend_, stream.get());
-    while (!given_up_) {
-      std::deque<Passage> arriving;
-      {
-        std::unique_lock lock(mutex_);
-        storey.changed.wait(lock, [&] { return given_up_ || !under_way.empty() || !storey.arriving.empty(); });
-        arriving.swap(storey.arriving);
+  // Sums are the same bits whichever thread makes them.
+  streams.backend(0).use_threads(1);
+  while (!given_up_) {
+    for (Passage& passage : take(number, !under_way.empty())) {
+      const double at = now();
+      for (size_t device = 0; device < streams.devices(); ++device) {
+        const UsedStream used = streams.use(device);
+        streams.backend(device).wait(passage.parts[device].ready);
       }
-      for (Passage& passage : arriving) {
-        const double at = now();
-        for (const Part& part : passage.parts) backend_.wait(part.ready);
-        under_way.push_back({levels_[level]->start(std::move(passage)), at});
-      }
-      if (under_way.empty()) continue;
-      const Started oldest = std::move(under_way.front());
-      under_way.pop_front();
-      if (!levels_[level]->wait(*oldest.exchange, given_up_)) return;
-      const std::shared_ptr<Event> ready = backend_.record();
-      for (Part& part : oldest.exchange->passage.parts) part.ready = ready;
-      // Those under way at once are told one after another, as they were waited for.
-      const double end = now();
-      record({level, oldest.exchange->passage.round, std::max(oldest.at, free_from), end});
-      free_from = end;
-      if (level + 1 < levels_.size())
-        push(level + 1, std::move(oldest.exchange->passage));
-      else
-        arrived_(oldest.exchange->passage);
+      under_way.push_back({level.start(std::move(passage)), at});
     }
-  } catch (...) {
-    failed_(std::current_exception());
+    if (under_way.empty()) continue;
+    const Started oldest = std::move(under_way.front());
+    under_way.pop_front();
+    if (!level.wait(*oldest.exchange, given_up_)) return;
+    Passage& passage = oldest.exchange->passage;
+    for (size_t device = 0; device < streams.devices(); ++device) {
+      const UsedStream used = streams.use(device);
+      passage.parts[device].ready = streams.backend(device).record();
+    }
+    // Those under way at once are told one after another, as they were waited for.
+    const double end = now();
+    record({number, passage.round, std::max(oldest.at, free_from), end});
+    free_from = end;
+    if (number + 1 < levels_.size())
+      push(number + 1, std::move(passage));
+    else
+      arrived_(passage);
   }
 }
 

@@ -19,7 +19,7 @@ class Ascent {
   using Arrived = std::function<void(const Passage&)>;
   using Failed = std::function<void(std::exception_ptr)>;
 
-  Ascent(Backend& backend, std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed);
+  Ascent(std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed);
   // What is still under way is given up.
   ~Ascent();
   Ascent(const Ascent&) = delete;
@@ -40,10 +40,12 @@ class Ascent {
   };
 
   void push(size_t level, Passage passage);
+  // All that has come to the level; waits where there is nothing, and nothing is under way.
+  std::deque<Passage> take(size_t level, bool under_way);
   void work(size_t level);
+  void carry_through(size_t level);
   void record(const LevelSpan& span);
 
-  Backend& backend_;
   const std::vector<std::unique_ptr<Level>> levels_;
   const Arrived arrived_;
   const Failed failed_;

@@ -15,6 +15,7 @@
 
 #include "ascent.h"
 #include "central_model.h"
+#include "device_streams.h"
 #include "shared_pass.h"
 
 namespace arbalest {
@@ -36,8 +37,9 @@ class Averaging {
   ~Averaging();
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  bool has_stream() const { return stream_ != nullptr; }
+  bool has_streams() const { return streams_.stream(0) != nullptr; }
   size_t devices() const { return central_.size(); }
+  Backend& backend(size_t device) const { return streams_.backend(device); }
   const CentralModel& central(size_t device = 0) const { return central_[device]; }
   void restart(const std::byte* canonical);
   void restore(int64_t round, const Snapshot& snapshot);
@@ -50,16 +52,17 @@ class Averaging {
   void meet(size_t bucket, size_t device, const std::vector<Contribution>& contributions);
 
   bool has_pieces() const { return pass_with_pieces() != nullptr; }
-  // Does pieces of whatever is begun until none is left.
+  // Does pieces of whatever is begun until none is left. What fails does so for all who wait, and not for the one who has helped.
   void help(Lock& lock);
-  // The calling thread's stream goes on after the last whole round's passes.
-  void follow() const;
-  // Of a level; no round becomes whole any more.
+  // The calling thread's stream, which is the device's, goes on after the last whole round's passes there.
+  void follow(size_t device) const;
+  // Of a pass or a level; no round becomes whole any more.
   std::exception_ptr failure() const { return failure_; }
   std::vector<LevelSpan> level_spans() { return ascent_ ? ascent_->spans() : std::vector<LevelSpan>(); }
 
  private:
   struct Pass {
+    size_t device = 0;
     std::shared_ptr<SharedPass> work;
     std::function<void(Lock&)> then;  // once all of it is done
   };
@@ -68,33 +71,35 @@ class Averaging {
     std::vector<Part> parts;
     size_t missing = 0;
   };
-  // On a device a round is whole once its passes are queued; what they read is kept until they have run.
+  // On streams a round is whole once its passes are queued; what they read is kept until they have run.
   struct Queued {
-    std::shared_ptr<Event> done;
+    std::vector<std::shared_ptr<Event>> done;  // by device
     std::vector<std::shared_ptr<const void>> kept;
   };
 
   void summed(size_t bucket, size_t device, Part part);
+  // The levels give also those devices a sum that bring nothing, after they have read that of the round before.
+  void follow_absent(std::vector<Part>& parts) const;
   void arrived_from_above(const Passage& passage);
-  // What comes of a bucket is there: contributions of so many learners, or the sum of them.
-  void apply(size_t bucket, const std::vector<const void*>& contributions, int64_t learners);
+  // What comes of a bucket is there on a device: contributions of so many learners, or the sum of them.
+  void apply(size_t bucket, size_t device, const std::vector<const void*>& contributions, int64_t learners);
   // The steps that all contributions are due from, and the rule.
   void apply(size_t bucket, const std::vector<const void*>& contributions, const std::vector<std::shared_ptr<const DueStep>>& due);
   // A bucket's present pass is done on one device.
   void applied(Lock& lock);
   void finish();
-  void begin_pass(size_t bucket, SharedPass::Work work, std::function<void(Lock&)> then);
+  void begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<void(Lock&)> then);
   const Pass* pass_with_pieces() const;
+  void fail(std::exception_ptr failure);
 
-  Backend& backend_;
   const Type type_;
   const std::vector<Bucket> buckets_;
   std::mutex& mutex_;
   std::condition_variable& changed_;
   const std::function<void()> whole_;
-  const std::unique_ptr<Stream> stream_;  // of all passes, where the backend has streams
-  std::deque<CentralModel> central_;      // a device's each, equal bit for bit
-  std::vector<Memory> sums_;              // of each device's learners, where there are levels
+  const DeviceStreams streams_;       // of a device's passes
+  std::deque<CentralModel> central_;  // a device's each, equal bit for bit
+  std::vector<Memory> sums_;          // of each device's learners, where there are levels
 
   int64_t round_ = 0;
   std::vector<Parts> parts_;                       // by bucket

@@ -5,7 +5,7 @@
 namespace arbalest {
 
 DeviceLevel::DeviceLevel(Backend& backend, Type type, size_t bytes, int devices)
-    : backend_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
+    : Level(backend, 1), backend_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
 
 std::unique_ptr<Level::Exchange> DeviceLevel::start(Passage passage) {
   auto exchange = std::make_unique<Exchange>();

@@ -1,4 +1,4 @@
-// The devices of one process: their sums lie in memory that all of them read, and are added up in the devices' order.
+// The devices of one process whose sums lie in memory that all of them read: they are added up in the devices' order.
 #pragma once
 
 #include "../vectors.h"

@@ -11,7 +11,7 @@ std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::b
   if (spec.asynchronous && backend.stream())
     throw Error("INVALID_OPTION", "synchroniser: received an asynchronous rule for a GPU; use a synchronous one, or backend cpu");
   check_sizes(backend, spec.layout);
-  check_levels(spec);
+  check_levels(backend, spec);
   if (spec.asynchronous) return std::make_unique<AsynchronousGroup>(backend, std::move(spec), initial_canonical);
   return std::make_unique<SynchronousGroup>(backend, std::move(spec), initial_canonical);
 }

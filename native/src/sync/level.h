@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "device_streams.h"
 #include "group.h"
 
 namespace arbalest {
@@ -34,8 +35,8 @@ struct Passage {
 // Asynchronous: whoever starts a passage goes on, and waits for it later; learners never do, a thread of the level's own does. Every
 // process starts the buckets of a round in their order, and the rounds in theirs.
 //
-// On a backend with streams that thread has one, on which the parts are there already: what `start` and `wait` queue there is what the
-// passage's sums are ready after.
+// On a backend with streams the level has one on each device, on which the device's part is there already: what `start` and `wait` queue
+// there is what the device's sum is ready after.
 class Level {
  public:
   // A passage under way; what else an implementation has to remember of it is its own: a request, an event.
@@ -44,7 +45,9 @@ class Level {
     Passage passage;
   };
 
+  Level(Backend& backend, int devices) : streams_(backend, devices) {}
   virtual ~Level() = default;
+  const DeviceStreams& streams() const { return streams_; }
   virtual const char* name() const = 0;
   // The first of this process's ranks, and how many the level has in all processes.
   virtual int rank() const = 0;
@@ -58,12 +61,18 @@ class Level {
   // The passage then has the sums for its parts, which stay until the same bucket is started anew. False where it was given up instead:
   // that is looked at every 10 ms at least.
   virtual bool wait(Exchange& exchange, const std::atomic<bool>& given_up) = 0;
+  // Whether something of what has been waited for is at work yet, on streams. Throws what has gone wrong with it. Asked every 10 ms while
+  // nothing else is to be done.
+  virtual bool is_at_work() { return false; }
+  // Nothing is started any more: what is at work is done when it returns, or given up.
+  virtual void end() noexcept {}
 
  protected:
   // Of the ranks that take part in a round; rounds are asked for in their order.
   std::vector<int> members(int64_t round);
 
  private:
+  const DeviceStreams streams_;
   std::mutex mutex_;
   std::map<int64_t, std::vector<int>> members_;  // by the first round in which it holds
 };

@@ -9,8 +9,8 @@ namespace arbalest {
 
 class LoopbackLevel final : public Level {
  public:
-  // So many parts of `bytes` at most. `latency` in seconds.
-  LoopbackLevel(Backend& backend, Type type, size_t bytes, size_t parts, double latency);
+  // So many parts of `bytes`, each of a device. `latency` in seconds.
+  LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, double latency);
 
   const char* name() const override { return "hosts"; }
   int rank() const override { return 0; }
@@ -23,9 +23,9 @@ class LoopbackLevel final : public Level {
     Clock::time_point arrives;
   };
 
-  void copy(std::byte* to, const std::byte* from, const Bucket& range) const;
+  // In the memory of a device.
+  void copy(size_t device, std::byte* to, const std::byte* from, const Bucket& range) const;
 
-  Backend& backend_;
   const size_t element_;
   const Clock::duration latency_;
   std::vector<Memory> sent_, received_;

@@ -40,7 +40,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   member.iterations = course_.first_iteration(member.round);
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
-  if (takes_copies()) member.slot = std::make_shared<Memory>(backend_, spec_.layout.bytes);
+  if (takes_copies()) member.slot = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
   const int64_t from = member.round;
   members_.add(learner, std::move(member));
   return from;
@@ -112,14 +112,21 @@ void SynchronousGroup::read_central(std::byte* canonical) const {
 
 void SynchronousGroup::read_device_central(int device, std::byte* canonical) const {
   check_device(device);
-  Memory copy(backend_, spec_.layout.bytes);
+  const auto number = static_cast<size_t>(device);
+  Backend& backend = averaging_.backend(number);
+  Memory copy(backend, spec_.layout.bytes);
   {
     const std::lock_guard lock(mutex_);
-    averaging_.follow();
-    backend_.copy(copy.data(), averaging_.central(static_cast<size_t>(device)).weights(round_), spec_.layout.bytes);
-    backend_.synchronise();
+    averaging_.follow(number);
+    backend.copy(copy.data(), averaging_.central(number).weights(round_), spec_.layout.bytes);
+    backend.synchronise();
   }
-  to_canonical(backend_, spec_.layout, copy.data(), canonical);
+  to_canonical(backend, spec_.layout, copy.data(), canonical);
+}
+
+// For a thread that uses no stream: each device's own goes on after what its round has queued.
+void SynchronousGroup::follow_all() const {
+  for (size_t device = 0; device < averaging_.devices(); ++device) averaging_.follow(device);
 }
 
 void SynchronousGroup::refuse_in_progress() const {
@@ -131,7 +138,7 @@ void SynchronousGroup::refuse_in_progress() const {
 void SynchronousGroup::capture(Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
-  averaging_.follow();
+  averaging_.follow(0);
   snapshot.count("round", round_);
   snapshot.count("position", static_cast<int64_t>(position_));
   for (const auto& [learner, member] : members_.by_learner())
@@ -143,7 +150,7 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   if (members_.size() > 0) throw Error("INVALID_STATE", "group: it has members; restore it before anybody joins");
-  averaging_.follow();
+  follow_all();
   snapshot.check_place();
   round_ = snapshot.counted("round");
   position_ = static_cast<uint64_t>(snapshot.counted("position"));
@@ -155,14 +162,14 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
 void SynchronousGroup::write_central(const std::byte* canonical) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
-  averaging_.follow();
+  follow_all();
   averaging_.restart(canonical);
   members_.refresh();
 }
 
 int64_t SynchronousGroup::copy_central(std::byte* vector) const {
   const std::lock_guard lock(mutex_);
-  averaging_.follow();
+  averaging_.follow(0);
   backend_.copy(vector, averaging_.central().evaluated(round_), spec_.layout.bytes);
   backend_.synchronise();
   return round_;

@@ -64,13 +64,15 @@ class SynchronousGroup final : public Group {
   bool takes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
   Round& open(int64_t number);
   void refuse_in_progress() const;
+  void follow_all() const;
   void check_device(int device) const;
+  void check_place(const Ticket& ticket, const LearnerVectors& vectors) const;
   int64_t last_opened() const { return rounds_.empty() ? round_ - 1 : rounds_.back().number; }
   Entry await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
                     const std::atomic<bool>& cancelled);
 
-  void arrive(int learner, int64_t round, size_t bucket, Contribution contribution);
-  void arrive(int learner, int64_t round, const Contribution& contribution);
+  void arrive(int learner, const Ticket& ticket, size_t bucket, Contribution contribution);
+  void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
   // Of the round in progress: begins what can be done with what is there.
   void advance();
   void begin_round(Round& round);

@@ -75,33 +75,41 @@ Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std
   return Entry::granted;
 }
 
+void SynchronousGroup::check_place(const Ticket& ticket, const LearnerVectors& vectors) const {
+  if (vectors.weights->backend() != &averaging_.backend(ticket.device))
+    throw Error("INVALID_STATE", "learner: it meets the group on device " + std::to_string(ticket.device) +
+                                     ", where its replica does not lie; create the replica with this device");
+}
+
 void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
   follow();
+  check_place(ticket, vectors);
   if (ticket.adopts) {
     const std::lock_guard lock(mutex_);
-    averaging_.follow();
-    backend_.copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
+    averaging_.follow(ticket.device);
+    averaging_.backend(ticket.device)
+        .copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
   }
   if (ticket.forgets && vectors.optimiser) vectors.optimiser->restart();
 }
 
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
-  arrive(learner, ticket.round, bucket, {vectors.gradients});
+  arrive(learner, ticket, bucket, {vectors.gradients});
 }
 
 // A slot is the learner's own once the round before has been averaged, and so is the central model that it reads.
 Entry SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  if (!ticket.contributes || (!averaging_.has_stream() && whole_rounds_.load(std::memory_order_acquire) >= ticket.round))
+  if (!ticket.contributes || (!averaging_.has_streams() && whole_rounds_.load(std::memory_order_acquire) >= ticket.round))
     return Entry::granted;
   std::unique_lock lock(mutex_);
   const Entry entry = await_round(lock, learner, ticket.round, deadline, cancelled);
-  if (entry == Entry::granted) averaging_.follow();
+  if (entry == Entry::granted) averaging_.follow(ticket.device);
   return entry;
 }
 
 void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
   const size_t elements = spec_.layout.bytes / size_of(spec_.layout.type());
-  if (takes_gradients()) return arrive(learner, ticket.round, {vectors.gradients});
+  if (takes_gradients()) return arrive(learner, ticket, {vectors.gradients});
   OptimiserPass step;
   step.weights = vectors.weights->data();
   step.next = vectors.weights->data();
@@ -122,16 +130,16 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());
   if (contribution && rule().lockstep)
-    return arrive(learner, ticket.round, {contribution, std::make_shared<const DueStep>(DueStep{vectors, step})});
+    return arrive(learner, ticket, {contribution, std::make_shared<const DueStep>(DueStep{vectors, step})});
   vectors.optimiser->apply(step, 0, elements);
-  if (contribution) arrive(learner, ticket.round, {contribution});
+  if (contribution) arrive(learner, ticket, {contribution});
 }
 
 void SynchronousGroup::follow() const {
   // Elsewhere nobody but the learner's own stream writes there.
   if (!rule().lockstep) return;
   const std::lock_guard lock(mutex_);
-  averaging_.follow();
+  averaging_.follow(0);
 }
 
 bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
@@ -179,18 +187,17 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
   }
 }
 
-void SynchronousGroup::arrive(int learner, int64_t round, size_t bucket, Contribution contribution) {
-  contribution.ready = backend_.record();
+void SynchronousGroup::arrive(int learner, const Ticket& ticket, size_t bucket, Contribution contribution) {
+  contribution.ready = averaging_.backend(ticket.device).record();
   std::unique_lock lock(mutex_);
-  const Member* const member = members_.find(learner);
-  if (!member) return;
-  rounds_.arrive(learner, member->device, round, bucket, contribution);
+  if (!members_.has(learner)) return;
+  rounds_.arrive(learner, ticket.device, ticket.round, bucket, contribution);
   advance();
   averaging_.help(lock);
 }
 
-void SynchronousGroup::arrive(int learner, int64_t round, const Contribution& contribution) {
-  for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) arrive(learner, round, bucket, contribution);
+void SynchronousGroup::arrive(int learner, const Ticket& ticket, const Contribution& contribution) {
+  for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) arrive(learner, ticket, bucket, contribution);
 }
 
 void SynchronousGroup::begin_round(Round& round) {

@@ -14,7 +14,7 @@ export interface GroupSpec {
   readonly optimiser?: Attributes
   /** What is evaluated, saved and exported in the place of the central model. */
   readonly average?: EvaluationAverage
-  /** Each has its own copy of the central model; 1 if left out. */
+  /** Each has its own copy of the central model; 1 if left out. GPUs: the first so many, each with its own memory. Throws INVALID_OPTION above that. */
   readonly devices?: number
   /** By which the devices' sums become one, from the bottom; `devices` is among them where there are several. Of synchronous rules only. */
   readonly levels?: readonly LevelSpec[]

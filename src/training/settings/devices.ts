@@ -1,4 +1,5 @@
 import type { GroupRule } from '../../engine/contract.js'
+import { isGpu } from '../../engine/gpu.js'
 import { usableProcessors } from '../../engine/machine.js'
 import { invalidOption } from '../../errors.js'
 import type { DeviceOptions, TrainOptions } from '../options.js'
@@ -8,18 +9,23 @@ export const LEVEL_NAMES = ['devices', 'hosts'] as const
 /** What lies between the learners of a device and the central model. */
 export type LevelName = (typeof LEVEL_NAMES)[number]
 
-/** A group of cores, whose learners are summed first; no cores: all of the process. */
+/** A group of cores, or a GPU and the cores that drive it: its learners are summed first. No cores: all of the process. */
 export interface DeviceSettings {
   readonly cores: readonly number[]
 }
 
 export interface DevicesSettings {
   readonly devices: readonly DeviceSettings[]
+  /** Each is a GPU, with memory of its own: the devices' level gives every one the sum. */
+  readonly gpus?: true
   /** Those that there are, by their names. */
   readonly levels: readonly LevelName[]
   /** Whether `levels` are in the order that was asked for; else it is measured. */
   readonly ordered: boolean
 }
+
+/** More than any machine has. */
+const MOST_GPUS = 1024
 
 const DEVICE: OptionNames<DeviceOptions> = { cores: true }
 
@@ -27,11 +33,10 @@ export function devicesSettings(
   checks: OptionChecks,
   { devices, hosts, levels, backend }: Pick<Partial<TrainOptions>, 'devices' | 'hosts' | 'levels' | 'backend'>
 ): DevicesSettings {
-  const settings = { devices: checkedDevices(checks, devices) }
+  const gpus = backend !== undefined && isGpu(backend)
+  const settings = { devices: checkedDevices(checks, devices, gpus), ...(gpus && { gpus }) }
   if (hosts !== undefined) checks.name('hosts', hosts, ['loopback'])
   const there = LEVEL_NAMES.filter((name) => (name === 'devices' ? settings.devices.length > 1 : hosts !== undefined))
-  if (backend === 'cuda' && settings.devices.length > 1)
-    checks.refuse('devices', devices, 'leave it out: backend cuda computes on one GPU so far')
   if (levels === undefined) return { ...settings, levels: there, ordered: false }
   return { ...settings, levels: checkedLevels(checks, levels, there), ordered: true }
 }
@@ -48,9 +53,11 @@ export function checkLevels({ devices, levels }: DevicesSettings, rule: GroupRul
     throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
 }
 
-function checkedDevices(checks: OptionChecks, given: TrainOptions['devices']): readonly DeviceSettings[] {
+function checkedDevices(checks: OptionChecks, given: TrainOptions['devices'], gpus: boolean): readonly DeviceSettings[] {
   const usable = usableProcessors()
   if (given === undefined) return [{ cores: [] }]
+  // How many GPUs there are the engine says. Any core may drive any of them.
+  if (typeof given === 'number' && gpus) return Array.from({ length: checks.whole('devices', given, 1, MOST_GPUS) }, () => ({ cores: [] }))
   if (typeof given === 'number') return shared(usable, checks.whole('devices', given, 1, usable.length))
   if (!Array.isArray(given) || given.length === 0) {
     checks.refuse('devices', given, 'give their number, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]')

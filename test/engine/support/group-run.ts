@@ -35,8 +35,10 @@ export class GroupRun {
 
   /** From the central model, or from what a snapshot holds; on the devices in turns. */
   add(learner: number, resumes?: SnapshotContents): this {
+    const device = this.replicas.size % this.#devices
     const replica = engine.createReplica({
       backend: this.#program.backend,
+      device,
       layout: this.#program.parameters,
       threads: 1,
       seed: this.#seed,
@@ -45,7 +47,7 @@ export class GroupRun {
     })
     const slot = engine.bind(replica, engine.createProgram(this.#program), this.#dataset)
     if (resumes) engine.restoreReplica(replica, resumes)
-    engine.join(this.group, learner, resumes !== undefined, this.replicas.size % this.#devices)
+    engine.join(this.group, learner, resumes !== undefined, device)
     this.replicas.set(learner, { replica, slot })
     return this
   }

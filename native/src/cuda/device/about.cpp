@@ -1,11 +1,10 @@
 #include "about.h"
 
-#include <nccl.h>
-
 #include "cublas_lt.h"
 #include "cudnn.h"
-#include "dynamic_library.h"
+#include "nccl.h"
 #include "nvrtc.h"
+#include "runtime.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -31,11 +30,7 @@ template <class Version> void ask(const char* name, std::string& found, std::str
 }
 
 std::string nccl_version() {
-  const DynamicLibrary library("NCCL", "libnccl.so.2", "nccl");
-  decltype(&ncclGetVersion) get;
-  library.find(get, "ncclGetVersion");
-  int version = 0;
-  get(&version);
+  const int version = nccl().version();
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 

@@ -10,6 +10,7 @@
 #include "environment.h"
 #include "matrix_product.h"
 #include "memory_pool.h"
+#include "nccl_collective.h"
 
 namespace arbalest::cuda {
 namespace {
@@ -42,6 +43,7 @@ class CudaBackend final : public DeviceBackend {
 
   int device_count() override { return gpu_count(); }
   Backend& device(int number) override { return *cuda_backend(number); }
+  std::unique_ptr<Collective> collective(int devices) override { return nccl_collective(devices); }
   void make_current() const override { use_device(number()); }
 
   std::unique_ptr<Stream> stream() override {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "../device_backend.h"
+#include "host_collective.h"
 #include "host_memory.h"
 #include "host_stream.h"
 #include "launches.h"
@@ -33,6 +34,7 @@ class HostBackend final : public DeviceBackend {
 
   int device_count() override { return kHostDevices; }
   Backend& device(int number) override { return *host_backend(number); }
+  std::unique_ptr<Collective> collective(int devices) override { return host_collective(devices); }
 
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 

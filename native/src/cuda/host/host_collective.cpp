@@ -1,0 +1,128 @@
+#include "host_collective.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../device_backend.h"
+#include "host_stream.h"
+
+namespace arbalest::cuda {
+namespace {
+
+// What the ranks' streams and whoever looks at the collective share.
+class Outcome {
+ public:
+  bool is_given_up() {
+    const std::lock_guard lock(mutex_);
+    return given_up_;
+  }
+  void fail(const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = message;
+  }
+  void check() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.empty()) throw Error("DEVICE_FAILED", failure_);
+  }
+  // What waits for the event goes on when it is given up.
+  std::shared_ptr<HostEvent> event() {
+    auto made = std::make_shared<HostEvent>();
+    const std::lock_guard lock(mutex_);
+    while (!waited_for_.empty() && waited_for_.front().expired()) waited_for_.pop_front();
+    waited_for_.push_back(made);
+    if (given_up_) made->reach();
+    return made;
+  }
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    for (const auto& each : waited_for_)
+      if (const auto event = each.lock()) event->reach();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool given_up_ = false;
+  std::string failure_;
+  std::deque<std::weak_ptr<HostEvent>> waited_for_;
+};
+
+struct Fault {
+  int rank = -1;
+  int64_t sum = 0;
+};
+
+Fault wanted_fault() {
+  Fault fault;
+  const char* const wanted = std::getenv("ARBALEST_CUDA_HOST_FAULT");
+  if (!wanted) return fault;
+  const char* const end = wanted + std::strlen(wanted);
+  const auto [colon, error] = std::from_chars(wanted, end, fault.rank);
+  if (error != std::errc() || colon == end || std::from_chars(colon + 1, end, fault.sum).ec != std::errc())
+    throw Error("INVALID_OPTION", std::string("ARBALEST_CUDA_HOST_FAULT: received ") + wanted + "; give a rank and a sum, as in 1:20");
+  return fault;
+}
+
+class HostCollective final : public Collective {
+ public:
+  explicit HostCollective(int devices) : devices_(devices) {}
+  ~HostCollective() override { give_up(); }
+
+  int rank() const override { return 0; }
+  int size() const override { return devices_; }
+
+  void all_reduce(Type type, size_t count, std::span<const Place> places) override {
+    if (type != Type::f32)
+      throw Error("UNSUPPORTED_OPERATOR", "collective: received elements of another type than f32; the device's vectors have no other");
+    std::vector<const float*> from;
+    std::vector<std::shared_ptr<HostEvent>> arrived;
+    for (size_t rank = 0; rank < places.size(); ++rank) {
+      HostStream& stream = stream_of(places[rank]);
+      from.push_back(static_cast<const float*>(stream.backend().seen(places[rank].from)));
+      arrived.push_back(outcome_->event());
+      if (static_cast<int>(rank) == fault_.rank && sums_ == fault_.sum)
+        stream.submit([outcome = outcome_, rank] { outcome->fail("device " + std::to_string(rank) + ": it failed, as it was told to"); });
+      else
+        stream.submit([event = arrived.back()] { event->reach(); });
+    }
+    const auto sum = std::make_shared<std::vector<float>>(count);
+    const auto made = outcome_->event();
+    stream_of(places.front()).submit([outcome = outcome_, from, arrived, sum, made] {
+      for (const auto& event : arrived) event->await();
+      if (!outcome->is_given_up())
+        for (const float* vector : from)
+          for (size_t i = 0; i < sum->size(); ++i) (*sum)[i] += vector[i];
+      made->reach();
+    });
+    for (const Place& place : places) {
+      HostStream& stream = stream_of(place);
+      stream.submit([outcome = outcome_, sum, made, to = static_cast<float*>(stream.backend().seen(place.to))] {
+        made->await();
+        if (!outcome->is_given_up()) std::memcpy(to, sum->data(), sum->size() * sizeof(float));
+      });
+    }
+    ++sums_;
+  }
+
+  void check() override { outcome_->check(); }
+  void give_up() noexcept override { outcome_->give_up(); }
+
+ private:
+  static HostStream& stream_of(const Place& place) { return queue_of(static_cast<DeviceStream&>(*place.stream)); }
+
+  const int devices_;
+  const Fault fault_ = wanted_fault();
+  const std::shared_ptr<Outcome> outcome_ = std::make_shared<Outcome>();
+  int64_t sums_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Collective> host_collective(int devices) { return std::make_unique<HostCollective>(devices); }
+
+}  // namespace arbalest::cuda

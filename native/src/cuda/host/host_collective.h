@@ -1,0 +1,15 @@
+// The stand-in's collective: streams and events in a fixed order. As NCCL's, a sum takes all ranks, and where one of them fails the others
+// wait for it until the collective is given up.
+//
+// ARBALEST_CUDA_HOST_FAULT=RANK:SUM makes a rank of the collectives that are made from then on fail in its sum of that number, from 0 on.
+#pragma once
+
+#include <memory>
+
+#include "collective.h"
+
+namespace arbalest::cuda {
+
+std::unique_ptr<Collective> host_collective(int devices);
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,89 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { openDataset, train, type ArbalestError, type Dataset, type JobEvent, type TrainOptions } from '../../src/index.js'
+import { refused } from '../support/codes.js'
+
+/** Runs `does` after each step, with what it wants of the job. */
+function learnerThat(does: string): URL {
+  const text = `export default ({ replica, rank, learner }) => {
+      let steps = 0
+      return async () => { await replica.run(1); steps++; ${does} }
+    }`
+  return new URL(`data:text/javascript,${encodeURIComponent(text)}`)
+}
+
+/** On the stand-in's four devices, each with memory that the others cannot reach but through the collective. */
+describe('A job on several GPUs (cuda-host)', function () {
+  this.timeout(120_000)
+  let data: Dataset
+  let folder: string
+  before(async () => {
+    data = await openDataset('digits', { samples: 300 })
+    folder = mkdtempSync(join(tmpdir(), 'gpus-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  const run = async (more: Partial<TrainOptions>) => {
+    const events: JobEvent[] = []
+    const job = train({ model: 'mlp', data, backend: 'cuda-host', batch: 4, learners: 3, until: { steps: 30 }, ...more })
+    for await (const event of job) events.push(event)
+    return { finished: await job.finished, events }
+  }
+
+  for (const synchroniser of ['sma', 'ssgd', 'local-sgd'] as const)
+    it(`learns what one learns, and the same bits every time: ${synchroniser}`, async () => {
+      const { finished: alone } = await run({ synchroniser })
+      for (const devices of [2, 3]) {
+        const [first, again] = [await run({ synchroniser, devices }), await run({ synchroniser, devices })]
+        expect(first.finished.weightsSha256).to.equal(again.finished.weightsSha256)
+        expect(first.finished.testLoss).to.be.closeTo(alone.testLoss, 0.02)
+        expect(first.events.find(({ event }) => event === 'levels')).to.deep.include({
+          levels: ['devices'],
+          devices: Array.from({ length: devices }, () => [])
+        })
+      }
+      expect(alone.testLoss).to.be.below(2.2)
+    })
+
+  it('goes on where a learner of each GPU dies, with another on the same one', async () => {
+    const learner = learnerThat(`if (steps === 5 + 4 * learner && learner < 3) throw new Error('out of luck')`)
+    const { finished, events } = await run({ learner, devices: 3, until: { steps: 40 } })
+    const lost = events.flatMap((event) => (event.event === 'learnerLost' ? [event.rank] : []))
+    expect(lost).to.have.members([0, 1, 2])
+    expect(finished).to.include({ reason: 'completed', iterations: 40, learners: 3 })
+  })
+
+  it('goes on from its checkpoint to the bit', async () => {
+    for (const devices of [2, 3])
+      for (const synchroniser of ['sma', 'ssgd'] as const) {
+        const dir = join(folder, `${synchroniser}-${devices}`)
+        const more = { devices, synchroniser, average: { name: 'ema', decay: 0.9 } } as const
+        const { finished: whole } = await run({ ...more, checkpoint: { dir, every: 10, keep: 100 } })
+        for (const later of readdirSync(dir).sort().slice(1)) rmSync(join(dir, later), { recursive: true })
+        const { finished: resumed, events } = await run({ ...more, checkpoint: { dir, every: 10 } })
+        expect(events.find(({ event }) => event === 'resumed')).to.include({ iteration: 10 })
+        expect(resumed.weightsSha256).to.equal(whole.weightsSha256)
+      }
+  })
+
+  it('is refused where it wants more than there are', async () => {
+    const error = await refused('INVALID_OPTION', () => run({ devices: 5, learners: 5 }))
+    expect(error.message).to.equal('devices: received 5; the backend has 4 here: give at most as many')
+  })
+
+  it('ends with the cause where one fails in the middle of a sum, and with the checkpoint before it whole', async () => {
+    const checkpoint = { dir: join(folder, 'failed'), every: 10 }
+    process.env['ARBALEST_CUDA_HOST_FAULT'] = '1:25'
+    let error: ArbalestError
+    try {
+      error = await refused('LEARNER_FAILED', () => run({ devices: 3, checkpoint }))
+    } finally {
+      delete process.env['ARBALEST_CUDA_HOST_FAULT']
+    }
+    expect(error.message).to.include('device 1: it failed, as it was told to')
+    const { events } = await run({ devices: 3, checkpoint })
+    expect(events.flatMap((event) => (event.event === 'resumed' ? [event.iteration] : []))).to.have.length(1)
+  })
+})
