@@ -50,7 +50,8 @@ describe('a group', () => {
     expect(run.segment(1, 'load')).to.equal('evicted')
     run.compute(0)
     run.finish(0)
-    expect(engine.groupStatus(run.group).round).to.equal(2)
+    // Whoever has left does not hold back what is whole.
+    expect(engine.groupStatus(run.group)).to.deep.include({ round: 2, iterations: 2 })
   })
 
   it('restarts every learner from the central model at a milestone', () => {

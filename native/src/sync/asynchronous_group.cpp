@@ -114,7 +114,8 @@ void AsynchronousGroup::read_central(std::byte* canonical) const {
 }
 
 void AsynchronousGroup::write_central(const std::byte* canonical) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  await_last_pushes(lock);
   if (!all_over()) throw Error("INVALID_STATE", "central model: learners are in the middle of iterations; pause the group first");
   from_canonical(backend_, spec_.layout, canonical, central_->data());
   if (average_) average_->restart();
@@ -136,7 +137,8 @@ int64_t AsynchronousGroup::copy_central(std::byte* vector) const {
 }
 
 void AsynchronousGroup::capture(Snapshot& snapshot) const {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  await_last_pushes(lock);
   if (!rounds_.empty())
     throw Error("INVALID_STATE",
                 "central model: round " + std::to_string(rounds_.begin()->first) + " is in progress; pause the group first");
@@ -181,7 +183,11 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
 }
 
 bool AsynchronousGroup::all_over() const {
-  return std::ranges::none_of(rounds_, [](const auto& each) { return each.second.outstanding > 0; });
+  return !averaging_round_ && std::ranges::none_of(rounds_, [](const auto& each) { return each.second.outstanding > 0; });
+}
+
+void AsynchronousGroup::await_last_pushes(std::unique_lock<std::mutex>& lock) const {
+  changed_.wait(lock, [this] { return last_pushes_ == 0; });
 }
 
 bool AsynchronousGroup::too_far_ahead(const Member& member) const {
@@ -239,9 +245,12 @@ Entry AsynchronousGroup::enter(int learner, Clock::time_point deadline, const st
     if ((leaves || ends(round)) && member.accumulated && member.own % rule().push != 0) {
       const std::shared_ptr<Memory> accumulated = member.accumulated;
       member.own += rule().push - member.own % rule().push;
+      ++last_pushes_;
       lock.unlock();
       push(*accumulated);
       lock.lock();
+      --last_pushes_;
+      changed_.notify_all();
       continue;
     }
     if (leaves) {
@@ -317,26 +326,30 @@ void AsynchronousGroup::give_back(const Member& member) {
   if (member.ticket) --rounds_.at(member.ticket->round).outstanding;
 }
 
-// Rounds are whole in their order. Whoever notices takes them into the evaluation average.
+// Rounds are whole in their order. Whoever notices takes them into the evaluation average first, one at a time.
 void AsynchronousGroup::close_rounds(std::unique_lock<std::mutex>& lock) {
-  while (!rounds_.empty() && rounds_.begin()->second.exhausted() && rounds_.begin()->second.outstanding == 0) {
-    const Round round = rounds_.begin()->second;
+  while (!averaging_round_ && !rounds_.empty() && rounds_.begin()->second.exhausted() && rounds_.begin()->second.outstanding == 0) {
+    if (average_) {
+      const Round round = rounds_.begin()->second;
+      averaging_round_ = true;
+      lock.unlock();
+      take_into_average(round);
+      lock.lock();
+      averaging_round_ = false;
+    }
     rounds_.erase(rounds_.begin());
     ++whole_;
-    if (!average_) continue;
-    lock.unlock();
-    {
-      const std::lock_guard averaging(averaging_);
-      average_->begin_round(round.position, round.next_position);
-      by_pieces([&](size_t begin, size_t end) {
-        for_each_part(frozen_, begin, end,
-                      [&](size_t from, size_t to, bool learns) { average_->apply(central_->data(), from, to, learns); });
-      });
-      average_->finish_round();
-    }
-    lock.lock();
   }
   changed_.notify_all();
+}
+
+void AsynchronousGroup::take_into_average(const Round& round) {
+  const std::lock_guard averaging(averaging_);
+  average_->begin_round(round.position, round.next_position);
+  by_pieces([&](size_t begin, size_t end) {
+    for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(central_->data(), from, to, learns); });
+  });
+  average_->finish_round();
 }
 
 int64_t AsynchronousGroup::whole_iterations() const {

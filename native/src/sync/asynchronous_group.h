@@ -71,11 +71,14 @@ class AsynchronousGroup final : public Group {
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
   bool ends(int64_t round) const { return round * rule().period >= end_; }
   bool all_over() const;
+  // A pass over the model by a learner that has left is soon done.
+  void await_last_pushes(std::unique_lock<std::mutex>& lock) const;
   bool too_far_ahead(const Member& member) const;
   Round& open();
   Ticket hand_out(Member& member);
   int64_t whole_iterations() const;
   void close_rounds(std::unique_lock<std::mutex>& lock);
+  void take_into_average(const Round& round);
   void give_back(const Member& member);
   void push(Memory& accumulated);
   void clear(Memory& vector);
@@ -92,12 +95,14 @@ class AsynchronousGroup final : public Group {
   mutable std::array<std::mutex, kLocks> pieces_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::map<int, Member> members_;
   std::deque<Member> resumable_;     // as they were when the group was captured, in learner order
   std::map<int64_t, Round> rounds_;  // opened and not yet whole, by number
   int64_t opened_ = 0;               // how many have been opened
   int64_t whole_ = 0;                // how many are whole
+  int last_pushes_ = 0;              // under way, of learners that leave or are at the end
+  bool averaging_round_ = false;     // the first of them, whose iterations are over, is being taken into the average
   uint64_t position_ = 0;
   int64_t pause_ = kNever, end_ = kNever;
   Rates rates_;

@@ -40,9 +40,14 @@ std::vector<int> Members::of_round(int64_t number) const {
 }
 
 int64_t Members::whole_iterations() const {
-  int64_t least = Group::kNever;
-  for (const auto& [learner, member] : by_learner_) least = std::min(least, member.iterations);
-  return least == Group::kNever ? departed_iterations_ : least;
+  int64_t least = Group::kNever, gone = departed_iterations_;
+  for (const auto& [learner, member] : by_learner_) {
+    if (member.is_gone())
+      gone = std::max(gone, member.iterations);
+    else
+      least = std::min(least, member.iterations);
+  }
+  return least == Group::kNever ? gone : least;
 }
 
 void Members::refresh() {

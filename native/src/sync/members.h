@@ -45,7 +45,7 @@ class Members {
   std::vector<int> of_round(int64_t number) const;
   const std::map<int, Member>& by_learner() const { return by_learner_; }
 
-  // That all of them have made.
+  // That all of them have made. Whoever has left does not hold back those who go on.
   int64_t whole_iterations() const;
   // Nobody is there: those of whoever was before.
   void resume_at(int64_t iterations) { departed_iterations_ = iterations; }

@@ -1,0 +1,309 @@
+// Learners in threads of their own, and an owner who lets them join and leave, kills them, pauses them and looks at what they have done,
+// all at once and under any rule. On `cuda-host`, where streams are threads that events alone put in order, an event that nobody waits for
+// is a race too.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "harness.h"
+#include "sync/group.h"
+
+namespace arbalest::stress {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{5};
+constexpr int kMostLearners = 5;
+
+// Several pieces of a pass, several buckets, and a frozen parameter between others.
+ParameterLayout layout_of(Chance& chance) {
+  ParameterLayout layout;
+  for (const int64_t elements : {int64_t{80}, chance.one_of<int64_t>({96, 20000, 90000}), int64_t{16}, int64_t{48}}) {
+    const auto bytes = static_cast<size_t>(elements) * sizeof(float);
+    layout.parameters.push_back({"p" + std::to_string(layout.parameters.size()),
+                                 {Type::f32, {elements}, std::string(kPlain)},
+                                 layout.bytes,
+                                 bytes,
+                                 layout.elements,
+                                 elements == 16 && chance.one_in(2)});
+    layout.bytes += bytes;
+    layout.elements += static_cast<size_t>(elements);
+  }
+  check_layout(layout);
+  return layout;
+}
+
+SynchronousRule synchronous_rule(Chance& chance) {
+  SynchronousRule rule;
+  rule.central = chance.one_of({CentralRule::sma, CentralRule::outer, CentralRule::mean, CentralRule::optimiser});
+  rule.mu = chance.one_of({0.0, 0.5});
+  rule.momentum = chance.one_of({0.0, 0.5});
+  rule.adopts = rule.central == CentralRule::optimiser || chance.one_in(2);
+  rule.period = rule.central == CentralRule::optimiser ? 1 : chance.between(1, 3);
+  rule.lockstep = rule.central == CentralRule::sma && chance.one_in(3);
+  return rule;
+}
+
+// Learners that train the central model in place race by design, as Hogwild! does: they are left out.
+AsynchronousRule asynchronous_rule(Chance& chance) {
+  AsynchronousRule rule;
+  rule.push = chance.between(1, 3);
+  rule.fetch = chance.between(1, 3);
+  if (chance.one_in(2)) rule.slack = chance.between(0, 4);
+  return rule;
+}
+
+GroupSpec group_of(Chance& chance, bool streams) {
+  GroupSpec spec;
+  spec.layout = layout_of(chance);
+  spec.batch = 4;
+  if (streams || chance.one_in(2))
+    spec.synchronous = synchronous_rule(chance);
+  else
+    spec.asynchronous = asynchronous_rule(chance);
+  spec.optimiser.momentum = chance.one_of({0.0, 0.9});
+  if (chance.one_in(3)) spec.optimiser.clip_norm = 1;
+  if (chance.one_in(2)) {
+    EvaluationAverage average;
+    average.kind = chance.one_of({EvaluationAverage::Kind::ema, EvaluationAverage::Kind::swa, EvaluationAverage::Kind::lawa});
+    average.decay = 0.5;
+    average.window = 3;
+    spec.average = average;
+  }
+  if (!spec.synchronous || spec.synchronous->lockstep) return spec;
+  spec.devices = static_cast<int>(chance.between(1, 3));
+  if (spec.devices > 1) spec.levels.push_back({LevelSpec::Kind::devices, 0});
+  if (chance.one_in(2)) spec.levels.push_back({LevelSpec::Kind::loopback, chance.one_of({0.0, 1e-3})});
+  return spec;
+}
+
+// One learner's thread: steps as a replica takes them, on a gradient that draws the weights to zero.
+class Learner {
+ public:
+  Learner(Group& group, int id, const OptimiserSpec& optimiser, int64_t from)
+      : group_(group), id_(id), from_(from), optimiser_(optimiser), thread_([this] { learn(); }) {}
+  ~Learner() { thread_.join(); }
+
+  int id() const { return id_; }
+  // Whether it has found the group paused, or at its end, since it was last told to look.
+  bool rests() const { return rested_ == looks_; }
+  void look_again() { ++looks_; }
+  bool ended() const { return ended_; }
+  bool leaves() const { return leaves_; }
+  void leave() {
+    leaves_ = true;
+    group_.leave(id_);
+  }
+  void end() { over_ = true; }
+  // As a learner is killed: it is no longer waited for, whatever it does. Not while it reads the central model, which the group goes on
+  // from without it: what comes of such a step is thrown away.
+  void kill() {
+    const std::lock_guard lock(meeting_);
+    group_.evict(id_);
+    cancelled_ = true;
+  }
+
+ private:
+  void learn() {
+    Backend& backend = group_.backend();
+    const std::unique_ptr<Stream> stream = backend.stream();
+    const UsedStream used(backend, stream.get());
+    const size_t bytes = group_.layout().bytes;
+    LearnerVectors vectors{std::make_shared<Memory>(backend, bytes), std::make_shared<Memory>(backend, bytes), nullptr};
+    if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(backend, group_.layout(), optimiser_);
+    const Memory zero(backend, bytes);
+    while (!over_ && step(backend, vectors, zero)) {
+    }
+    backend.synchronise();
+    ended_ = true;
+  }
+
+  // False where there will be no other.
+  bool step(Backend& backend, const LearnerVectors& vectors, const Memory& zero) {
+    Ticket ticket;
+    const int64_t looks = looks_;
+    const Entry entered = group_.enter(id_, Clock::now() + kTurn, cancelled_, ticket);
+    if (entered == Entry::paused) {
+      rested_ = looks;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    if (entered != Entry::granted) return entered == Entry::waiting || entered == Entry::paused;
+    expect(ticket.round >= from_, "a learner takes part in a round before it joined");
+    if (!meets_central(backend, [&] { group_.begin(ticket, vectors); })) return false;
+    const Type type = group_.layout().type();
+    const size_t elements = group_.layout().bytes / size_of(type);
+    backend.blend({type, 0, elements, vectors.weights->data(), zero.data(), vectors.gradients->data(), 0.5});
+    for (size_t bucket = 0; bucket < group_.buckets().size(); ++bucket) group_.offer(id_, ticket, bucket, vectors);
+    while (true) {
+      const Entry awaited = group_.await(id_, ticket, Clock::now() + kTurn, cancelled_);
+      if (awaited == Entry::granted) break;
+      if (awaited != Entry::waiting) return false;
+    }
+    if (!meets_central(backend, [&] { group_.update(id_, ticket, vectors); })) return false;
+    return group_.report(id_, ticket.iteration, 1.0 / static_cast<double>(ticket.iteration + 1));
+  }
+
+  // False where it has been killed before.
+  template <class Work> bool meets_central(Backend& backend, Work&& work) {
+    const std::lock_guard lock(meeting_);
+    if (cancelled_) return false;
+    work();
+    // Its stream reads the central model too.
+    backend.synchronise();
+    return true;
+  }
+
+  Group& group_;
+  const int id_;
+  const int64_t from_;
+  bool leaves_ = false;
+  const OptimiserSpec optimiser_;
+  std::mutex meeting_;
+  std::atomic<bool> cancelled_{false}, over_{false}, ended_{false};
+  std::atomic<int64_t> looks_{0}, rested_{-1};
+  std::thread thread_;  // last: it uses all that stands above
+};
+
+// The group's owner.
+class Owner {
+ public:
+  Owner(Backend& backend, Chance& chance) : chance_(chance), spec_(group_of(chance, streams(backend))) {
+    const std::vector<float> initial(spec_.layout.elements, 1.0F);
+    group_ = make_group(backend, spec_, reinterpret_cast<const std::byte*>(initial.data()));
+  }
+
+  void run() {
+    const float rate = 0.1F;
+    group_->set_rates(0, {&rate, 1});
+    const int64_t period = spec_.synchronous ? spec_.synchronous->period : spec_.asynchronous->period;
+    const int64_t end = period * chance_.between(5, 40);
+    group_->set_end(end);
+    for (int64_t left = chance_.between(1, 4); left > 0; --left) join();
+    while (group_->status().iterations < end) {
+      do_something();
+      std::erase_if(learners_, [](const auto& learner) { return learner->ended(); });
+      // On a busy machine nobody would come to the end of a round if each was changed.
+      if (chance_.one_in(3)) await_round(group_->status().round + 1, end);
+    }
+    await_rest();
+    check(end);
+    for (const auto& learner : learners_) learner->end();
+  }
+
+ private:
+  static bool streams(Backend& backend) { return backend.stream() != nullptr; }
+
+  // Those who train, or rest.
+  std::vector<Learner*> members() const {
+    const std::vector<int> ids = group_->status().members;
+    std::vector<Learner*> found;
+    for (const auto& learner : learners_)
+      if (std::ranges::find(ids, learner->id()) != ids.end()) found.push_back(learner.get());
+    return found;
+  }
+
+  void join() {
+    const int id = joined_++;
+    const int64_t from = group_->join(id, false, static_cast<int>(chance_.between(0, spec_.devices - 1)));
+    learners_.push_back(std::make_unique<Learner>(*group_, id, spec_.optimiser, from));
+  }
+
+  void do_something() {
+    std::vector<Learner*> all = members();
+    std::erase_if(all, [](const Learner* learner) { return learner->leaves(); });
+    const auto anyone = [&] { return all[static_cast<size_t>(chance_.between(0, static_cast<int64_t>(all.size()) - 1))]; };
+    switch (chance_.between(0, 8)) {
+      case 0: group_->losses(0); break;
+      case 1: look(); break;
+      case 2: group_->level_spans(); break;
+      case 3: {
+        const std::vector<float> rates(3, 0.05F);
+        group_->set_rates(group_->status().iterations + chance_.between(0, 3), rates);
+        break;
+      }
+      case 4:
+        if (spec_.synchronous) group_->set_restarts({group_->status().round + chance_.between(1, 3)});
+        break;
+      case 5:
+        if (all.size() < kMostLearners) join();
+        break;
+      case 6:
+        if (all.size() > 1) anyone()->leave();
+        break;
+      case 7:
+        if (all.size() > 1) anyone()->kill();
+        break;
+      default: pause();
+    }
+  }
+
+  // What is evaluated, while the learners go on.
+  void look() {
+    Backend& backend = group_->backend();
+    const std::unique_ptr<Stream> stream = backend.stream();
+    const UsedStream used(backend, stream.get());
+    std::vector<float> central(spec_.layout.elements);
+    group_->read_central(reinterpret_cast<std::byte*>(central.data()));
+    for (const float weight : central) expect(std::isfinite(weight), "the central model has a weight that is not finite");
+  }
+
+  void pause() {
+    group_->set_pause(group_->status().round + chance_.between(0, 2));
+    await_rest();
+    Backend& backend = group_->backend();
+    const std::unique_ptr<Stream> stream = backend.stream();
+    const UsedStream used(backend, stream.get());
+    Snapshot snapshot(backend, spec_.layout);
+    group_->capture(snapshot);
+    expect(snapshot.counted("round") == group_->status().round, "a snapshot has another round than its group");
+    expect_equal_copies();
+    const std::vector<float> weights(spec_.layout.elements, 0.5F);
+    if (chance_.one_in(3)) group_->write_central(reinterpret_cast<const std::byte*>(weights.data()));
+    group_->set_pause(Group::kNever);
+  }
+
+  void await_round(int64_t round, int64_t end) {
+    for (GroupStatus status = group_->status(); status.round < round && status.iterations < end; status = group_->status())
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+
+  void await_rest() {
+    for (Learner* const learner : members()) learner->look_again();
+    while (std::ranges::any_of(members(), [](const Learner* learner) { return !learner->rests(); }))
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+
+  void expect_equal_copies() {
+    std::vector<float> first(spec_.layout.elements), other(spec_.layout.elements);
+    group_->read_device_central(0, reinterpret_cast<std::byte*>(first.data()));
+    for (int device = 1; device < spec_.devices; ++device) {
+      group_->read_device_central(device, reinterpret_cast<std::byte*>(other.data()));
+      expect(first == other, "two devices have different central models");
+    }
+  }
+
+  void check(int64_t end) {
+    const GroupStatus status = group_->status();
+    expect(status.iterations == end, "the group has made another number of iterations than it was to make");
+    expect(status.not_finite_at < 0, "a loss was not finite");
+    expect(group_->losses(0).size() == static_cast<size_t>(end), "losses are missing");
+    look();
+    expect_equal_copies();
+  }
+
+  Chance& chance_;
+  const GroupSpec spec_;
+  std::unique_ptr<Group> group_;
+  std::deque<std::unique_ptr<Learner>> learners_;
+  int joined_ = 0;
+};
+
+}  // namespace
+
+void run(Backend& backend, Chance& chance) { Owner(backend, chance).run(); }
+
+}  // namespace arbalest::stress
