@@ -137,7 +137,9 @@ for (const { name: backend } of testedBackends())
               engine.run(replica, slot, { steps: 1, milliseconds: 0 })
             }
           run.reached(name === 'ssgd' ? 4 : 2)
-          return run.central()
+          const central = run.central()
+          run.release()
+          return central
         }
         const flat = train(orders[0]!, {})
         const [first, ...others] = orders.map((order) => train(order, THREE))
@@ -241,8 +243,7 @@ for (const { name: backend } of testedBackends())
       const start = performance.now()
       engine.stop(run.group)
       expect(run.segment(0, 'load', { milliseconds: 1000 })).to.equal('cancelled')
-      for (const { replica } of run.replicas.values()) engine.release(replica)
-      engine.release(run.group)
+      run.release()
       expect(performance.now() - start).below(5000)
     })
 

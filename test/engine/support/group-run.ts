@@ -52,6 +52,12 @@ export class GroupRun {
     return this
   }
 
+  /** Its memory goes; a test that makes many large ones would fill the machine. */
+  release(): void {
+    for (const { replica } of this.replicas.values()) engine.release(replica)
+    engine.release(this.group)
+  }
+
   /** Everything of an iteration before the learner meets the others. */
   compute(learner: number): void {
     for (const segment of ['load', 'forward', 'backward'] as const) this.#run(learner, segment)
