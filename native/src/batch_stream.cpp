@@ -141,20 +141,21 @@ BatchStream::Slot* BatchStream::reusable(bool urgent) {
   return best;
 }
 
-bool BatchStream::begin(const Request& request, bool urgent) {
+std::optional<BatchStream::Order> BatchStream::begin(const Request& request, bool urgent) {
   const auto stands = at_.find(request.position);
   // Another batch at this position, one that was guessed, makes way.
   Slot* slot = stands == at_.end() ? reusable(urgent) : stands->second;
-  if (!slot || slot->filling || slot->holders > 0) return false;
+  if (!slot || slot->filling || slot->holders > 0) return std::nullopt;
   if (slot->filled) at_.erase(slot->request.position);
   slot->request = request;
+  slot->turn = ++turns_;
   slot->filling = true;
   slot->filled = slot->spent = false;
   at_[request.position] = slot;
-  return true;
+  return Order{slot->turn, request};
 }
 
-std::optional<BatchStream::Request> BatchStream::next(bool ahead) {
+std::optional<BatchStream::Order> BatchStream::next(bool ahead) {
   const std::lock_guard lock(mutex_);
   if (!ahead) {
     const Request* first = nullptr;
@@ -164,27 +165,26 @@ std::optional<BatchStream::Request> BatchStream::next(bool ahead) {
       if (found != at_.end() && (found->second->filling || found->second->request == *reader->wish_)) continue;
       first = &*reader->wish_;
     }
-    if (first && begin(*first, true)) return *first;
-    return std::nullopt;
+    return first ? begin(*first, true) : std::nullopt;
   }
   Request request = after(front());
   for (int64_t i = 0; i < spec_.slots; ++i, request = after(request.position)) {
     if (at_.count(request.position)) continue;
-    if (begin(request, false)) return request;
-    return std::nullopt;
+    return begin(request, false);
   }
   return std::nullopt;
 }
 
-void BatchStream::feed(uint64_t position, std::span<const std::byte> samples, std::span<const int32_t> labels) {
+void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.filling && slot.turn == turn; });
+  if (found == slots_.end()) return;
+  Slot& slot = *found;
+  const uint64_t position = slot.request.position;
   for (size_t i = 0; i < labels.size(); ++i)
     if (labels[i] < 0 || labels[i] >= spec_.classes)
       throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " at position " + std::to_string(position) + " has class " +
                                             std::to_string(labels[i]) + "; classes are 0 to " + std::to_string(spec_.classes - 1));
-  const std::lock_guard lock(mutex_);
-  const auto found = at_.find(position);
-  if (found == at_.end() || !found->second->filling) return;
-  Slot& slot = *found->second;
   const auto count = static_cast<size_t>(slot.request.count), bytes = count * static_cast<size_t>(elements_of(spec_.sample));
   if (samples.size() != bytes || labels.size() != count)
     throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(position) + ": received " + std::to_string(samples.size()) +

@@ -53,9 +53,17 @@ class BatchStream {
     bool operator==(const Request&) const = default;
   };
 
+  // A batch that a feeder is to make now. Each has a number of its own: one that comes late, after others were told to make what stands at
+  // its position, is not taken for theirs.
+  struct Order {
+    uint64_t turn = 0;
+    Request request;
+  };
+
  private:
   struct Slot {
     Request request;
+    uint64_t turn = 0;  // of the order that fills it
     bool filling = false, filled = false, spent = false;
     int holders = 0;
     Dataset data;  // the batch's samples in their order
@@ -88,9 +96,9 @@ class BatchStream {
   explicit BatchStream(StreamSpec spec);
 
   // The next batch to make, where there is one and a slot for it: of those that are waited for, or of those `ahead`.
-  std::optional<Request> next(bool ahead);
-  // The batch at a position that `next` gave out; one that is not wanted any more is passed over. Throws LABEL_OUT_OF_RANGE.
-  void feed(uint64_t position, std::span<const std::byte> samples, std::span<const int32_t> labels);
+  std::optional<Order> next(bool ahead);
+  // The batch of an order; one that is not wanted any more is passed over. Throws LABEL_OUT_OF_RANGE and SHAPE_MISMATCH.
+  void feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels);
   // Calls `wake`, on any thread, when `next` may have something again. What another feeder was making is given out anew.
   void watch(std::function<void()> wake);
 
@@ -105,7 +113,7 @@ class BatchStream {
   bool is_stale(const Slot& slot) const;
   bool is_wished(const Slot& slot) const;
   Slot* reusable(bool urgent);
-  bool begin(const Request& request, bool urgent);
+  std::optional<Order> begin(const Request& request, bool urgent);
   void wake();
 
   const StreamSpec spec_;
@@ -115,6 +123,7 @@ class BatchStream {
   std::map<uint64_t, Slot*> at_;  // slots in use, by position
   std::vector<Reader*> readers_;
   std::optional<uint64_t> latest_;  // position asked for last
+  uint64_t turns_ = 0;              // orders given out
   std::function<void()> wake_;
   StreamStatus totals_;
 };

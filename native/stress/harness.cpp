@@ -52,7 +52,7 @@ void try_once(uint64_t seed) {
   const Watch watch;
   Chance chance(seed);
   // Streams that are threads, and calls that are done when they return.
-  run(chance.one_in(2) ? *cuda::host_backend() : *reference_backend(), chance);
+  run(chance.one_in(2) ? *cuda::host_backend(0) : *reference_backend(), chance);
 }
 
 uint64_t number(const char* text) { return std::strtoull(text, nullptr, 10); }

@@ -84,9 +84,14 @@ GroupSpec group_of(Chance& chance, bool streams) {
 // One learner's thread: steps as a replica takes them, on a gradient that draws the weights to zero.
 class Learner {
  public:
-  Learner(Group& group, int id, const OptimiserSpec& optimiser, int64_t from)
-      : group_(group), id_(id), from_(from), optimiser_(optimiser), thread_([this] { learn(); }) {}
-  ~Learner() { thread_.join(); }
+  Learner(Group& group, int id, int device, const OptimiserSpec& optimiser, int64_t from)
+      : group_(group), backend_(group.backend().device(device)), id_(id), from_(from), optimiser_(optimiser), thread_([this] {
+          learn();
+        }) {}
+  ~Learner() {
+    end();
+    thread_.join();
+  }
 
   int id() const { return id_; }
   // Whether it has found the group paused, or at its end, since it was last told to look.
@@ -109,21 +114,20 @@ class Learner {
 
  private:
   void learn() {
-    Backend& backend = group_.backend();
-    const std::unique_ptr<Stream> stream = backend.stream();
-    const UsedStream used(backend, stream.get());
+    const std::unique_ptr<Stream> stream = backend_.stream();
+    const UsedStream used(backend_, stream.get());
     const size_t bytes = group_.layout().bytes;
-    LearnerVectors vectors{std::make_shared<Memory>(backend, bytes), std::make_shared<Memory>(backend, bytes), nullptr};
-    if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(backend, group_.layout(), optimiser_);
-    const Memory zero(backend, bytes);
-    while (!over_ && step(backend, vectors, zero)) {
+    LearnerVectors vectors{std::make_shared<Memory>(backend_, bytes), std::make_shared<Memory>(backend_, bytes), nullptr};
+    if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(backend_, group_.layout(), optimiser_);
+    const Memory zero(backend_, bytes);
+    while (!over_ && step(vectors, zero)) {
     }
-    backend.synchronise();
+    backend_.synchronise();
     ended_ = true;
   }
 
   // False where there will be no other.
-  bool step(Backend& backend, const LearnerVectors& vectors, const Memory& zero) {
+  bool step(const LearnerVectors& vectors, const Memory& zero) {
     Ticket ticket;
     const int64_t looks = looks_;
     const Entry entered = group_.enter(id_, Clock::now() + kTurn, cancelled_, ticket);
@@ -133,31 +137,32 @@ class Learner {
     }
     if (entered != Entry::granted) return entered == Entry::waiting || entered == Entry::paused;
     expect(ticket.round >= from_, "a learner takes part in a round before it joined");
-    if (!meets_central(backend, [&] { group_.begin(ticket, vectors); })) return false;
+    if (!meets_central([&] { group_.begin(ticket, vectors); })) return false;
     const Type type = group_.layout().type();
     const size_t elements = group_.layout().bytes / size_of(type);
-    backend.blend({type, 0, elements, vectors.weights->data(), zero.data(), vectors.gradients->data(), 0.5});
+    backend_.blend({type, 0, elements, vectors.weights->data(), zero.data(), vectors.gradients->data(), 0.5});
     for (size_t bucket = 0; bucket < group_.buckets().size(); ++bucket) group_.offer(id_, ticket, bucket, vectors);
     while (true) {
       const Entry awaited = group_.await(id_, ticket, Clock::now() + kTurn, cancelled_);
       if (awaited == Entry::granted) break;
       if (awaited != Entry::waiting) return false;
     }
-    if (!meets_central(backend, [&] { group_.update(id_, ticket, vectors); })) return false;
+    if (!meets_central([&] { group_.update(id_, ticket, vectors); })) return false;
     return group_.report(id_, ticket.iteration, 1.0 / static_cast<double>(ticket.iteration + 1));
   }
 
   // False where it has been killed before.
-  template <class Work> bool meets_central(Backend& backend, Work&& work) {
+  template <class Work> bool meets_central(Work&& work) {
     const std::lock_guard lock(meeting_);
     if (cancelled_) return false;
     work();
     // Its stream reads the central model too.
-    backend.synchronise();
+    backend_.synchronise();
     return true;
   }
 
   Group& group_;
+  Backend& backend_;
   const int id_;
   const int64_t from_;
   bool leaves_ = false;
@@ -191,7 +196,6 @@ class Owner {
     }
     await_rest();
     check(end);
-    for (const auto& learner : learners_) learner->end();
   }
 
  private:
@@ -208,8 +212,9 @@ class Owner {
 
   void join() {
     const int id = joined_++;
-    const int64_t from = group_->join(id, false, static_cast<int>(chance_.between(0, spec_.devices - 1)));
-    learners_.push_back(std::make_unique<Learner>(*group_, id, spec_.optimiser, from));
+    const int device = static_cast<int>(chance_.between(0, spec_.devices - 1));
+    const int64_t from = group_->join(id, false, device);
+    learners_.push_back(std::make_unique<Learner>(*group_, id, device, spec_.optimiser, from));
   }
 
   void do_something() {
@@ -243,9 +248,6 @@ class Owner {
 
   // What is evaluated, while the learners go on.
   void look() {
-    Backend& backend = group_->backend();
-    const std::unique_ptr<Stream> stream = backend.stream();
-    const UsedStream used(backend, stream.get());
     std::vector<float> central(spec_.layout.elements);
     group_->read_central(reinterpret_cast<std::byte*>(central.data()));
     for (const float weight : central) expect(std::isfinite(weight), "the central model has a weight that is not finite");
@@ -254,10 +256,7 @@ class Owner {
   void pause() {
     group_->set_pause(group_->status().round + chance_.between(0, 2));
     await_rest();
-    Backend& backend = group_->backend();
-    const std::unique_ptr<Stream> stream = backend.stream();
-    const UsedStream used(backend, stream.get());
-    Snapshot snapshot(backend, spec_.layout);
+    Snapshot snapshot(group_->backend(), spec_.layout);
     group_->capture(snapshot);
     expect(snapshot.counted("round") == group_->status().round, "a snapshot has another round than its group");
     expect_equal_copies();

@@ -128,7 +128,7 @@ export class Feeder {
         starts.map((start) => this.#read(lane, request.position, numbers, memory, start, Math.min(chunk, request.count - start)))
       )
       const labels = Int32Array.from(numbers, (number) => samples.labels[number]!)
-      this.#engine.feedBatch(stream, request.position, new Uint8Array(memory, 0, request.count * size), labels)
+      this.#engine.feedBatch(stream, request.turn, new Uint8Array(memory, 0, request.count * size), labels)
     } finally {
       this.#memory.push(memory)
     }

@@ -51,8 +51,8 @@ export interface Engine {
   // A stream's feeder: one at a time.
   /** The next batch to make, where there is one and a slot for it: of those that a reader waits for, or of those ahead. */
   nextBatch(stream: Handle, which: 'waited' | 'ahead'): BatchRequest | null
-  /** The batch at a position that `nextBatch` gave out, copied; one that is not wanted any more is passed over. Throws SHAPE_MISMATCH. */
-  feedBatch(stream: Handle, position: number, samples: Uint8Array, labels: Int32Array): void
+  /** The batch of a turn that `nextBatch` gave out, copied; one that is not wanted any more is passed over. Throws SHAPE_MISMATCH. */
+  feedBatch(stream: Handle, turn: number, samples: Uint8Array, labels: Int32Array): void
   /** Calls `wake` in this thread when `nextBatch` may have something; what another feeder was making is given out anew. */
   watchStream(stream: Handle, wake: () => void): void
   streamStatus(stream: Handle): StreamStatus

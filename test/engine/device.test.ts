@@ -93,12 +93,12 @@ function streamOf({ data, batch, calls, steps }: Training): Handle {
   const stream = engine.createStream({ count, sample, classes: classes!, batch, slots: calls * steps })
   const elements = samples.length / count
   for (let request = engine.nextBatch(stream, 'ahead'); request; request = engine.nextBatch(stream, 'ahead')) {
-    const { position } = request
+    const { turn, position } = request
     const numbers = Array.from({ length: request.count }, (_, i) => (position + i) % count)
     const taken = numbers.flatMap((number) => [...samples.subarray(number * elements, (number + 1) * elements)])
     engine.feedBatch(
       stream,
-      position,
+      turn,
       Uint8Array.from(taken),
       Int32Array.from(numbers, (number) => labels![number]!)
     )

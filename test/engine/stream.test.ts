@@ -43,7 +43,7 @@ class Reader {
 }
 
 /** The samples that a feeder makes of a request: sample s is four times the byte s. */
-function made({ position, count, samples }: BatchRequest): { pixels: Uint8Array; labels: Int32Array; numbers: number[] } {
+function made({ position, count, samples }: Omit<BatchRequest, 'turn'>): { pixels: Uint8Array; labels: Int32Array; numbers: number[] } {
   const numbers = samples ? [...samples] : Array.from({ length: count }, (_, i) => (position + i) % 100)
   return {
     numbers,
@@ -68,7 +68,7 @@ for (const { name: backend } of testedBackends())
     }
     const feed = (handle: Handle, request: BatchRequest | null): number => {
       const { pixels, labels } = made(request!)
-      engine.feedBatch(handle, request!.position, pixels, labels)
+      engine.feedBatch(handle, request!.turn, pixels, labels)
       return request!.position
     }
     const ahead = (handle: Handle): number[] => {
@@ -111,7 +111,7 @@ for (const { name: backend } of testedBackends())
       expect(late.run(40).outcome).to.equal('ran')
       expect(late.pixels[0]).to.equal(40)
       expect(engine.streamStatus(train).waitSeconds).to.be.above(0.02)
-      expect(engine.nextBatch(train, 'ahead')).to.deep.equal({ position: 44, count: BATCH })
+      expect(engine.nextBatch(train, 'ahead')).to.include({ position: 44, count: BATCH })
     })
 
     it('serves a batch that is waited for before any ahead, in the place of one that nobody has asked for', () => {
@@ -152,9 +152,12 @@ for (const { name: backend } of testedBackends())
       const left = engine.nextBatch(train, 'ahead')!
       const calls: number[] = []
       engine.watchStream(train, () => calls.push(1))
-      expect(engine.nextBatch(train, 'ahead')).to.deep.equal(left)
+      const anew = engine.nextBatch(train, 'ahead')!
+      expect(anew).to.deep.equal({ ...left, turn: anew.turn })
       feed(train, left)
-      feed(train, left)
+      expect(engine.streamStatus(train)).to.include({ ready: 0, filling: 1 })
+      feed(train, anew)
+      feed(train, anew)
       engine.feedBatch(train, 400, new Uint8Array(0), new Int32Array(0))
       expect(engine.streamStatus(train)).to.include({ ready: 1, filling: 0 })
     })
@@ -182,7 +185,7 @@ for (const { name: backend } of testedBackends())
         requests.push(next)
         feed(test, next)
       }
-      expect(requests).to.deep.equal([
+      expect(requests.map(({ position, count }) => ({ position, count }))).to.deep.equal([
         { position: 0, count: 4 },
         { position: 4, count: 4 },
         { position: 8, count: 2 }
@@ -216,7 +219,7 @@ for (const { name: backend } of testedBackends())
       const samples = [7, 7, 99, 0]
       expect(engine.runSegment(replica, slot, 'load', { milliseconds: 0, samples })).to.equal('waiting')
       const request = engine.nextBatch(train, 'waited')
-      expect(request).to.deep.equal({ position: 0, count: BATCH, samples })
+      expect(request).to.deep.include({ position: 0, count: BATCH, samples })
       feed(train, request)
       expect(engine.runSegment(replica, slot, 'load', { milliseconds: 0, samples })).to.equal('ran')
       const pixels = [...(engine.readValue(replica, slot, 'input') as Float32Array)].map((pixel) => Math.round(pixel * 255))
@@ -228,9 +231,9 @@ for (const { name: backend } of testedBackends())
       expect(thrown(() => stream({ slots: 0 })).code).to.equal('INVALID_OPTION')
       expect(thrown(() => stream({ range: [4, 4] })).message).to.include('range')
       const train = stream()
-      const request = engine.nextBatch(train, 'ahead')!
-      expect(thrown(() => engine.feedBatch(train, request.position, new Uint8Array(15), new Int32Array(4))).code).to.equal('SHAPE_MISMATCH')
-      const label = thrown(() => engine.feedBatch(train, request.position, new Uint8Array(16), Int32Array.of(0, 1, 3, 0)))
+      const { turn } = engine.nextBatch(train, 'ahead')!
+      expect(thrown(() => engine.feedBatch(train, turn, new Uint8Array(15), new Int32Array(4))).code).to.equal('SHAPE_MISMATCH')
+      const label = thrown(() => engine.feedBatch(train, turn, new Uint8Array(16), Int32Array.of(0, 1, 3, 0)))
       expect(label.code).to.equal('LABEL_OUT_OF_RANGE')
       expect(label.message).to.include('class 3')
       const memory = engine.createDataset({ count: 1, sample: SAMPLE, samples: new Uint8Array(4), labels: new Int32Array(1), classes: 3 })

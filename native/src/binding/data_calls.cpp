@@ -24,8 +24,8 @@ BatchStream& stream(const Info& info) {
 }
 
 Napi::Value next_batch(const Info& info) {
-  const std::optional<BatchStream::Request> request = stream(info).next(js::string(info[1], "which") == "ahead");
-  return request ? js::batch_request(info.Env(), *request) : info.Env().Null();
+  const std::optional<BatchStream::Order> order = stream(info).next(js::string(info[1], "which") == "ahead");
+  return order ? js::batch_order(info.Env(), *order) : info.Env().Null();
 }
 
 Napi::Value feed_batch(const Info& info) {
@@ -33,7 +33,7 @@ Napi::Value feed_batch(const Info& info) {
   if (!info[2].IsTypedArray() || !info[3].IsTypedArray()) js::wrong("batch", "samples as a Uint8Array and labels as an Int32Array");
   const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength(), count = info[3].As<Napi::TypedArray>().ElementLength();
   const auto* labels = reinterpret_cast<const int32_t*>(js::numbers(info[3], "labels", Type::i32, count));
-  fed.feed(js::natural(info[1], "position"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes}, {labels, count});
+  fed.feed(js::natural(info[1], "turn"), {js::numbers(info[2], "samples", Type::u8, bytes), bytes}, {labels, count});
   return info.Env().Undefined();
 }
 

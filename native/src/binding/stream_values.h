@@ -32,8 +32,10 @@ inline StreamSpec stream_spec(const Napi::Value& value) {
   return spec;
 }
 
-inline Napi::Object batch_request(Napi::Env env, const BatchStream::Request& request) {
+inline Napi::Object batch_order(Napi::Env env, const BatchStream::Order& order) {
+  const BatchStream::Request& request = order.request;
   Napi::Object result = Napi::Object::New(env);
+  result.Set("turn", static_cast<double>(order.turn));
   result.Set("position", static_cast<double>(request.position));
   result.Set("count", static_cast<double>(request.count));
   if (!request.samples.empty()) {

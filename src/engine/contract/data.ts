@@ -35,6 +35,8 @@ export interface StreamSpec {
 
 /** A batch to make: `count` samples from `position` on, or those of the data set that `samples` numbers. */
 export interface BatchRequest {
+  /** The number of the order: what is made of it is fed under it. */
+  readonly turn: number
   readonly position: number
   readonly count: number
   readonly samples?: readonly number[]

@@ -64,7 +64,7 @@ export function callsTarget(): (choice: Choice) => void {
       createDataset: () => [data],
       createStream: () => [stream],
       nextBatch: () => [a('stream'), choice.among(['waited', 'ahead'])],
-      feedBatch: () => [a('stream'), 2 * choice.below(3), new Uint8Array(24), Int32Array.of(1, 2)],
+      feedBatch: () => [a('stream'), choice.below(4), new Uint8Array(24), Int32Array.of(1, 2)],
       watchStream: () => [a('stream'), () => undefined],
       streamStatus: () => [a('stream')],
       createProgram: () => [program],
