@@ -56,8 +56,8 @@ export class CaseFolder implements ReportedCase {
 
   /** Measures paces in the place of those of the set; undefined where it did not end in so many seconds. */
   async pace(set: PaceSet, specs: readonly PaceSpec[], seconds: number): Promise<Paces | undefined> {
-    const { model, data, weightDecay } = this.one
-    const request: PaceRequest = { model, data, weightDecay, specs }
+    const { model, data, weightDecay, precision } = this.one
+    const request: PaceRequest = { model, data, weightDecay, precision, specs }
     const measured = await inChild<Pick<Paces, 'paces' | 'otherWork'>>('pace-child.js', request, seconds)
     if (!measured) return undefined
     const paces: Paces = { ...measured, ...(await provenance()) }

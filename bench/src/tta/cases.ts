@@ -28,13 +28,16 @@ export interface TtaCase {
   /** Rates beside a momentum of 0.9; ten times these beside none, so that a step goes as far. */
   readonly rates: readonly number[]
   readonly weightDecay: number
-  /** Epochs at which the rate drops to a tenth. */
+  readonly precision: 'f32' | 'bf16'
+  /** The rate's course: it drops to a tenth at `drops`, or rises and falls once over the whole run. */
+  readonly schedule: 'multistep' | 'one-cycle'
+  /** Epochs; none where the rate has one cycle. */
   readonly drops: readonly number[]
   /** A run that has not reached the target by this epoch has not reached it. */
   readonly epochs: number
   /** Epochs between two evaluations. */
   readonly evaluateEvery: number
-  /** Length of a tuning run, of a measured one; drops come closer to match. */
+  /** Length of a tuning run, of a measured one; the rate's course is as much shorter. */
   readonly tuningScale: number
   /** Measured runs of each rule and number of learners. */
   readonly runs: number
@@ -51,6 +54,8 @@ const CASES: readonly TtaCase[] = [
     batches: [16],
     rates: [0.01, 0.04],
     weightDecay: 1e-4,
+    precision: 'f32',
+    schedule: 'multistep',
     drops: [],
     epochs: 6,
     evaluateEvery: 0.25,
@@ -67,6 +72,8 @@ const CASES: readonly TtaCase[] = [
     batches: [16, 32, 64],
     rates: [0.005, 0.01, 0.02],
     weightDecay: 5e-4,
+    precision: 'f32',
+    schedule: 'multistep',
     drops: [],
     epochs: 10,
     evaluateEvery: 0.25,
@@ -81,10 +88,12 @@ const CASES: readonly TtaCase[] = [
     target: 0.88,
     learners: [1, 2, 4],
     batches: [16, 32],
-    rates: [0.02, 0.05],
+    rates: [0.05, 0.1],
     weightDecay: 5e-4,
-    drops: [8, 12],
-    epochs: 16,
+    precision: 'bf16',
+    schedule: 'one-cycle',
+    drops: [],
+    epochs: 18,
     evaluateEvery: 0.5,
     tuningScale: 0.25,
     runs: 3

@@ -12,12 +12,17 @@ const WARM = 0.6
 const MOST_EPOCHS = 1000
 
 /** Seconds an epoch, of one turn. */
-async function turn({ model, weightDecay }: PaceRequest, { rule, learners, batch, tuning }: PaceSpec, data: Dataset): Promise<number> {
+async function turn(
+  { model, weightDecay, precision }: PaceRequest,
+  { rule, learners, batch, tuning }: PaceSpec,
+  data: Dataset
+): Promise<number> {
   const job = train({
     model,
     data,
     learners,
     batch,
+    precision,
     // It has no part in the speed, and a low one cannot diverge.
     optimiser: { rate: 1e-4, momentum: tuning.momentum, weightDecay },
     synchroniser: ruleOptions(rule, tuning),

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { median } from '../statistics.js'
-import type { TtaRule, Tuning } from './cases.js'
+import type { TtaCase, TtaRule, Tuning } from './cases.js'
 
 /**
  * Seconds that an epoch takes: the machine's share of a time to accuracy, as epochs are the rule's. It is measured apart, all at once and in turns,
@@ -39,6 +39,7 @@ export interface PaceRequest {
   readonly model: string
   readonly data: string
   readonly weightDecay: number
+  readonly precision: TtaCase['precision']
   readonly specs: readonly PaceSpec[]
 }
 

@@ -69,13 +69,19 @@ function state({ runs }: TtaCase, { batch, left, measured }: Findings): string {
 }
 
 function tunedOver(one: TtaCase): string {
-  const { batches, drops, epochs, evaluateEvery, tuningScale } = one
+  const { batches, epochs, evaluateEvery, tuningScale } = one
   const grid = tuningsOf(one, 'sma').map(tuningText).join('; ')
   return (
-    `Batches tried: ${batches.join(', ')}. Tunings of SMA: ${grid}. The rate ${drops.length > 0 ? `drops to a tenth at epochs ${drops.join(' and ')}` : 'is constant'}; ` +
+    `Batches tried: ${batches.join(', ')}. Tunings of SMA: ${grid}. ${courseOfRate(one)}; ` +
     `evaluated every ${evaluateEvery === 1 ? 'epoch' : `${evaluateEvery} epochs`}, given up after ${epochs} epochs` +
-    (tuningScale === 1 ? '.' : `; tuning runs are ${tuningScale} times as long, and their rates drop as much earlier.`)
+    (tuningScale === 1 ? '.' : `; tuning runs, with the course of their rates, are ${tuningScale} times as long.`) +
+    (one.precision === 'bf16' ? ' All of it in bfloat16, with float32 master weights.' : '')
   )
+}
+
+function courseOfRate({ schedule, drops, epochs }: TtaCase): string {
+  if (schedule === 'one-cycle') return `The rate rises and falls once over ${epochs} epochs (one-cycle)`
+  return drops.length > 0 ? `The rate drops to a tenth at epochs ${drops.join(' and ')}` : 'The rate is constant'
 }
 
 function paced({ machine, commit, otherWork }: Paces): readonly string[] {

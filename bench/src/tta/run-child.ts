@@ -5,7 +5,7 @@ import { reachedAt } from './target.js'
 
 /** Trains until the target is reached, to the last epoch, or until the run is given up. */
 async function outcomeOf(spec: RunSpec, giveUpAt: number): Promise<Outcome> {
-  const { model, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, rule, seed } = spec
+  const { model, learners, batch, tuning, weightDecay, precision, schedule, drops, epochs, evaluateEvery, rule, seed } = spec
   const { rate, momentum } = tuning
   const points: Point[] = []
   const reached = () => reachedAt(points, spec.target) !== undefined
@@ -16,8 +16,9 @@ async function outcomeOf(spec: RunSpec, giveUpAt: number): Promise<Outcome> {
       learners,
       batch,
       seed,
+      precision,
       evaluateEvery,
-      optimiser: { rate, momentum, weightDecay, milestones: drops },
+      optimiser: { rate, momentum, weightDecay, schedule, ...(schedule === 'multistep' && { milestones: drops }) },
       synchroniser: ruleOptions(rule, tuning),
       until: { epochs },
       onEvaluated: ({ epoch, testAccuracy }) => {

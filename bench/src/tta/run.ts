@@ -14,6 +14,8 @@ export interface RunSpec {
   readonly batch: number
   readonly tuning: Tuning
   readonly weightDecay: number
+  readonly precision: TtaCase['precision']
+  readonly schedule: TtaCase['schedule']
   readonly drops: readonly number[]
   readonly epochs: number
   readonly evaluateEvery: number
@@ -46,18 +48,35 @@ export interface RunRecord {
 
 /** Two runs of the same key are the same run. */
 export function keyOf(spec: RunSpec): string {
-  const { stage, model, data, target, rule, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, seed } = spec
+  const {
+    stage,
+    model,
+    data,
+    target,
+    rule,
+    learners,
+    batch,
+    tuning,
+    weightDecay,
+    precision,
+    schedule,
+    drops,
+    epochs,
+    evaluateEvery,
+    seed
+  } = spec
   const { rate, momentum, syncMomentum } = tuning
   return JSON.stringify([
     [stage, model, data, target, rule, learners, batch],
-    [rate, momentum, syncMomentum, weightDecay, drops, epochs, evaluateEvery, seed]
+    [rate, momentum, syncMomentum, weightDecay, precision, schedule, drops, epochs, evaluateEvery, seed]
   ])
 }
 
 /** A measured run of a case. */
 export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch: number, tuning: Tuning, seed: number): RunSpec {
-  const { model, data, target, weightDecay, drops, epochs, evaluateEvery } = one
-  return { stage: 'measured', model, data, target, rule, learners, batch, tuning, weightDecay, drops, epochs, evaluateEvery, seed }
+  const { model, data, target, weightDecay, precision, schedule, drops, epochs, evaluateEvery } = one
+  const course = { weightDecay, precision, schedule, drops, epochs, evaluateEvery }
+  return { stage: 'measured', model, data, target, rule, learners, batch, tuning, ...course, seed }
 }
 
 /** The same as a run of another stage: on a seed that is never measured, and shortened as the case says, but for the evaluations. */

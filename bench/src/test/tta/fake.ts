@@ -14,6 +14,8 @@ export const SMALL: TtaCase = {
   batches: [8, 16],
   rates: [0.01, 0.02],
   weightDecay: 0,
+  precision: 'f32',
+  schedule: 'multistep',
   drops: [4],
   epochs: 8,
   evaluateEvery: 0.5,

@@ -44,6 +44,12 @@ describe('the plan of a time-to-accuracy case', () => {
     expect(first!.spec.seed).to.be.greaterThan(SMALL.runs)
   })
 
+  it('makes a run anew whose rate or precision is another', () => {
+    const { spec } = carriedOut(made).records[0]!
+    for (const other of [{ schedule: 'one-cycle' }, { precision: 'bf16' }] as const)
+      expect(keyOf({ ...spec, ...other })).to.not.equal(keyOf(spec))
+  })
+
   it('goes on after any number of runs as if it had never been ended', () => {
     const whole = carriedOut(made)
     for (const many of [7, 8, 28]) {
