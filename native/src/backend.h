@@ -210,8 +210,7 @@ class UsedStream {
 }  // namespace arbalest
 
 // What a backend library exports: `name` is "cpu" or "reference" in the CPU library. The backend is that of the first device, and lives as
-// long as the process. Both throw
-// BACKEND_UNAVAILABLE where what the library itself needs is missing.
+// long as the process. Both throw BACKEND_UNAVAILABLE where what the library itself needs is missing.
 extern "C" {
 using ArbalestBackendEntry = arbalest::Backend* (*)(const char* name);
 using ArbalestBackendAbout = const char* (*)();  // one line of JSON: library versions and features of the device, for `arbalest doctor`

@@ -134,14 +134,17 @@ function remarks(told: readonly MethodSummary[]): readonly string[] {
   })
 }
 
-/** Two standard errors beside 1. */
+/** Student's t for 95% on both sides, by degrees of freedom from 1 on; beyond, as many standard errors as the last. */
+const T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
+
+/** Whether 1 lies outside of the 95% interval: a difference of two seeds is hardly ever one. */
 function verdict(ratio: Estimate | undefined, what: string): string {
   if (!ratio) return `S-SGD did not reach it, so that ${what} cannot be compared`
-  const error = ratio.deviation / Math.sqrt(ratio.n)
-  const sides = `${ratio.mean.toFixed(2)} ± ${(2 * error).toFixed(2)}`
   if (ratio.n < 2) return `${what} by one pair of runs alone (${ratio.mean.toFixed(2)})`
-  if (ratio.mean - 2 * error > 1) return `fewer ${what} than S-SGD (${sides})`
-  if (ratio.mean + 2 * error < 1) return `more ${what} than S-SGD (${sides})`
+  const error = ((T95[ratio.n - 2] ?? T95.at(-1)!) * ratio.deviation) / Math.sqrt(ratio.n)
+  const sides = `${ratio.mean.toFixed(2)} ± ${error.toFixed(2)}`
+  if (ratio.mean - error > 1) return `fewer ${what} than S-SGD (${sides})`
+  if (ratio.mean + error < 1) return `more ${what} than S-SGD (${sides})`
   return `${what} not to be told from S-SGD's (${sides})`
 }
 

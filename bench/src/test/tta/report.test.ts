@@ -44,6 +44,12 @@ describe('the report of times to accuracy', () => {
     expect(text).not.to.contain('NaN')
   })
 
+  it('calls no winner where so few seeds are so far apart', () => {
+    const spread = [1.25, 1.053, 1.143]
+    const far = (spec: RunSpec) => record(spec, spec.rule === 'sma' && spec.stage === 'measured' ? 4 / spread[spec.seed - 1]! : 4)
+    expect(reportOf([reported(carriedOut(far))])).to.contain("SMA, 2 learners: epochs not to be told from S-SGD's (1.15 ± 0.25)")
+  })
+
   it('says so where it is not whole, and where the machine was not quiet', () => {
     const { records, paces } = whole()
     const loud = { ...paces, methods: { ...paces.methods!, otherWork: 1 } }
