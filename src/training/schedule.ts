@@ -5,7 +5,7 @@ import type { GroupSchedule } from '../actors/synchroniser.js'
 import type { GroupRule } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { PopulationSchedule } from './population.js'
-import { ratePieces } from './rates/pieces.js'
+import { ratePieces, varyingIterations, type RunClock } from './rates/pieces.js'
 import { courseOf } from './rates/rate-schedule.js'
 import type { Progress, Span } from './rates/span.js'
 import { iterationSamples, type Settings } from './settings.js'
@@ -96,9 +96,14 @@ export function scheduleOf(
     return { iteration, epoch, share: Math.max(iteration / until.steps, epoch / until.epochs) }
   }
   const course = courseOf(optimiser.rate)
-  if (course.varies === 'always' && iterations > MOST_RATES)
-    throw invalidOption('until', until, `use fewer epochs or steps: a rate that varies is kept for at most ${MOST_RATES} iterations`)
-  const { pieces, drops } = ratePieces(course, { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) })
+  const clock: RunClock = { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) }
+  if (varyingIterations(course, clock) > MOST_RATES)
+    throw invalidOption(
+      'until',
+      until,
+      `use fewer epochs or steps, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`
+    )
+  const { pieces, drops } = ratePieces(course, clock)
   return {
     iterations,
     rounds,

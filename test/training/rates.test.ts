@@ -60,6 +60,12 @@ describe('learning rates', () => {
     expect(ratesOf(warmup({ share: 0.5 }, cosine({ rate: 1 })), [25, 50, 75])).to.deep.equal([0.426777, 0.5, 0.146447])
     // A drop while it warms up.
     expect(ratesOf(warmup(4, multistep({ rate: 1, at: [2] })), [10, 19, 20, 39, 40])).to.deep.equal([0.25, 0.475, 0.05, 0.0975, 0.1])
+    // Within one another, whatever they are counted in: the factors multiply, and the longer one is followed to its end.
+    for (const nested of [
+      warmup(4, warmup({ iterations: 10 }, constant({ rate: 1 }))),
+      warmup({ share: 0.1 }, warmup(4, constant({ rate: 1 })))
+    ])
+      expect(ratesOf(nested, [5, 10, 20, 40, 99])).to.deep.equal([0.0625, 0.25, 0.5, 1, 1])
   })
 
   it('restart the learners at drops and nowhere else', () => {
@@ -67,6 +73,8 @@ describe('learning rates', () => {
     expect(dropsOf(step({ rate: 1, every: 3 }))).to.deep.equal([30, 60, 90])
     expect(dropsOf(warmup(1, multistep({ rate: 1, at: [0.05, 0.06, 5, 20] })))).to.deep.equal([1, 50])
     expect(dropsOf(cosine({ rate: 1 }))).to.deep.equal([])
+    // A factor of 1 is no drop, however often it comes.
+    expect(dropsOf(step({ rate: 1, every: 1e-9, decay: 1 }))).to.deep.equal([])
   })
 
   it('take no more room than they need', () => {
@@ -120,7 +128,17 @@ describe('the rate of a run', () => {
 
   it('may not vary for more iterations than can be kept', () => {
     const settings = settingsOf({ model: 'mlp', until: { epochs: 1e9 }, optimiser: { schedule: 'cosine' } })
+    const longWarmup = { model: 'mlp', until: { epochs: 1e9 }, optimiser: { schedule: 'constant', warmup: 1e8 } } as const
     const endless = () => scheduleOf(runSettings(settings, 1000), 1000)
     expect(thrown(endless).data.parameter).to.equal('until')
+    expect(thrown(() => scheduleOf(runSettings(settingsOf(longWarmup), 1000), 1000)).message).to.match(/^until: .*shorter warm-up/)
+  })
+
+  it('may not drop more often than can be kept', () => {
+    const drops = (every: number) =>
+      thrown(() =>
+        scheduleOf(runSettings(settingsOf({ model: 'mlp', optimiser: { rate: step({ rate: 1, every, decay: 0.9999 }) } }), 1000), 1000)
+      )
+    expect(drops(1e-9).message).to.match(/^optimiser\.rate: .*65536 drops; use a longer span/)
   })
 })

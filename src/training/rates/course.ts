@@ -4,8 +4,8 @@ import type { Progress, Span } from './span.js'
 export interface RateCourse {
   /** The rate without the drops: a pure function of how far the run is. */
   readonly smooth: (progress: Progress) => number
-  /** How long it changes from one iteration to the next. */
-  readonly varies: 'never' | 'always' | Span
+  /** How long it changes from one iteration to the next: until the last of these spans has gone by. */
+  readonly varies: 'always' | readonly Span[]
   /** Where the rate is multiplied by `decay`, rising. */
   readonly drops: Iterable<Span>
   readonly decay: number

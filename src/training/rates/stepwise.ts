@@ -39,15 +39,15 @@ export function multistep(options: Omit<MultistepRate, 'kind'>): MultistepRate {
 }
 
 export function constantCourse({ rate }: ConstantRate): RateCourse {
-  return { smooth: () => rate, varies: 'never', drops: [], decay: 1 }
+  return { smooth: () => rate, varies: [], drops: [], decay: 1 }
 }
 
 export function stepCourse({ rate, every, decay = 0.1 }: StepRate): RateCourse {
-  return { smooth: () => rate, varies: 'never', drops: multiples(every), decay }
+  return { smooth: () => rate, varies: [], drops: multiples(every), decay }
 }
 
 export function multistepCourse({ rate, at, decay = 0.1 }: MultistepRate): RateCourse {
-  return { smooth: () => rate, varies: 'never', drops: at, decay }
+  return { smooth: () => rate, varies: [], drops: at, decay }
 }
 
 function* multiples(span: Span): Generator<Span, never> {

@@ -22,6 +22,6 @@ export function warmupCourse({ over, from = 0 }: WarmupRate, then: RateCourse): 
   return {
     ...then,
     smooth: (progress) => then.smooth(progress) * (from + (1 - from) * Math.min(1, elapsed(over, progress))),
-    varies: then.varies === 'never' ? over : then.varies
+    varies: then.varies === 'always' ? 'always' : [...then.varies, over]
   }
 }
