@@ -99,7 +99,8 @@ export type { GenerateOptions } from './training/generate.js'
 export type { Classification } from './training/classify.js'
 export type { Measurement } from './training/measure.js'
 
-export { withOperators, type ComposedOperator, type OperatorBuilder } from './model/composed.js'
+export { withOperators, type ComposedOperator } from './model/composed.js'
+export type { ComposableKind, OperatorBuilder } from './model/operator-builder.js'
 export type {
   ActivationLayer,
   BatchNorm2dLayer,

@@ -11,14 +11,15 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'errors.ts': [],
-  model: [],
+  'own-module.ts': [],
+  model: ['own-module.ts'],
   compiler: ['model'],
   engine: ['[compiler]', '[model]'],
   data: ['[engine]', 'model'],
   formats: ['model'],
   checkpoints: ['formats', 'model', '[compiler]', '[engine]'],
   runtime: [],
-  actors: ['checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
+  actors: ['own-module.ts', 'checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model', '[training]'],
   training: ['actors', 'checkpoints', 'runtime', 'compiler', 'engine', 'data', 'formats', 'model'],
   'index.ts': ['training', 'checkpoints', 'actors', 'data', 'engine', 'formats', 'model', '[compiler]'],
   cli: ['index.ts', 'engine', 'runtime']

@@ -1,6 +1,5 @@
-import { createJiti } from 'jiti'
-import { ArbalestError, shown } from '../errors.js'
 import type { Model } from '../model/model.js'
+import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
 import type { LearnerReplica } from './learner-replica.js'
 import type { Teacher, TeacherSpec } from './teacher.js'
 
@@ -46,29 +45,18 @@ export type LearnerModule<Options = never> =
 
 /** Makes the learner that the module at this address exports. Throws INVALID_OPTION, and what the module throws. */
 export async function makeLearner(module: string, context: LearnerContext): Promise<LearnerPlugin> {
-  const exported = await imported(module)
+  const mention = { parameter: 'learner', module }
+  const exported = await ownModule(mention)
   const found = exported['default'] ?? exported['Learner']
   if (typeof found !== 'function')
-    throw refusal(module, `it exports ${Object.keys(exported).join(', ') || 'nothing'}; export a class or a function as the default`)
+    throw moduleRefusal(mention, `it exports ${exportedNames(exported)}; export a class or a function as the default`)
   const made: unknown = isClass(found) ? Reflect.construct(found, [context]) : (found as (context: LearnerContext) => unknown)(context)
   if (typeof made === 'function') return { step: made as LearnerPlugin['step'] }
   if (typeof (made as Partial<LearnerPlugin> | null)?.step !== 'function')
-    throw refusal(module, `the learner that it makes has no method \`step\`; give it one`)
+    throw moduleRefusal(mention, `the learner that it makes has no method \`step\`; give it one`)
   return made as LearnerPlugin
-}
-
-/** TypeScript goes through jiti, for Node itself may not read it. */
-async function imported(module: string): Promise<Record<string, unknown>> {
-  if (/\.[cm]?ts$/.test(new URL(module).pathname)) return createJiti(module).import<Record<string, unknown>>(module)
-  return (await import(module)) as Record<string, unknown>
 }
 
 function isClass(exported: object): boolean {
   return /^class\b/.test(Function.prototype.toString.call(exported))
-}
-
-function refusal(module: string, what: string): ArbalestError {
-  return new ArbalestError('INVALID_OPTION', `learner: received ${shown(module)}; ${what}`, {
-    data: { parameter: 'learner', received: module }
-  })
 }

@@ -1,19 +1,11 @@
-import { ArbalestError, shown } from '../errors.js'
-import { invalidLayer, shownShape } from './layer-checks.js'
-import type { Attributes, Initialiser, OperatorKind, ValueId } from './graph.js'
+import { shown } from '../errors.js'
+import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
+import type { ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { innerLayers, withInnerLayers } from './inner-layers.js'
+import { invalidLayer, shownShape } from './layer-checks.js'
 import type { Layer, Model } from './model.js'
-
-/** What an operator of one's own is built from: the engine's operators, with names that begin with the layer's. */
-export interface OperatorBuilder {
-  /** A value's shape, batch first. */
-  shape(value: ValueId): readonly number[]
-  /** A trained parameter, `<layer>.<name>`. */
-  parameter(name: string, shape: readonly number[], initialiser: Initialiser): ValueId
-  /** Adds an operator whose one output has this shape, batch first; the inputs are those of the table of operators. */
-  add(kind: OperatorKind, inputs: readonly ValueId[], shape: readonly number[], attributes?: Attributes): ValueId
-}
+import { extentsOf, operatorBuilder, valueOf, type OperatorBuilder } from './operator-builder.js'
 
 /** An operator composed of existing ones: what a module exports, as its default or as `operator`. */
 export interface ComposedOperator<Options = never> {
@@ -56,44 +48,29 @@ async function loaded(layer: Layer): Promise<Layer> {
 }
 
 async function loadOperator(module: string): Promise<ComposedOperator> {
-  const exported = (await import(module)) as Record<string, unknown>
+  const mention = { parameter: 'operator', module, code: 'INVALID_MODEL' } as const
+  const exported = await ownModule(mention)
   const found = (exported['default'] ?? exported['operator']) as Partial<ComposedOperator> | undefined
   if (typeof found?.shape === 'function' && typeof found.build === 'function') return found as ComposedOperator
-  throw new ArbalestError(
-    'INVALID_MODEL',
-    `operator: received ${shown(module)}; it exports ${Object.keys(exported).join(', ') || 'nothing'}: export { shape, build } as the default`
-  )
-}
-
-/** A builder for the operator of layer `name`; every value gets a name of its own. */
-export function operatorBuilder(writer: GraphWriter, name: string): OperatorBuilder {
-  return {
-    shape: (value) => writer.get(value).shape,
-    parameter: (suffix, shape, initialiser) => writer.value(`${name}.${suffix}`, shape, { role: 'parameter', initialiser }),
-    add(kind, inputs, shape, attributes = {}) {
-      const inner = writer.freeName(`${name}.${kind}`)
-      const value = writer.value(inner, shape)
-      writer.operator(kind, inner, inputs, [value], attributes)
-      return value
-    }
-  }
+  throw moduleRefusal(mention, `it exports ${exportedNames(exported)}: export { shape, build } as the default`)
 }
 
 /** Adds the operator of a layer. Throws INVALID_MODEL where it is not loaded, or builds something else than it says. */
 export function buildComposed(
   layer: Layer & { kind: 'composed' },
-  builder: OperatorBuilder,
-  name: string,
+  writer: GraphWriter,
+  { name, differentiated }: { readonly name: string; readonly differentiated: boolean },
   x: ValueId
 ): { y: ValueId; gradient: OwnGradient | undefined } {
   const { operator, module } = layer
   if (!operator) throw invalidLayer(name, 'module', module, 'load it first: await withOperators(model)')
   const options = layer.options as never
+  const builder = operatorBuilder(writer, { layer: name, differentiated })
   const [batch, ...sample] = builder.shape(x)
-  const promised = [batch!, ...operator.shape(sample, options)]
+  const promised = [batch!, ...extentsOf(name, 'its result', operator.shape(sample, options))]
   let parameters = 0
   const counting: OperatorBuilder = { ...builder, parameter: (...values) => (parameters++, builder.parameter(...values)) }
-  const y = operator.build(counting, x, options)
+  const y = valueOf(writer, name, 'build', operator.build(counting, x, options))
   const built = builder.shape(y)
   if (shown(built) !== shown(promised))
     throw invalidLayer(name, 'shape', promised.slice(1), `its operators give ${shownShape(built.slice(1))}: change one to match the other`)
@@ -101,7 +78,11 @@ export function buildComposed(
   if (!own) return { y, gradient: undefined }
   if (y === x) throw invalidLayer(name, 'build', 'its input', 'add at least one operator: a gradient of its own stands between two values')
   if (parameters > 0) throw invalidLayer(name, 'gradient', 'its own', 'leave it out: an operator with parameters is differentiated')
-  return { y, gradient: (writer, values) => own.call(operator, operatorBuilder(writer, `${name}.gradient`), values, options) }
+  const gradient: OwnGradient = (to, values) => {
+    const backward = operatorBuilder(to, { layer: name, prefix: `${name}.gradient`, differentiated: false })
+    return valueOf(to, name, 'gradient', own.call(operator, backward, values, options))
+  }
+  return { y, gradient }
 }
 
 /** Adds what computes the input's gradient, and returns it. */

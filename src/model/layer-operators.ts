@@ -1,4 +1,4 @@
-import { buildComposed, operatorBuilder, type OwnGradient } from './composed.js'
+import { buildComposed, type OwnGradient } from './composed.js'
 import type { ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { layerNames } from './layer-names.js'
@@ -95,7 +95,7 @@ export class LayerOperators {
   }
 
   #composed(layer: ComposedLayer, name: string, x: ValueId): ValueId {
-    const { y, gradient } = buildComposed(layer, operatorBuilder(this.#graph, name), name, x)
+    const { y, gradient } = buildComposed(layer, this.#graph, { name, differentiated: this.#mode === 'train' }, x)
     if (gradient && this.#mode === 'train') {
       this.gradients[name] = gradient
       // A name keeps both from being fused away.

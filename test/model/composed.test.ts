@@ -1,12 +1,29 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { checkProgram } from '../../src/compiler/check.js'
 import { compile } from '../../src/compiler/compile.js'
+import type { Program } from '../../src/compiler/program.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
-import { withoutOperators, withOperators } from '../../src/model/composed.js'
+import { withoutOperators, withOperators, type ComposedOperator } from '../../src/model/composed.js'
 import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
-import { composed, defineModel, linear, relu, residual } from '../../src/model/layers.js'
+import {
+  causalSelfAttention,
+  composed,
+  conv2d,
+  defineModel,
+  flatten,
+  layerNorm,
+  linear,
+  maxPool2d,
+  relu,
+  residual
+} from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
+import type { OperatorBuilder } from '../../src/model/operator-builder.js'
 import { train } from '../../src/training/train.js'
 import { openDataset } from '../../src/data/open.js'
 import { refused } from '../support/codes.js'
@@ -14,7 +31,30 @@ import { refused } from '../support/codes.js'
 const at = (file: string) => new URL(`../fakes/operators/${file}.js`, import.meta.url)
 const lowRank = (name: string) => composed(at('low-rank'), { name, options: { rank: 3, features: 8 } })
 const model = (layers: readonly Layer[]): Model => defineModel({ name: 'own', input: [8], layers })
+/** An operator that is loaded already. */
+const inline = (operator: Partial<ComposedOperator>): Layer => ({
+  kind: 'composed',
+  module: 'data:,',
+  name: 'own',
+  operator: operator as ComposedOperator
+})
 const lowering = () => loweringBackend(engine, 'reference')
+
+/** The gradients and the output of one step over two samples. */
+function ran(program: Program, input: readonly number[]) {
+  const replica = engine.createReplica({ backend: 'reference', layout: program.parameters, threads: 1, seed: 1 })
+  const count = 2 * input.reduce((product, extent) => product * extent)
+  const samples = Float32Array.from({ length: count }, (_, i) => Math.cos(i))
+  const dataset = engine.createDataset({ count: 2, sample: input, samples, labels: Int32Array.of(0, 1), classes: 2 })
+  const slot = engine.bind(replica, engine.createProgram(program), dataset)
+  engine.writeVector(
+    replica,
+    'weights',
+    Float32Array.from({ length: program.parameters.elements }, (_, i) => Math.sin(7 * i))
+  )
+  for (const segment of ['load', 'forward', 'backward'] as const) engine.runSegment(replica, slot, segment)
+  return { all: engine.readVector(replica, 'gradients'), output: [...engine.readValue(replica, slot, 'output')] }
+}
 
 describe('an operator of the user', () => {
   it('becomes existing operators with parameters of its own, also inside of a block', async () => {
@@ -34,19 +74,7 @@ describe('an operator of the user', () => {
     const usual = compile(model([linear(8), relu(), linear(2)]), lowering(), { batch: 2, mode: 'train', precision: 'f32' })
     const own = compile(loaded, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
     checkProgram(own)
-    const gradients = [usual, own].map((program) => {
-      const replica = engine.createReplica({ backend: 'reference', layout: program.parameters, threads: 1, seed: 1 })
-      const samples = Float32Array.from({ length: 16 }, (_, i) => Math.cos(i))
-      const dataset = engine.createDataset({ count: 2, sample: [8], samples, labels: Int32Array.of(0, 1), classes: 2 })
-      const slot = engine.bind(replica, engine.createProgram(program), dataset)
-      engine.writeVector(
-        replica,
-        'weights',
-        Float32Array.from({ length: program.parameters.elements }, (_, i) => Math.sin(7 * i))
-      )
-      for (const segment of ['load', 'forward', 'backward'] as const) engine.runSegment(replica, slot, segment)
-      return { all: engine.readVector(replica, 'gradients'), output: [...engine.readValue(replica, slot, 'output')] }
-    })
+    const gradients = [usual, own].map((program) => ran(program, [8]))
     const [first, second] = gradients as [(typeof gradients)[0], (typeof gradients)[0]]
     expect(second.output).to.deep.equal(first.output)
     // The bias of a unit that was off learns nothing under ReLU, and something under this gradient.
@@ -55,6 +83,98 @@ describe('an operator of the user', () => {
     expect(off.length).to.be.greaterThan(0)
     for (const unit of off) expect(bias(second)[unit]).to.not.equal(0)
     expect([...second.all.subarray(72)]).to.deep.equal([...first.all.subarray(72)])
+  })
+
+  it('has the gradients of what it is composed of, also of operators that keep something for theirs', () => {
+    const gradients = (input: readonly number[], layer: Layer) => {
+      const own = defineModel({ name: 'own', input, layers: [linear(6), layer, flatten(), linear(2)] })
+      const program = compile(own, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
+      checkProgram(program)
+      return ran(program, input).all
+    }
+    const same = (input: readonly number[]) => input
+    const norm = (builder: OperatorBuilder, x: number) => {
+      const parameter = (name: string, value: number) => builder.parameter(name, [6], { kind: 'constant', value })
+      return builder.add('layerNorm', [x, parameter('weight', 1), parameter('bias', 0)], builder.shape(x), { epsilon: 1e-5 })
+    }
+    const attention = (builder: OperatorBuilder, x: number) => builder.add('causalSelfAttention', [x], [2, 4, 2], { heads: 2 })
+    const asLayers: [readonly number[], Layer, Layer][] = [
+      [[5], layerNorm(), inline({ shape: same, build: norm })],
+      [[4, 5], causalSelfAttention(2), inline({ shape: ([length]) => [length!, 2], build: attention })]
+    ]
+    for (const [input, layer, own] of asLayers) {
+      const expected = gradients(input, layer)
+      expect(expected.some((value) => value !== 0)).to.equal(true)
+      expect(gradients(input, own)).to.deep.equal(expected)
+    }
+  })
+
+  it('may pool, and then has the backward operators that the layer has', async () => {
+    const data = await openDataset('digits', { samples: 200 })
+    const pooled = (builder: OperatorBuilder, x: number) => {
+      const [batch, channels, height, width] = builder.shape(x) as [number, number, number, number]
+      const attributes = { kernel: [2, 2], stride: [2, 2], padding: [0, 0] }
+      return builder.add('maxPool2d', [x], [batch, channels, height / 2, width / 2], attributes)
+    }
+    const shape = ([channels, height, width]: readonly number[]) => [channels!, height! / 2, width! / 2]
+    const [layer, own] = [maxPool2d(2), inline({ shape, build: pooled })].map((pool) => {
+      const { segments, values } = compile(
+        defineModel({ name: 'own', input: data.sample, layers: [conv2d(4, 1), pool, flatten(), linear(10)] }),
+        lowering(),
+        { batch: 2, mode: 'train', precision: 'f32' }
+      )
+      return segments.backward.map(({ kind, inputs }) => [kind, ...inputs.map((id) => values[id]?.shape)])
+    })
+    expect(own).to.deep.equal(layer)
+    expect(JSON.stringify(own)).to.include('maxPool2dBackward')
+  })
+
+  it('is refused, with its layer, where it uses what is no operator, no value or no shape', async () => {
+    const shape = (input: readonly number[]) => input
+    const building = (build: (builder: OperatorBuilder, x: number) => unknown): Partial<ComposedOperator> => ({
+      shape,
+      build: build as ComposedOperator['build']
+    })
+    const relued = building((builder, x) => builder.add('relu', [x], [2, 8]))
+    for (const [operator, told] of [
+      [
+        building((builder, x) => builder.add('batchNorm' as 'relu', [x], [2, 8])),
+        'operator: received "batchNorm"; a composed one is made of conv2d'
+      ],
+      [building((builder, x) => builder.add('dropout' as 'relu', [x], [2, 8])), 'operator: received "dropout"'],
+      [building((builder) => builder.add('relu', [99], [2, 8])), 'input 0 of relu: received 99'],
+      [building((builder) => builder.add('relu', [-1], [2, 8])), 'input 0 of relu: received -1'],
+      [building((builder, x) => builder.add('relu', x as never, [2, 8])), 'relu: received'],
+      [building((builder, x) => builder.add('relu', [x], undefined as never)), 'shape of relu: received undefined'],
+      [building((builder) => builder.parameter('a', [0], { kind: 'constant', value: 0 })), 'shape of a: received [0]'],
+      [building(() => undefined), 'build: received undefined'],
+      [{ ...relued, shape: () => undefined as never }, 'shape of its result: received undefined'],
+      [{ ...relued, gradient: () => undefined as never }, 'gradient: received undefined']
+    ] as const) {
+      const own = model([linear(8), inline(operator), linear(2)])
+      await refused('INVALID_MODEL', () => compile(own, lowering(), { batch: 2, mode: 'train', precision: 'f32' }), 'layer own', told)
+    }
+  })
+
+  it('may be a TypeScript module; one that cannot be loaded is told by its address', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'operator-'))
+    try {
+      const file = (name: string) => pathToFileURL(join(folder, name))
+      const builder =
+        'builder: { add(kind: string, inputs: number[], shape: readonly number[]): number; shape(x: number): readonly number[] }'
+      await writeFile(
+        file('own.ts'),
+        `export default { shape: (x: number[]) => x, build: (${builder}, x: number) => builder.add('relu', [x], builder.shape(x)) }`
+      )
+      await Promise.all(['broken.js', 'broken.ts'].map((name) => writeFile(file(name), 'export default {')))
+      const written = await withOperators(model([composed(file('own.ts')), linear(2)]))
+      expect(buildGraph(written, { batch: 2, mode: 'predict' }).operators.map(({ kind }) => kind)).to.deep.equal(['relu', 'linear'])
+      for (const name of ['missing.js', 'missing.ts', 'broken.js', 'broken.ts'])
+        await refused('INVALID_MODEL', () => withOperators(model([composed(file(name))])), name, 'cannot be loaded')
+      await refused('INVALID_MODEL', () => withOperators(model([{ kind: 'composed', module: './own.js' }])), 'cannot be loaded')
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   it('is refused, with its layer, where it is not loaded or does not keep its word', async () => {

@@ -1,5 +1,6 @@
 import type { GroupRule } from '../../engine/contract.js'
-import { ArbalestError, invalidOption, together, unknownName } from '../../errors.js'
+import { invalidOption, together, unknownName, type ArbalestError } from '../../errors.js'
+import { exportedNames, moduleRefusal, ownModule } from '../../own-module.js'
 import type { RuleContext } from './rule-options.js'
 import { stableAlpha } from './sma.js'
 
@@ -8,21 +9,14 @@ export type RuleModule<Options = unknown> = (options: Options, context: RuleCont
 
 /** Throws INVALID_OPTION where the module exports no rule or throws, and INVALID_OPTION or UNKNOWN_NAME where what it gives is none. */
 export async function ownRule(module: URL, options: unknown, context: RuleContext): Promise<GroupRule> {
-  const { default: make } = await load(module)
+  const mention = { parameter: 'synchroniser.module', module: module.href }
+  const exported = await ownModule(mention)
+  const make = exported['default']
   if (typeof make !== 'function')
-    throw invalidOption('synchroniser.module', module.href, 'export a function as its default: (options, run) => rule')
+    throw moduleRefusal(mention, `it exports ${exportedNames(exported)}; export a function as its default: (options, run) => rule`)
   const made: unknown = (make as RuleModule)(options, context)
   checkRule(made, context.learners)
   return made
-}
-
-async function load(module: URL): Promise<{ default?: unknown }> {
-  try {
-    return (await import(module.href)) as { default?: unknown }
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new ArbalestError('INVALID_OPTION', `synchroniser.module: received ${module.href}; it cannot be loaded: ${why}`, { cause })
-  }
 }
 
 type Shape = Readonly<Record<string, (value: unknown) => boolean>>

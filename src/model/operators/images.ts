@@ -15,12 +15,9 @@ export function pool(layer: PoolLayer, to: LayerWriter, x: ValueId): ValueId {
     throw to.invalid('padding', layer.padding, 'use at most half of the kernel')
   const output = [...shape.slice(0, 2), ...windowsOf(to.name, shape.slice(1), window)]
   const attributes = { kernel, stride: window.stride, padding: window.padding }
-  if (layer.kind === 'avgPool2d') return to.simple('avgPool2d', x, output, attributes)
-  if (kernel[0] * kernel[1] > 255) throw to.invalid('kernel', layer.kernel, 'use a window of at most 255 pixels')
-  const y = to.value(output)
-  const position = to.forGradient(output, 'position', 'position')
-  to.operator('maxPool2d', [x], [y, position], { attributes })
-  return y
+  if (layer.kind === 'maxPool2d' && kernel[0] * kernel[1] > 255)
+    throw to.invalid('kernel', layer.kernel, 'use a window of at most 255 pixels')
+  return to.simple(layer.kind, x, output, attributes)
 }
 
 export function globalAvgPool(to: LayerWriter, x: ValueId): ValueId {

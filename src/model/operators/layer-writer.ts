@@ -1,5 +1,6 @@
 import type { ArbalestError } from '../../errors.js'
-import { NONE, type Attributes, type Initialiser, type OperatorKind, type Role, type Value, type ValueId } from '../graph.js'
+import { addOperator } from '../further-outputs.js'
+import type { Attributes, Initialiser, OperatorKind, Role, Value, ValueId } from '../graph.js'
 import type { GraphWriter } from '../graph-writer.js'
 import { invalidLayer, shapeMismatch, wholeNumber } from '../layer-checks.js'
 
@@ -38,11 +39,6 @@ export class LayerWriter {
     return this.#graph.value(this.#named(suffix), shape, options)
   }
 
-  /** A value that only a gradient reads; NONE where there are none. */
-  forGradient(shape: readonly number[], suffix: string, type: 'statistic' | 'position'): ValueId {
-    return this.mode === 'train' ? this.value(shape, suffix, { type }) : NONE
-  }
-
   parameter(suffix: string, shape: readonly number[], initialiser: Initialiser): ValueId {
     return this.value(shape, suffix, { role: 'parameter', initialiser })
   }
@@ -56,11 +52,16 @@ export class LayerWriter {
     this.#graph.operator(kind, this.#named(suffix), inputs, outputs, attributes)
   }
 
-  /** An operator from one value to another. */
-  simple(kind: OperatorKind, x: ValueId, shape: readonly number[], attributes: Attributes = {}): ValueId {
-    const y = this.value(shape)
-    this.operator(kind, [x], [y], { attributes })
-    return y
+  /** An operator from one value to another, that may read parameters too. */
+  simple(
+    kind: OperatorKind,
+    x: ValueId,
+    shape: readonly number[],
+    attributes: Attributes = {},
+    parameters: readonly ValueId[] = []
+  ): ValueId {
+    const inputs = [x, ...parameters]
+    return addOperator(this.#graph, { kind, name: this.name, inputs, shape, attributes }, this.mode === 'train')
   }
 
   get(value: ValueId): Value {

@@ -37,10 +37,7 @@ export function layerNorm(layer: LayerNormLayer, to: LayerWriter, x: ValueId): V
   const shape = to.rows(x)
   const epsilon = checkedEpsilon(to, layer.epsilon)
   const affine = [1, 0].map((value, i) => to.parameter(i ? 'bias' : 'weight', shape.slice(-1), { kind: 'constant', value }))
-  const y = to.value(shape)
-  const moments = ['mean', 'inverse'].map((suffix) => to.forGradient(shape.slice(0, -1), suffix, 'statistic'))
-  to.operator('layerNorm', [x, ...affine], [y, ...moments], { attributes: { epsilon } })
-  return y
+  return to.simple('layerNorm', x, shape, { epsilon }, affine)
 }
 
 export function localResponseNorm(layer: LocalResponseNormLayer, to: LayerWriter, x: ValueId): ValueId {

@@ -10,9 +10,7 @@ export function embedding(layer: EmbeddingLayer, to: LayerWriter, x: ValueId): V
   const features = to.wholeNumber('features', layer.features, 1)
   const initialiser = initialiserOf(to.name, 'initialiser', layer.initialiser ?? { kind: 'normal', deviation: 1 }, null)
   const table = to.parameter('weight', [tokens, features], initialiser)
-  const y = to.value([...shape, features])
-  to.operator('embedding', [x, table], [y])
-  return y
+  return to.simple('embedding', x, [...shape, features], {}, [table])
 }
 
 export function positions(
@@ -22,9 +20,7 @@ export function positions(
 ): ValueId {
   const shape = to.shape(x)
   const table = to.parameter('weight', shape.slice(1), initialiserOf(to.name, 'initialiser', initialiser, null))
-  const y = to.value(shape)
-  to.operator('positions', [x, table], [y])
-  return y
+  return to.simple('positions', x, shape, {}, [table])
 }
 
 export function causalSelfAttention(layer: CausalSelfAttentionLayer, to: LayerWriter, x: ValueId): ValueId {
@@ -33,8 +29,5 @@ export function causalSelfAttention(layer: CausalSelfAttentionLayer, to: LayerWr
   if (shape.length !== 3 || shape[2]! % 3) throw to.mismatch(x, 'it takes (T, 3F): put linear(3 * F) before it')
   const [batch, length, features] = [shape[0]!, shape[1]!, shape[2]! / 3]
   if (features % heads) throw to.invalid('heads', heads, `use a divisor of its ${features} features`)
-  const y = to.value([batch, length, features])
-  const logSum = to.forGradient([batch, heads, length], 'logSum', 'statistic')
-  to.operator('causalSelfAttention', [x], [y, logSum], { attributes: { heads } })
-  return y
+  return to.simple('causalSelfAttention', x, [batch, length, features], { heads })
 }

@@ -1,3 +1,7 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { ownRule } from '../../../src/actors/sync/own-rule.js'
 import { ruleNames, ruleOf } from '../../../src/actors/sync/rules.js'
@@ -79,6 +83,22 @@ describe('a rule of one’s own', () => {
       await refused(where.endsWith('kind') ? 'UNKNOWN_NAME' : 'INVALID_OPTION', () => ownRule(giving(value), {}, RUN), where)
     }
     await refused('INVALID_OPTION', () => ownRule(module('export const rule = 1'), {}, RUN), 'export a function as its default')
-    await refused('INVALID_OPTION', () => ownRule(module('export default ('), {}, RUN), 'cannot be loaded')
+    await refused(
+      'INVALID_OPTION',
+      () => ownRule(module('export default ('), {}, RUN),
+      'synchroniser.module: received "data:',
+      'cannot be loaded'
+    )
+  })
+
+  it('may be a TypeScript file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'rule-'))
+    try {
+      const file = join(folder, 'rule.ts')
+      await writeFile(file, `export default (options: object, run: { readonly learners: number }) => (${JSON.stringify(rule)} as object)`)
+      expect(await ownRule(pathToFileURL(file), {}, RUN)).to.deep.equal(rule)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 })
