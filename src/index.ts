@@ -26,6 +26,7 @@ export type {
   StartedEvent,
   CheckpointEvent,
   ResumedEvent,
+  SetAsideEvent,
   WentBackEvent
 } from './training/events.js'
 export type { PopulationChange, PopulationSchedule } from './training/population.js'

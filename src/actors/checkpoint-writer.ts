@@ -1,5 +1,6 @@
 import type { PlacedParameter } from '../compiler/program.js'
 import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/files.js'
+import { setAside, type SetAside } from '../checkpoints/set-aside.js'
 import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'
 import type { Engine, Handle } from '../engine/contract.js'
@@ -51,6 +52,11 @@ export class CheckpointWriter {
     const { engine, folder, keep } = this.#options
     this.#engine = await loadEngine(engine)
     this.#store = await CheckpointStore.open(folder, { keep })
+  }
+
+  /** The run begins at an iteration (-1: at none): what lies beyond it is moved aside. Rejects with WRITE_FAILED. */
+  begin(iteration: number): Promise<SetAside[]> {
+    return setAside(this.#options.folder, iteration)
   }
 
   /** Returns the checkpoint's folder. Rejects with WRITE_FAILED. */

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { join } from 'node:path'
+import type { ArbalestError } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/faults.js'
 import { replaceFile } from '../formats/replace-file.js'
 import { parseStrictJson, type JsonObject, type JsonValue } from '../formats/strict-json.js'
@@ -38,7 +39,10 @@ export async function writeManifest(folder: string, about: Omit<Manifest, 'versi
   const names = (await readdir(folder)).sort()
   const files = []
   for (const name of names) files.push({ name, ...(await measured(join(folder, name))) })
-  const manifest: Manifest = { version: VERSION, ...about, files }
+  // JSON has no word for a score that is no finite number, nor is such a checkpoint ever the best.
+  const { score, ...rest } = about
+  const known = score !== undefined && Number.isFinite(score)
+  const manifest: Manifest = { version: VERSION, ...rest, ...(known && { score }), files }
   const text = Buffer.from(JSON.stringify({ ...manifest, sha256: hashOf(manifest) }, undefined, 1))
   await replaceFile(join(folder, MANIFEST), { sync: true }, (handle) => handle.writeFile(text))
   return manifest
@@ -66,6 +70,9 @@ function hashOf(manifest: unknown): string {
 export async function verify(folder: string, { files }: Manifest): Promise<void> {
   for (const { name, bytes, sha256 } of files) {
     const path = join(folder, name)
+    // Before it is opened: a pipe would wait for its writer, and a device has no end.
+    const size = await sizeOf(path)
+    if (size !== bytes) throw corruptFile(path, 'size', `${size} bytes`, `${bytes}`)
     const found = await measured(path)
     if (found.bytes !== bytes) throw corruptFile(path, 'size', `${found.bytes} bytes`, `${bytes}`)
     if (found.sha256 !== sha256) throw corruptFile(path, 'contents', `sha256 ${found.sha256}`, sha256)
@@ -83,22 +90,34 @@ async function measured(path: string): Promise<Omit<ManifestFile, 'name'>> {
       }
     })
   } catch (cause) {
-    throw (cause as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile(path, 'file', 'none', 'one', cause) : unreadableFile(path, cause)
+    throw unread(path, cause)
   }
   return { bytes, sha256: hash.digest('hex') }
 }
 
 async function readText(path: string): Promise<string> {
+  const size = await sizeOf(path)
+  if (size > LONGEST) throw corruptFile(path, 'size', `${size} bytes`, `at most ${LONGEST}`)
   try {
-    const { size } = await stat(path)
-    if (size > LONGEST) throw corruptFile(path, 'size', `${size} bytes`, `at most ${LONGEST}`)
     await using handle = await open(path)
     return await handle.readFile('utf8')
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') throw corruptFile(path, 'file', 'none', 'the list of the checkpoint', cause)
-    if ((cause as NodeJS.ErrnoException).code === 'DATA_CORRUPT') throw cause
-    throw unreadableFile(path, cause)
+    throw unread(path, cause)
   }
+}
+
+/** Throws DATA_CORRUPT for what is no file. */
+async function sizeOf(path: string): Promise<number> {
+  const found = await stat(path).catch((cause: unknown) => {
+    throw unread(path, cause)
+  })
+  if (!found.isFile()) throw corruptFile(path, 'file', 'something else', 'a file')
+  return found.size
+}
+
+/** A checkpoint that lacks one of its files is damaged; what the system does not let be read may be whole. */
+function unread(path: string, cause: unknown): ArbalestError {
+  return (cause as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile(path, 'file', 'none', 'one', cause) : unreadableFile(path, cause)
 }
 
 function checked(path: string, value: unknown): Manifest {

@@ -30,8 +30,8 @@ export interface Found {
 const NAME = /^checkpoint-(\d{12})$/
 const UNFINISHED = /^\.checkpoint-\d{12}\.[0-9a-f]{12}$/
 
-/** The checkpoints in a folder, newest first, whole or not. A folder that is not there has none. */
-export async function checkpointsIn(folder: string): Promise<Found[]> {
+/** The checkpoints in a folder up to an iteration, newest first, whole or not. A folder that is not there has none. */
+export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Found[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     // Who wants to write there is told what is wrong with it.
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
@@ -40,7 +40,7 @@ export async function checkpointsIn(folder: string): Promise<Found[]> {
   return names
     .flatMap((name) => {
       const digits = NAME.exec(name)?.[1]
-      return digits === undefined ? [] : [{ iteration: Number(digits), folder: join(folder, name) }]
+      return digits === undefined || Number(digits) > upTo ? [] : [{ iteration: Number(digits), folder: join(folder, name) }]
     })
     .sort((a, b) => b.iteration - a.iteration)
 }
@@ -61,10 +61,10 @@ export async function newestWhole(
   return undefined
 }
 
-/** The checkpoint with the highest score, the newer of equals; undefined where none was measured. Damaged ones do not count. */
-export async function bestOf(folder: string): Promise<Found | undefined> {
+/** The checkpoint with the highest score up to an iteration, the newer of equals; undefined where none was measured. Damaged ones do not count. */
+export async function bestOf(folder: string, upTo = Infinity): Promise<Found | undefined> {
   let best: (Found & { readonly score: number }) | undefined
-  for (const found of await checkpointsIn(folder)) {
+  for (const found of await checkpointsIn(folder, upTo)) {
     const { score } = await readManifest(found.folder).catch(() => ({ score: undefined }))
     if (score !== undefined && (!best || score > best.score)) best = { ...found, score }
   }
@@ -72,8 +72,8 @@ export async function bestOf(folder: string): Promise<Found | undefined> {
 }
 
 /**
- * A folder of checkpoints, written by one run at a time. Each appears under its name only when every byte of it is on the disk; the newest
- * and the best stay, older ones go.
+ * A folder of checkpoints, written by one run at a time. Each appears under its name only when every byte of it is on the disk; of those up to
+ * the one just written the newest and the best stay, older ones go.
  */
 export class CheckpointStore implements AsyncDisposable {
   readonly folder: string
@@ -113,7 +113,7 @@ export class CheckpointStore implements AsyncDisposable {
       await rm(unfinished, { recursive: true, force: true }).catch(() => {})
       throw cause instanceof ArbalestError ? cause : unwritableFile(final, cause)
     }
-    await this.#prune()
+    await this.#prune(iteration)
     return final
   }
 
@@ -135,9 +135,10 @@ export class CheckpointStore implements AsyncDisposable {
     return join(this.folder, `.${basename(final)}.${randomBytes(6).toString('hex')}`)
   }
 
-  async #prune(): Promise<void> {
-    const best = await bestOf(this.folder)
-    for (const { folder } of (await checkpointsIn(this.folder)).slice(this.#keep)) {
+  /** A checkpoint beyond `written` is not of this run's past: counted, it would crowd out what was just written. */
+  async #prune(written: number): Promise<void> {
+    const best = await bestOf(this.folder, written)
+    for (const { folder } of (await checkpointsIn(this.folder, written)).slice(this.#keep)) {
       if (folder === best?.folder) continue
       // Renamed first: one that is half removed must not look like one that is damaged.
       const old = this.#besides(folder)
@@ -151,7 +152,8 @@ export class CheckpointStore implements AsyncDisposable {
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
+/** The names in it are on the disk when the promise resolves. */
+export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder)
   await handle.sync()
 }

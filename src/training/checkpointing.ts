@@ -39,9 +39,10 @@ export class Checkpointing {
   #newest: number
   #lacksModel = false
 
-  constructor(options: CheckpointingOptions, resumedAt = -1) {
+  /** `begin`: the iteration of the checkpoint that the run goes on from; -1 where there is none. */
+  constructor(options: CheckpointingOptions, begin: number) {
     this.#options = options
-    this.#newest = resumedAt
+    this.#newest = begin
   }
 
   /** The next round before which the learners are to rest for a checkpoint. */

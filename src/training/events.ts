@@ -8,6 +8,7 @@ export type JobEvent =
   | PlannedEvent
   | StartedEvent
   | LevelsEvent
+  | SetAsideEvent
   | ResumedEvent
   | CheckpointEvent
   | WentBackEvent
@@ -84,6 +85,13 @@ export interface LevelFigures {
   readonly bytesPerSecond: number
   /** For one round. */
   readonly seconds: number
+}
+
+/** Checkpoints of later iterations than the one that the run begins at lay in its folder, and made way. */
+export interface SetAsideEvent {
+  readonly event: 'setAside'
+  /** The newest first. `movedTo` has the checkpoint as it was; `reason` says how it is damaged, null where it was not looked at. */
+  readonly checkpoints: readonly { readonly folder: string; readonly movedTo: string; readonly reason: string | null }[]
 }
 
 /** The run goes on from a checkpoint. */

@@ -12,6 +12,7 @@ import type {
   ProgressEvent,
   ResumedEvent,
   SampleSkippedEvent,
+  SetAsideEvent,
   StartedEvent,
   WentBackEvent
 } from './events.js'
@@ -22,6 +23,7 @@ export interface JobEvents {
   planned: [PlannedEvent]
   started: [StartedEvent]
   levels: [LevelsEvent]
+  setAside: [SetAsideEvent]
   resumed: [ResumedEvent]
   checkpoint: [CheckpointEvent]
   wentBack: [WentBackEvent]

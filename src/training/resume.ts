@@ -58,9 +58,12 @@ export async function resumptionOf(
   }
 }
 
-/** The best measured model of the run so far, for a run that keeps it; undefined where there is none, or it is damaged. Throws DATA_CORRUPT. */
-export async function bestSoFar(dir: string, layout: ParameterLayout): Promise<MeasuredModel | undefined> {
-  const found = await bestOf(dir)
+/**
+ * The best measured model of a run up to the iteration that it goes on from, for a run that keeps it; undefined where there is none, or it is
+ * damaged. Throws DATA_CORRUPT.
+ */
+export async function bestSoFar(dir: string, layout: ParameterLayout, iteration: number): Promise<MeasuredModel | undefined> {
+  const found = await bestOf(dir, iteration)
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
   const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
   if (!checkpoint || !measured) return undefined

@@ -1,5 +1,6 @@
 import { worded, type Loss } from '../actors/place.js'
-import type { LearnerLostEvent, PlannedEvent, ResumedEvent, StartedEvent } from './events.js'
+import type { SetAside } from '../checkpoints/set-aside.js'
+import type { LearnerLostEvent, PlannedEvent, ResumedEvent, SetAsideEvent, StartedEvent } from './events.js'
 import type { PreparedRun } from './prepare-run.js'
 import type { Resumption } from './resume.js'
 import { scheduleOf, type Schedule } from './schedule.js'
@@ -41,6 +42,12 @@ export function startedEvent({ model, dataset, settings, programs, need }: Prepa
 
 export function resumedEvent({ folder, state: { round, iteration } }: Resumption, refused: ResumedEvent['refused']): ResumedEvent {
   return { event: 'resumed', folder, round, iteration, refused }
+}
+
+export function setAsideEvent(moved: readonly SetAside[], refused: ResumedEvent['refused']): SetAsideEvent {
+  const reasons = new Map(refused.map(({ folder, reason }) => [folder, reason]))
+  const checkpoints = moved.map(({ folder, movedTo }) => ({ folder, movedTo, reason: reasons.get(folder) ?? null }))
+  return { event: 'setAside', checkpoints }
 }
 
 export function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss): LearnerLostEvent {

@@ -14,7 +14,7 @@ import { GivenPopulation, type PopulationControl } from './population-control.js
 import { prepareRun, sourceNeeds, type PreparedRun } from './prepare-run.js'
 import { answersTo } from './programs.js'
 import { bestSoFar } from './resume.js'
-import { lostEvent, plannedEvent, resumedEvent, startedEvent } from './run-events.js'
+import { lostEvent, plannedEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { runPersistently } from './run-persistently.js'
 import { scheduleOf } from './schedule.js'
 import type { Settings } from './settings.js'
@@ -66,16 +66,18 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     crew = await assembleCrew(model, dataset, brief, settings, plan, workplace, resumption)
     const { synchroniser, group } = crew
     const checkpoint = dryRun ? undefined : settings.checkpoint
-    const checkpoints =
-      checkpoint && (await startCheckpointing(checkpoint, { model, dataset, programs, crew }, workplace, control, resumption))
+    const { checkpoints, setAside = [] } = checkpoint
+      ? await startCheckpointing(checkpoint, { model, dataset, programs, crew }, workplace, control, resumption)
+      : {}
     const keepsBest = resumption && checkpoint && settings.watch.keep === 'best'
-    const best = keepsBest ? await bestSoFar(checkpoint.dir, programs.train.parameters) : undefined
+    const best = keepsBest ? await bestSoFar(checkpoint.dir, programs.train.parameters, resumption.state.iteration) : undefined
     const reschedule = (changes: PopulationSchedule) => scheduleOf(settings, dataset.train.count, changes)
     const schedule = reschedule(settings.population.schedule)
     await synchroniser.ask.follow(schedule)
     trace?.watch({ status: () => synchroniser.ask.status(), levels: settings.devices.levels, levelSpans: () => engine.levelSpans(group) })
     control.emit(startedEvent(prepared, schedule))
     if (levels) control.emit(levels)
+    if (setAside.length > 0) control.emit(setAsideEvent(setAside, prepared.refused))
     if (resumption) control.emit(resumedEvent(resumption, prepared.refused))
     const course = new Course(
       crew,

@@ -1,4 +1,5 @@
 import type { CheckpointWriter, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
+import type { SetAside } from '../checkpoints/set-aside.js'
 import type { Dataset } from '../data/dataset.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import { withoutOperators } from '../model/composed.js'
@@ -20,6 +21,12 @@ export interface Kept {
   readonly crew: Crew
 }
 
+/** Checkpoints of a run that begins, and what had to make way for them. */
+export interface StartedCheckpointing {
+  readonly checkpoints: Checkpointing
+  readonly setAside: readonly SetAside[]
+}
+
 /** Starts the writer, which takes the folder. Rejects with WRITE_FAILED and INVALID_STATE where that cannot be had. */
 export async function startCheckpointing(
   { dir: folder, keep, every }: CheckpointSettings,
@@ -27,7 +34,7 @@ export async function startCheckpointing(
   { engine, modules, system, handles }: Workplace,
   control: JobControl,
   resumption: Resumption | undefined
-): Promise<Checkpointing> {
+): Promise<StartedCheckpointing> {
   const options: CheckpointWriterOptions = {
     engine: modules.engine.href,
     folder,
@@ -38,6 +45,8 @@ export async function startCheckpointing(
     classNames: dataset.classNames
   }
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
+  const begin = resumption?.state.iteration ?? -1
+  const setAside = await writer.askWith({ deadline: Infinity }).begin(begin)
   const { group, supervisor, evaluation } = crew
   const kept = predict.values.filter(({ role }) => role === 'statistic')
   const slot = kept.length > 0 ? engine.bind(evaluation, handles.own(engine.createProgram(predict))) : 0
@@ -45,8 +54,6 @@ export async function startCheckpointing(
     Object.fromEntries(kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(evaluation, slot, name)) }]))
   const evaluator = crew.evaluators[0]!
   const tell = control.emit
-  return new Checkpointing(
-    { engine, group, supervisor, evaluator, evaluation, statistics, writer, every, tell },
-    resumption?.state.iteration
-  )
+  const sources = { engine, group, supervisor, evaluator, evaluation, statistics }
+  return { checkpoints: new Checkpointing({ ...sources, writer, every, tell }, begin), setAside }
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { bestOf, checkpointsIn, CheckpointStore, newestWhole } from '../../src/checkpoints/store.js'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
@@ -55,6 +55,36 @@ describe('The store of checkpoints', function () {
     expect(await bestOf(dir)).to.have.property('iteration', 2)
     expect(await readdir(dir)).to.have.lengthOf(3)
   })
+
+  it('keeps what it has just written, whatever lies beyond it', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    const beyond = await store.write(contents(600, 0.9))
+    await writeFile(join(beyond, 'central.safetensors'), 'damaged')
+    for (const iteration of [100, 200, 300]) await store.write(contents(iteration, iteration === 100 ? 0.5 : undefined))
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([600, 300, 100])
+    expect(await newestWhole(dir, () => {})).to.have.property('iteration', 300)
+  })
+
+  it('is whole where a score is no finite number, and that one is not the best', async () => {
+    await using store = await CheckpointStore.open(dir)
+    for (const [iteration, score] of [[1, 0.5], [2, NaN], [3, Infinity]] as const) await Checkpoint.open(await store.write(contents(iteration, score))) // prettier-ignore
+    expect(await bestOf(dir)).to.have.property('iteration', 1)
+    expect(await bestOf(dir, 0)).to.equal(undefined)
+  })
+
+  for (const name of ['checkpoint.json', 'central.safetensors']) {
+    it(`refuses a pipe or a device in the place of ${name} instead of waiting for its end`, async () => {
+      await using store = await CheckpointStore.open(dir)
+      const written = await store.write(contents(7))
+      const path = join(written, name)
+      await rm(path)
+      execFileSync('mkfifo', [path])
+      await refused('DATA_CORRUPT', () => Checkpoint.open(written), name, 'a file')
+      await rm(path)
+      await symlink('/dev/zero', path)
+      await refused('DATA_CORRUPT', () => Checkpoint.open(written), name, 'a file')
+    })
+  }
 
   it('puts a new one in the place of one of the same iteration', async () => {
     await using store = await CheckpointStore.open(dir)

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
-import type { JobEvent, ResumedEvent } from '../../src/training/events.js'
+import type { JobEvent, ResumedEvent, SetAsideEvent } from '../../src/training/events.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import { loadModel } from '../../src/training/load-model.js'
 import { train } from '../../src/training/train.js'
@@ -142,6 +142,41 @@ describe('A run that goes on from a checkpoint', function () {
       await writeFile(path, bytes.subarray(0, 100))
       await train(options({ checkpoint: { dir, resume: join(dir, newest) } })).finished
     })
+  })
+
+  it('begins anew where every checkpoint is damaged, says so, and keeps what it then writes', async () => {
+    const dir = join(folder.path, 'all damaged')
+    const checkpoint = { dir, every: 10, keep: 1 }
+    await run(options({ checkpoint }))
+    const damaged = await readdir(dir)
+    for (const name of damaged) await writeFile(join(dir, name, 'group.safetensors'), 'damaged')
+    const again = await run(options({ checkpoint, until: { steps: 20 } }))
+    const told = again.events.find(({ event }) => event === 'setAside') as SetAsideEvent
+    expect(told.checkpoints.map((each) => basename(each.folder))).to.have.members(damaged)
+    for (const { movedTo, reason } of told.checkpoints) {
+      expect(reason).to.include('group.safetensors')
+      expect(await readFile(join(movedTo, 'group.safetensors'), 'utf8')).to.equal('damaged')
+    }
+    const onwards = await run(options({ checkpoint }))
+    expect(onwards.events.find(({ event }) => event === 'resumed')).to.have.property('iteration', 20)
+    expect(onwards.events.map(({ event }) => event)).to.not.include('setAside')
+  })
+
+  it('takes the way from an earlier checkpoint that it is told to take, and leaves the later ones aside', async () => {
+    const dir = join(folder.path, 'back')
+    const whole = await run(options({ checkpoint: { dir, every: 10, keep: 10 }, keep: 'best', evaluateEvery: 0.2 }))
+    const names = (await readdir(dir)).sort()
+    const begin = Number(names[1]!.slice(-12))
+    const checkpoint = { dir, every: 10, keep: 1, resume: join(dir, names[1]!) }
+    const until = { steps: begin + 3 }
+    const back = await run(options({ checkpoint, keep: 'best', evaluateEvery: 0.2, until }))
+    const told = back.events.find(({ event }) => event === 'setAside') as SetAsideEvent
+    expect(told.checkpoints.map((each) => basename(each.folder))).to.deep.equal(names.slice(2).reverse())
+    expect(told.checkpoints.map(({ reason }) => reason)).to.deep.equal(names.slice(2).map(() => null))
+    expect(whole.finished.keptIteration).to.be.greaterThan(until.steps)
+    expect(back.finished.keptIteration).to.be.at.most(until.steps)
+    const auto = await run(options({ checkpoint: { dir }, keep: 'best', evaluateEvery: 0.2 }))
+    expect(auto.events.find(({ event }) => event === 'resumed')).to.have.property('iteration', until.steps)
   })
 
   it('gives the model of a run that had finished', async () => {

@@ -13,6 +13,7 @@ import {
   populationSentence,
   resumedSentence,
   sampleSkippedSentence,
+  setAsideSentence,
   startedSentence,
   wentBackSentence
 } from './sentences.js'
@@ -49,6 +50,8 @@ export class PlainLines implements Reporter {
         return this.#line(evaluatedSentence(event))
       case 'levels':
         return this.#line(levelsSentence(event))
+      case 'setAside':
+        return this.#line(setAsideSentence(event))
       case 'resumed':
         return this.#line(resumedSentence(event))
       case 'wentBack':

@@ -14,6 +14,7 @@ import {
   populationSentence,
   resumedSentence,
   sampleSkippedSentence,
+  setAsideSentence,
   startedSentence,
   wentBackSentence
 } from './sentences.js'
@@ -53,6 +54,10 @@ export class ProgressBar implements Reporter {
         break
       case 'levels':
         this.#bars?.log(`${levelsSentence(event)}\n`)
+        this.#bars?.update()
+        break
+      case 'setAside':
+        this.#bars?.log(`${setAsideSentence(event)}\n`)
         this.#bars?.update()
         break
       case 'resumed':

@@ -10,6 +10,7 @@ import type {
   ProgressEvent,
   ResumedEvent,
   SampleSkippedEvent,
+  SetAsideEvent,
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
@@ -70,9 +71,15 @@ export function levelsSentence({ devices, levels, reason }: LevelsEvent): string
   return `${colours.cyan(what)}, averaged by ${['learners', ...levels].join(', ')}: ${reason}`
 }
 
-export function resumedSentence({ folder, iteration, refused }: ResumedEvent): string {
-  const damaged = refused.map(({ reason }) => `${colours.yellow('passed over')}: ${reason}`)
-  return [...damaged, `${colours.cyan('resumed')} at iteration ${count(iteration)} from ${folder}`].join('\n')
+export function setAsideSentence({ checkpoints }: SetAsideEvent): string {
+  const told = ({ folder, movedTo, reason }: SetAsideEvent['checkpoints'][number]) =>
+    `${colours.yellow('moved aside')}: ${folder} to ${movedTo}: ${reason ?? 'the run begins before it'}`
+  return checkpoints.map(told).join('\n')
+}
+
+/** What was damaged is told where it is moved aside. */
+export function resumedSentence({ folder, iteration }: ResumedEvent): string {
+  return `${colours.cyan('resumed')} at iteration ${count(iteration)} from ${folder}`
 }
 
 /** Only what went wrong is worth a line. */

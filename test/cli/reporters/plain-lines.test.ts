@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import { Pace } from '../../../src/cli/reporters/pace.js'
 import { PlainLines } from '../../../src/cli/reporters/plain-lines.js'
 import type { ProgressEvent, StartedEvent } from '../../../src/index.js'
@@ -53,6 +54,15 @@ describe('The plain lines of progress', () => {
       lines.show(progress(iteration, now / 1000))
     }
     expect(output.text.trimEnd().split('\n')).to.have.length(2)
+  })
+})
+
+describe('What was moved aside', () => {
+  it('is told with where it lies and why, also where no run is resumed', () => {
+    const output = new Text()
+    const [folder, movedTo] = ['run/checkpoint-600', 'run/checkpoint-600.aside']
+    new PlainLines(output).show({ event: 'setAside', checkpoints: [{ folder, movedTo, reason: 'cut short' }] })
+    expect(stripVTControlCharacters(output.text)).to.equal(`moved aside: ${folder} to ${movedTo}: cut short\n`)
   })
 })
 
