@@ -5,6 +5,7 @@ import { runDoctor } from './doctor/doctor-command.js'
 import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
 import { addExplainFlags, runExplain, type ExplainFlags } from './explain/explain-command.js'
 import { tellFailure } from './failure.js'
+import { LostOutput } from './lost-output.js'
 import { runInit, type InitFlags } from './init-command.js'
 import { addModelCommands } from './models/commands.js'
 import { wholeNumber } from './numbers.js'
@@ -15,7 +16,7 @@ import { runTrain } from './train-command.js'
 import { addTrainFlags } from './train-flags.js'
 
 const EXIT_CODES = `
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 and 143 stopped by SIGINT and SIGTERM.`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 and 143 stopped by SIGINT and SIGTERM, 141 output that nobody reads.`
 
 const TRAIN_EXAMPLES = `
 Examples:
@@ -36,7 +37,7 @@ ${EXIT_CODES}`
 const JSON_FLAG = 'one JSON object a line on stdout, and nothing else'
 const STACK_FLAG = 'show where an error came from (also ARBALEST_STACK=1)'
 
-function commandLine(done: (code: ExitCode) => void): Command {
+function commandLine(done: (code: ExitCode) => void, output: LostOutput): Command {
   const program = new Command('arbalest')
     .description('Trains deep networks with many small-batch learners on each device.')
     .version(version())
@@ -55,7 +56,7 @@ function commandLine(done: (code: ExitCode) => void): Command {
     .argument('[config]', 'short for --config <file>')
     .addHelpText('after', TRAIN_EXAMPLES)
     .action(async (config: string | undefined, { stack: _, ...flags }: Parameters<typeof runTrain>[1] & { stack?: boolean }) =>
-      done(await runTrain(config, flags))
+      done(await runTrain(config, flags, output))
     )
   named('init', 'Writes a commented arbalest.config.ts into the working folder.')
     .option('--js', 'plain JavaScript: arbalest.config.mjs')
@@ -116,7 +117,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   const json = argv.includes('--json')
   const stack = argv.includes('--stack') || process.env['ARBALEST_STACK'] === '1'
   let code: ExitCode = EXIT.done
-  const program = commandLine((result) => (code = result))
+  const program = commandLine((result) => (code = result), new LostOutput(process))
   try {
     await program.parseAsync(argv, { from: 'user' })
     return code

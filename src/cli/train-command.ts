@@ -2,6 +2,7 @@ import { checkSavePath, train, type Job } from '../index.js'
 import { asTyped } from './as-typed.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
+import type { LostOutput } from './lost-output.js'
 import { reporterFor } from './reporters/reporter.js'
 import { overfitSentence } from './reporters/sentences.js'
 import { StopOnSignal } from './stop-on-signal.js'
@@ -19,24 +20,26 @@ export interface TrainCommandFlags extends TrainFlags {
 /** `arbalest train`: runs one job to its end and shows it. */
 export async function runTrain(
   named: string | undefined,
-  { json = false, config: chosen, save, ...flags }: TrainCommandFlags
+  { json = false, config: chosen, save, ...flags }: TrainCommandFlags,
+  output: LostOutput
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
   if (save !== undefined) await checkSavePath(save)
   const job = begin(flags, config)
-  using signals = new StopOnSignal(() => job.stop())
-  const reader = new ReaderGone(process.stdout, () => job.stop())
   const reporter = reporterFor(process.stdout, { json })
+  using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
+  // Who closes the pipe has seen enough; a disk that is full is no wish of anybody's.
+  output.goOn((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
   if (config.file !== undefined && !json) process.stdout.write(`options from ${config.file}\n`)
   try {
     const losses: number[] = []
     for await (const event of job) {
-      if (!reader.gone) reporter.show(event)
+      if (!output.lost) reporter.show(event)
       if (event.event === 'evaluated') losses.push(event.testLoss)
     }
     if (save !== undefined) await keep(job, save, json)
-    if ((flags.overfit ?? config.options.overfit) !== undefined && !signals.exitCode && !reader.gone) return toldOverfit(losses, json)
-    return signals.exitCode ?? (reader.gone ? EXIT.brokenPipe : EXIT.done)
+    if ((flags.overfit ?? config.options.overfit) !== undefined && !signals.exitCode && !output.lost) return toldOverfit(losses, json)
+    return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()
   }
@@ -59,22 +62,5 @@ function begin(flags: TrainFlags, { file, options }: LoadedConfig): Job {
     return train(trainOptionsOf(flags, options))
   } catch (error) {
     throw asTyped(error, flags, file)
-  }
-}
-
-/** Notices that nobody reads the output any more, as in `arbalest train | head`. */
-class ReaderGone {
-  #gone = false
-
-  constructor(output: NodeJS.WriteStream, noticed: () => void) {
-    output.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error
-      if (!this.#gone) noticed()
-      this.#gone = true
-    })
-  }
-
-  get gone(): boolean {
-    return this.#gone
   }
 }

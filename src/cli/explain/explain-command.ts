@@ -53,10 +53,6 @@ export function addExplainFlags(command: Command): Command {
 export async function runExplain(model: string, flags: ExplainFlags & { readonly json?: boolean }): Promise<ExitCode> {
   const { json = false, ...given } = flags
   const explained = await explainAsTyped(model, given)
-  // `arbalest explain resnet50 | head` has read enough.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-  })
   process.stdout.write(
     json
       ? `${JSON.stringify({ event: 'explained', ...explained })}\n`

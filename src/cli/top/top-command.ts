@@ -25,16 +25,10 @@ const ONCE = 500
 export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.WriteStream = process.stdout): Promise<ExitCode> {
   const looks = new Looks()
   checkPid(pid, await looks.begin())
-  let readerGone = false
-  output.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    readerGone = true
-  })
   const screen = new Screen(output)
   for (;;) {
     await sleep(once ? ONCE : EVERY)
     const jobs = await looks.again(pid)
-    if (readerGone) return EXIT.brokenPipe
     if (pid !== undefined && jobs.length === 0) return EXIT.done
     if (json) output.write(`${JSON.stringify({ event: 'top', jobs })}\n`)
     else screen.show(topTable(jobs, { colour: colours.isColorSupported && output.isTTY }))
