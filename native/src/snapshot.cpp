@@ -13,6 +13,13 @@ void Snapshot::keep(const std::string& name, const Memory& vector) {
   vectors_.insert_or_assign(name, std::move(copy));
 }
 
+void Snapshot::count(const std::string& name, int64_t number) {
+  if (number < 0)
+    throw Error("SHAPE_MISMATCH",
+                "snapshot: its count " + name + " is " + std::to_string(number) + "; take one that is whole: counts are 0 or more");
+  counts_[name] = number;
+}
+
 const Memory& Snapshot::vector(const std::string& name) const {
   const auto found = vectors_.find(name);
   if (found == vectors_.end())

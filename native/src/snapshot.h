@@ -17,7 +17,8 @@ class Snapshot {
   Snapshot(Backend& backend, ParameterLayout layout);
 
   void keep(const std::string& name, const Memory& vector);
-  void count(const std::string& name, int64_t number) { counts_[name] = number; }
+  // Throws SHAPE_MISMATCH for a number below 0: there is nothing of which a group or a replica counts less than none.
+  void count(const std::string& name, int64_t number);
 
   bool has(const std::string& name) const { return vectors_.count(name) != 0; }
   // Also into the memory of another device. Throws SHAPE_MISMATCH where the vector is not there.

@@ -1,5 +1,7 @@
 #include "vectors.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace arbalest {
@@ -32,7 +34,19 @@ Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
           const_cast<std::byte*>(canonical) + parameter.canonical * size_of(parameter.spec.type)};
 }
 
+template <class T> bool each_is_finite(Backend& backend, const std::byte* vector, size_t begin, size_t end) {
+  std::vector<T> values(end - begin);
+  backend.read(values.data(), vector + begin * sizeof(T), values.size() * sizeof(T));
+  return std::ranges::all_of(values, [](T value) { return std::isfinite(value); });
+}
+
 }  // namespace
+
+bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t begin, size_t end) {
+  if (std::isfinite(backend.squares(type, vector, begin, end))) return true;
+  // Squares overflow where the numbers themselves do not yet.
+  return type == Type::f64 ? each_is_finite<double>(backend, vector, begin, end) : each_is_finite<float>(backend, vector, begin, end);
+}
 
 void check_sizes(Backend& backend, const ParameterLayout& layout) {
   for (const PlacedParameter& parameter : layout.parameters)

@@ -31,6 +31,9 @@ class Memory {
 // Throws INVALID_PROGRAM where a parameter has fewer bytes than its layout takes on the backend, or a layout that it does not know.
 void check_sizes(Backend& backend, const ParameterLayout& layout);
 
+// Whether all elements [begin, end) of a vector are finite numbers; done when the call returns.
+bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t begin, size_t end);
+
 // `canonical` holds layout.elements numbers of the layout's type; `vector` holds layout.bytes.
 void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* canonical);
 void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* canonical, std::byte* vector);

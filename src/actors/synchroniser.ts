@@ -56,6 +56,11 @@ export class Synchroniser {
     return this.#engine.losses(this.#group, fromIteration)
   }
 
+  /** Whether the central model has finite numbers alone. */
+  isFinite(): boolean {
+    return this.#engine.isFinite(this.#group)
+  }
+
   /** The central model in canonical order. */
   central(): Float32Array | Float64Array {
     return this.#engine.readCentral(this.#group)

@@ -108,6 +108,8 @@ export interface Engine {
   readCentral(group: Handle): Float32Array | Float64Array
   /** The central model of the last whole round as a device has it: the same on all, bit for bit. */
   readDeviceCentral(group: Handle, device: number): Float32Array | Float64Array
+  /** Whether the central model, and what is evaluated in its place, have finite numbers alone; a loss that is one does not say so. */
+  isFinite(group: Handle): boolean
   /**
    * What the group's levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a span:
    * the level's place from the bottom, the round, start and end in seconds of the clock that all threads of the machine share.

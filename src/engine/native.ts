@@ -41,6 +41,7 @@ const CALLS = [
   'losses',
   'readCentral',
   'readDeviceCentral',
+  'isFinite',
   'levelSpans',
   'writeCentral',
   'captureGroup',

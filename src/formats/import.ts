@@ -3,6 +3,7 @@ import { buildGraph } from '../model/graph-builder.js'
 import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
 import { initialParameters } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
+import { corruptFile } from './faults.js'
 import { fromPyTorchName, isBatchCounter } from './pytorch-names.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
 
@@ -40,7 +41,7 @@ export interface ImportedWeights {
  * Reads a safetensors file in PyTorch's names and layouts as a model's weights, for prediction or to train on from them; the model's layers
  * carry PyTorch's names or `names` translates. F64, F16 and BF16 become float32; `num_batches_tracked` is passed over.
  *
- * Throws SHAPE_MISMATCH with every fault at once, UNKNOWN_NAME where `fresh` names nothing, and what reading the file throws.
+ * Throws SHAPE_MISMATCH with every fault at once, DATA_CORRUPT for a number that is not finite, UNKNOWN_NAME where `fresh` names nothing, and what reading the file throws.
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
   const { fresh = [], strict = true, seed = 0 } = options
@@ -59,7 +60,7 @@ export async function importWeights(path: string, model: Model, options: ImportO
 
   const parameters = initialParameters(graph, seed)
   const into = vectorsOf(graph, parameters)
-  for (const [name, source] of sources) into.get(name)!.set((await file.read(source)).data as Float32Array)
+  for (const [name, source] of sources) into.get(name)!.set(finite((await file.read(source)).data as Float32Array, { path, source }))
   return {
     parameters,
     statistics: Object.fromEntries([...into].filter(([name]) => places.get(name)!.role === 'statistic')),
@@ -132,6 +133,13 @@ function misfit({ name, shape }: Value, source: string, { type, shape: found }: 
   const what = name === source ? name : `${name} (${source} of the file)`
   if (!/^B?F\d+$/.test(type)) return [`${what} has elements of type ${type} where it takes floats`]
   return shown(shape) === shown(found) ? [] : [`${what} is ${shown(found)} where the model has ${shown(shape)}`]
+}
+
+/** Throws DATA_CORRUPT for what is no finite number as a float32: a model with one may give answers that look sound. */
+function finite(data: Float32Array, { path, source }: { readonly path: string; readonly source: string }): Float32Array {
+  const at = data.findIndex((value) => !Number.isFinite(value))
+  if (at < 0) return data
+  throw corruptFile(path, `tensor ${source}`, `${data[at]} as element ${at}`, 'finite numbers of float32')
 }
 
 function unsuitable(path: string, model: Model, faults: readonly string[]): ArbalestError {

@@ -99,7 +99,15 @@ export class Checkpointing {
   async #captureLearners(counts: Readonly<Record<string, number>>): Promise<(Handle | null)[]> {
     const { engine, supervisor } = this.#options
     const replicas = await supervisor.ask.replicas()
-    return replicas.map((found) => (found && counts[`fresh.${found.learner}`] === 0 ? engine.captureReplica(found.replica) : null))
+    return replicas.map((found) => {
+      if (!found || counts[`fresh.${found.learner}`] !== 0) return null
+      try {
+        return engine.captureReplica(found.replica)
+      } finally {
+        // By the capture this thread holds it, too; it is the learner's, and goes with it.
+        engine.release(found.replica)
+      }
+    })
   }
 
   async #write(order: CheckpointOrder): Promise<void> {

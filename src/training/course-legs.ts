@@ -74,7 +74,7 @@ export class CourseLegs {
       this.#control.stop.removeEventListener('abort', stop)
     }
     const status = await this.#tellProgress()
-    this.#checkLoss(status)
+    await this.#checkFinite(status)
     return status.round
   }
 
@@ -116,10 +116,16 @@ export class CourseLegs {
       this.#control.emit({ event: 'population', round, iteration, iterations: this.#schedule.iterations, ...news })
   }
 
-  #checkLoss({ notFiniteAt }: GroupStatus): void {
-    if (notFiniteAt < 0) return
+  /** A ReLU may take for a zero what is no number: a model that has diverged can have a loss that looks sound. */
+  async #checkFinite({ notFiniteAt, iterations }: GroupStatus): Promise<void> {
+    if (notFiniteAt >= 0) throw this.#notFinite('the loss was not a finite number', notFiniteAt)
+    if (!(await this.#crew.synchroniser.ask.isFinite()))
+      throw this.#notFinite('the central model had weights that are not finite numbers', iterations)
+  }
+
+  #notFinite(what: string, iteration: number): ArbalestError {
     const rate = peakOf(this.#run.settings.optimiser.rate)
-    const message = `optimiser.rate: received ${rate}; the loss was not a finite number at iteration ${notFiniteAt}: use a lower rate`
-    throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration: notFiniteAt, rate } })
+    const message = `optimiser.rate: received ${rate}; ${what} at iteration ${iteration}: use a lower rate`
+    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, rate } })
   }
 }

@@ -74,4 +74,37 @@ describe('what a hostile caller may give', () => {
       expect(thrown(() => engine.restoreGroup(group, { vectors, counts })).code).to.equal('SHAPE_MISMATCH')
     expect(engine.losses(group, -(2 ** 40))).to.have.length(0)
   })
+
+  it('is no snapshot with a count below 0, of a group, its evaluation average, its optimiser or a replica', () => {
+    const spec = { backend: 'cpu', layout: program.parameters, initial, batch: 4 } as const
+    const central = { kind: 'optimiser' } as const
+    const rule = { kind: 'synchronous', central, adopts: true, period: 1, from: 0 } as const
+    const adam = { beta1: 0.9, beta2: 0.99, epsilon: 1e-8 }
+    const average = { kind: 'lawa', window: 3, from: 0, every: 1 } as const
+    const group = engine.createGroup({ ...spec, rule, average, optimiser: adam })
+    const captured = engine.captureGroup(group)
+    const { vectors, counts } = engine.snapshotParts(captured)
+    const whole = { vectors: Object.fromEntries(vectors.map((name) => [name, engine.readSnapshot(captured, name)])), counts }
+    expect(Object.keys(counts)).to.include.members(['average.taken', 'averaged', 'central.steps'])
+    for (const name of Object.keys(counts)) {
+      const harmed = { ...whole, counts: { ...counts, [name]: -1 } }
+      expect(
+        thrown(() => engine.restoreGroup(group, harmed)),
+        name
+      ).to.include({ code: 'SHAPE_MISMATCH' })
+    }
+    const replica = engine.createReplica({ backend: 'cpu', layout: program.parameters, threads: 1, seed: 1 })
+    const data = engine.createDataset({ count: 4, sample: [12], samples: new Float32Array(48), labels: new Int32Array(4), classes: 5 })
+    engine.bind(replica, engine.createProgram(program), data)
+    const parts = { vectors: { weights: initial }, counts: { steps: -1 } }
+    expect(thrown(() => engine.restoreReplica(replica, parts)).message).to.include('steps is -1')
+  })
+
+  it('is no stream whose classes leave 32 bits, or whose numbers are above what is told', () => {
+    const spec = { count: 100, sample: [12], classes: 3, batch: 4, slots: 3 }
+    expect(thrown(() => engine.createStream({ ...spec, classes: 2 ** 32 + 3 })).message)
+      .to.include('classes')
+      .and.include('to 2147483647')
+    expect(thrown(() => engine.createStream({ ...spec, count: 2 ** 41 })).message).to.include(`from 1 to ${2 ** 40}`)
+  })
 })

@@ -6,6 +6,7 @@ import { BoundOperator, runOnce } from './support/bound-operator.js'
 import { gradientFaults, isSmall } from './support/finite-differences.js'
 import { deviations, expectNone, type Magnitude } from './support/magnitudes.js'
 import { present, type Values } from './support/operator-case.js'
+import { hidesNaN, nanFaults } from './support/not-a-number.js'
 import { operatorTable } from './support/operator-table.js'
 import { sequenceRows } from './support/sequence-rows.js'
 
@@ -86,6 +87,13 @@ describe('operators', function () {
     const layouts = images ? LAYOUTS : { reference: [null], cpu: [null], cuda: [null], 'cuda-host': [null] }
     describe(row.kind, () => {
       testOperator((precision) => row.cases.map((use) => forwardProblem(row, use, precision)), row.magnitude, layouts)
+
+      for (const { name: backend } of testedBackends())
+        it(`${backend} keeps what is no number`, () => {
+          const problems = row.cases.map((use) => forwardProblem(row, use, 'f32')).filter(({ use }) => !hidesNaN(backend, use))
+          expect(problems).not.to.be.empty
+          expectNone(problems.flatMap((problem) => nanFaults(backend, problem)))
+        })
     })
     for (const backward of row.backward) {
       const cases = row.cases.filter((use) => hasBackward(row, use))

@@ -56,6 +56,18 @@ describe('importing weights', function () {
     return importWeights(file, model, options)
   }
 
+  it('refuses what is no finite number, of weights and of statistics, by its place', async () => {
+    for (const [name, value] of [
+      ['fc.weight', NaN],
+      ['bn.running_var', -Infinity]
+    ] as const) {
+      const tensors = stateDict()
+      tensors[name]!.data[1] = value
+      await refused('DATA_CORRUPT', () => importing(tensors), `tensor ${name}`, `found ${value} as element 1`)
+      if (name === 'fc.weight') expect((await importing(tensors, { fresh: ['fc'] })).initialised).to.include(name)
+    }
+  })
+
   it('puts PyTorch names and layouts in canonical order', async () => {
     const { parameters, statistics, loaded, initialised, unused } = await importing(stateDict())
     expect([...parameters]).to.deep.equal(ALL)

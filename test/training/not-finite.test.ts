@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
+import { checkpointsIn } from '../../src/checkpoints/store.js'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import type { JobEvent } from '../../src/training/events.js'
@@ -60,6 +61,25 @@ describe('A run whose loss is no number any more', function () {
     expect(further.map(({ event }) => event)).to.not.include('wentBack')
     expect(further.find((event) => event.event === 'progress')?.rate).to.be.closeTo(0.001, 1e-8)
     expect(further.at(-1)).to.include({ event: 'finished', iterations: 70 })
+  })
+
+  it('is found out where its loss looks sound, for a fused ReLU of the CPU takes for a zero what is no number', async () => {
+    const hidden = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(hidden).finished,
+      'the central model had weights that are not finite numbers at iteration 30'
+    )
+    const events = await eventsOf({ ...hidden, onNaN: { rate: 1e-22, retries: 1 } })
+    expect(events.filter(({ event }) => event === 'wentBack')).to.have.lengthOf(1)
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 30 })
+  })
+
+  it('leaves no checkpoint of it', async () => {
+    await using folder = await Folder.make()
+    const given = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
+    await refused('LOSS_NOT_FINITE', () => train({ ...given, checkpoint: { dir: folder.path, every: 5 } }).finished, 'at iteration 5')
+    expect(await checkpointsIn(folder.path)).to.deep.equal([])
   })
 
   it('ends as it would without, once it has gone back often enough', async () => {

@@ -6,6 +6,7 @@ import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
 import type { JobEvent, ResumedEvent, SetAsideEvent } from '../../src/training/events.js'
 import type { TrainOptions } from '../../src/training/options.js'
+import { engine } from '../../src/engine/native.js'
 import { loadModel } from '../../src/training/load-model.js'
 import { train } from '../../src/training/train.js'
 import { Folder } from '../data/support/files.js'
@@ -123,6 +124,29 @@ describe('A run that goes on from a checkpoint', function () {
     expect(events.filter(({ event }) => event === 'progress')[0])
       .to.have.property('iteration')
       .that.is.greaterThan(iterations)
+  })
+
+  it('keeps no learner in memory by what it has copied of it', async () => {
+    const mark = () => {
+      const handle = engine.createDataset({ count: 1, sample: [1], samples: new Uint8Array(1), labels: new Int32Array(1), classes: 1 })
+      engine.release(handle)
+      return handle
+    }
+    const isReplica = (handle: number) => {
+      try {
+        engine.readVector(handle, 'weights')
+        return true
+      } catch {
+        return false
+      }
+    }
+    const from = mark()
+    const job = train(options({ learners: 3, checkpoint: { dir: join(folder.path, 'kept'), every: 5 }, until: { steps: 12 } }))
+    await job.finished
+    const handles = Array.from({ length: mark() - from }, (_, i) => from + i)
+    // The trained model's own.
+    expect(handles.filter(isReplica)).to.have.lengthOf(1)
+    await job.model.weights()
   })
 
   it('passes over a damaged one and says which', async () => {

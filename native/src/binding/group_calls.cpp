@@ -100,6 +100,8 @@ Napi::Value read_device_central(const Info& info) {
                          [&](std::byte* canonical) { group->read_device_central(device, canonical); });
 }
 
+Napi::Value is_finite(const Info& info) { return Napi::Boolean::New(info.Env(), group_of(info)->is_finite()); }
+
 // Four numbers a span: level, round, start and end in seconds.
 Napi::Value level_spans(const Info& info) {
   std::vector<double> numbers;
@@ -131,6 +133,7 @@ void add_group_calls(Napi::Object& addon) {
   add<losses>(addon, "losses");
   add<read_central>(addon, "readCentral");
   add<read_device_central>(addon, "readDeviceCentral");
+  add<is_finite>(addon, "isFinite");
   add<level_spans>(addon, "levelSpans");
   add<write_central>(addon, "writeCentral");
 }

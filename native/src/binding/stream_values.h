@@ -9,19 +9,21 @@ namespace arbalest::js {
 
 inline StreamSpec stream_spec(const Napi::Value& value) {
   const Napi::Object from = object(value, "stream");
-  const auto atLeastOne = [&](const char* name) {
+  const auto from_one_to = [&](int64_t most, const char* name) {
     const int64_t found = integer(from, name);
-    if (found < 1 || found > (int64_t{1} << 40))
-      throw Error("INVALID_OPTION", std::string(name) + ": received " + std::to_string(found) + "; give at least 1");
+    if (found < 1 || found > most)
+      throw Error("INVALID_OPTION",
+                  std::string(name) + ": received " + std::to_string(found) + "; give a number from 1 to " + std::to_string(most));
     return found;
   };
+  constexpr int64_t kMost = int64_t{1} << 40;
   StreamSpec spec;
-  spec.count = atLeastOne("count");
+  spec.count = from_one_to(kMost, "count");
   spec.sample = shape(property(from, "sample"), "sample");
   check_sample(spec.sample);
-  spec.classes = static_cast<int32_t>(atLeastOne("classes"));
-  spec.batch = atLeastOne("batch");
-  spec.slots = std::min<int64_t>(atLeastOne("slots"), 1 << 20);
+  spec.classes = static_cast<int32_t>(from_one_to(std::numeric_limits<int32_t>::max(), "classes"));
+  spec.batch = from_one_to(kMost, "batch");
+  spec.slots = std::min<int64_t>(from_one_to(kMost, "slots"), 1 << 20);
   if (const Napi::Value range = property(from, "range"); !range.IsUndefined()) {
     const std::vector<int64_t> bounds = list(range, "range", [](const Napi::Value& each) { return integer(each, "range"); });
     if (bounds.size() != 2 || bounds[0] < 0 || bounds[1] <= bounds[0])

@@ -15,7 +15,6 @@ class WakeUp {
   WakeUp(Napi::Env env, const Napi::Function& function) : call_(Napi::ThreadSafeFunction::New(env, function, "arbalest wake", 1, 1)) {
     call_.Unref(env);
   }
-  ~WakeUp() { close(); }
   WakeUp(const WakeUp&) = delete;
   WakeUp& operator=(const WakeUp&) = delete;
 
@@ -40,12 +39,14 @@ class WakeUp {
 inline std::function<void()> wake_up(Napi::Env env, const Napi::Function& function) {
   const auto wake = std::make_shared<WakeUp>(env, function);
   env.AddCleanupHook(
-      [](std::weak_ptr<WakeUp>* held) {
-        if (const auto living = held->lock()) living->close();
+      [](std::shared_ptr<WakeUp>* held) {
+        (*held)->close();
         delete held;
       },
-      new std::weak_ptr<WakeUp>(wake));
-  return [wake] { (*wake)(); };
+      new std::shared_ptr<WakeUp>(wake));
+  // Whoever gives up its last call closes it, in any thread. The hook has it too, so that it waits for one who is just closing.
+  const std::shared_ptr<WakeUp> caller(wake.get(), [wake](WakeUp* closed) { closed->close(); });
+  return [caller] { (*caller)(); };
 }
 
 }  // namespace arbalest

@@ -122,6 +122,17 @@ void AsynchronousGroup::write_central(const std::byte* canonical) {
   for (auto& [id, member] : members_) member.fresh = true;
 }
 
+bool AsynchronousGroup::is_finite() const {
+  const std::lock_guard averaging(averaging_);
+  const auto is_sound = [&](const std::byte* model, size_t begin, size_t end) {
+    return are_finite(backend_, spec_.layout.type(), model, begin, end);
+  };
+  const std::byte* const average = average_ ? average_->weights() : nullptr;
+  bool sound = !average || is_sound(average, 0, elements());
+  by_pieces([&](size_t begin, size_t end) { sound = sound && is_sound(central_->data(), begin, end); });
+  return sound;
+}
+
 int64_t AsynchronousGroup::copy_central(std::byte* vector) const {
   const std::lock_guard averaging(averaging_);
   const std::byte* const average = average_ ? average_->weights() : nullptr;

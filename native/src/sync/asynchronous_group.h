@@ -35,6 +35,7 @@ class AsynchronousGroup final : public Group {
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
   void write_central(const std::byte* canonical) override;
+  bool is_finite() const override;
   int64_t copy_central(std::byte* vector) const override;
   void capture(Snapshot& snapshot) const override;
   void restore(const Snapshot& snapshot) override;

@@ -84,6 +84,9 @@ class Group {
   virtual void read_device_central(int, std::byte* canonical) const { read_central(canonical); }
   // What the levels have done since it was asked last.
   virtual std::vector<LevelSpan> level_spans() { return {}; }
+  // Whether the central model and what is evaluated in its place have finite numbers alone. Kernels may hide one that is none: a ReLU takes
+  // it for a zero.
+  virtual bool is_finite() const = 0;
   // Only while no round is in progress. What the rule has gathered so far is forgotten.
   virtual void write_central(const std::byte* canonical) = 0;
   // The same of the last whole round, which is returned, into a vector laid out like the parameters.

@@ -167,6 +167,16 @@ void SynchronousGroup::write_central(const std::byte* canonical) {
   members_.refresh();
 }
 
+bool SynchronousGroup::is_finite() const {
+  const size_t elements = spec_.layout.bytes / size_of(spec_.layout.type());
+  const std::lock_guard lock(mutex_);
+  averaging_.follow(0);
+  const CentralModel& central = averaging_.central();
+  const std::byte *const own = central.weights(round_), *const evaluated = central.evaluated(round_);
+  const auto is_sound = [&](const std::byte* model) { return are_finite(backend_, spec_.layout.type(), model, 0, elements); };
+  return is_sound(own) && (evaluated == own || is_sound(evaluated));
+}
+
 int64_t SynchronousGroup::copy_central(std::byte* vector) const {
   const std::lock_guard lock(mutex_);
   averaging_.follow(0);

@@ -39,6 +39,7 @@ class SynchronousGroup final : public Group {
   void read_device_central(int device, std::byte* canonical) const override;
   std::vector<LevelSpan> level_spans() override { return averaging_.level_spans(); }
   void write_central(const std::byte* canonical) override;
+  bool is_finite() const override;
   int64_t copy_central(std::byte* vector) const override;
   void capture(Snapshot& snapshot) const override;
   void restore(const Snapshot& snapshot) override;
