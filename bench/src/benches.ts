@@ -1,7 +1,7 @@
 import { actors } from './actors.js'
 import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
-import { population } from './population.js'
+import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'

@@ -12,7 +12,7 @@ interface Ours {
 }
 
 /** Learners with SMA at every step, in a process of their own. */
-export function startOurs(one: Case, { backend = 'cpu', lockstep = false }: Ours = {}): Promise<Side> {
+export function startOurs(one: Omit<Case, 'name'>, { backend = 'cpu', lockstep = false }: Ours = {}): Promise<Side> {
   const args = [one.model, String(one.batch), String(one.learners), one.precision, backend, String(lockstep)]
   return Side.start([node('learners-child.js', args)])
 }

@@ -19,10 +19,13 @@ export type Gradients = ReadonlyMap<number, ArrayLike<number>>
 export abstract class PlainRule {
   readonly learners = new Map<number, PlainLearner>()
   z: Float64Array
+  /** Of the iteration that comes. */
+  rate: number
   protected readonly numbers: PlainNumbers
 
   constructor(initial: ArrayLike<number>, numbers: PlainNumbers) {
     this.z = Float64Array.from(initial)
+    this.rate = numbers.rate
     this.numbers = numbers
   }
 
@@ -39,10 +42,10 @@ export abstract class PlainRule {
   }
 
   protected descend(learner: PlainLearner, gradient: ArrayLike<number>): void {
-    const { rate, momentum, decay, nesterov } = this.numbers
+    const { momentum, decay, nesterov } = this.numbers
     const g = learner.w.map((w, i) => gradient[i]! + decay * w)
     learner.v = learner.v.map((v, i) => momentum * v + g[i]!)
-    learner.w = learner.w.map((w, i) => w - rate * (nesterov ? g[i]! + momentum * learner.v[i]! : learner.v[i]!))
+    learner.w = learner.w.map((w, i) => w - this.rate * (nesterov ? g[i]! + momentum * learner.v[i]! : learner.v[i]!))
   }
 }
 
@@ -131,7 +134,7 @@ export class PlainSlowMo extends PlainMean {
   #u = new Float64Array(this.z.length)
 
   protected meet(mean: Float64Array): void {
-    const { rate } = this.numbers
+    const { rate } = this
     this.#u = this.#u.map((u, i) => 0.5 * u + (this.z[i]! - mean[i]!) / rate)
     this.z = this.z.map((z, i) => z - rate * this.#u[i]!)
     this.adopt()

@@ -18,6 +18,12 @@ import {
 import { largestDifference, randomSamples, smallTraining } from './small-training.js'
 
 const NUMBERS = { rate: 0.02, momentum: 0.9, decay: 1e-3 }
+/** A rate an iteration, in pieces whose last holds on; changes fall within rounds, too. */
+const PIECES = [
+  { from: 0, rates: [0.02, 0.01, 0.03, 0.02] },
+  { from: 10, rates: [0.005, 0.025] },
+  { from: 41, rates: [0.015] }
+]
 export const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
 const CLOSE = 1e-5
 
@@ -67,6 +73,7 @@ export class Pair {
   readonly run: GroupRun
   readonly plain: PlainRule
   readonly #adopts: boolean
+  #iterations = 0
   #rounds = 0
 
   constructor(
@@ -76,7 +83,8 @@ export class Pair {
     levels: Pick<GroupPlan, 'devices' | 'levels'> = {}
   ) {
     const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov })
-    this.run = new GroupRun(program, randomSamples(300), { initial, rule: how, ...levels }, { rate: NUMBERS.rate })
+    this.run = new GroupRun(program, randomSamples(300), { initial, rule: how, ...levels })
+    for (const { from, rates } of PIECES) engine.setRates(this.run.group, from, Float32Array.from(rates))
     this.plain = plain(initial)
     this.#adopts = how.kind === 'synchronous' && how.adopts
   }
@@ -93,6 +101,7 @@ export class Pair {
     // Where learners adopt the central model they do so when the next round begins.
     if (this.#adopts) this.#compare(what)
     const gradients: Gradients = new Map([...plain.learners.keys()].filter((j) => j !== dies).map((j) => [j, run.gradients(j)]))
+    plain.rate = rateOf(this.#iterations++)
     plain.iterate(gradients, ends)
     for (const j of gradients.keys()) run.finish(j)
     if (dies !== undefined) {
@@ -107,4 +116,9 @@ export class Pair {
   #compare(what: string): void {
     for (const [j, { w }] of this.plain.learners) expect(largestDifference(this.run.weights(j), w), `learner ${j}, ${what}`).below(CLOSE)
   }
+}
+
+function rateOf(iteration: number): number {
+  const { from, rates } = PIECES.findLast((piece) => piece.from <= iteration)!
+  return rates[iteration - from] ?? rates.at(-1)!
 }

@@ -1,0 +1,14 @@
+import { spawn } from 'node:child_process'
+
+/** Another process that takes a whole core until it is disposed of. */
+export function busyNeighbour(): Disposable {
+  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  const kill = () => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  return {
+    [Symbol.dispose]: () => {
+      process.off('exit', kill)
+      kill()
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { train, type JobEvent } from '../arbalest.js'
+import { workloadOf } from '../cases.js'
+import { randomDataset } from '../random-dataset.js'
+import type { Decision } from './tuned-run.js'
+
+/** Trains with a population that is tuned, from so many learners; prints every decision as a line of JSON, and is ended from outside. */
+const [model = '', batch = '', start = '', most = ''] = process.argv.slice(2)
+const job = train({
+  model,
+  data: randomDataset(workloadOf(model)),
+  batch: Number(batch),
+  learners: { start: Number(start), most: Number(most) },
+  optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
+  until: { steps: 20_000_000 },
+  evaluateEvery: 1_000_000,
+  seed: 1
+})
+for await (const event of job as AsyncIterable<JobEvent>) {
+  if (event.event !== 'population') continue
+  const { action, from, to, reason } = event
+  const decision: Decision = { action, from, to, reason }
+  process.stdout.write(`${JSON.stringify(decision)}\n`)
+}
