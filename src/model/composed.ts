@@ -4,6 +4,7 @@ import type { ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { innerLayers, withInnerLayers } from './inner-layers.js'
 import { invalidLayer, shownShape } from './layer-checks.js'
+import { checkModel } from './model-check.js'
 import type { Layer, Model } from './model.js'
 import { extentsOf, operatorBuilder, valueOf, type OperatorBuilder } from './operator-builder.js'
 
@@ -20,8 +21,12 @@ export interface ComposedOperator<Options = never> {
   gradient?(builder: Omit<OperatorBuilder, 'parameter'>, values: { x: ValueId; y: ValueId; gradient: ValueId }, options: Options): ValueId
 }
 
-/** The model with every operator of its own loaded from its module; the same model where it has none. */
+/**
+ * The model with every operator of its own loaded from its module; the same model where it has none. Throws INVALID_MODEL for what is no Model, and
+ * where a module cannot be loaded.
+ */
 export async function withOperators(model: Model): Promise<Model> {
+  checkModel(model)
   const layers = await Promise.all(model.layers.map(loaded))
   return layers.every((layer, i) => layer === model.layers[i]) ? model : { ...model, layers }
 }

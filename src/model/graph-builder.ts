@@ -3,6 +3,7 @@ import { elements, NONE, parametersOf, type Attributes, type Graph, type Operato
 import { GraphWriter } from './graph-writer.js'
 import { shownShape } from './layer-checks.js'
 import { LayerOperators } from './layer-operators.js'
+import { checkModel } from './model-check.js'
 import type { Model } from './model.js'
 import type { Mode } from './operators/layer-writer.js'
 
@@ -56,13 +57,14 @@ export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice 
     throw invalidOption('batch', batch, 'use a whole number of at least 1')
   if (!MODES.includes(mode)) throw unknownName('mode', mode, MODES)
   if (choice !== 'model' && choice !== 'custom') throw unknownName('loss', choice, ['model', 'custom'])
-  checkInput(model)
+  checkModel(model)
   checkClassification(model, topK)
   const writer = new GraphWriter()
   const input = writer.value('input', [batch, ...model.input], { role: 'input', type: takesTokens(model) ? 'integer' : 'float' })
   const layers = new LayerOperators(writer, mode)
   const output = layers.sequence(model.layers, input)
   freezeParameters(writer, freeze)
+  layers.checkFrozen()
   if (mode === 'statistics') layers.foldStatistics()
   const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
   const measured = mode === 'train' || mode === 'evaluate'
@@ -120,20 +122,9 @@ function freezeParameters(writer: GraphWriter, freeze: readonly string[]): void 
     throw invalidOption('freeze', freeze, 'leave a layer that learns: all are frozen')
 }
 
-function checkInput({ name, input, layers }: Model): void {
-  const extents = Array.isArray(input) && input.length >= 1 && input.length <= 3
-  if (!extents || input.some((extent) => !Number.isSafeInteger(extent) || extent < 1))
-    throw new ArbalestError(
-      'INVALID_MODEL',
-      `model ${name}: input: received ${shown(input)}; use one sample's shape, (C, H, W), (T, F) or (F)`
-    )
-  if (!Array.isArray(layers) || layers.length === 0)
-    throw new ArbalestError('INVALID_MODEL', `model ${name}: layers: received ${shown(layers)}; give it at least one layer`)
-}
-
 /** Throws for what makes sense of classes alone, where the loss knows none. */
 function checkClassification({ name, loss, labelSmoothing = 0 }: Model, topK: number | undefined): void {
-  if (!(labelSmoothing >= 0 && labelSmoothing < 1))
+  if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
     throw new ArbalestError(
       'INVALID_MODEL',
       `model ${name}: labelSmoothing: received ${shown(labelSmoothing)}; use a number from 0 to less than 1`
@@ -183,6 +174,9 @@ function addLoss(
     return { loss, correct }
   }
   const probabilities = mode === 'train' ? writer.value('probabilities', writer.get(output).shape) : NONE
+  const classes = writer.get(output).shape.at(-1)!
+  if (topK !== undefined && topK >= classes)
+    throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
   const counted = topK === undefined ? {} : { amongTop: writer.value('amongTop', [1], { type: 'integer' }) }
   // Smoothed targets are for learning: what is measured is plain cross-entropy.
   const smoothing = mode === 'train' ? (model.labelSmoothing ?? 0) : 0

@@ -1,5 +1,19 @@
 import { ArbalestError } from '../errors.js'
-import type { Attributes, Graph, Initialiser, Operator, OperatorKind, Role, Value, ValueId } from './graph.js'
+import {
+  elements,
+  type Attributes,
+  type Graph,
+  type Initialiser,
+  type Operator,
+  type OperatorKind,
+  type Role,
+  type Value,
+  type ValueId
+} from './graph.js'
+import { invalidLayer } from './layer-checks.js'
+
+/** Of more, 64 bits no longer count the bytes. */
+const MOST_ELEMENTS = 2 ** 60
 
 /** Grows a Graph, from nothing or from a graph that is there; value names stay unique. */
 export class GraphWriter {
@@ -21,6 +35,7 @@ export class GraphWriter {
   ): ValueId {
     if (this.#names.has(name))
       throw new ArbalestError('INVALID_MODEL', `name: received ${name} twice; give each layer a name of its own`, { data: { name } })
+    if (elements(shape) > MOST_ELEMENTS) throw invalidLayer(name, 'shape', shape, 'use less padding, or fewer features')
     this.#names.add(name)
     const id = this.#values.length
     this.#values.push({ id, name, shape, role, type, ...(initialiser && { initialiser }) })
@@ -30,6 +45,11 @@ export class GraphWriter {
   /** How many values there are: the id of the next. */
   get size(): number {
     return this.#values.length
+  }
+
+  /** How many operators there are. */
+  get operatorCount(): number {
+    return this.#operators.length
   }
 
   /** Freezes the parameters, from value `from` on, whose name `which` picks; returns how many there are. */
@@ -48,6 +68,11 @@ export class GraphWriter {
 
   operator(kind: OperatorKind, name: string, inputs: readonly ValueId[], outputs: readonly ValueId[], attributes: Attributes = {}): void {
     this.#operators.push({ kind, name, inputs, outputs, attributes })
+  }
+
+  /** Those that were added after the first `count`. */
+  operatorsAfter(count: number): readonly Operator[] {
+    return this.#operators.slice(count)
   }
 
   find(name: string): Value | undefined {

@@ -60,10 +60,9 @@ const NUMBERS: Readonly<Record<Kind, Readonly<Record<string, number | undefined>
  * Throws INVALID_MODEL with the layer, the parameter and the mend.
  */
 export function initialiserOf(layer: string, parameter: string, choice: WeightInitialiser, fans: Fans | null): Initialiser {
-  const given: Readonly<Record<string, unknown>> = typeof choice === 'string' ? { kind: choice } : choice
+  const given: Partial<Record<string, unknown>> = typeof choice === 'string' ? { kind: choice } : Object(choice)
   const kind = given['kind'] as Kind
-  if (typeof given !== 'object' || given === null || !KINDS.includes(kind))
-    throw invalidLayer(layer, parameter, choice, `use one of ${KINDS.join(', ')}`)
+  if (!KINDS.includes(kind)) throw invalidLayer(layer, parameter, choice, `use one of ${KINDS.join(', ')}`)
   const numbers = numbersOf(layer, parameter, choice, kind)
   if (kind === 'constant') return { kind, value: numbers['value']! }
   if (kind === 'uniform') {

@@ -25,6 +25,17 @@ export function wholeNumber(layer: string, parameter: string, value: number, lea
   return value
 }
 
+/** A number, neither text nor beyond what a float holds, of which `holds` is true: `wanted` says what that is. */
+export function realNumber(layer: string, parameter: string, value: unknown, wanted: string, holds: (value: number) => boolean): number {
+  if (typeof value === 'number' && Number.isFinite(Math.fround(value)) && holds(value)) return value
+  throw invalidLayer(layer, parameter, value, `use a number ${wanted}`)
+}
+
+export function truth(layer: string, parameter: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidLayer(layer, parameter, value, 'use true or false')
+}
+
 /** A number for both directions, or [vertical, horizontal]. */
 export function pairOf(layer: string, parameter: string, value: Pair, least: number): [number, number] {
   const pair: readonly [number, number] = typeof value === 'number' ? [value, value] : value

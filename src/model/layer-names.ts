@@ -28,9 +28,12 @@ const AUTOMATIC: Readonly<Record<Layer['kind'], string>> = {
   composed: 'composed'
 }
 
+/** Every kind of layer that there is. */
+export const layerKinds: readonly string[] = Object.keys(AUTOMATIC)
+
 /**
  * One name a layer: its own where it has one, else its kind and the first number that is free among its neighbours: `conv1`, `bn1`,
- * `conv2`. Throws INVALID_MODEL for names given twice and for kinds that do not exist.
+ * `conv2`. Throws INVALID_MODEL for names given twice.
  */
 export function layerNames(layers: readonly Layer[], prefix: string): string[] {
   const taken = new Set<string>()
@@ -43,12 +46,7 @@ export function layerNames(layers: readonly Layer[], prefix: string): string[] {
   }
   return layers.map((layer) => {
     if (layer.name !== undefined) return prefix + layer.name
-    const stem = AUTOMATIC[layer.kind] as string | undefined
-    if (stem === undefined)
-      throw new ArbalestError(
-        'INVALID_MODEL',
-        `layer after ${prefix || 'the input'}: received kind ${layer.kind}; use one of ${Object.keys(AUTOMATIC).join(', ')}`
-      )
+    const stem = AUTOMATIC[layer.kind]
     let number = 1
     while (taken.has(`${stem}${number}`)) number++
     taken.add(`${stem}${number}`)

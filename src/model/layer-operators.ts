@@ -1,6 +1,7 @@
 import { buildComposed, type OwnGradient } from './composed.js'
-import type { ValueId } from './graph.js'
+import { NONE, type Operator, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
+import { invalidLayer } from './layer-checks.js'
 import { layerNames } from './layer-names.js'
 import type { ComposedLayer, Layer } from './model.js'
 import { concat, multiply, residual, type Sequence } from './operators/branches.js'
@@ -16,6 +17,8 @@ export class LayerOperators {
   readonly #graph: GraphWriter
   readonly #mode: Mode
   readonly #statistics: BatchStatistics[] = []
+  /** Of layers that are frozen. */
+  readonly #frozen: Operator[] = []
   /** Of operators that bring one of their own, by name; `<name>.input` and `<name>.output` are in `named`. */
   readonly gradients: Record<string, OwnGradient> = {}
   readonly named: Record<string, ValueId> = {}
@@ -30,10 +33,13 @@ export class LayerOperators {
   sequence(layers: readonly Layer[], x: ValueId, prefix = ''): ValueId {
     const names = layerNames(layers, prefix)
     return layers.reduce((value, layer, i) => {
-      const first = this.#graph.size
+      const [first, before] = [this.#graph.size, this.#graph.operatorCount]
       const to = new LayerWriter(this.#graph, this.#mode, names[i]!)
       const y = this.#layer(layer, to, value)
-      if (checkedFrozen(to, layer.frozen)) this.#graph.freeze(first)
+      if (to.truth('frozen', layer.frozen ?? false)) {
+        this.#graph.freeze(first)
+        this.#frozen.push(...this.#graph.operatorsAfter(before))
+      }
       return y
     }, x)
   }
@@ -42,6 +48,15 @@ export class LayerOperators {
   foldStatistics(): void {
     for (const { name, moments, running } of this.#statistics)
       this.#graph.operator('foldStatistics', `${name}.fold`, [...moments, ...running], running)
+  }
+
+  /** Throws INVALID_MODEL where a frozen layer's weight is another layer's, which learns. */
+  checkFrozen(): void {
+    for (const { name, inputs } of this.#frozen) {
+      const foreign = inputs.filter((id) => id !== NONE).map((id) => this.#graph.get(id))
+      const learning = foreign.find(({ role, frozen }) => role === 'parameter' && !frozen)
+      if (learning) throw invalidLayer(name, 'frozen', true, `its weight is ${learning.name}, which learns: freeze that layer too`)
+    }
   }
 
   #layer(layer: Layer, to: LayerWriter, x: ValueId): ValueId {
@@ -103,9 +118,4 @@ export class LayerOperators {
     }
     return y
   }
-}
-
-function checkedFrozen(to: LayerWriter, frozen: unknown = false): boolean {
-  if (typeof frozen !== 'boolean') throw to.invalid('frozen', frozen, 'use true or false')
-  return frozen
 }

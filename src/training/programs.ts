@@ -137,9 +137,13 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
   const tokens = dataset.train.stride === undefined ? [] : dataset.sample
   const wanted = dataset.classes > 0 ? [...tokens, dataset.classes] : [...(dataset.train.target ?? [])]
-  const suits =
-    model.loss === 'softmaxCrossEntropy' ? dataset.classes > 0 && shown(output) === shown(wanted) : shown(output) === shown(wanted)
-  if (suits) return
+  const asClasses = model.loss === 'softmaxCrossEntropy'
+  if (asClasses === dataset.classes > 0 && shown(output) === shown(wanted)) return
+  if (!asClasses && dataset.classes > 0)
+    throw new ArbalestError(
+      'SHAPE_MISMATCH',
+      `model ${model.name}: its loss ${model.loss} takes targets of the output's shape where data ${dataset.name} has ${dataset.classes} classes; use softmaxCrossEntropy, or data with targets`
+    )
   const targets = dataset.classes > 0 ? `${dataset.classes} classes` : `targets ${shown(wanted)}`
   const message = `model ${model.name}: it gives ${shown(output)} under ${model.loss} where data ${dataset.name} has ${targets}; change its last layer or its loss`
   throw new ArbalestError('SHAPE_MISMATCH', message)

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { checkProgram } from '../../src/compiler/check.js'
 import { compile } from '../../src/compiler/compile.js'
+import type { Program } from '../../src/compiler/program.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { batchNorm2d, conv2d, defineModel, globalAvgPool, layerNorm, linear, relu, residual } from '../../src/model/layers.js'
+import { batchNorm2d, conv2d, defineModel, embedding, globalAvgPool, layerNorm, linear, relu, residual } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
 import { FakeLowering } from '../fakes/lowering.js'
 import { refused } from '../support/codes.js'
@@ -19,10 +20,8 @@ const network = (frozen: Partial<Record<'first' | 'block' | 'norm', boolean>> = 
   )
 const step = (model: Model, freeze: readonly string[] = []) =>
   compile(model, new FakeLowering(), { batch: 2, mode: 'train', precision: 'f32', freeze })
-const gradientsOf = (model: Model, freeze: readonly string[] = []): string[] =>
-  step(model, freeze)
-    .values.filter(({ role }) => role === 'parameterGradient')
-    .map(({ name }) => name)
+const gradientsIn = ({ values }: Program): string[] => values.filter(({ role }) => role === 'parameterGradient').map(({ name }) => name)
+const gradientsOf = (model: Model, freeze: readonly string[] = []): string[] => gradientsIn(step(model, freeze))
 const backward = (model: Model, freeze: readonly string[] = []): string =>
   step(model, freeze)
     .segments.backward.filter(({ kind }) => kind !== 'reorder')
@@ -81,6 +80,20 @@ describe('frozen layers', () => {
     const model = defineModel({ name: 'test', input: [6], layers: [linear(4), layerNorm({ frozen: true }), linear(2)] })
     expect(gradientsOf(model)).not.to.include('norm1.weight.gradient')
     checkProgram(step(model))
+  })
+
+  it('may have the weight of another layer only where that is frozen too', async () => {
+    const tied = (first: Layer, last: Layer, freeze: readonly string[] = []) =>
+      step(defineModel({ name: 'tied', input: [4], layers: [first, linear(3), last] }), freeze)
+    const table = (frozen: boolean) => embedding(5, 3, { name: 'table', frozen })
+    const head = (frozen: boolean) => linear(5, { name: 'head', tied: 'table', frozen })
+    const told = 'layer head: frozen: received true; its weight is table.weight, which learns: freeze that layer too'
+    await refused('INVALID_MODEL', () => tied(table(false), head(true)), told)
+    const inside = residual({ name: 'block', frozen: true, body: [linear(3, { name: 'head', tied: 'linear1' })] })
+    await refused('INVALID_MODEL', () => tied(embedding(5, 3), inside), 'layer block.head: frozen', 'linear1.weight, which learns')
+    expect(gradientsIn(tied(table(true), head(true)))).to.deep.equal(['linear1.weight.gradient', 'linear1.bias.gradient'])
+    expect(gradientsIn(tied(table(false), head(true), ['table']))).not.to.include('table.weight.gradient')
+    expect(gradientsIn(tied(table(false), head(false)))).to.include('table.weight.gradient')
   })
 
   it('are refused where a name means nothing or nothing learns', async () => {

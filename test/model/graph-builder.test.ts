@@ -4,18 +4,24 @@ import { parametersOf, type Graph, type Value } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
+  concat,
   conv2d,
   defineModel,
   dropout,
   flatten,
   globalAvgPool,
+  leakyRelu,
   linear,
+  localResponseNorm,
   maxPool2d,
   relu,
   residual,
   subsamplePad
 } from '../../src/model/layers.js'
-import type { Layer } from '../../src/model/model.js'
+import type { Layer, Model } from '../../src/model/model.js'
+import { withOperators } from '../../src/model/composed.js'
+import { explain } from '../../src/training/explain.js'
+import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
 
 const image = (layers: Layer[]) => defineModel({ name: 'test', input: [4, 9, 7], layers })
@@ -23,6 +29,11 @@ const ending = [globalAvgPool(), linear(3)]
 const kinds = (graph: Graph): string[] => graph.operators.map(({ kind }) => kind)
 const persistentOf = ({ values }: Graph): Pick<Value, 'name' | 'shape'>[] =>
   values.filter(({ role }) => role === 'parameter' || role === 'statistic').map(({ name, shape }) => ({ name, shape }))
+/** A layer by hand. */
+const kind = (of: string, name?: string): Layer => ({ kind: of, ...(name !== undefined && { name }) }) as unknown as Layer
+const inside: Layer[] = []
+const endless = residual({ body: inside })
+inside.push(endless)
 const names = (graph: Graph): string[] => parametersOf(graph).map(({ name }) => name)
 
 describe('buildGraph', () => {
@@ -151,8 +162,52 @@ describe('a model that cannot be', () => {
       'a kind that does not exist',
       [{ kind: 'attention' } as unknown as Layer],
       'INVALID_MODEL',
-      'received kind attention; use one of conv2d'
+      'model test: layers.0.kind: received "attention"; use one of conv2d'
     ],
+    ['a named layer of such a kind', [flatten(), kind('softmax', 'last')], 'INVALID_MODEL', 'layers.1.kind: received "softmax"'],
+    ['a kind that every object has', [kind('constructor')], 'INVALID_MODEL', 'layers.0.kind: received "constructor"'],
+    ['a layer that was left out', [undefined as unknown as Layer], 'INVALID_MODEL', 'layers.0: received undefined; use a layer'],
+    ['a hole in the list', Array<Layer>(1), 'INVALID_MODEL', 'layers.0: received undefined'],
+    ['a block of nothing', [residual({} as { body: Layer[] })], 'INVALID_MODEL', 'layers.0.body: received undefined; give it a list'],
+    [
+      'a layer in the place of a list',
+      [residual({ body: [], shortcut: conv2d(4, 1) as unknown as Layer[] })],
+      'INVALID_MODEL',
+      'layers.0.shortcut: received {"kind":"conv2d"'
+    ],
+    [
+      'no layer, deep inside',
+      [concat([[residual({ body: [null as unknown as Layer] })]])],
+      'INVALID_MODEL',
+      'layers.0.branches.0.0.body.0:'
+    ],
+    ['no branches', [concat(5 as unknown as Layer[][])], 'INVALID_MODEL', 'layers.0.branches: received 5'],
+    ['a block that holds itself', [endless], 'INVALID_MODEL', 'blocks within one another'],
+    [
+      'no initialiser',
+      [conv2d(1, 1, { initialiser: null as unknown as 'heNormal' })],
+      'INVALID_MODEL',
+      'layer conv1: initialiser: received null'
+    ],
+    ['a rate as text', [dropout('0.5' as unknown as number)], 'INVALID_MODEL', 'layer dropout1: rate: received "0.5"; use a number from 0'],
+    ['an epsilon as text', [batchNorm2d({ epsilon: '1' as unknown as number })], 'INVALID_MODEL', 'layer bn1: epsilon: received "1"'],
+    ['a slope as text', [leakyRelu({ slope: '1' as unknown as number })], 'INVALID_MODEL', 'layer leakyRelu1: slope: received "1"'],
+    ['an alpha as text', [localResponseNorm(5, { alpha: '1' as unknown as number })], 'INVALID_MODEL', 'layer lrn1: alpha: received "1"'],
+    [
+      'a k that is too small',
+      [localResponseNorm(5, { k: 1e-7 })],
+      'INVALID_MODEL',
+      'layer lrn1: k: received 1e-7; use a number from 0.000001'
+    ],
+    ['a gamma that no float holds', [batchNorm2d({ gamma: 1e39 })], 'INVALID_MODEL', 'layer bn1: gamma: received 1e+39'],
+    ['a bias that is no truth', [conv2d(1, 1, { bias: 'no' as unknown as boolean })], 'INVALID_MODEL', 'layer conv1: bias: received "no"'],
+    [
+      'an end that is no truth',
+      [residual({ body: [relu()], relu: 0 as unknown as boolean })],
+      'INVALID_MODEL',
+      'layer block1: relu: received 0'
+    ],
+    ['padding beyond all memory', [conv2d(3, 1, { padding: 2 ** 30 })], 'INVALID_MODEL', 'layer conv1: shape: received [2,3,'],
     [
       'an initialiser that does not exist',
       [conv2d(1, 1, { initialiser: 'zero' as 'heNormal' })],
@@ -168,6 +223,22 @@ describe('a model that cannot be', () => {
       expect(error.code).to.equal(code)
       expect(error.message).to.include(message)
     })
+
+  it('is refused where it is no model at all, wherever one is taken', async () => {
+    for (const [model, told] of [
+      [undefined, 'model: received undefined; give a Model'],
+      ['lenet', 'model: received "lenet"; give a Model: what defineModel makes of layers, or modelNamed'],
+      [{}, 'model: name: received undefined'],
+      [{ name: 'x', input: [0], layers: [linear(2)] }, 'model x: input: received [0]'],
+      [{ name: 'x', input: [3], layers: 5 }, 'model x: layers: received 5']
+    ] as const) {
+      const given = model as unknown as Model
+      await refused('INVALID_MODEL', () => parameterCount(given), told)
+      await refused('INVALID_MODEL', () => withOperators(given), told)
+      // By name it takes those of the zoo.
+      if (typeof model === 'object') await refused('INVALID_MODEL', () => explain({ model: given }), told)
+    }
+  })
 
   it('is refused: one value a channel for batch norm, in training only', () => {
     const single = defineModel({ name: 'single', input: [2, 1, 1], layers: [batchNorm2d(), flatten()] })

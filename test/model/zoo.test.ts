@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { gpt, imagenetResnet, modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
+import { gpt, mlp, imagenetResnet, modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
 const mnist = { input: [1, 28, 28], classes: 10 }
@@ -74,6 +74,11 @@ describe('the zoo', () => {
 
   it('refuses a depth that is not 6n+2', () => {
     expect(thrown(() => resnet(cifar, { depth: 18 })).message).to.include('depth: received 18')
+  })
+
+  it('refuses a shortcut that there is not, and hidden layers that are no list', () => {
+    expect(thrown(() => resnet(cifar, { shortcut: 'C' as 'A' })).message).to.equal('shortcut: received "C"; use one of A, B')
+    expect(thrown(() => mlp(mnist, { hidden: 64 as unknown as number[] })).message).to.include('hidden: received 64; use a list')
   })
 
   it('says which images fit where these do not', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { datasetFromArrays, defineModel, linear, openDataset, sigmoid, train, type StoredDataset } from '../../src/index.js'
+import { datasetFromArrays, defineModel, flatten, linear, openDataset, sigmoid, train, type StoredDataset } from '../../src/index.js'
 import { refused } from '../support/codes.js'
 
 /** Points of the plane; the two targets say whether they lie right of and above lines that one linear layer can tell. */
@@ -45,6 +45,21 @@ describe('losses in training', () => {
     expect(shares.at(-1)).to.equal(ranks.filter((rank) => rank < 3).length / data.test.count)
     expect(testAccuracy).to.equal(ranks.filter((rank) => rank < 1).length / data.test.count)
     expect(shares.at(-1)).to.be.greaterThan(testAccuracy!)
+  })
+
+  it('refuse classes where they take targets, before any work', async () => {
+    const data = await openDataset('digits', { samples: 100 })
+    for (const loss of ['binaryCrossEntropy', 'meanSquaredError'] as const) {
+      const model = defineModel({ name: 'own', input: data.sample, layers: [flatten(), linear(10)], loss })
+      await refused(
+        'SHAPE_MISMATCH',
+        () => train({ model, data, learners: 1 }).finished,
+        `its loss ${loss} takes targets`,
+        'has 10 classes'
+      )
+    }
+    const classes = defineModel({ name: 'own', input: [2], layers: [linear(2)] })
+    await refused('SHAPE_MISMATCH', () => train({ model: classes, data: quadrants(20), learners: 1 }).finished, 'targets [2]')
   })
 
   it('refuse options that make no sense, before any work', async () => {

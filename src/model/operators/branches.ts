@@ -9,7 +9,7 @@ export type Sequence = (layers: readonly Layer[], x: ValueId, prefix: string) =>
 export function residual(layer: ResidualLayer, to: LayerWriter, x: ValueId, sequence: Sequence): ValueId {
   const [body, shortcut] = bodyAndShortcut(layer, to, x, sequence)
   const shape = to.shape(body)
-  const ends = layer.relu ?? true
+  const ends = to.truth('relu', layer.relu ?? true)
   const suffix = ends ? 'add' : ''
   const sum = to.value(shape, suffix)
   to.operator('add', [body, shortcut], [sum], { attributes: { relu: 0 }, suffix })
@@ -24,8 +24,7 @@ export function multiply(layer: MultiplyLayer, to: LayerWriter, x: ValueId, sequ
 }
 
 export function concat({ branches }: ConcatLayer, to: LayerWriter, x: ValueId, sequence: Sequence): ValueId {
-  if (!Array.isArray(branches) || branches.length === 0 || !branches.every(Array.isArray))
-    throw to.invalid('branches', branches, 'give it a list of lists of layers')
+  if (branches.length === 0) throw to.invalid('branches', branches, 'give it at least one list of layers')
   const parts = branches.map((branch, i) => sequence(branch, x, `${to.name}.${i}.`))
   const shapes = parts.map((part) => to.shape(part))
   const [first] = shapes as [readonly number[]]
@@ -46,7 +45,7 @@ export function concat({ branches }: ConcatLayer, to: LayerWriter, x: ValueId, s
 
 /** What a layer's body and its shortcut make of x, in one shape. */
 function bodyAndShortcut(layer: ResidualLayer | MultiplyLayer, to: LayerWriter, x: ValueId, sequence: Sequence): [ValueId, ValueId] {
-  if (!Array.isArray(layer.body) || layer.body.length === 0) throw to.invalid('body', layer.body, 'give it at least one layer')
+  if (layer.body.length === 0) throw to.invalid('body', layer.body, 'give it at least one layer')
   const { shortcutName = 'shortcut' } = layer
   if (typeof shortcutName !== 'string' || !/^\S+$/.test(shortcutName))
     throw to.invalid('shortcutName', shortcutName, 'use at least one character and no space')

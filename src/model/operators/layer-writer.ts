@@ -2,7 +2,7 @@ import type { ArbalestError } from '../../errors.js'
 import { addOperator } from '../further-outputs.js'
 import type { Attributes, Initialiser, OperatorKind, Role, Value, ValueId } from '../graph.js'
 import type { GraphWriter } from '../graph-writer.js'
-import { invalidLayer, shapeMismatch, wholeNumber } from '../layer-checks.js'
+import { invalidLayer, realNumber, shapeMismatch, truth, wholeNumber } from '../layer-checks.js'
 
 /**
  * - `train`: batch statistics, dropout, what the gradients need is kept.
@@ -92,6 +92,14 @@ export class LayerWriter {
 
   wholeNumber(parameter: string, value: number, least: number): number {
     return wholeNumber(this.name, parameter, value, least)
+  }
+
+  number(parameter: string, value: unknown, wanted: string, holds: (value: number) => boolean): number {
+    return realNumber(this.name, parameter, value, wanted, holds)
+  }
+
+  truth(parameter: string, value: unknown): boolean {
+    return truth(this.name, parameter, value)
   }
 
   invalid(parameter: string, received: unknown, mend: string): ArbalestError {

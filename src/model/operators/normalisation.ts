@@ -14,8 +14,7 @@ export function batchNorm(layer: BatchNorm2dLayer, to: LayerWriter, x: ValueId, 
   const shape = to.image(x, 'put it before flatten')
   const channels = shape[1]
   const epsilon = checkedEpsilon(to, layer.epsilon)
-  const gamma = layer.gamma ?? 1
-  if (!Number.isFinite(gamma)) throw to.invalid('gamma', gamma, 'use a finite number')
+  const gamma = to.number('gamma', layer.gamma ?? 1, 'that a float holds', () => true)
   const parameter = (suffix: string, value: number): ValueId => to.parameter(suffix, [channels], { kind: 'constant', value })
   const statistic = (suffix: string, extent: number): ValueId => to.value([extent], suffix, { role: 'statistic', type: 'statistic' })
   const affine = [parameter('weight', gamma), parameter('bias', 0)]
@@ -42,16 +41,14 @@ export function layerNorm(layer: LayerNormLayer, to: LayerWriter, x: ValueId): V
 
 export function localResponseNorm(layer: LocalResponseNormLayer, to: LayerWriter, x: ValueId): ValueId {
   const shape = to.image(x, 'put it before flatten')
-  const { alpha = 1e-4, beta = 0.75, k = 1 } = layer
   const size = to.wholeNumber('size', layer.size, 1)
   if (size > 2 ** 20) throw to.invalid('size', size, 'use a window of channels')
-  for (const [parameter, value] of Object.entries({ alpha, beta }))
-    if (!(value >= 0 && value < 2 ** 31)) throw to.invalid(parameter, value, 'use a number of at least 0')
-  if (!(k >= 1e-6 && k < 2 ** 31)) throw to.invalid('k', k, 'use a number above 0')
+  const atLeast = (parameter: 'alpha' | 'beta' | 'k', otherwise: number, least: number) =>
+    to.number(parameter, layer[parameter] ?? otherwise, `from ${least} to less than 2^31`, (value) => value >= least && value < 2 ** 31)
+  const [alpha, beta, k] = [atLeast('alpha', 1e-4, 0), atLeast('beta', 0.75, 0), atLeast('k', 1, 1e-6)]
   return to.simple('localResponseNorm', x, shape, { size, alpha, beta, k })
 }
 
 function checkedEpsilon(to: LayerWriter, epsilon = 1e-5): number {
-  if (!(epsilon > 0 && epsilon < Infinity)) throw to.invalid('epsilon', epsilon, 'use a positive number')
-  return epsilon
+  return to.number('epsilon', epsilon, 'above 0', (value) => value > 0)
 }

@@ -49,7 +49,7 @@ function weightAndBias(
   const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: (outputs / groups) * elements(shape.slice(2)) }
   const weight =
     tied === undefined ? to.parameter('weight', shape, initialiserOf(to.name, 'initialiser', ofWeight, fans)) : weightOf(tied, to, shape)
-  if (!bias) return [weight, NONE]
+  if (!to.truth('bias', bias)) return [weight, NONE]
   // A bias has no fan of its own: PyTorch draws it as if it were a weight, and any other choice must do without.
   const chosen =
     ofBias === undefined ? initialiserOf(to.name, 'bias', 'kaimingUniform', fans) : initialiserOf(to.name, 'biasInitialiser', ofBias, null)

@@ -16,6 +16,7 @@ export type Shortcut = 'A' | 'B'
 export function resnet({ input, classes }: ZooShape, { depth = 20, shortcut = 'A' }: { depth?: number; shortcut?: Shortcut } = {}): Model {
   const blocks = (depth - 2) / 6
   if (!Number.isInteger(blocks) || blocks < 1) throw invalidOption('depth', depth, 'use 6n+2 layers: 20, 32, 44, 56, 110')
+  if (!Object.hasOwn(shortcuts, shortcut)) throw invalidOption('shortcut', shortcut, `use one of ${Object.keys(shortcuts).join(', ')}`)
   const stages = [16, 32, 64].flatMap((filters, stage) =>
     Array.from({ length: blocks }, (_, i) => block(`layer${stage + 1}.${i}`, filters, stage > 0 && i === 0, shortcut))
   )
