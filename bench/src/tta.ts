@@ -7,9 +7,9 @@ import type { Bench, BenchOptions } from './bench.js'
 import { CaseFolder } from './tta/case-folder.js'
 import { caseNamed, caseNames } from './tta/cases.js'
 import type { Paces } from './tta/pace.js'
-import { nameOf, type RunStep, type Step } from './tta/plan.js'
+import { nameOf, type Step } from './tta/plan.js'
 import { reportOf, RULE_TITLES } from './tta/report.js'
-import type { RunRecord, RunSpec } from './tta/run.js'
+import type { RunRecord, RunSpec, RunStep } from './tta/run.js'
 import { reachedAt } from './tta/target.js'
 
 const RESULTS = fileURLToPath(new URL('../results', import.meta.url))

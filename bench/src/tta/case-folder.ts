@@ -5,11 +5,11 @@ import { commit } from '../results.js'
 import type { TtaCase } from './cases.js'
 import { inChild } from './in-child.js'
 import { readPaces, writePaces, type PaceFile, type PaceRequest, type Paces, type PaceSet, type PaceSpec } from './pace.js'
-import { findingsOf, type Findings, type RunStep } from './plan.js'
+import { findingsOf, type Findings } from './plan.js'
 import { plotOf } from './plot.js'
 import { isDrawn, type ReportedCase } from './report.js'
 import { appendRecord, readRecords } from './results-file.js'
-import type { Outcome, RunRecord } from './run.js'
+import type { Outcome, RunRecord, RunStep } from './run.js'
 
 /** A case with what its files in a folder hold: finished runs and paces, which are added to one by one. */
 export class CaseFolder implements ReportedCase {

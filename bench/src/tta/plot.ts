@@ -1,19 +1,18 @@
 import { compile, type TopLevelSpec } from 'vega-lite'
 import { parse, View } from 'vega'
 import type { TtaCase } from './cases.js'
-import { secondsAnEpoch, type Paces } from './pace.js'
-import { methodsOf, type Findings } from './plan.js'
+import { curvesOf, type CurvePoint } from './curves.js'
+import type { Paces } from './pace.js'
+import type { Findings } from './plan.js'
 import { RULE_TITLES } from './report.js'
-import { summaries, type Estimate, type MethodSummary } from './summary.js'
-
-/** Points of a curve; between them it is straight. */
-const POINTS = 60
+import type { Estimate } from './estimate.js'
+import { summaries, type MethodSummary } from './summary.js'
 
 const COLOURS = { domain: Object.values(RULE_TITLES), range: ['#8a94a6', '#e4572e', '#2e86ab'] }
 const INK = '#2b2f36'
 const FAINT = '#e9ebef'
 
-/** Accuracy over seconds, a panel a number of learners with a band over the seeds; below, epochs and seconds to the target. An SVG. */
+/** Accuracy over seconds, a panel a number of learners, each run and the mean of the seeds; below, epochs and seconds to the target. An SVG. */
 export async function plotOf(one: TtaCase, findings: Findings, paces: Paces): Promise<string> {
   const view = new View(parse(compile(specOf(one, findings, paces)).spec), { renderer: 'none' })
   try {
@@ -24,44 +23,43 @@ export async function plotOf(one: TtaCase, findings: Findings, paces: Paces): Pr
 }
 
 function specOf(one: TtaCase, findings: Findings, paces: Paces): TopLevelSpec {
-  const curves = bands(one, findings, paces)
+  const { runs, means } = curvesOf(one, findings, paces)
   const told = summaries(one, findings, paces)
-  const counts = one.learners.filter((count) => curves.some(({ learners }) => learners === count))
-  const longest = Math.max(...curves.map(({ seconds }) => seconds))
+  const counts = one.learners.filter((count) => runs.some(({ learners }) => learners === count))
+  const longest = Math.max(...runs.map(({ seconds }) => seconds))
   const width = 300
   // As wide as the panels above with what stands between them.
   const breadth = counts.length * width + (counts.length - 1) * 72 - 44
   // What happens before is steep and the same for all.
   const lowest = Math.max(0, 1 - 6 * (1 - one.target))
-  const panels = counts.map((count, i) => ({
-    width,
-    height: 230,
-    title: `${count} learner${count > 1 ? 's' : ''}`,
-    layer: [
-      {
-        data: { values: [{ target: one.target }] },
-        mark: { type: 'rule', strokeDash: [5, 4], color: INK, opacity: 0.55 },
-        encoding: { y: { field: 'target', type: 'quantitative' } }
-      },
-      {
-        data: { values: curves.filter(({ learners }) => learners === count) },
-        mark: { type: 'area', opacity: 0.22, clip: true },
-        encoding: { ...curveAxes(i, [lowest, 1], longest), y2: { field: 'high' } }
-      },
-      {
-        data: { values: curves.filter(({ learners }) => learners === count) },
-        mark: { type: 'line', strokeWidth: 2.4, strokeJoin: 'round', clip: true },
-        encoding: { ...curveAxes(i, [lowest, 1], longest), y: { field: 'mean', type: 'quantitative' } }
-      }
-    ]
-  }))
+  const panels = counts.map((count, i) => {
+    const curves = (points: readonly CurvePoint[], style: object) => ({
+      data: { values: points.filter(({ learners }) => learners === count) },
+      mark: { type: 'line', strokeJoin: 'round', clip: true, ...style },
+      encoding: { ...curveAxes(i, [lowest, 1], longest), detail: { field: 'seed', type: 'nominal' } }
+    })
+    return {
+      width,
+      height: 230,
+      title: `${count} learner${count > 1 ? 's' : ''}`,
+      layer: [
+        {
+          data: { values: [{ target: one.target }] },
+          mark: { type: 'rule', strokeDash: [5, 4], color: INK, opacity: 0.55 },
+          encoding: { y: { field: 'target', type: 'quantitative' } }
+        },
+        curves(runs, { strokeWidth: 1, opacity: 0.35 }),
+        curves(means, { strokeWidth: 2.4 })
+      ]
+    }
+  })
   return {
     $schema: 'https://vega.github.io/schema/vega-lite/v6.json',
     background: 'white',
     padding: 20,
     title: {
       text: `${one.title}: time to ${Number((100 * one.target).toPrecision(4))}%`,
-      subtitle: `batch ${findings.batch} a learner; mean of the seeds, the band from the lowest to the highest; dashed: the target`,
+      subtitle: `batch ${findings.batch} a learner; thin: a seed's run; thick: the mean of those that did not diverge; dashed: the target`,
       fontSize: 17,
       offset: 18
     },
@@ -87,7 +85,7 @@ function curveAxes(panel: number, domain: readonly [number, number], longest: nu
       axis: { grid: false, tickCount: 5 }
     },
     y: {
-      field: 'low',
+      field: 'accuracy',
       type: 'quantitative',
       title: panel === 0 ? 'test accuracy' : null,
       scale: { domain, nice: false, zero: false },
@@ -115,13 +113,12 @@ interface Bar {
 }
 
 function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width: number): object {
-  const values = told.flatMap((method): Bar[] => {
-    const value: Estimate | undefined = method[what]
-    if (!value) return []
-    const { mean, deviation } = value
-    const text = mean.toFixed(what === 'epochs' ? 1 : 0) + (method.reached < method.runs ? ` (${method.reached}/${method.runs})` : '')
+  const values = told.map((method): Bar => {
+    const { mean, deviation }: Pick<Estimate, 'mean' | 'deviation'> = method[what] ?? { mean: 0, deviation: 0 }
+    const figure = mean > 0 ? [mean.toFixed(what === 'epochs' ? 1 : 0)] : []
+    const text = [...figure, ...(method.reached < method.runs ? [`(${method.reached}/${method.runs})`] : [])].join(' ')
     const learners = `${method.learners} learner${method.learners > 1 ? 's' : ''}`
-    return [{ rule: RULE_TITLES[method.rule], learners, mean, low: Math.max(0, mean - deviation), high: mean + deviation, text }]
+    return { rule: RULE_TITLES[method.rule], learners, mean, low: Math.max(0, mean - deviation), high: mean + deviation, text }
   })
   const most = Math.max(...values.map(({ high }) => high))
   const x = {
@@ -151,50 +148,6 @@ function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width:
       }
     ]
   }
-}
-
-interface BandPoint {
-  readonly rule: string
-  readonly learners: number
-  readonly seconds: number
-  readonly mean: number
-  readonly low: number
-  readonly high: number
-}
-
-/** What a run's curve is drawn from. */
-interface TimedPoint {
-  readonly seconds: number
-  readonly accuracy: number
-}
-
-/** The runs of a method laid over one another, as far as the shortest of them goes: where one has ended a mean would jump. */
-function bands(one: TtaCase, { measured, batch = 0 }: Findings, paces: Paces): readonly BandPoint[] {
-  const drawn = measured.filter(({ outcome }) => outcome.points.length > 1)
-  return methodsOf(one).flatMap(({ rule, learners }) => {
-    const runs = drawn.filter(({ spec }) => spec.rule === rule && spec.learners === learners)
-    const pace = secondsAnEpoch(paces, { rule, learners, batch })
-    if (runs.length === 0 || pace === undefined) return []
-    const curves = runs.map(({ outcome }) => outcome.points.map(({ epoch, accuracy }): TimedPoint => ({ seconds: epoch * pace, accuracy })))
-    const from = Math.max(...curves.map((points) => points[0]!.seconds))
-    const until = Math.min(...curves.map((points) => points.at(-1)!.seconds))
-    return Array.from({ length: POINTS }, (_, i): BandPoint => {
-      const seconds = from + ((until - from) * i) / (POINTS - 1)
-      const values = curves.map((points) => accuracyAt(points, seconds))
-      const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-      return { rule: RULE_TITLES[rule], learners, seconds, mean, low: Math.min(...values), high: Math.max(...values) }
-    })
-  })
-}
-
-function accuracyAt(points: readonly TimedPoint[], seconds: number): number {
-  const next = Math.max(
-    1,
-    points.findIndex((point) => point.seconds >= seconds)
-  )
-  const [a, b] = [points[next - 1]!, points[next]!]
-  const share = Math.min(1, Math.max(0, (seconds - a.seconds) / (b.seconds - a.seconds)))
-  return a.accuracy + share * (b.accuracy - a.accuracy)
 }
 
 const CONFIG = {

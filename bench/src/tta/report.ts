@@ -1,9 +1,9 @@
 import type { TtaCase, TtaRule, Tuning } from './cases.js'
-import { tuningsOf } from './cases.js'
+import type { Estimate } from './estimate.js'
 import { type PaceFile, type Paces } from './pace.js'
 import { methodsOf, type Findings } from './plan.js'
 import type { RunRecord } from './run.js'
-import { summaries, type Estimate, type MethodSummary } from './summary.js'
+import { summaries, type MethodSummary } from './summary.js'
 import { WINDOW } from './target.js'
 
 export const RULE_TITLES: Readonly<Record<TtaRule, string>> = { ssgd: 'S-SGD', sma: 'SMA', easgd: 'EA-SGD' }
@@ -28,12 +28,14 @@ How long the same model takes to the same test accuracy under S-SGD, SMA and EA-
 themselves are in \`tta-*.jsonl\` beside this.
 
 - **Reached** is a target by the first evaluation with which the median of the last ${WINDOW} is at least the target. The first evaluation at it is told apart.
-- **Epochs** are passes over the training set by all learners together. They are the rule's, and the same on any machine but for rounding.
+- **Epochs** are passes over the training set by all learners together.
 - **Seconds** are epochs at the pace of the method: seconds of training an epoch, without set-up and evaluation, measured apart with all methods in turns on one quiet
   machine; the median of the rounds.
-- **Batch**: samples of a learner's step, the best for one learner, by seconds, of a small grid. Under S-SGD k learners are one with k times the batch.
-- **Tuning**: every method has had a grid of the same size (rates, with momentum and without; SMA without has it on the central model) on a seed that is not measured.
-- **Measured**: ratios are of the same seed to S-SGD with as many learners, above 1 the target is reached sooner. Mean ± standard deviation over the runs that reached it.
+- **Batch**: samples of a learner's step, the best for one learner of a small grid, by seconds to the target. Under S-SGD k learners are one with k times the batch.
+- **Tuning**: every method has had a grid of the same size, on seeds that are not measured; the fewest epochs to the target win. Momentum is the learners', mu the central model's;
+  SMA always has the latter, for without it SMA is EA-SGD. Tuning runs that are too short for the target are told apart by the accuracy they come to, those of the batch after as many seconds.
+- **Measured**: ratios are of the same seed to S-SGD with as many learners, above 1 the target is reached sooner. Mean ± standard deviation over the runs that reached it;
+  in the sentences below a table, ± is half of a 95% interval, and that of seconds holds the paces' spread too.
 
 ${cases.map(section).join('\n')}`
 }
@@ -51,7 +53,7 @@ function section({ one, findings, records, paces }: ReportedCase): string {
   ]
   if (told.length === 0) return lines.join('\n')
   const plot = isDrawn({ one, findings, records, paces }) ? [`![${one.title}](tta-${one.name}.svg)`, ''] : []
-  return [...lines, ...plot, ...table(told), '', ...remarks(told), ''].join('\n')
+  return [...lines, ...plot, ...table(told), '', ...remarks(told), ...atEnds(one, told), ''].join('\n')
 }
 
 /** Whether there is enough for a plot: every method with a run, and the paces. */
@@ -69,10 +71,12 @@ function state({ runs }: TtaCase, { batch, left, measured }: Findings): string {
 }
 
 function tunedOver(one: TtaCase): string {
-  const { batches, epochs, evaluateEvery, tuningScale } = one
-  const grid = tuningsOf(one, 'sma').map(tuningText).join('; ')
+  const { batches, epochs, evaluateEvery, finalists, tuningScale } = one
+  const grid = (rule: TtaRule) => one.tunings[rule].map(tuningText).join('; ')
   return (
-    `Batches tried: ${batches.join(', ')}. Tunings of SMA: ${grid}. ${courseOfRate(one)}; ` +
+    `Batches tried: ${batches.join(', ')}. Tunings of S-SGD and EA-SGD: ${grid('ssgd')}; of SMA: ${grid('sma')}. ` +
+    (finalists > 1 ? `The ${finalists} best of each grid were run on a second seed, and both decided. ` : '') +
+    `${courseOfRate(one)}; ` +
     `evaluated every ${evaluateEvery === 1 ? 'epoch' : `${evaluateEvery} epochs`}, given up after ${epochs} epochs` +
     (tuningScale === 1 ? '.' : `; tuning runs, with the course of their rates, are ${tuningScale} times as long.`) +
     (one.precision === 'bf16' ? ' All of it in bfloat16, with float32 master weights.' : '')
@@ -128,23 +132,38 @@ function table(told: readonly MethodSummary[]): readonly string[] {
 function remarks(told: readonly MethodSummary[]): readonly string[] {
   const rivals = told.filter(({ rule }) => rule !== 'ssgd')
   return rivals.map((method) => {
+    const rival = told.find(({ rule, learners }) => rule === 'ssgd' && learners === method.learners)
     const who = `- ${RULE_TITLES[method.rule]}, ${method.learners} learner${method.learners > 1 ? 's' : ''}:`
     if (method.reached < method.runs) return `${who} reached the target in ${method.reached} of ${method.runs} runs only.`
-    return `${who} ${verdict(method.fewerEpochs, 'epochs')}${method.secondsAnEpoch ? `, ${verdict(method.sooner, 'seconds')}` : ''}.`
+    const beside =
+      rival && 0 < rival.reached && rival.reached < rival.runs
+        ? `, on the ${rival.reached} of ${rival.runs} seeds with which S-SGD reached it`
+        : ''
+    return `${who} ${verdict(method.fewerEpochs, 'epochs')}${method.secondsAnEpoch ? `, ${verdict(method.sooner, 'seconds')}` : ''}${beside}.`
   })
 }
 
-/** Student's t for 95% on both sides, by degrees of freedom from 1 on; beyond, as many standard errors as the last. */
-const T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
+/** Whose tuning has a neighbour on one side only: what lies beyond might serve it better. */
+function atEnds({ tunings }: TtaCase, told: readonly MethodSummary[]): readonly string[] {
+  const ending = told.filter(({ rule, tuning }) => {
+    const rates = tunings[rule]
+      .filter(({ momentum, syncMomentum }) => momentum === tuning.momentum && syncMomentum === tuning.syncMomentum)
+      .map(({ rate }) => rate)
+    return tuning.rate === Math.min(...rates) || tuning.rate === Math.max(...rates)
+  })
+  if (ending.length === 0) return []
+  const names = ending.map(({ rule, learners }) => `${RULE_TITLES[rule]} with ${learners}`)
+  return [`- The best rate lies at an end of its grid, so that a wider one might do better: ${names.join(', ')}.`]
+}
 
 /** Whether 1 lies outside of the 95% interval: a difference of two seeds is hardly ever one. */
 function verdict(ratio: Estimate | undefined, what: string): string {
   if (!ratio) return `S-SGD did not reach it, so that ${what} cannot be compared`
   if (ratio.n < 2) return `${what} by one pair of runs alone (${ratio.mean.toFixed(2)})`
-  const error = ((T95[ratio.n - 2] ?? T95.at(-1)!) * ratio.deviation) / Math.sqrt(ratio.n)
-  const sides = `${ratio.mean.toFixed(2)} ± ${error.toFixed(2)}`
-  if (ratio.mean - error > 1) return `fewer ${what} than S-SGD (${sides})`
-  if (ratio.mean + error < 1) return `more ${what} than S-SGD (${sides})`
+  const { mean, error } = ratio
+  const sides = `${mean.toFixed(2)} ± ${error.toFixed(2)}`
+  if (mean - error > 1) return `fewer ${what} than S-SGD (${sides})`
+  if (mean + error < 1) return `more ${what} than S-SGD (${sides})`
   return `${what} not to be told from S-SGD's (${sides})`
 }
 

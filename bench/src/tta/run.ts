@@ -22,6 +22,12 @@ export interface RunSpec {
   readonly seed: number
 }
 
+/** A run, which is given up after so many epochs. */
+export interface RunStep {
+  readonly run: RunSpec
+  readonly giveUpAt: number
+}
+
 /** The central model on the test set after so many epochs. */
 export interface Point {
   readonly epoch: number
@@ -79,11 +85,18 @@ export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch
   return { stage: 'measured', model, data, target, rule, learners, batch, tuning, ...course, seed }
 }
 
-/** The same as a run of another stage: on a seed that is never measured, and shortened as the case says, but for the evaluations. */
-export function tuningRun(one: TtaCase, stage: 'batch' | 'tuning', spec: RunSpec): RunSpec {
-  const shortened = (epochs: number) => Number((epochs * one.tuningScale).toPrecision(6))
-  const drops = spec.drops.map(shortened)
-  return { ...spec, stage, drops, epochs: shortened(spec.epochs), seed: TUNING_SEED }
+/**
+ * The same as a run of another stage: on a seed that is never measured, and shortened, with the rate's drops, as the case says and by `share` of that;
+ * evaluations are as many an epoch.
+ */
+export function tuningRun(one: TtaCase, stage: 'batch' | 'tuning', spec: RunSpec, share = 1): RunSpec {
+  const shortened = (epochs: number) => Number((epochs * one.tuningScale * share).toPrecision(3))
+  return { ...spec, stage, drops: spec.drops.map(shortened), epochs: shortened(spec.epochs), seed: TUNING_SEED }
+}
+
+/** A tuning run on the seed that the finalists share. */
+export function finalRun(spec: RunSpec): RunSpec {
+  return { ...spec, seed: TUNING_SEED + 1 }
 }
 
 /** Measured runs have the seeds 1, 2, 3 and so on. */

@@ -1,15 +1,9 @@
 import { median } from '../statistics.js'
 import type { TtaCase, Tuning } from './cases.js'
+import { estimate, product, type Estimate } from './estimate.js'
 import { roundsOf, type Paces } from './pace.js'
 import { methodsOf, type Findings, type Method } from './plan.js'
 import { firstCrossing, reachedAt } from './target.js'
-
-/** Mean and sample standard deviation; the latter is 0 of one value. */
-export interface Estimate {
-  readonly mean: number
-  readonly deviation: number
-  readonly n: number
-}
 
 /** What the measured runs of a method say; estimates are over the runs that reached the target. */
 export interface MethodSummary extends Method {
@@ -25,16 +19,8 @@ export interface MethodSummary extends Method {
   readonly firstEpochs: Estimate | undefined
   /** Of S-SGD with as many learners, seed by seed: how many times fewer epochs; above 1 is better. */
   readonly fewerEpochs: Estimate | undefined
-  /** The same in seconds: at the median of the ratios of the paces, round by round. */
+  /** The same in seconds: times the ratio of the paces, round by round. */
   readonly sooner: Estimate | undefined
-}
-
-export function estimate(values: readonly number[]): Estimate | undefined {
-  const n = values.length
-  if (n === 0) return undefined
-  const mean = values.reduce((sum, value) => sum + value, 0) / n
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
-  return { mean, deviation: n > 1 ? Math.sqrt(squares / (n - 1)) : 0, n }
 }
 
 /** Methods that have been measured at all. */
@@ -52,7 +38,14 @@ export function summaries(one: TtaCase, { measured, tuningOf, batch = 0 }: Findi
       return ours && theirs ? [theirs.epoch / ours.epoch] : []
     })
     const [rounds, rivalRounds] = [method, rival].map((each) => roundsOf(paces, { ...each, batch }))
-    const faster = rounds && rivalRounds && median(rounds.map((seconds, i) => rivalRounds[i]! / seconds))
+    const faster =
+      rounds &&
+      rivalRounds &&
+      estimate(
+        rounds.map((seconds, i) => rivalRounds[i]! / seconds),
+        median
+      )
+    const fewer = estimate(ratios)
     const seconds = rounds && median(rounds)
     const isRival = method.rule === rival.rule
     return [
@@ -65,8 +58,8 @@ export function summaries(one: TtaCase, { measured, tuningOf, batch = 0 }: Findi
         seconds: seconds === undefined ? undefined : estimate(epochs.map((epoch) => epoch * seconds)),
         secondsAnEpoch: rounds && [Math.min(...rounds), median(rounds), Math.max(...rounds)],
         firstEpochs: estimate(runs.flatMap(({ spec, outcome }) => firstCrossing(outcome.points, spec.target)?.epoch ?? [])),
-        fewerEpochs: isRival ? undefined : estimate(ratios),
-        sooner: isRival || faster === undefined ? undefined : estimate(ratios.map((ratio) => ratio * faster))
+        fewerEpochs: isRival ? undefined : fewer,
+        sooner: isRival || !fewer || !faster ? undefined : product(fewer, faster)
       }
     ]
   })

@@ -1,8 +1,16 @@
 import { expect } from 'chai'
-import type { TtaCase } from '../../tta/cases.js'
+import type { TtaCase, Tuning } from '../../tta/cases.js'
 import type { Pace, PaceFile, Paces, PaceSpec } from '../../tta/pace.js'
 import { findingsOf } from '../../tta/plan.js'
 import type { Point, RunRecord, RunSpec } from '../../tta/run.js'
+
+/** With a momentum of 0.9, and at ten times the rate without. */
+const grid = (mu: number, muAlone: number) =>
+  [0.9, 0].flatMap((momentum) =>
+    [0.01, 0.02].map((rate): Tuning => {
+      return momentum > 0 ? { rate, momentum, syncMomentum: mu } : { rate: 10 * rate, momentum, syncMomentum: muAlone }
+    })
+  )
 
 export const SMALL: TtaCase = {
   name: 'small',
@@ -12,7 +20,8 @@ export const SMALL: TtaCase = {
   target: 0.9,
   learners: [1, 2],
   batches: [8, 16],
-  rates: [0.01, 0.02],
+  tunings: { ssgd: grid(0, 0), easgd: grid(0, 0), sma: grid(0.5, 0.9) },
+  finalists: 1,
   weightDecay: 0,
   precision: 'f32',
   schedule: 'multistep',
@@ -56,12 +65,12 @@ export interface Files {
 /** Carries out every step that the plan asks for, or so many runs. */
 export function carriedOut(
   make: (spec: RunSpec, giveUpAt: number) => RunRecord,
-  { records: before = [], paces: known = {}, most = Infinity, seconds }: Partial<Files> & CarryOn = {}
+  { records: before = [], paces: known = {}, most = Infinity, seconds, of = SMALL }: Partial<Files> & CarryOn = {}
 ): Files {
   const records = [...before]
   let held = known
   for (let made = 0; made < most;) {
-    const { next, left } = findingsOf(SMALL, records, held)
+    const { next, left } = findingsOf(of, records, held)
     if (!next) break
     if ('set' in next) {
       held = { ...held, [next.set]: paces(next.specs, seconds) }
@@ -69,7 +78,7 @@ export function carriedOut(
     }
     const { run, giveUpAt } = next.runs[0]!
     records.push(make(run, giveUpAt))
-    expect(findingsOf(SMALL, records, held).left).to.equal(left - 1)
+    expect(findingsOf(of, records, held).left).to.equal(left - 1)
     made++
   }
   return { records, paces: held }
@@ -78,4 +87,5 @@ export function carriedOut(
 interface CarryOn {
   readonly most?: number
   readonly seconds?: (spec: PaceSpec) => number
+  readonly of?: TtaCase
 }

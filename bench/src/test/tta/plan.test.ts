@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { RULES, tuningsOf } from '../../tta/cases.js'
+import { caseNamed, caseNames, RULES, type TtaCase } from '../../tta/cases.js'
 import type { PaceSpec } from '../../tta/pace.js'
 import { findingsOf } from '../../tta/plan.js'
 import { keyOf, type RunRecord, type RunSpec } from '../../tta/run.js'
@@ -11,9 +11,12 @@ const findings = ({ records, paces }: Files) => findingsOf(SMALL, records, paces
 const made = (spec: RunSpec) => record(spec, (spec.batch === 16 ? 2 : 3) + (spec.tuning.rate === 0.02 ? 0 : 1))
 
 describe('the plan of a time-to-accuracy case', () => {
-  it('gives every rule a grid of the same size, without a tuning twice', () => {
-    const sizes = RULES.map((rule) => new Set(tuningsOf(SMALL, rule).map((tuning) => JSON.stringify(tuning))).size)
-    expect(sizes).to.deep.equal([4, 4, 4])
+  it('gives every rule a grid of the same size, without a tuning twice, and SMA a momentum of its own', () => {
+    for (const one of caseNames.map(caseNamed)) {
+      const sizes = RULES.map((rule) => new Set(one.tunings[rule].map((tuning) => JSON.stringify(tuning))).size)
+      expect(sizes, one.name).to.deep.equal(RULES.map(() => one.tunings.ssgd.length))
+      for (const { syncMomentum } of one.tunings.sma) expect(syncMomentum, one.name).to.be.greaterThan(0)
+    }
   })
 
   it('looks for the batch, then tunes each method, then measures seed by seed', () => {
@@ -21,7 +24,7 @@ describe('the plan of a time-to-accuracy case', () => {
     const { records } = files
     const { next, left, batch, tuningOf, measured } = findings(files)
     expect([next, left, batch]).to.deep.equal([undefined, 0, 16])
-    expect(tuningOf({ rule: 'sma', learners: 2 })).to.deep.equal({ rate: 0.02, momentum: 0.9, syncMomentum: 0 })
+    expect(tuningOf({ rule: 'sma', learners: 2 })).to.deep.equal({ rate: 0.02, momentum: 0.9, syncMomentum: 0.5 })
     // Two batches of four tunings; five methods beside the first; six methods on three seeds.
     const count = (stage: string) => records.filter(({ spec }) => spec.stage === stage).length
     expect(['batch', 'tuning', 'measured'].map(count)).to.deep.equal([8, 20, 18])
@@ -79,7 +82,7 @@ describe('the plan of a time-to-accuracy case', () => {
     )
     expect(findings(files).batch).to.equal(16)
     const of = (stage: string) => limits.filter(([spec]) => spec.stage === stage).map(([, limit]) => limit)
-    expect(of('batch')).to.deep.equal([4, 1, 1, 1, 2, 1, 1, 1])
+    expect(of('batch')).to.deep.equal([2, 1, 1, 1, 2, 1, 1, 1])
     expect(of('tuning')).to.deep.equal(Array.from({ length: 5 }, () => [4, 1, 1, 1]).flat())
     expect(new Set(of('measured'))).to.deep.equal(new Set([8]))
   })
@@ -103,6 +106,50 @@ describe('the plan of a time-to-accuracy case', () => {
     }
     const { tuningOf } = findings(carriedOut(missed))
     expect(tuningOf({ rule: 'sma', learners: 1 })).to.deep.equal({ rate: 0.2, momentum: 0, syncMomentum: 0.9 })
+  })
+
+  it('has the two best of a grid decide on a second seed', () => {
+    const of: TtaCase = { ...SMALL, finalists: 2 }
+    // The luckiest of the first seed does not reach the target on the second.
+    const lucky = ({ tuning }: RunSpec) => tuning.rate === 0.01
+    const epochs = (spec: RunSpec) => (spec.batch === 16 ? 1 : 1.8) + (lucky(spec) ? 0 : 0.5) + (spec.tuning.momentum > 0 ? 0 : 1)
+    const files = carriedOut((spec) => (lucky(spec) && spec.seed === 1002 ? failure(spec, 0.8) : record(spec, epochs(spec))), { of })
+    const found = findingsOf(of, files.records, files.paces)
+    expect([found.batch, found.left, found.next]).to.deep.equal([16, 0, undefined])
+    expect(found.tuningOf({ rule: 'easgd', learners: 2 })).to.deep.equal({ rate: 0.02, momentum: 0.9, syncMomentum: 0 })
+    const { records } = carriedOut((spec) => record(spec, epochs(spec)), { of })
+    expect(records.filter(({ spec }) => spec.seed === 1002)).to.have.length(2 * 6)
+    expect(findingsOf(of, records, files.paces).tuningOf({ rule: 'easgd', learners: 2 })?.rate).to.equal(0.01)
+  })
+
+  it('makes a run again that was given up before it could not be a finalist', () => {
+    const { records, paces } = carriedOut((spec, giveUpAt) => {
+      const epochs = 1 + 3 * (spec.tuning.rate === 0.02 ? 0 : 1)
+      if (epochs <= giveUpAt || spec.stage === 'measured') return record(spec, epochs)
+      return { ...failure(spec, 0.8), outcome: { end: 'givenUp', points: [{ epoch: giveUpAt, accuracy: 0.8 }] } }
+    })
+    const { next, left } = findingsOf(SMALL, records, paces)
+    expect([next, left]).to.deep.equal([undefined, 0])
+    const again = findingsOf({ ...SMALL, finalists: 2 }, records, paces).next
+    expect(again && 'runs' in again && new Set(again.runs.map(({ run }) => run.stage))).to.deep.equal(new Set(['batch']))
+  })
+
+  it('gives batches as many seconds where runs are too short for the target, and takes what they come to on one cycle', () => {
+    const of: TtaCase = { ...SMALL, schedule: 'one-cycle', drops: [] }
+    const seconds = ({ batch }: PaceSpec) => (batch === 16 ? 1 : 2)
+    // The smaller batch comes as far in fewer epochs; what is reached before the end does not count.
+    const short = (spec: RunSpec): RunRecord => {
+      if (spec.stage === 'measured') return record(spec, 4)
+      const { end, points } = failure(spec, spec.batch === 8 ? 0.7 : 0.8).outcome
+      const last = { epoch: spec.epochs, accuracy: spec.batch === 8 ? 0.8 : 0.7 }
+      return { ...record(spec, 4), outcome: { end, points: [...points, last] } }
+    }
+    const { records, paces } = carriedOut(short, { of, seconds })
+    expect(findingsOf(of, records, paces).batch).to.equal(8)
+    expect(new Set(records.filter(({ spec }) => spec.stage === 'batch').map(({ spec }) => `${spec.batch} ${spec.epochs}`))).to.deep.equal(
+      new Set(['8 2', '16 4'])
+    )
+    expect(new Set(records.filter(({ spec }) => spec.stage === 'tuning').map(({ spec }) => spec.epochs))).to.deep.equal(new Set([4]))
   })
 
   it('leaves out runs of a case that was otherwise', () => {

@@ -1,9 +1,11 @@
 import { expect } from 'chai'
+import { curvesOf } from '../../tta/curves.js'
+import { estimate, product } from '../../tta/estimate.js'
 import { findingsOf } from '../../tta/plan.js'
 import { plotOf } from '../../tta/plot.js'
 import { reportOf, type ReportedCase } from '../../tta/report.js'
 import type { RunRecord, RunSpec } from '../../tta/run.js'
-import { estimate, summaries } from '../../tta/summary.js'
+import { summaries } from '../../tta/summary.js'
 import { carriedOut, failure, record, SMALL, type Files } from './fake.js'
 
 /** SMA takes half the epochs of S-SGD with two learners, EA-SGD the same, and with one learner SMA fails on the third seed. */
@@ -31,7 +33,7 @@ describe('the report of times to accuracy', () => {
     expect(of('sma', 2).sooner?.mean).to.be.closeTo(2, 1e-9)
     expect(of('sma', 1).secondsAnEpoch?.map((seconds) => seconds.toFixed(3))).to.deep.equal(['3.600', '4.000', '4.400'])
     expect(of('sma', 1)).to.include({ runs: 3, reached: 2 })
-    expect(of('sma', 1).epochs).to.deep.include({ n: 2 })
+    expect(of('sma', 1).epochs).to.include({ n: 2 })
     expect(of('ssgd', 2).sooner).to.equal(undefined)
   })
 
@@ -67,6 +69,44 @@ describe('the report of times to accuracy', () => {
     expect(text).not.to.contain('.svg')
   })
 
+  it('names whose rate lies at an end of its grid', () => {
+    const three = [0.01, 0.02, 0.04].map((rate) => ({ rate, momentum: 0.9, syncMomentum: 0 }))
+    const of = { ...SMALL, tunings: { ...SMALL.tunings, ssgd: three, easgd: three } }
+    const best = (spec: RunSpec) => record(spec, spec.rule === 'easgd' ? 2 + spec.tuning.rate : 2 + Math.abs(spec.tuning.rate - 0.02))
+    const { records, paces } = carriedOut(best, { of })
+    const [line] = reportOf([{ one: of, records, paces, findings: findingsOf(of, records, paces) }]).match(/- The best rate .*/)!
+    expect(line)
+      .to.contain('EA-SGD with 1, ')
+      .and.not.to.match(/[ ,]S-SGD/)
+  })
+
+  it('calls no winner by seconds where the paces are far apart', () => {
+    const { records, paces } = carriedOut((spec) => record(spec, 4))
+    const methods = {
+      ...paces.methods!,
+      paces: paces.methods!.paces.map((pace) => (pace.rule === 'sma' ? { ...pace, secondsAnEpoch: [1, 2.6] } : pace))
+    }
+    const text = reportOf([reported({ records, paces: { ...paces, methods } })])
+    expect(text).to.match(/SMA, 2 learners: epochs .*, seconds not to be told from S-SGD's/)
+  })
+
+  it('draws a mean to its end, without runs that diverged', () => {
+    const diverging = (spec: RunSpec): RunRecord => {
+      if (spec.stage !== 'measured' || spec.seed < 3) return record(spec, 4)
+      return { ...record(spec, 4), outcome: { end: 'diverged', points: [{ epoch: 0.5, accuracy: 0.1 }] } }
+    }
+    const { findings, paces } = reported(carriedOut(diverging, { seconds: () => 2 / 3 }))
+    const { runs, means } = curvesOf(SMALL, findings, paces.methods!)
+    expect(means.filter(({ rule, learners }) => rule === 'SMA' && learners === 2).at(-1)!.accuracy).to.equal(0.91)
+    expect(runs.filter(({ seed }) => seed === 3)).to.have.length(6)
+  })
+
+  it('draws a method that never reached the target', async () => {
+    const failing = (spec: RunSpec) => (spec.stage === 'measured' && spec.rule === 'easgd' ? failure(spec, 0.8) : record(spec, 4))
+    const { findings, paces } = reported(carriedOut(failing))
+    expect(await plotOf(SMALL, findings, paces.methods!)).to.contain('(0/3)')
+  })
+
   it('draws a plot of all that was measured', async () => {
     const { findings, paces } = whole()
     const svg = await plotOf(SMALL, findings, paces.methods!)
@@ -77,9 +117,18 @@ describe('the report of times to accuracy', () => {
 })
 
 describe('estimate', () => {
-  it('has the sample deviation', () => {
-    expect(estimate([1, 2, 3])).to.deep.equal({ mean: 2, deviation: 1, n: 3 })
-    expect(estimate([5])).to.deep.equal({ mean: 5, deviation: 0, n: 1 })
+  it('has the sample deviation, and the 95% interval of the mean', () => {
+    const three = estimate([1, 2, 3])!
+    expect(three).to.include({ mean: 2, deviation: 1, n: 3 })
+    expect(three.error).to.be.closeTo(4.303 / Math.sqrt(3), 1e-9)
+    expect(estimate([5])).to.deep.equal({ mean: 5, deviation: 0, n: 1, error: Infinity })
     expect(estimate([])).to.equal(undefined)
+  })
+
+  it('is no surer than the factor it is multiplied by', () => {
+    const sure = estimate([1.1, 1.1, 1.1])!
+    const factor = estimate([0.9, 1, 1.1])!
+    expect(product(sure, factor).error).to.be.closeTo(1.1 * factor.error, 1e-9)
+    expect(product(sure, factor).mean).to.be.closeTo(1.1, 1e-9)
   })
 })

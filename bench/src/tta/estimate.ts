@@ -1,0 +1,40 @@
+/** What a few values say of what they are drawn from. */
+export interface Estimate {
+  /** Their mean, or another middle. */
+  readonly mean: number
+  /** Sample standard deviation; 0 of one value. */
+  readonly deviation: number
+  readonly n: number
+  /** Half of the 95% interval around the mean, by Student's t; infinite of one value. */
+  readonly error: number
+}
+
+/** Undefined of no values. */
+export function estimate(values: readonly number[], middle = average): Estimate | undefined {
+  const n = values.length
+  if (n === 0) return undefined
+  const squares = values.reduce((sum, value) => sum + (value - average(values)) ** 2, 0)
+  const deviation = n > 1 ? Math.sqrt(squares / (n - 1)) : 0
+  return { mean: middle(values), deviation, n, error: n > 1 ? (studentT95(n - 1) * deviation) / Math.sqrt(n) : Infinity }
+}
+
+/** Of what is estimated by `a`, times a factor that is itself estimated, apart from it. Deviation and number are those of `a`. */
+export function product(a: Estimate, factor: Estimate): Estimate {
+  return {
+    mean: a.mean * factor.mean,
+    deviation: a.deviation * factor.mean,
+    n: a.n,
+    error: Math.hypot(a.error * factor.mean, a.mean * factor.error)
+  }
+}
+
+function average(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** Student's t for 95% on both sides, by degrees of freedom from 1 on; beyond, as many standard errors as the last. */
+const T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
+
+function studentT95(degrees: number): number {
+  return T95[degrees - 1] ?? T95.at(-1)!
+}
