@@ -1,7 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { charactersOf } from './characters.js'
 import type { StoredDataset } from './dataset.js'
 import { corrupt } from './faults.js'
 
@@ -20,6 +22,8 @@ export interface TextDatasetOptions {
 }
 
 const CONTEXT = 128
+/** Bytes read at once. */
+const CHUNK = 1 << 20
 
 /**
  * A Dataset of a text whose characters are the tokens: its samples are windows of `context` characters, side by side, and the target of each
@@ -35,18 +39,18 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
   if ((text === undefined) === (file === undefined))
     throw invalidOption('text', text === undefined ? 'neither text nor file' : 'text and file', 'give one of the two')
   const name = options.name ?? (file === undefined ? 'text' : basename(file))
-  const characters = Array.from(text ?? (await readText(file!)))
-  const vocabulary = [...new Set(characters)].sort((a, b) => a.codePointAt(0)! - b.codePointAt(0)!)
-  const test = Math.round(characters.length * testFraction)
-  if (Math.min(test, characters.length - test) <= context)
+  if (file !== undefined) await checkFile(file)
+  const characters = await charactersOf(name, () => (text === undefined ? textIn(file!) : [text]))
+  if (!characters) throw corrupt(file ?? name, 'the same text from beginning to end', 'that it was being written', { mend: 'try again' })
+  const { vocabulary, tokens } = characters
+  const test = Math.round(tokens.length * testFraction)
+  if (Math.min(test, tokens.length - test) <= context)
     throw invalidOption(
       'context',
       context,
-      `the text has ${characters.length} characters, ${test} of them held out: use fewer or a longer text`
+      `the text has ${tokens.length} characters, ${test} of them held out: use fewer or a longer text`
     )
-  if (vocabulary.length < 2) throw invalidOption('text', characters[0], 'use a text of at least two different characters')
-  const numbers = new Map(vocabulary.map((character, number) => [character, number]))
-  const tokens = Int32Array.from(characters, (character) => numbers.get(character)!)
+  if (vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text of at least two different characters')
   const classes = vocabulary.length
   return {
     name,
@@ -66,14 +70,35 @@ function windows(samples: Int32Array, context: number, classes: number): Dataset
   return { count: Math.floor((samples.length - 1) / context), sample: [context], samples, stride: context, classes }
 }
 
-async function readText(file: string): Promise<string> {
+/** Opening a pipe would wait for its writer, and a device has no end; besides, a text is read twice. */
+async function checkFile(file: string): Promise<void> {
   if (typeof file !== 'string' || file === '') throw invalidOption('file', file, 'give the path of a text')
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new ArbalestError('DATA_NOT_FOUND', `${file}: it cannot be read; give the path of a text`, { cause, data: { file } })
+  const found = await stat(file).catch((cause: unknown) => {
+    throw unreadable(file, cause)
   })
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw corrupt(file, 'text in UTF-8', 'other bytes', { cause, mend: 'convert it to UTF-8' })
+  if (!found.isFile()) throw unreadable(file, new Error('not a file'))
+}
+
+async function* textIn(file: string): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const decoded = (bytes?: Uint8Array): string => {
+    try {
+      return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode()
+    } catch (cause) {
+      throw corrupt(file, 'text in UTF-8', 'other bytes', { cause, mend: 'convert it to UTF-8' })
+    }
   }
+  const stream = createReadStream(file, { highWaterMark: CHUNK })
+  try {
+    for await (const bytes of stream) yield decoded(bytes as Uint8Array)
+  } catch (cause) {
+    throw cause instanceof ArbalestError ? cause : unreadable(file, cause)
+  }
+  yield decoded()
+}
+
+function unreadable(file: string, cause: unknown): ArbalestError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  const message = `${file}: it cannot be read (${why}); give the path of a text`
+  return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file } })
 }

@@ -68,9 +68,11 @@ async function* gunzipped(file: string, size: number): AsyncGenerator<Uint8Array
 
 async function* unxzipped(file: string): AsyncGenerator<Uint8Array, void> {
   // The limit bounds what a forged header can make xz allocate; xz -9 needs 65 MiB.
-  const child = spawn('xz', ['--decompress', '--stdout', '--memlimit-decompress=256MiB', '--', file], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const ended = new Promise<Error | number>((resolve) => {
-    child.once('error', resolve).once('close', (code) => resolve(code ?? -1))
+  const args = ['--decompress', '--stdout', '--memlimit-decompress=256MiB', '--', file]
+  // In a group of its own: Ctrl-C is ours to answer. Where this process ends in whatever way, xz ends of the pipe that nobody reads.
+  const child = spawn('xz', args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const ended = new Promise<Error | number | NodeJS.Signals>((resolve) => {
+    child.once('error', resolve).once('close', (code, signal) => resolve(code ?? signal ?? -1))
   })
   let complaint = ''
   child.stderr.on('data', (text: Buffer) => {
@@ -80,6 +82,7 @@ async function* unxzipped(file: string): AsyncGenerator<Uint8Array, void> {
     yield* child.stdout
     const end = await ended
     if (end instanceof Error) throw noXz(file, end)
+    if (typeof end === 'string') throw killedXz(file, end)
     if (end !== 0) throw corrupt(file, 'a whole xz stream', complaint.split('\n')[0] || `that xz ended with ${end}`)
   } finally {
     child.kill()
@@ -90,6 +93,11 @@ async function* unxzipped(file: string): AsyncGenerator<Uint8Array, void> {
 function noXz(file: string, cause: Error): ArbalestError {
   const message = `${file}: unpacking it takes the program xz (${messageOf(cause)}); install it: sudo apt-get install xz-utils`
   return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file } })
+}
+
+function killedXz(file: string, signal: NodeJS.Signals): ArbalestError {
+  const message = `${file}: xz was ended by ${signal} while it unpacked the file; read it again, or unpack it yourself`
+  return new ArbalestError('ABORTED', message, { data: { file, signal } })
 }
 
 function unreadable(file: string, cause: unknown): ArbalestError {

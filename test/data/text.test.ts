@@ -1,4 +1,7 @@
 import { expect } from 'chai'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { charactersOf } from '../../src/data/characters.js'
 import { openDataset } from '../../src/data/open.js'
 import { datasetFromText } from '../../src/data/text.js'
 import { refused } from '../support/codes.js'
@@ -26,6 +29,40 @@ describe('datasetFromText', () => {
     await folder.write('latin.txt', Buffer.from([0x61, 0xe9, 0x62]))
     await refused('DATA_CORRUPT', () => datasetFromText({ file: `${folder.path}/latin.txt` }), 'latin.txt', 'UTF-8')
     await refused('DATA_NOT_FOUND', () => datasetFromText({ file: `${folder.path}/none.txt` }), 'none.txt')
+  })
+
+  it('takes a file in pieces, whatever characters their ends cut through', async () => {
+    await using folder = await Folder.make()
+    // Three bytes each, so that a piece of 2^20 bytes ends within one.
+    await folder.write('long.txt', Buffer.from('€'.repeat(400_000) + 'a😀'.repeat(200_000)))
+    const { classNames, train, test } = await datasetFromText({ file: `${folder.path}/long.txt`, context: 8 })
+    expect(classNames).to.deep.equal(['a', '€', '😀'])
+    expect(train.samples.length + test.samples.length).to.equal(800_000)
+    const middle = train.samples.slice(399_998, 400_004)
+    expect(Array.from(middle)).to.deep.equal([1, 1, 0, 2, 0, 2])
+  })
+
+  it('costs few bytes a character', async () => {
+    const characters = 2 ** 24
+    const script = `
+      import { charactersOf } from ${JSON.stringify(new URL('../../src/data/characters.js', import.meta.url).href)}
+      const { tokens, vocabulary } = await charactersOf('long', () => ['abcdefgh'.repeat(${characters / 8})])
+      console.log(tokens.length, vocabulary.length)`
+    // A list of as many strings would need 8 bytes for each place alone.
+    const small = ['--max-old-space-size=64', '--input-type=module', '--eval', script]
+    const { stdout, stderr } = spawnSync(process.execPath, small, { encoding: 'utf8' })
+    expect(stdout, stderr).to.equal(`${characters} 8\n`)
+  })
+
+  it('refuses a pipe and a device, and a text that is being written', async () => {
+    await using folder = await Folder.make()
+    const pipe = join(folder.path, 'pipe.txt')
+    execFileSync('mkfifo', [pipe])
+    await refused('DATA_NOT_FOUND', () => datasetFromText({ file: pipe }), pipe, 'not a file')
+    await refused('DATA_NOT_FOUND', () => datasetFromText({ file: '/dev/zero' }), '/dev/zero', 'not a file')
+    let walks = 0
+    const growing = () => (walks++ === 0 ? ['abc'] : ['abc', 'd'])
+    expect(await charactersOf('growing', growing)).to.equal(undefined)
   })
 
   it('refuses what cannot be cut into windows', async () => {

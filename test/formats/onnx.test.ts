@@ -2,12 +2,14 @@ import { expect } from 'chai'
 import { exportOnnx } from '../../src/formats/onnx/export.js'
 import { onnxNodes } from '../../src/formats/onnx/nodes.js'
 import { decodeModel } from '../../src/formats/onnx/schema.js'
+import type { ComposedOperator } from '../../src/model/composed.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
   causalSelfAttention,
+  composed,
   concat,
   conv2d,
   defineModel,
@@ -109,6 +111,29 @@ describe('an exported ONNX file', function () {
     await expectEqual(gpt({ input: [5], classes: 7 }, { layers: 1, heads: 1, width: 6, dropout: 0.2 }), { tokens: 7, backend: 'reference' })
     const rows = [embedding(9, 8), linear(12), causalSelfAttention(2), layerNorm({ epsilon: 0.1 }), linear(9, { bias: false })]
     await expectEqual(defineModel({ name: 'rows', input: [6], layers: rows }), { tokens: 9 })
+  })
+
+  it("of an operator of one's own has its shapes, for any batch", async () => {
+    const own = (name: string, operator: ComposedOperator): Layer =>
+      ({ ...composed(new URL(`file:///${name}.js`), { name }), operator }) as Layer
+    const folded = own('folded', {
+      shape: ([rows, columns]) => [2, rows! / 2, columns!],
+      build: (builder, x) => {
+        const [batch, rows, columns] = builder.shape(x) as [number, number, number]
+        return builder.add('reshape', [x], [batch, 2, rows / 2, columns])
+      }
+    })
+    await expectEqual(defineModel({ name: 'planes', input: [6, 4], layers: [folded, conv2d(3, 2)] }))
+    const byRow = own('byRow', {
+      shape: ([rows]) => [rows!, 5],
+      build: (builder, x) => {
+        const [batch, rows, columns] = builder.shape(x) as [number, number, number]
+        const flat = builder.add('reshape', [x], [batch * rows, columns])
+        const weight = builder.parameter('weight', [5, columns], { kind: 'uniform', bound: 1 })
+        return builder.add('reshape', [builder.add('linear', [flat, weight, -1], [batch * rows, 5], { relu: 0 })], [batch, rows, 5])
+      }
+    })
+    await expectEqual(defineModel({ name: 'rows', input: [6, 4], layers: [byRow, flatten(), linear(3)] }))
   })
 
   it('normalises its input where it is told how', async () => {

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { ArbalestError } from '../../errors.js'
 import { corrupt } from '../faults.js'
@@ -38,11 +38,15 @@ export async function readClasses(path: string, least = 2): Promise<Classes> {
   return classes
 }
 
-async function imagesBelow(folder: string): Promise<string[]> {
+/** `seen`: the folders that have been looked into. A link back to one of them would double its images, or never end. */
+async function imagesBelow(folder: string, seen = new Set<string>()): Promise<string[]> {
   const images: string[] = []
+  const real = await realpath(folder).catch(() => folder)
+  if (seen.has(real)) throw corrupt(folder, 'each folder of a class once', `${real} again`, { mend: 'remove the link' })
+  seen.add(real)
   for (const entry of await entriesOf(folder)) {
     const path = join(folder, entry.name)
-    if (await isFolder(folder, entry)) images.push(...(await imagesBelow(path)))
+    if (await isFolder(folder, entry)) images.push(...(await imagesBelow(path, seen)))
     else if (ENDINGS.has(extname(entry.name).toLowerCase())) images.push(path)
   }
   return images

@@ -36,7 +36,7 @@ const RULES: Partial<Record<OperatorKind, Rule>> = {
   add: (site) => one('Add', site),
   multiply: (site) => one('Mul', site),
   concat: (site) => one('Concat', site, { axis: 1 }),
-  reshape: (site) => one('Flatten', site),
+  reshape,
   subsamplePad(site) {
     const [, , height, width] = site.shape as [number, number, number, number]
     const stride = number(site, 'stride')
@@ -55,6 +55,14 @@ const RULES: Partial<Record<OperatorKind, Rule>> = {
       }
     }
   }
+}
+
+/** The first axis takes up the batch, whatever its size. */
+function reshape(site: Site): OnnxNodes {
+  const { name, inputs, output, shape, result } = site
+  if (result.length === 2 && result[0] === shape[0]) return one('Flatten', site)
+  const wanted = `${output} shape`
+  return { nodes: [node('Reshape', name, [inputs[0]!, wanted], output)], constants: { [wanted]: [-1, ...result.slice(1)] } }
 }
 
 /** x / 2 * (1 + erf(x / sqrt(2))): operator set 17 has no Gelu. */
@@ -119,6 +127,7 @@ export function onnxNodes(
     inputs: inputs.map(nameOf),
     output: nameOf(outputs[0]!),
     shape: values[inputs[0]!]!.shape,
+    result: values[outputs[0]!]!.shape,
     shapes: inputs.map((id) => (id === NONE ? [] : values[id]!.shape)),
     attributes
   })

@@ -20,6 +20,8 @@ export interface Site {
   readonly output: string
   /** Of the first input, the batch first. */
   readonly shape: readonly number[]
+  /** Of the output, the batch first. */
+  readonly result: readonly number[]
   /** Of all inputs; [] where an optional one is left out. */
   readonly shapes: readonly (readonly number[])[]
   readonly attributes: Attributes

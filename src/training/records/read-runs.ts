@@ -35,13 +35,19 @@ export async function readRuns(path: string): Promise<RecordedRun[]> {
 async function logsOf(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path]
-    return (await readdir(path)).filter((name) => name.endsWith('.jsonl')).map((name) => join(path, name))
+    const named = (await readdir(path)).filter((name) => name.endsWith('.jsonl')).map((name) => join(path, name))
+    // A folder of such a name is no log, and a pipe would wait for its writer.
+    const logs = await Promise.all(named.map(async (log) => (await stat(log).catch(() => undefined))?.isFile() === true))
+    return named.filter((_, i) => logs[i])
   } catch (cause) {
-    throw new ArbalestError('DATA_NOT_FOUND', `${path}: it cannot be read; name a log, or a folder of logs`, {
-      cause,
-      data: { file: path }
-    })
+    throw unreadable(path, cause)
   }
+}
+
+function unreadable(path: string, cause: unknown): ArbalestError {
+  const why = (cause as NodeJS.ErrnoException).code ?? String(cause)
+  const message = `${path}: it cannot be read (${why}); name a log, or a folder of logs`
+  return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file: path } })
 }
 
 type Line = RecordedEvent & { readonly run: string; readonly time: number }
@@ -53,9 +59,13 @@ interface Growing extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated'>> {
 
 async function runsOf(file: string): Promise<RecordedRun[]> {
   const runs = new Map<string, Growing>()
-  for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
-    const line = parsed(text)
-    if (line) take(line, runs, file)
+  try {
+    for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
+      const line = parsed(text)
+      if (line) take(line, runs, file)
+    }
+  } catch (cause) {
+    throw unreadable(file, cause)
   }
   return [...runs.values()]
 }
@@ -63,10 +73,15 @@ async function runsOf(file: string): Promise<RecordedRun[]> {
 function parsed(text: string): Line | undefined {
   try {
     const line = JSON.parse(text) as Partial<Line> | null
-    return typeof line?.run === 'string' && typeof line.time === 'number' && typeof line.event === 'string' ? (line as Line) : undefined
+    return typeof line?.run === 'string' && isTime(line.time) && typeof line.event === 'string' ? (line as Line) : undefined
   } catch {
     return undefined
   }
+}
+
+/** Seconds that a calendar has a date for. */
+function isTime(seconds: unknown): boolean {
+  return typeof seconds === 'number' && !Number.isNaN(new Date(1000 * seconds).getTime())
 }
 
 function take({ run, time, ...event }: Line, runs: Map<string, Growing>, file: string): void {

@@ -71,6 +71,20 @@ describe('A folder of images', () => {
     expect((await imageFolder(join(folder.path, 'data'))).classNames).to.deep.equal(['a', 'b'])
   })
 
+  it('refuses links that bring a folder twice into a class, or never end', async () => {
+    await write('data/a/1.png', 'data/a/2.png', 'data/b/x/1.png', 'data/b/2.png')
+    const data = join(folder.path, 'data')
+    const link = join(data, 'b', 'y')
+    await symlink(join(data, 'b', 'x'), link)
+    await refused('DATA_CORRUPT', () => imageFolder(data), join('b', 'x'), 'remove the link')
+    await rm(link)
+    await symlink(data, link)
+    await refused('DATA_CORRUPT', () => imageFolder(data), join('data', 'b'), 'remove the link')
+    await rm(link)
+    await symlink(join(data, 'a'), link)
+    expect(parts(await imageFolder(data)).reduce((sum, { count }) => sum + count, 0)).to.equal(6)
+  })
+
   it('takes validation images from val, and a share where there are none', async () => {
     await write('train/a/1.png', 'train/a/2.png', 'train/b/1.png', 'val/b/1.png')
     expect(namesOf(parts(await imageFolder(folder.path))[1])).to.deep.equal(['1 1.png'])

@@ -1,4 +1,5 @@
-import { appendFile, readdir, readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createCRC32 } from 'hash-wasm'
@@ -94,5 +95,16 @@ describe('the record of a run', function () {
       }
       expect(records).to.equal(1 + events.filter(({ event }) => event === 'progress' || event === 'evaluated').length)
     })
+  })
+
+  it('is read beside what is no log, and beside times that no calendar has', async () => {
+    const logs = at('beside others')
+    await mkdir(join(logs, 'folder.jsonl'), { recursive: true })
+    execFileSync('mkfifo', [join(logs, 'pipe.jsonl')])
+    const line = (run: string, time: unknown) => `${JSON.stringify({ run, time, event: 'run', options: {} })}\n`
+    await writeFile(join(logs, 'log.jsonl'), line('far', 1e300) + line('sound', 1_700_000_000))
+    const runs = await readRuns(logs)
+    expect(runs.map(({ run }) => run)).to.deep.equal(['sound'])
+    await refused('DATA_NOT_FOUND', () => readRuns(join(logs, 'missing.jsonl')), 'missing.jsonl', 'ENOENT')
   })
 })
