@@ -48,9 +48,11 @@ int64_t Snapshot::counted(const std::string& name) const {
 }
 
 void Snapshot::check_place() const {
-  constexpr int64_t kMostRounds = int64_t{1} << 32;  // times the longest period, this is below 2^63
-  if (counted("round") < 0 || counted("round") > kMostRounds || counted("position") < 0)
-    throw Error("SHAPE_MISMATCH", "snapshot: its round is not from 0 to 2^32 or its position is below 0; take one that is whole");
+  // So many of the longest rounds after so many iterations are below 2^63.
+  constexpr int64_t kMostRounds = int64_t{1} << 32, kMostIterations = int64_t{1} << 53;
+  counted("position");
+  if (counted("round") > kMostRounds || counted("iteration") > kMostIterations)
+    throw Error("SHAPE_MISMATCH", "snapshot: its round is above 2^32 or its iteration above 2^53; take one that is whole");
 }
 
 void Snapshot::read(const std::string& name, std::byte* canonical) const {

@@ -4,8 +4,7 @@ import type { PopulationSchedule } from './population.js'
 import type { PopulationControl } from './population-control.js'
 import type { RunIdentity } from './run-identity.js'
 import type { RunState } from './run-state.js'
-import type { Schedule } from './schedule.js'
-import type { Settings } from './settings.js'
+import type { RunSettings, Schedule } from './schedule.js'
 import type { Trace } from './trace.js'
 
 /** What a run's way needs to know, beside its crew. */
@@ -19,7 +18,7 @@ export interface CourseOptions {
   readonly identity: RunIdentity
   /** The run's schedule where another population trains. */
   readonly reschedule: (population: PopulationSchedule) => Schedule
-  readonly settings: Settings
+  readonly settings: RunSettings
   /** In the training set. */
   readonly samples: number
   /** Of a sample, that can be right or wrong. */

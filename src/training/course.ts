@@ -1,12 +1,13 @@
 import { BestModel } from './best-model.js'
 import { measureCentral } from './central-measurement.js'
-import type { EvaluatorsState } from './checkpointing.js'
+import type { CourseState, EvaluatorsState } from './checkpointing.js'
 import { CourseLegs } from './course-legs.js'
 import type { CourseOptions } from './course-options.js'
 import type { Crew } from './crew.js'
 import type { EvaluatedEvent, FinishedEvent } from './events.js'
 import { finishedEvent } from './finished-event.js'
 import type { JobControl } from './job.js'
+import { startsOf } from './rule-starts.js'
 import type { Measurement } from './run-state.js'
 import { StoppingRules } from './stopping.js'
 
@@ -83,8 +84,18 @@ export class Course {
     if (!checkpoints) return
     const { round, iterations: iteration } = await this.#crew.synchroniser.ask.status()
     const { seconds } = this.#legs
-    const { rateScale } = this.#run.settings
-    const state = { identity, rateScale, round, iteration, seconds, population: population.schedule, measurements: this.#measurements }
+    const { rateScale, cuts, rule } = this.#run.settings
+    const state: CourseState = {
+      identity,
+      rateScale,
+      cuts,
+      ruleStarts: startsOf(rule),
+      round,
+      iteration,
+      seconds,
+      population: population.schedule,
+      measurements: this.#measurements
+    }
     const score = measured && (measured.testAccuracy ?? -measured.testLoss)
     await checkpoints.take(state, { evaluators, ...(score !== undefined && { score }) })
   }

@@ -7,19 +7,28 @@ import type { SnapshotContents } from '../engine/contract.js'
 import { invalidOption, type ArbalestError } from '../errors.js'
 import type { MeasuredModel } from './best-model.js'
 import { changedAt, learnersAt } from './population.js'
+import { startingAt } from './rule-starts.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
 import { checkedState, type RunState } from './run-state.js'
 import type { RunSettings } from './schedule.js'
 import type { CheckpointSettings } from './settings/checkpoint.js'
 
-/** The settings of a run that goes on: the learners that it had, or as many as are wanted now. */
-export function resumedSettings(settings: RunSettings, { round, population: history, rateScale }: RunState): RunSettings {
+/** The settings of a run that goes on, from where it is: the learners that it had, or as many as are wanted now. */
+export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
+  const { round, iteration, population: history, rateScale, ruleStarts } = state
   const { schedule: given, tuning } = settings.population
   const before = history.filter((change) => change.round <= round)
   const learners = learnersAt(tuning ? before : given, round)
   const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
   const schedule = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
-  return { ...settings, rateScale: Math.min(settings.rateScale, rateScale), learners, population: { ...settings.population, schedule } }
+  return {
+    ...settings,
+    rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,
+    cuts: [...state.cuts.filter((cut) => cut.round < round), { round, iteration }],
+    rateScale: Math.min(settings.rateScale, rateScale),
+    learners,
+    population: { ...settings.population, schedule }
+  }
 }
 
 /** A whole checkpoint that a run goes on from. */
@@ -50,10 +59,12 @@ export async function resumptionOf(
   const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
   checkIdentity(checkpoint.folder, state.identity, identity)
   await using file = await checkpoint.file(GROUP_FILE)
+  const { vectors, counts } = await readVectors(file, layout.parameters)
   return {
     folder: checkpoint.folder,
     state,
-    group: await readVectors(file, layout.parameters),
+    // Older versions counted no iteration beside the round.
+    group: { vectors, counts: { iteration: state.iteration, ...counts } },
     learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
   }
 }

@@ -1,7 +1,9 @@
 import { corruptFile } from '../formats/faults.js'
 import type { EvaluatedEvent } from './events.js'
 import { MOST_LEARNERS, type PopulationSchedule } from './population.js'
+import type { RuleStarts } from './rule-starts.js'
 import type { RunIdentity } from './run-identity.js'
+import type { Cut } from './timeline.js'
 
 /** What a checkpoint says of its run, beside the tensors. */
 export interface RunState {
@@ -13,6 +15,10 @@ export interface RunState {
   /** Of training so far. */
   readonly seconds: number
   readonly population: PopulationSchedule
+  /** Where earlier runs that this one goes on from had ended. */
+  readonly cuts: readonly Cut[]
+  /** Absent in what older versions have written. */
+  readonly ruleStarts?: RuleStarts
   /** What all rates are multiplied by. */
   readonly rateScale: number
   /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
@@ -40,13 +46,15 @@ const isListOf =
 const isShare: Check = (value) => isAmount(value) && (value as number) <= 1
 
 /** By member, what it has to be and what that is called. */
-const MEMBERS: { readonly [Name in keyof RunState]: readonly [holds: Check, expected: string] } = {
+const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: Check, expected: string] } = {
   identity: [(value) => isObject(value) && Object.values(value).every((text) => typeof text === 'string'), 'options as text'],
   round: [isCount, 'a whole number'],
   iteration: [isCount, 'a whole number'],
   position: [isCount, 'a whole number'],
   seconds: [isAmount, 'a number of at least 0'],
   population: [isSchedule, `numbers of learners from 1 to ${MOST_LEARNERS} by rising rounds from 0 on`],
+  cuts: [isListOf(isCut), 'places of a round and an iteration'],
+  ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
   rateScale: [isAmount, 'a number of at least 0'],
   learners: [isListOf(isCount), 'a list of ranks'],
   measurements: [isListOf(isMeasurement), 'a list of what was measured']
@@ -55,9 +63,11 @@ const MEMBERS: { readonly [Name in keyof RunState]: readonly [holds: Check, expe
 /** The state of a run in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT for one that no run has written. */
 export function checkedState(folder: string, state: unknown): RunState {
   if (!isObject(state)) throw corruptFile(folder, 'state', JSON.stringify(state), 'an object')
+  // Older versions knew of no cuts.
+  const whole: Readonly<Record<string, unknown>> = { cuts: [], ...state }
   for (const [name, [holds, expected]] of Object.entries(MEMBERS))
-    if (!holds(state[name])) throw corruptFile(folder, `state.${name}`, JSON.stringify(state[name]) ?? 'nothing', expected)
-  return state as unknown as RunState
+    if (!holds(whole[name])) throw corruptFile(folder, `state.${name}`, JSON.stringify(whole[name]) ?? 'nothing', expected)
+  return whole as unknown as RunState
 }
 
 function isSchedule(value: unknown): boolean {
@@ -70,6 +80,14 @@ function isSchedule(value: unknown): boolean {
     before = round
   }
   return true
+}
+
+function isCut(value: unknown): boolean {
+  return isObject(value) && isCount(value['round']) && isCount(value['iteration'])
+}
+
+function isRuleStarts(value: unknown): boolean {
+  return isObject(value) && isCount(value['period']) && isCount(value['mean'])
 }
 
 function isMeasurement(value: unknown): boolean {

@@ -9,7 +9,7 @@ import { ratePieces, varyingIterations, type RunClock } from './rates/pieces.js'
 import { courseOf } from './rates/rate-schedule.js'
 import type { Progress, Span } from './rates/span.js'
 import { iterationSamples, type Settings } from './settings.js'
-import { Timeline } from './timeline.js'
+import { Timeline, type Cut } from './timeline.js'
 
 /** Rates that vary are made ahead, one an iteration. */
 const MOST_RATES = 2 ** 26
@@ -29,6 +29,8 @@ export interface Schedule extends GroupSchedule {
 /** Settings, and the rule by which the learners of this run are kept together. */
 export interface RunSettings extends Settings {
   readonly rule: GroupRule
+  /** Where the run had ended before it was told to go on. */
+  readonly cuts: readonly Cut[]
 }
 
 /** The rule's options made its numbers, now that the length of an epoch is known. Throws INVALID_OPTION. */
@@ -36,14 +38,14 @@ export function runSettings(settings: Settings, samples: number): RunSettings {
   const { name, options, module } = settings.synchroniser
   if (module)
     throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadedSettings`)
-  return { ...settings, rule: ruleOf(name, options, runContext(settings, samples)) }
+  return { ...settings, rule: ruleOf(name, options, runContext(settings, samples)), cuts: [] }
 }
 
 /** The same, also for a rule of the user's own. Throws what `ownRule` throws, too. */
 export async function loadedSettings(settings: Settings, samples: number): Promise<RunSettings> {
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
-  return { ...settings, rule: await ownRule(module, options, runContext(settings, samples)) }
+  return { ...settings, rule: await ownRule(module, options, runContext(settings, samples)), cuts: [] }
 }
 
 function runContext(settings: Settings, samples: number): RuleContext {
@@ -56,17 +58,20 @@ function runContext(settings: Settings, samples: number): RuleContext {
   return { learners, iterations, iterationAt }
 }
 
-function timelineOf(settings: Settings, population: PopulationSchedule, rule?: GroupRule): Timeline {
+function timelineOf(settings: Settings, population: PopulationSchedule, run?: Pick<RunSettings, 'rule' | 'cuts'>): Timeline {
+  const { rule, cuts = [] } = run ?? {}
   const { period = 1 } = rule ?? {}
   const from = rule?.kind === 'synchronous' ? rule.from : 0
+  // As the group reckons it, which goes on from the last cut.
+  const { round, iteration } = cuts.at(-1) ?? { round: 0, iteration: 0 }
   const periods =
     from > 0
       ? [
           { round: 0, period: 1 },
-          { round: from, period }
+          { round: Math.min(from, round + Math.max(0, from - iteration)), period }
         ]
       : [{ round: 0, period }]
-  return new Timeline({ population, periods, batch: iterationSamples(settings) })
+  return new Timeline({ population, periods, cuts, batch: iterationSamples(settings) })
 }
 
 /**
@@ -79,7 +84,7 @@ export function scheduleOf(
   population: PopulationSchedule = settings.population.schedule
 ): Schedule {
   const { optimiser, rule, until, watch } = settings
-  const timeline = timelineOf(settings, population, rule)
+  const timeline = timelineOf(settings, population, settings)
   const iterations = Math.min(until.steps, timeline.iterationBy(until.epochs * samples))
   const rounds = timeline.roundBy(iterations)
   if (!Number.isSafeInteger(timeline.positionOf(timeline.iterationOf(rounds))))

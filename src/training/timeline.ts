@@ -6,9 +6,16 @@ export interface PeriodChange {
   readonly period: number
 }
 
+/** This round begins at this iteration: the run had ended there before, and had cut the round before short. */
+export interface Cut {
+  readonly round: number
+  readonly iteration: number
+}
+
 export interface TimelineOptions {
   readonly population: PopulationSchedule
   readonly periods: readonly PeriodChange[]
+  readonly cuts: readonly Cut[]
   /** Samples a learner takes in an iteration. */
   readonly batch: number
 }
@@ -27,14 +34,15 @@ interface Span {
 export class Timeline {
   readonly #spans: readonly Span[]
 
-  constructor({ population, periods, batch }: TimelineOptions) {
-    const starts = [...new Set([...population, ...periods].map(({ round }) => round))].toSorted((a, b) => a - b)
+  constructor({ population, periods, cuts, batch }: TimelineOptions) {
+    const starts = [...new Set([...population, ...periods, ...cuts].map(({ round }) => round))].toSorted((a, b) => a - b)
     const spans: Span[] = []
     for (const round of starts) {
       const { learners } = population.findLast((change) => change.round <= round)!
       const { period } = periods.findLast((change) => change.round <= round)!
       const before = spans.at(-1)
-      const iteration = before ? iterationIn(before, round) : 0
+      const cut = cuts.find((each) => each.round === round)
+      const iteration = cut?.iteration ?? (before ? iterationIn(before, round) : 0)
       spans.push({ round, iteration, position: before ? positionIn(before, iteration) : 0, period, samples: learners * batch })
     }
     this.#spans = spans
@@ -58,8 +66,9 @@ export class Timeline {
 
   /** The first round that begins at this iteration or later. */
   roundBy(iteration: number): number {
-    const { round, iteration: from, period } = this.#last('iteration', iteration)
-    return round + atLeast((iteration - from) / period)
+    const span = this.#last('iteration', iteration)
+    const next = this.#spans[this.#spans.indexOf(span) + 1]
+    return Math.min(span.round + atLeast((iteration - span.iteration) / span.period), next?.round ?? Infinity)
   }
 
   #last(what: 'round' | 'iteration' | 'position', value: number): Span {

@@ -86,6 +86,37 @@ for (const backend of ['reference', 'cpu'] as const)
       await refused('INVALID_STATE', () => engine.restoreGroup(run.group, run.captureGroup()), 'before anybody joins')
     })
 
+    for (const named of [{ name: 'sma' }, { name: 'local-sgd' }, { name: 'downpour' }] as const)
+      it(`goes on where the last round was cut short: ${named.name}`, () => {
+        const { program, initial } = smallTraining(backend, MOMENTUM)
+        const rule = ruleOf(named.name, { period: 4 }, { learners: 1, iterations: 0, iterationAt: (epoch) => epoch })
+        const dataset = randomSamples(100)
+        const iterate = (run: GroupRun, count: number) => {
+          for (let i = 0; i < count; i++) {
+            run.compute(0)
+            run.finish(0)
+          }
+        }
+        const short = new GroupRun(program, dataset, { initial, rule }).add(0)
+        engine.setEnd(short.group, 6)
+        iterate(short, 6)
+        expect(short.segment(0, 'load')).to.equal('paused')
+        const group = short.captureGroup()
+        expect(group.counts).to.include({ round: 2, iteration: 6, position: 24 })
+
+        const resumed = new GroupRun(program, dataset, { initial, rule })
+        engine.restoreGroup(resumed.group, group)
+        engine.setEnd(resumed.group, 11)
+        expect(engine.groupStatus(resumed.group)).to.include({ round: 2, iterations: 6, position: 24 })
+        resumed.add(0, short.capture(0))
+        iterate(resumed, 4)
+        expect(engine.groupStatus(resumed.group)).to.include({ round: 3, iterations: 10 })
+        iterate(resumed, 1)
+        expect(resumed.segment(0, 'load')).to.equal('paused')
+        expect(resumed.captureGroup().counts).to.include({ round: 4, iteration: 11, position: 44 })
+        expect(engine.losses(resumed.group, 6)).to.have.lengthOf(5)
+      })
+
     it('counts whoever has yet to begin', () => {
       const { program, initial } = smallTraining(backend, MOMENTUM)
       const rule = ruleOf('sma', {}, { learners: 2, iterations: 0, iterationAt: (epoch) => epoch })

@@ -1,14 +1,17 @@
 import { expect } from 'chai'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
+import { checkpointsIn } from '../../src/checkpoints/store.js'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
-import type { JobEvent, ResumedEvent, SetAsideEvent } from '../../src/training/events.js'
+import type { FinishedEvent, JobEvent, ResumedEvent, SetAsideEvent } from '../../src/training/events.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import { engine } from '../../src/engine/native.js'
 import { loadModel } from '../../src/training/load-model.js'
 import { train } from '../../src/training/train.js'
+import { makeOlder } from '../checkpoints/support/older.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 
@@ -217,6 +220,67 @@ describe('A run that goes on from a checkpoint', function () {
     await run(options({ checkpoint, until: { steps: 20 } }))
     const { finished } = await run(options({ checkpoint, until: { steps: 30 } }))
     expect(finished.iterations).to.equal(30)
+  })
+
+  it('goes on at once where it had ended within a round, as often as it is told to', async () => {
+    const synchroniser = { name: 'local-sgd', period: 16 } as const
+    const until = (steps: number, checkpoint?: string) =>
+      run(
+        options({
+          until: { steps },
+          synchroniser,
+          ...(checkpoint && { checkpoint }),
+          optimiser: { rate: 0.05, milestones: [0.5, 1, 1.25] }
+        })
+      )
+    const checkpoint = join(folder.path, 'cut')
+    const first = (await until(20, checkpoint)).finished
+    const same = (await until(20, checkpoint)).finished
+    const of = ({ iterations, epochs, weightsSha256 }: FinishedEvent) => ({ iterations, epochs, weightsSha256 })
+    expect(of(same)).to.deep.equal(of(first))
+    for (const steps of [40, 50]) {
+      const { finished } = await until(steps, checkpoint)
+      const atOnce = (await until(steps)).finished
+      // The rounds end elsewhere, and so the weights are others.
+      expect(finished).to.include({ reason: 'completed', iterations: steps, epochs: atOnce.epochs })
+      expect(finished.weightsSha256).not.to.equal(first.weightsSha256)
+    }
+    const [newest] = await checkpointsIn(checkpoint)
+    const { state } = (await Checkpoint.open(newest!.folder)).manifest as { state: { cuts: unknown } }
+    expect(state.cuts).to.deep.equal([
+      { round: 2, iteration: 20 },
+      { round: 4, iteration: 40 }
+    ])
+  })
+
+  it('keeps the iteration from which post-local SGD has its period, by the run as it was planned first', async () => {
+    const until = (steps: number, more: Partial<TrainOptions>) =>
+      run(options({ until: { steps }, optimiser: { rate: 0.05, milestones: [1000] }, ...more }))
+    const checkpoint = join(folder.path, 'post-local')
+    const synchroniser = { name: 'post-local-sgd', period: 5 } as const
+    await until(20, { synchroniser, checkpoint })
+    const { finished } = await until(40, { synchroniser, checkpoint })
+    const from = (10 * 2 * 8) / data.train.count
+    const { finished: said } = await until(40, { synchroniser: { ...synchroniser, from } })
+    expect(finished.weightsSha256).to.equal(said.weightsSha256)
+  })
+
+  it('goes on under post-local SGD from an older version, which kept no such iteration', async () => {
+    const more = { synchroniser: { name: 'post-local-sgd', period: 5 }, checkpoint: join(folder.path, 'older') } as const
+    await run(options({ ...more, until: { steps: 20 } }))
+    for (const { folder: each } of await checkpointsIn(more.checkpoint)) await makeOlder(each)
+    const { finished } = await run(options({ ...more, until: { steps: 43 } }))
+    expect(finished).to.include({ reason: 'completed', iterations: 43, epochs: (43 * 2 * 8) / data.train.count })
+  })
+
+  it('goes on from what an older version has written', async () => {
+    const checkpoint = join(folder.path, 'older')
+    const longer = async (dir: string) => (await run(options({ checkpoint: dir, until: { steps: 30 } }))).finished.weightsSha256
+    await run(options({ checkpoint, until: { steps: 20 } }))
+    const older = join(folder.path, 'copy')
+    await cp(checkpoint, older, { recursive: true })
+    for (const { folder: each } of await checkpointsIn(older)) await makeOlder(each)
+    expect(await longer(older)).to.equal(await longer(checkpoint))
   })
 
   it('refuses other mathematics, all of it at once, before any work', async () => {

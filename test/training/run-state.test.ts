@@ -12,6 +12,8 @@ const STATE = {
     { round: 0, learners: 2 },
     { round: 10, learners: 1 }
   ],
+  cuts: [{ round: 12, iteration: 20 }],
+  ruleStarts: { period: 10, mean: 0 },
   rateScale: 0.5,
   learners: [0],
   measurements: [
@@ -23,7 +25,12 @@ const STATE = {
 
 describe("a run's state in a checkpoint", () => {
   it('is taken as a run has written it', () => {
-    expect(checkedState('folder', STATE)).to.equal(STATE)
+    expect(checkedState('folder', STATE)).to.deep.equal(STATE)
+  })
+
+  it('is taken as an older version has written it, of a run that had no cuts', () => {
+    const { cuts: _, ruleStarts: __, ...older } = STATE
+    expect(checkedState('folder', older)).to.deep.equal({ ...older, cuts: [] })
   })
 
   for (const state of [null, undefined, 7, 'text', [STATE]])
@@ -43,6 +50,9 @@ describe("a run's state in a checkpoint", () => {
     ['population', [{ round: 0, learners: 0 }]],
     ['population', [{ round: 0, learners: 5000 }]],
     ['population', [...STATE.population, { round: 10, learners: 2 }]],
+    ['cuts', [{ round: 1 }]],
+    ['cuts', {}],
+    ['ruleStarts', { period: 1, mean: -1 }],
     ['rateScale', -1],
     ['learners', [0, 'x']],
     ['learners', { 0: 0 }],

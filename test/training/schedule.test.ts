@@ -99,6 +99,16 @@ describe('a run’s schedule while its population changes', () => {
     expect(run).to.include({ iterations: 14, endPosition: 200 })
   })
 
+  it('begins a round where the run had ended before, and reckons from there', () => {
+    const options = { model: 'mlp', learners: 2, batch: 5, until: { steps: 40 }, synchroniser: { period: 16 } } as const
+    const run = scheduleOf({ ...runSettings(settingsOf(options), 100), cuts: [{ round: 2, iteration: 20 }] }, 100)
+    expect([0, 1, 2, 3, 4].map(run.iterationOf)).to.deep.equal([0, 16, 20, 36, 40])
+    expect([16, 18, 20, 21, 36, 37].map(run.roundBy)).to.deep.equal([1, 2, 2, 3, 3, 4])
+    expect(run).to.include({ rounds: 4, iterations: 40, endPosition: 400 })
+    // An epoch has 10 iterations: the third ends within the third round.
+    expect(measurements(run)).to.deep.equal([1, 2, 3, 4])
+  })
+
   it('counts the same iterations where steps end the run, and places shares of the run by them', () => {
     const run = changing({ until: { steps: 20 }, optimiser: {} }, 100, [
       [0, 1],

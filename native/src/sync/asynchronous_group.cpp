@@ -21,7 +21,8 @@ AsynchronousGroup::AsynchronousGroup(Backend& backend, GroupSpec spec, const std
     : backend_(backend),
       spec_(std::move(spec)),
       frozen_(spec_.layout.frozen()),
-      central_(std::make_shared<Memory>(backend_, spec_.layout.bytes)) {
+      central_(std::make_shared<Memory>(backend_, spec_.layout.bytes)),
+      starts_(rule().period, 0) {
   if (spec_.layout.bytes == 0) throw Error("INVALID_MODEL", "parameters: received none; a group needs a model with something to train");
   from_canonical(backend_, spec_.layout, initial_canonical, central_->data());
   if (spec_.average) average_.emplace(backend_, spec_.layout, *spec_.average);
@@ -154,6 +155,7 @@ void AsynchronousGroup::capture(Snapshot& snapshot) const {
     throw Error("INVALID_STATE",
                 "central model: round " + std::to_string(rounds_.begin()->first) + " is in progress; pause the group first");
   snapshot.count("round", whole_);
+  snapshot.count("iteration", iteration_);
   snapshot.count("position", static_cast<int64_t>(position_));
   snapshot.keep("central", *central_);
   for (const auto& [id, member] : members_) {
@@ -186,6 +188,8 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
   }
   snapshot.give("central", *central_);
   whole_ = opened_ = snapshot.counted("round");
+  iteration_ = snapshot.counted("iteration");
+  starts_.resume_at(whole_, iteration_);
   position_ = static_cast<uint64_t>(snapshot.counted("position"));
   rounds_.clear();
   resumable_.clear();
@@ -210,7 +214,7 @@ bool AsynchronousGroup::too_far_ahead(const Member& member) const {
 AsynchronousGroup::Round& AsynchronousGroup::open() {
   if (!rounds_.empty() && !rounds_.rbegin()->second.exhausted()) return rounds_.rbegin()->second;
   Round round;
-  round.first_iteration = opened_ * rule().period;
+  round.first_iteration = starts_.of(opened_);
   round.learners = std::ranges::count_if(members_, [&](const auto& each) { return opened_ < each.second.until; });
   round.size = round.learners * std::min(rule().period, end_ - round.first_iteration);
   round.position = position_;
@@ -348,6 +352,8 @@ void AsynchronousGroup::close_rounds(std::unique_lock<std::mutex>& lock) {
       lock.lock();
       averaging_round_ = false;
     }
+    const Round& round = rounds_.begin()->second;
+    iteration_ = round.first_iteration + round.size / round.learners;
     rounds_.erase(rounds_.begin());
     ++whole_;
   }
@@ -364,7 +370,7 @@ void AsynchronousGroup::take_into_average(const Round& round) {
 }
 
 int64_t AsynchronousGroup::whole_iterations() const {
-  int64_t whole = std::min(end_, opened_ * rule().period);
+  int64_t whole = std::min(end_, starts_.of(opened_));
   for (const auto& [number, round] : rounds_) whole = std::min(whole, round.first_iteration + round.taken / round.learners);
   for (const auto& [id, member] : members_)
     if (member.ticket) whole = std::min(whole, member.ticket->iteration);

@@ -16,6 +16,7 @@
 #include "group.h"
 #include "losses.h"
 #include "rates.h"
+#include "round_starts.h"
 
 namespace arbalest {
 
@@ -70,7 +71,7 @@ class AsynchronousGroup final : public Group {
   size_t elements() const { return spec_.layout.bytes / size_of(spec_.layout.type()); }
   // The round of which the next iteration will be.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
-  bool ends(int64_t round) const { return round * rule().period >= end_; }
+  bool ends(int64_t round) const { return starts_.of(round) >= end_; }
   bool all_over() const;
   // A pass over the model by a learner that has left is soon done.
   void await_last_pushes(std::unique_lock<std::mutex>& lock) const;
@@ -100,10 +101,12 @@ class AsynchronousGroup final : public Group {
   std::map<int, Member> members_;
   std::deque<Member> resumable_;     // as they were when the group was captured, in learner order
   std::map<int64_t, Round> rounds_;  // opened and not yet whole, by number
-  int64_t opened_ = 0;               // how many have been opened
-  int64_t whole_ = 0;                // how many are whole
-  int last_pushes_ = 0;              // under way, of learners that leave or are at the end
-  bool averaging_round_ = false;     // the first of them, whose iterations are over, is being taken into the average
+  RoundStarts starts_;
+  int64_t opened_ = 0;            // how many have been opened
+  int64_t whole_ = 0;             // how many are whole,
+  int64_t iteration_ = 0;         // and their iterations
+  int last_pushes_ = 0;           // under way, of learners that leave or are at the end
+  bool averaging_round_ = false;  // the first of them, whose iterations are over, is being taken into the average
   uint64_t position_ = 0;
   int64_t pause_ = kNever, end_ = kNever;
   Rates rates_;

@@ -8,20 +8,23 @@
 
 #include "group.h"
 #include "rates.h"
+#include "round_starts.h"
 #include "rule.h"
 
 namespace arbalest {
 
 class Course {
  public:
-  explicit Course(const SynchronousRule& rule) : period_(rule.period), from_(rule.from) {}
+  explicit Course(const SynchronousRule& rule) : starts_(rule.period, rule.from) {}
 
+  // Of a group that goes on.
+  void resume_at(int64_t round, int64_t iteration) { starts_.resume_at(round, iteration); }
   void set_restarts(const std::vector<int64_t>& rounds) { restarts_ = {rounds.begin(), rounds.end()}; }
   void set_pause(int64_t round) { pause_ = round; }
   void set_end(int64_t iterations) { end_ = iterations; }
   void set_rates(int64_t from_iteration, std::span<const float> rates) { rates_.set(from_iteration, rates); }
 
-  int64_t first_iteration(int64_t round) const { return round <= from_ ? round : from_ + (round - from_) * period_; }
+  int64_t first_iteration(int64_t round) const { return starts_.of(round); }
   // In iterations; the last round ends with the course.
   int64_t length(int64_t round) const { return std::min(first_iteration(round + 1), end_) - first_iteration(round); }
   bool restarts(int64_t round) const { return restarts_.count(round) != 0; }
@@ -30,7 +33,7 @@ class Course {
   double rate(int64_t iteration) const { return rates_.at(iteration); }
 
  private:
-  const int64_t period_, from_;
+  RoundStarts starts_;
   int64_t pause_ = Group::kNever, end_ = Group::kNever;
   std::set<int64_t> restarts_;
   Rates rates_;

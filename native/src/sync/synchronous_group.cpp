@@ -140,6 +140,7 @@ void SynchronousGroup::capture(Snapshot& snapshot) const {
   refuse_in_progress();
   averaging_.follow(0);
   snapshot.count("round", round_);
+  snapshot.count("iteration", iteration_);
   snapshot.count("position", static_cast<int64_t>(position_));
   for (const auto& [learner, member] : members_.by_learner())
     if (!member.is_gone()) snapshot.count("fresh." + std::to_string(learner), member.fresh);
@@ -153,8 +154,10 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   follow_all();
   snapshot.check_place();
   round_ = snapshot.counted("round");
+  iteration_ = snapshot.counted("iteration");
   position_ = static_cast<uint64_t>(snapshot.counted("position"));
-  members_.resume_at(course_.first_iteration(round_));
+  course_.resume_at(round_, iteration_);
+  members_.resume_at(iteration_);
   whole_rounds_.store(round_, std::memory_order_release);
   averaging_.restore(round_, snapshot);
 }

@@ -88,7 +88,8 @@ class SynchronousGroup final : public Group {
   OpenRounds rounds_;
   Course course_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
-  int64_t round_ = 0;                     // the central model's number: whole rounds behind it
+  int64_t round_ = 0;                     // the central model's number: whole rounds behind it,
+  int64_t iteration_ = 0;                 // and their iterations
   uint64_t position_ = 0;                 // where the next round begins in the sequence of samples
   Losses losses_;
   bool stopped_ = false;

@@ -221,6 +221,7 @@ void SynchronousGroup::advance() {
 }
 
 void SynchronousGroup::finish_round() {
+  iteration_ = course_.first_iteration(round_) + rounds_.front().length;
   rounds_.close_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
