@@ -57,6 +57,8 @@ export class Place {
   readonly #options: PlaceOptions
   readonly #intensity: RestartIntensity
   #holder!: Promise<Holder>
+  /** The same, once it is up. */
+  #up: Holder | undefined
   /** Whether whoever holds the place takes part in the group. */
   #member = false
   #closed = false
@@ -83,9 +85,9 @@ export class Place {
     if (!lost) this.#join(learner, this.#options.resumed(learner))
   }
 
-  /** Of the learner that holds the place; undefined where it has none just now. */
+  /** Of the learner that holds the place; undefined where it has none just now, or its learner is still coming up. */
   async replica(): Promise<{ readonly learner: number; readonly replica: Handle } | undefined> {
-    const holder = await this.#holder.catch(() => undefined)
+    const holder = this.#up
     if (!holder || holder.lost) return undefined
     const replica = await holder.ref.ask.replica().catch(() => undefined)
     return replica === undefined ? undefined : { learner: holder.learner, replica }
@@ -197,7 +199,11 @@ export class Place {
   /** A rejection is met by whoever trains next, and troubles nobody before. */
   #set(holder: Promise<Holder>): void {
     this.#holder = holder
-    holder.catch(() => {})
+    this.#up = undefined
+    const isUp = (up: Holder) => {
+      if (this.#holder === holder) this.#up = up
+    }
+    holder.then(isUp, () => {})
   }
 
   #tooMany(learner: number, last: Error): ArbalestError {

@@ -39,8 +39,11 @@ export class Supervisor {
   #places: readonly Place[]
   /** Up, and waiting to join. */
   #prepared: readonly Place[] = []
+  /** Settles when those that are being made ready are, or cannot be. */
+  #preparing: Promise<void> = Promise.resolve()
   #learners = 0
   #training = false
+  #closed = false
 
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
@@ -63,10 +66,21 @@ export class Supervisor {
   }
 
   /**
-   * Learners beyond those that train are made ready while the others go on, so that they can join at once. Rejects with LEARNER_FAILED where one
-   * cannot be started; the others are none the worse for it.
+   * Learners beyond those that train are made ready while the others go on, so that they can join at once; other messages are answered meanwhile.
+   * Rejects with LEARNER_FAILED where one cannot be started; the others are none the worse for it.
    */
-  async prepare(learners: number): Promise<void> {
+  prepare(learners: number): Later<void> {
+    return new Later(this.#prepare(learners))
+  }
+
+  #prepare(learners: number): Promise<void> {
+    const ready = this.#preparing.then(() => this.#fill(learners))
+    this.#preparing = ready.catch(() => {})
+    return ready
+  }
+
+  async #fill(learners: number): Promise<void> {
+    if (this.#closed) return
     const from = this.#places.length + this.#prepared.length
     const places = Array.from({ length: learners - from }, (_, i) => this.#makePlace(from + i))
     this.#prepared = [...this.#prepared, ...places]
@@ -84,7 +98,7 @@ export class Supervisor {
    */
   async resize(learners: number): Promise<void> {
     if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
-    await this.prepare(learners)
+    await this.#prepare(learners)
     const all = [...this.#places, ...this.#prepared]
     const joining = this.#prepared.slice(0, Math.max(0, learners - this.#places.length))
     this.#prepared = []
@@ -129,6 +143,7 @@ export class Supervisor {
   }
 
   #close(): void {
+    this.#closed = true
     for (const place of [...this.#places, ...this.#prepared]) place.close()
   }
 

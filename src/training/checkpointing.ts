@@ -98,7 +98,7 @@ export class Checkpointing {
   /** In the order of their ranks; a learner that has yet to begin, or has died, has nothing of its own. */
   async #captureLearners(counts: Readonly<Record<string, number>>): Promise<(Handle | null)[]> {
     const { engine, supervisor } = this.#options
-    const replicas = await supervisor.ask.replicas()
+    const replicas = await supervisor.askWith({ deadline: Infinity }).replicas()
     return replicas.map((found) => {
       if (!found || counts[`fresh.${found.learner}`] !== 0) return null
       try {

@@ -92,14 +92,21 @@ export function bytesOf(parts: LearnerMemory | SharedMemory): number {
 /** What the thread of a learner takes beside the engine: its JavaScript heap, and stacks. */
 const THREAD_BYTES = 32 * 2 ** 20
 
-/** How many learners fit; 0 where not even one does. */
-export function roomFor({ perLearner, shared }: MemoryNeed, free: number): number {
-  return Math.max(0, Math.floor((free - shared) / (perLearner + THREAD_BYTES)))
+/** Who is tuned leaves a quarter of what its learners take to others: nobody has asked for so many. */
+const MARGIN = 1.25
+
+function tunedBytes({ perLearner }: MemoryNeed): number {
+  return MARGIN * (perLearner + THREAD_BYTES)
 }
 
-/** Why so many learners more do not fit into what is free now; undefined where they do, with a quarter of what they take to spare. */
-export function refusalOf({ perLearner }: MemoryNeed, more: number, free: number): string | undefined {
-  const wanted = 1.25 * more * (perLearner + THREAD_BYTES)
+/** How many learners a run that is tuned may have; 0 where not even one fits. */
+export function roomFor(need: MemoryNeed, free: number): number {
+  return Math.max(0, Math.floor((free - need.shared) / tunedBytes(need)))
+}
+
+/** Why so many learners more do not fit into what is free now; undefined where they do. */
+export function refusalOf(need: MemoryNeed, more: number, free: number): string | undefined {
+  const wanted = more * tunedBytes(need)
   if (wanted <= free) return undefined
   return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(free)} are free`
 }

@@ -100,9 +100,16 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     return { finished, model: await trainedModel(prepared, crew, workplace) }
   } finally {
     trace?.unwatch()
-    await crew?.supervisor.ask.close()
-    await workplace.system.stop()
-    workplace.handles.release()
+    try {
+      // Whoever holds it up, or has ended it, must not keep the threads and the memory of the others.
+      await crew?.supervisor.askWith({ deadline: Infinity }).close()
+    } finally {
+      try {
+        await workplace.system.stop()
+      } finally {
+        workplace.handles.release()
+      }
+    }
   }
 }
 

@@ -34,6 +34,8 @@ export class TunedPopulation implements PopulationControl {
   #learners: number
   /** What has been decided; ready once the learners that it needs are up. */
   #pending: { readonly decision: Decision; ready: boolean } | undefined
+  /** What went wrong where nobody listens: met at the next change. */
+  #failure: { readonly error: unknown } | undefined
 
   constructor(options: TunedPopulationOptions) {
     const { start, tuning, history = [{ round: 0, learners: start }] } = options
@@ -72,6 +74,7 @@ export class TunedPopulation implements PopulationControl {
   }
 
   async change(round: number): Promise<boolean> {
+    if (this.#failure) throw this.#failure.error
     const pending = this.#pending
     if (!pending) return false
     this.#pending = undefined
@@ -90,7 +93,7 @@ export class TunedPopulation implements PopulationControl {
   }
 
   #isReady(): boolean {
-    return this.#pending?.ready === true
+    return this.#failure !== undefined || this.#pending?.ready === true
   }
 
   #take(decision: Decision): void {
@@ -107,6 +110,7 @@ export class TunedPopulation implements PopulationControl {
         () => (pending.ready = true),
         (error: unknown) => this.#refuse(`${learners(to)} cannot be had: ${asError(error).message}`)
       )
+      .catch((error: unknown) => (this.#failure = { error }))
   }
 
   #refuse(reason: string): void {

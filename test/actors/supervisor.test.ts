@@ -12,7 +12,9 @@ import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { engine } from '../fakes/engine.js'
+import { idleSupervisor } from '../fakes/idle-supervisor.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+import { rejection } from '../support/rejection.js'
 
 const LEARNER = new URL('../../src/actors/learner.js', import.meta.url)
 
@@ -106,6 +108,43 @@ describe('the supervisor', () => {
     await synchroniser.ask.pauseAt(6)
     await supervisor.askWith({ deadline: 20_000 }).train()
     expect(losses).to.deep.equal([])
+  })
+})
+
+describe('the supervisor, while a learner is coming up', () => {
+  it('answers, leaves out who is not there yet, and can be closed', async () => {
+    await using system = new ActorSystem()
+    let letStart = () => {}
+    const start = new Promise<void>((resolve) => (letStart = resolve))
+    const { supervisor } = await idleSupervisor(system, 2, (learner) => (learner === 2 ? start : undefined))
+    const soon = supervisor.askWith({ deadline: 1000 })
+    const prepared = supervisor.askWith({ deadline: Infinity }).prepare(3)
+    expect(await soon.replicas()).to.have.length(2)
+    const resized = supervisor.askWith({ deadline: Infinity }).resize(3)
+    letStart()
+    await Promise.all([prepared, resized])
+    expect((await soon.replicas()).map((found) => found?.learner)).to.deep.equal([0, 1, 2])
+    void supervisor
+      .askWith({ deadline: Infinity })
+      .prepare(4)
+      .catch(() => {})
+    await soon.close()
+  })
+
+  it('has no replica of a learner whose successor is not there yet', async () => {
+    await using system = new ActorSystem()
+    let giveUp = (_: Error) => {}
+    const start = new Promise<void>((_, reject) => (giveUp = reject))
+    const { supervisor, idlers } = await idleSupervisor(system, 2, (learner) => (learner === 2 ? start : undefined))
+    const failed = new Promise((resolve) => system.events.on('exited', resolve))
+    const trained = supervisor.askWith({ deadline: Infinity }).train()
+    idlers[1]!.tell.die()
+    await failed
+    expect(await supervisor.askWith({ deadline: 1000 }).replicas()).to.deep.equal([{ learner: 0, replica: 7 }, undefined])
+    await supervisor.ask.close()
+    giveUp(new RangeError('no thread'))
+    await idlers[0]!.stop()
+    expect(await rejection(trained)).to.include({ message: 'no thread' })
   })
 })
 

@@ -49,6 +49,20 @@ describe('a job whose population changes', () => {
     expect(measured.map(({ epoch }) => Math.round(60 * epoch))).to.deep.equal([68, 124, 180])
   })
 
+  it('trains, and ends, while a learner that is wanted later is still coming up', async () => {
+    const learner = `data:text/javascript,${encodeURIComponent(`export default ({ rank, replica }) => ({
+      async started() { if (rank === 1) await new Promise((resolve) => setTimeout(resolve, 1e6)) },
+      async step() { await replica.run(1) }
+    })`)}`
+    const later = [
+      { round: 0, learners: 1 },
+      { round: 1000, learners: 2 }
+    ]
+    const modules = { ...FAKES, learner: new URL(learner) }
+    const events = await eventsOf(trainWith({ ...TINY, learners: { schedule: later }, until: { steps: 200 } }, modules))
+    expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed', iterations: 200, learners: 1 })
+  }).timeout(40_000)
+
   it('leaves no thread and nothing in the engine behind', async () => {
     held.clear()
     const before = ports()
@@ -74,6 +88,17 @@ describe('a job that is tuned', () => {
     expect(changes.every(({ reason, figures }) => reason !== '' && figures.length > 0)).to.equal(true)
     const again = await trainWith({ ...options, learners: { schedule: population } }, {}).finished
     expect(again).to.deep.include({ weightsSha256, iterations, population })
+  })
+
+  it('stays as it is, and says so, where memory holds no more', async () => {
+    const engine = new URL('../fakes/filling-engine.js', import.meta.url)
+    const options: TrainOptions = { ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 40 } }
+    const events = await eventsOf(trainWith(options, { engine }))
+    const [first, ...others] = events.filter((event): event is PopulationEvent => event.event === 'population')
+    expect(first).to.include({ action: 'settle', from: 1, to: 1 })
+    expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; 1 learner it is$/)
+    expect(others.every(({ to }) => to === 1)).to.equal(true)
+    expect((events.at(-1) as FinishedEvent).population).to.deep.equal([{ round: 0, learners: 1 }])
   })
 
   it('is left alone where it is short, and says so', async () => {

@@ -53,7 +53,8 @@ export class Search {
   #way: 'up' | 'down' | undefined
   #turned: boolean
   #at: number
-  #most: number
+  /** The smallest that cannot be had. */
+  #refused = Infinity
   /** The last population on the way that was worth it, and those beyond it that were not. */
   #summit: number
   #misses = 0
@@ -62,12 +63,16 @@ export class Search {
     this.#options = options
     this.#at = options.origin
     this.#summit = options.origin
-    this.#most = options.most
     this.#turned = !options.both
   }
 
   get tallies(): ReadonlyMap<number, Tally> {
     return this.#tallies
+  }
+
+  /** Whether it has yet to try another population than the one from which it sets out. */
+  get isAtOrigin(): boolean {
+    return this.#way === undefined
   }
 
   /** One more window of the population in hand; undefined while more are wanted. */
@@ -79,9 +84,9 @@ export class Search {
     return this.#judge(tally)
   }
 
-  /** The population in hand cannot be had: the search goes on without it. */
+  /** The population in hand cannot be had, nor a larger one: the search goes on without them, or finds another where it was over. */
   refuse(reason: string): Step {
-    this.#most = this.#at - this.#options.by
+    this.#refused = this.#at
     return this.#turn(reason)
   }
 
@@ -119,9 +124,9 @@ export class Search {
   }
 
   #onwards(reason: string): Step | undefined {
-    const { by, least } = this.#options
+    const { by, least, most } = this.#options
     const to = this.#way === 'up' ? this.#at + by : this.#at - by
-    if (to < least || to > this.#most) return undefined
+    if (to < least || to > most || to >= this.#refused) return undefined
     this.#at = to
     return { to, reason: `${reason}; trying ${to}`, found: false }
   }
@@ -144,7 +149,7 @@ export class Search {
     return { to, reason: `${reason}; ${learners(to)} it is`, found: true }
   }
 
-  #best(except?: number): number {
+  #best(except: number): number {
     return [...this.#tallies]
       .filter(([population]) => population !== except)
       .reduce((best, each) => (each[1].mean > best[1].mean ? each : best))[0]
@@ -152,9 +157,10 @@ export class Search {
 
   #smallest(): number {
     const { origin, threshold, slack } = this.#options
-    const best = this.#tallies.get(this.#best())!.mean
+    const had = [...this.#tallies].filter(([population]) => population < this.#refused)
+    const best = Math.max(...had.map(([, { mean }]) => mean))
     const enough = (population: number) => best - Math.log1p(population < origin ? slack : threshold)
-    return Math.min(...[...this.#tallies].filter(([population, { mean }]) => mean >= enough(population)).map(([population]) => population))
+    return Math.min(...had.filter(([population, { mean }]) => mean >= enough(population)).map(([population]) => population))
   }
 
   #pace(population: number): string {

@@ -80,7 +80,8 @@ export class Tuner {
   readonly #options: Required<TunerOptions>
   #learners: number
   #most: number
-  #search: Search | undefined
+  /** The one in hand, or the last: what it settled on may turn out not to be had. */
+  #search: Search
   #settled: Settled | undefined
   #patience = PATIENCE
   #found: number
@@ -103,8 +104,8 @@ export class Tuner {
     const throughput = window.samples / window.seconds
     const settled = this.#settled
     if (!settled) {
-      if (this.#search!.tallies.size <= 1 && !this.#pays(window)) return this.#rest(window)
-      const step = this.#search!.observe(throughput)
+      if (this.#search.isAtOrigin && !this.#pays(window)) return this.#rest(window)
+      const step = this.#search.observe(throughput)
       return step && this.#take(step)
     }
     const sign = settled.observe(throughput, window.idle)
@@ -112,10 +113,13 @@ export class Tuner {
     return this.#look(sign)
   }
 
-  /** The population that it asked for cannot be had, nor a larger one: what to do instead. */
+  /**
+   * The population that it asked for cannot be had, nor a larger one: what to do instead. Where it had settled on that one, it settles on the best
+   * that it measured below; so it comes, at the latest, to the one that trains.
+   */
   refuse(reason: string): Decision {
     this.#most = Math.max(this.#options.least, this.#learners - this.#options.by)
-    return this.#take(this.#search!.refuse(reason))
+    return this.#take(this.#search.refuse(reason))
   }
 
   #pays({ seconds, remaining = Infinity }: Window): boolean {
@@ -125,28 +129,25 @@ export class Tuner {
   /** Not worth a look: it stays as it is. */
   #rest({ seconds, remaining = Infinity }: Window): Decision {
     const reason = `the run ends in about ${remaining.toFixed(0)} s, and looking for a better population pays above ${(WORTH * LOOK_WINDOWS * seconds).toFixed(0)} s: ${learners(this.#learners)} it stays`
-    const search = this.#search!
-    this.#settle(search)
-    return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(search) }
+    this.#settle()
+    return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search) }
   }
 
   #take({ to, reason, found }: Step): Decision {
     const from = this.#learners
-    const search = this.#search!
-    const figures = figuresOf(search)
     this.#learners = to
-    if (found) this.#settle(search)
+    if (found) this.#settle()
+    const figures = figuresOf(this.#search)
     return { action: found ? 'settle' : 'try', from, to, reason, figures }
   }
 
-  #settle(search: Search): void {
+  #settle(): void {
     this.#patience = this.#learners === this.#found ? Math.min(MOST_PATIENCE, this.#patience * 2) : PATIENCE
     this.#found = this.#learners
-    this.#settled = new Settled(search.tallies.get(this.#learners), {
+    this.#settled = new Settled(this.#search.tallies.get(this.#learners), {
       threshold: this.#options.threshold,
       routine: ROUTINE * this.#patience
     })
-    this.#search = undefined
   }
 
   #look({ reason, first, both }: Sign): Decision | undefined {

@@ -8,14 +8,14 @@ export interface SimulatedRunOptions {
   /** Deviation of the logarithm of a window's throughput. */
   readonly noise: number
   readonly seed: number
-  /** Learners for which there is memory. */
-  readonly room?: number
 }
 
 /** A run in virtual time: windows of one second, with noise. */
 export class SimulatedRun {
   curve: Curve
   idle: number | undefined
+  /** Learners for which there is memory. */
+  room = Infinity
   readonly decisions: Decision[] = []
   readonly #tuner: Tuner
   readonly #options: SimulatedRunOptions
@@ -48,8 +48,7 @@ export class SimulatedRun {
   #decide(decision: Decision | undefined): void {
     if (!decision) return
     this.decisions.push(decision)
-    const { room = Infinity } = this.#options
-    if (decision.to > room) this.#decide(this.#tuner.refuse(`no room for ${decision.to}`))
+    if (decision.to > this.room) this.#decide(this.#tuner.refuse(`no room for ${decision.to}`))
   }
 
   /** Box and Muller, from a small generator of Marsaglia's. */

@@ -144,11 +144,42 @@ describe('the tuner', () => {
   })
 
   it('grows no further where there is no memory for one more', () => {
-    const run = new SimulatedRun(new Tuner({ start: 1, most: MOST }), { curve: (k) => k, noise: 0.01, seed: 1, room: 3 })
+    const run = new SimulatedRun(new Tuner({ start: 1, most: MOST }), { curve: (k) => k, noise: 0.01, seed: 1 })
+    run.room = 3
     run.windows(400)
     expect(run.learners).to.equal(3)
     expect(run.decisions.some(({ reason }) => /no room/.test(reason))).to.equal(true)
     expect(run.decisions.every(({ to }) => to <= 4)).to.equal(true)
+  })
+
+  it('settles on what it has measured below where the best it has found cannot be had any more', () => {
+    const curve = (k: number) => [0, 0, 181, 190, 200, 200, 200][k]!
+    // Neither 5 and 6 nor 3 and 2 are worth it: who has come to train with 2 is to go back to 4.
+    for (const [room, left] of [
+      [3, 3],
+      [2, 2]
+    ] as const) {
+      const run = new SimulatedRun(new Tuner({ start: 4, most: 6 }), { curve, noise: 0.001, seed: 7 })
+      for (let i = 0; i < 300 && run.learners !== 2; i++) run.windows(1)
+      run.room = room
+      run.settle()
+      expect(run.decisions.at(-1)).to.deep.include({ action: 'settle', to: left })
+      expect(run.decisions.at(-1)!.reason).to.equal(`no room for ${left + 1}; ${left} learners it is`)
+      expect(run.learners).to.equal(left)
+      run.windows(500)
+      expect(Math.max(...run.decisions.slice(-5).map(({ to }) => to))).to.be.at.most(left)
+    }
+  })
+
+  it('does not settle on a number that it has not measured, though the time left becomes short meanwhile', () => {
+    const tuner = new Tuner({ start: 2, most: 4 })
+    const settled: Decision[] = []
+    for (let left = 81.5; left > 60; left -= 0.5) {
+      const decision = tuner.observe({ samples: tuner.learners === 2 ? 100 : 50, seconds: 0.5, remaining: left })
+      if (decision?.action === 'settle') settled.push(decision)
+    }
+    expect(settled.map(({ to }) => to)).to.deep.equal([2])
+    expect(settled[0]!.figures.map(({ learners }) => learners)).to.include.members([2, 3])
   })
 
   it('leaves a run alone that is too short', () => {
