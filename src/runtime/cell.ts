@@ -7,6 +7,7 @@ import type { Outcome } from './life.js'
 import { Mailbox } from './mailbox.js'
 import { Meter } from './meter.js'
 import { methodProxy } from './method-proxy.js'
+import { Milestone } from './milestone.js'
 import type { Realm } from './realm.js'
 import type { ActorRef } from './ref.js'
 import type { Offspring } from './spawning.js'
@@ -39,6 +40,10 @@ const HOOKS: ReadonlySet<string> = new Set(['constructor', 'started', 'restarted
 export class Cell {
   /** Resolves, never rejects, when the actor is no more. */
   readonly exited: Promise<ExitReason>
+  /** On its way to that: the message in hand is done, or given up; and the children have ended. */
+  readonly rested = new Milestone()
+  readonly childless = new Milestone()
+  readonly #givenUp = new Milestone()
   readonly #setting: CellSetting
   readonly #mailbox: Mailbox<Delivery>
   readonly #meter: Meter
@@ -100,6 +105,11 @@ export class Cell {
     void this.#end({ kind: 'stopped' })
   }
 
+  /** The message in hand takes too long: the children of an actor that stops wait for it no longer, though its `stopping` hook does. */
+  giveUp(): void {
+    this.#givenUp.reach()
+  }
+
   /** Ends it at once, whatever it has in hand. */
   fail(error: Error): void {
     void this.#end({ kind: 'failed', error })
@@ -150,8 +160,12 @@ export class Cell {
     this.#timers.cancel()
     for (const delivery of this.#mailbox.close()) delivery.lost?.(delivery.method)
     // A failure is ended from inside of the message that failed: waiting for that message would wait for ever.
-    if (reason.kind === 'stopped') await this.#mailbox.idle()
+    const idle = reason.kind === 'stopped' ? this.#mailbox.idle() : undefined
+    if (idle) await Promise.race([idle, this.#givenUp.reached])
+    this.rested.reach()
     await this.#children?.stop()
+    this.childless.reach()
+    await idle
     try {
       await this.#actor?.stopping?.()
       this.#resolveExit(reason)

@@ -59,6 +59,11 @@ export class Child implements Correspondent {
     return this.#life !== undefined
   }
 
+  /** A life is coming up. */
+  get starting(): boolean {
+    return this.#starting !== undefined
+  }
+
   /** It was asked to stop, and will not be started again. */
   get leaving(): boolean {
     return this.#leaving

@@ -5,7 +5,7 @@ export type Cancel = () => void
 export interface Clock {
   /** Milliseconds since some moment; never goes back. */
   now(): number
-  /** Calls `action` once, `milliseconds` from now. */
+  /** Calls `action` once, `milliseconds` from now; never where they are Infinity. */
   after(milliseconds: number, action: () => void): Cancel
   /** For what is set and put off all the time. */
   reminder(action: () => void): Reminder
@@ -19,16 +19,23 @@ export interface Reminder {
   rest(): void
 }
 
+/** A timer takes no more milliseconds: it would ring at once. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
 export const REAL_CLOCK: Clock = {
   now: () => performance.now(),
   after(milliseconds, action) {
-    const timer = setTimeout(action, milliseconds)
+    if (milliseconds === Infinity) return () => {}
+    let timer: NodeJS.Timeout
+    const wait = (left: number) => {
+      const now = Math.min(left, LONGEST_TIMEOUT)
+      timer = setTimeout(left > now ? () => wait(left - now) : action, now)
+    }
+    wait(milliseconds)
     return () => clearTimeout(timer)
   },
   reminder: (action) => new RealReminder(action)
 }
-
-const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Keeps the timer that it has: making and clearing one costs more than a message, letting it go and holding it again next to nothing. */
 class RealReminder implements Reminder {
@@ -77,6 +84,7 @@ export class VirtualClock implements Clock {
   }
 
   after(milliseconds: number, action: () => void): Cancel {
+    if (milliseconds === Infinity) return () => {}
     const alarm = { at: this.#now + Math.max(0, milliseconds), order: this.#order++, action }
     this.#alarms.add(alarm)
     return () => void this.#alarms.delete(alarm)

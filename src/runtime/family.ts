@@ -157,7 +157,8 @@ export class Family implements Offspring {
 
   /** The reason why it did not start. */
   async #revive(member: Child, cause: Child, reason: ExitReason): Promise<ExitReason | undefined> {
-    if (member.gone || member.alive) return undefined
+    // Who is only just coming up is left to whoever spawns it: it has no life yet from which to be started again.
+    if (member.gone || member.alive || member.starting) return undefined
     const stays = !this.#closed && !member.leaving && (member === cause || member.spec.restart !== 'temporary')
     if (!stays) {
       this.#release(member, { kind: 'stopped' })

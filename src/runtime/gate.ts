@@ -35,6 +35,7 @@ export class Gate {
   readonly #held = new Fifo<UserMessage>()
   #life: Life | undefined
   #credits = 0
+  #closed = false
   #roomWaiters: (() => void)[] = []
 
   /** `refuse` takes what there is no room for; of what waited, only that which is still `wanted` is sent. */
@@ -76,9 +77,9 @@ export class Gate {
     if (this.#credits > 0 && this.#roomWaiters.length > 0) for (const resolve of this.#roomWaiters.splice(0)) resolve()
   }
 
-  /** Resolves when a message would be sent at once. */
+  /** Resolves when a message would be sent at once, or never will be. */
   room(): Promise<void> {
-    if (this.#credits > 0) return Promise.resolve()
+    if (this.#closed || this.#credits > 0) return Promise.resolve()
     return new Promise((resolve) => this.#roomWaiters.push(resolve))
   }
 
@@ -105,6 +106,7 @@ export class Gate {
   /** There will be no other: gives back what waits. */
   close(): UserMessage[] {
     this.shut()
+    this.#closed = true
     for (const resolve of this.#roomWaiters.splice(0)) resolve()
     return this.#held.clear()
   }

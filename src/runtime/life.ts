@@ -13,7 +13,7 @@ export interface Life {
   send(message: UserMessage): void
   suspend(): void
   resume(): void
-  /** The life ends within about twice the deadline, whatever the actor does. */
+  /** The life ends within about twice the deadline, whatever the actor does, beside what its children take by deadlines of their own. */
   stop(deadline: number): void
 }
 

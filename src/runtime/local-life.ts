@@ -82,12 +82,32 @@ export class LocalLife implements Life {
 
   stop(deadline: number): void {
     this.#cell.stop()
-    const disarm = this.#realm.clock.after(deadline, () => {
-      const message = `${this.#name}: did not stop within ${deadline} ms and is left behind; let its messages and its stopping hook end sooner`
-      const error = new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: this.#name, deadline } })
-      this.#resolveExit({ kind: 'failed', error })
+    void this.#limit(deadline)
+  }
+
+  /**
+   * The message in hand may take the deadline, and the hook as long again. What the children take in between is limited by deadlines of their own:
+   * as long as a thread of theirs runs, this actor has not ended.
+   */
+  async #limit(deadline: number): Promise<void> {
+    const { rested, childless } = this.#cell
+    const inTime = await this.#within(deadline, rested.reached)
+    if (!inTime) this.#cell.giveUp()
+    await childless.reached
+    if (inTime && (await this.#within(deadline, this.exited))) return
+    const message = `${this.#name}: did not stop within ${deadline} ms and is left behind; let its messages and its stopping hook end sooner`
+    const error = new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: this.#name, deadline } })
+    this.#resolveExit({ kind: 'failed', error })
+  }
+
+  #within(deadline: number, reached: Promise<unknown>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const disarm = this.#realm.clock.after(deadline, () => resolve(false))
+      void reached.then(() => {
+        disarm()
+        resolve(true)
+      })
     })
-    void this.exited.then(disarm)
   }
 
   #delivery(message: UserMessage): Delivery {

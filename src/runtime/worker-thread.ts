@@ -40,6 +40,8 @@ export interface ThreadEnd {
 
 /** How long a thread whose actors have said goodbye may take to end by itself: what it printed last still gets out. */
 const LINGER = 100
+/** A timer takes no more milliseconds: who may be silent for longer is not looked at. */
+const LONGEST_SILENCE = 2 ** 31 - 1
 /** Looks at the pulse within the silence that is allowed. */
 const LOOKS = 4
 
@@ -63,7 +65,10 @@ export class WorkerThread {
   ) {
     this.#realm = realm
     this.#shared = shared !== undefined
-    const pulse = silence === undefined ? undefined : { memory: new SharedArrayBuffer(4), every: Math.max(1, silence / LOOKS / 2) }
+    const pulse =
+      silence === undefined || silence > LONGEST_SILENCE
+        ? undefined
+        : { memory: new SharedArrayBuffer(4), every: Math.max(1, silence / LOOKS / 2) }
     const workerData: ThreadStart = { first, shared: this.#shared, pulse }
     this.#worker = new Worker(entry, {
       name: shared ?? first.name,

@@ -1,5 +1,6 @@
 import type { GroupStatus } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
+import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import type { CourseOptions } from './course-options.js'
 import type { Crew } from './crew.js'
 import type { JobControl } from './job.js'
@@ -10,9 +11,6 @@ import { iterationSamples } from './settings.js'
 
 /** How often a run tells how far it is, in milliseconds. */
 const PROGRESS_EVERY = 200
-
-/** A timer takes no more milliseconds. */
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /** The legs of a run's way: from one round at which the learners rest to the next. */
 export class CourseLegs {
@@ -63,14 +61,14 @@ export class CourseLegs {
     const ticks = setInterval(() => void this.#tellProgress().catch(() => {}), PROGRESS_EVERY)
     const watch = this.#watch()
     this.#meter.start()
-    const limit = this.#stopAfter(this.#run.settings.until.seconds - this.seconds, stop)
+    const withdrawLimit = this.#stopAfter(this.#run.settings.until.seconds - this.seconds, stop)
     try {
       await supervisor.askWith({ deadline: Infinity }).train()
     } finally {
       this.#meter.pause()
       clearInterval(ticks)
       clearInterval(watch)
-      clearTimeout(limit)
+      withdrawLimit()
       this.#control.stop.removeEventListener('abort', stop)
     }
     const status = await this.#tellProgress()
@@ -96,10 +94,9 @@ export class CourseLegs {
     return setInterval(() => void look().catch(() => {}), population.watchEvery)
   }
 
-  #stopAfter(seconds: number, stop: () => void): NodeJS.Timeout | undefined {
+  #stopAfter(seconds: number, stop: () => void): Cancel {
     // A timer may be early by less than a millisecond.
-    const milliseconds = Math.max(0, Math.ceil(seconds * 1000) + 1)
-    return milliseconds <= LONGEST_TIMER ? setTimeout(stop, milliseconds) : undefined
+    return REAL_CLOCK.after(Math.max(0, Math.ceil(seconds * 1000) + 1), stop)
   }
 
   async #tellProgress(): Promise<GroupStatus> {
@@ -124,8 +121,9 @@ export class CourseLegs {
   }
 
   #notFinite(what: string, iteration: number): ArbalestError {
-    const rate = peakOf(this.#run.settings.optimiser.rate)
+    const { optimiser, rateScale } = this.#run.settings
+    const rate = peakOf(optimiser.rate)
     const message = `optimiser.rate: received ${rate}; ${what} at iteration ${iteration}: use a lower rate`
-    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, rate } })
+    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, rate, rateScale } })
   }
 }

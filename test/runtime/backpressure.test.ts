@@ -42,6 +42,15 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       expect(letters).to.deep.equal([])
     })
 
+    it('keeps nobody waiting for room once its actor is no more', async () => {
+      const recorder = await full({ capacity: 1 })
+      recorder.tell.note('a')
+      const waited = recorder.room()
+      await recorder.stop()
+      await waited
+      await recorder.room()
+    })
+
     it('rejects asks, and counts tells as dead letters, where that is its policy', async () => {
       const recorder = await full({ capacity: 2, whenFull: 'reject' })
       for (const text of ['a', 'b', 'c', 'd']) recorder.tell.note(text)

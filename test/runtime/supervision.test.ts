@@ -5,7 +5,7 @@ import type { Strategy } from '../../src/runtime/restart-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
-import { Member, Parent, type Diary } from './support/family.js'
+import { Member, Parent, Slow, SlowParent, type Diary } from './support/family.js'
 
 const MODULE = new URL('./support/family.js', import.meta.url)
 
@@ -42,6 +42,60 @@ describe('Supervision', () => {
       for (const child of children) expect(await kit.run(child.ask.alive())).to.equal(true)
     })
   }
+
+  for (const strategy of ['allForOne', 'restForOne'] as const)
+    for (const restart of ['permanent', 'temporary'] as const)
+      it(`leaves alone, ${strategy}, a ${restart} child that is only just coming up`, async () => {
+        const kit = new TestKit({ supervision: { strategy } })
+        const diary: Diary = []
+        const first = await kit.until(kit.system.spawnHere(Member, { diary }, { name: 'first', restart: 'permanent' }))
+        const spawned = kit.system.spawnHere(Slow, { diary, clock: kit.clock, startTakes: 300 }, { name: 'second', restart })
+        await kit.advance(50)
+        first.tell.fail()
+        await kit.advance(1000)
+        const second = await kit.until(spawned)
+        expect(diary).to.deep.equal([
+          'first starts',
+          'second starts',
+          'first stops',
+          'first starts',
+          'first restarts: told to fail',
+          'second is up'
+        ])
+        expect(await kit.run(second.ask.alive())).to.equal(true)
+        await kit.run(kit.system.stop())
+        expect(diary.filter((entry) => entry === 'second stops')).to.have.length(1)
+      })
+
+  it('gives children their own time to stop: their parent ends after them, however long that takes', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const parent = await kit.until(
+      kit.system.spawnHere(SlowParent, { diary, clock: kit.clock, children: 3, stopTakes: 3000 }, { name: 'p', shutdown: 5000 })
+    )
+    await kit.run(kit.system.stop())
+    expect(diary.filter((entry) => entry.endsWith('has stopped'))).to.deep.equal([
+      'p/2 has stopped',
+      'p/1 has stopped',
+      'p/0 has stopped',
+      'p has stopped'
+    ])
+    expect((await parent.exited).kind).to.equal('stopped')
+    expect(kit.clock.now()).to.be.within(12_000, 12_100)
+  })
+
+  it('stops the children of an actor, too, whose message in hand does not end', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const parent = await kit.until(
+      kit.system.spawnHere(SlowParent, { diary, clock: kit.clock, children: 2, stopTakes: 100 }, { name: 'p', shutdown: 1000 })
+    )
+    parent.tell.never()
+    await kit.settle()
+    await kit.run(kit.system.stop())
+    expect(diary.filter((entry) => entry.endsWith('has stopped'))).to.deep.equal(['p/1 has stopped', 'p/0 has stopped'])
+    expect(await parent.exited).to.have.nested.property('error.code', 'DEADLINE_EXCEEDED')
+  })
 
   it('stops children in reverse, before their parent', async () => {
     const { kit, diary } = await familyOf('oneForOne')

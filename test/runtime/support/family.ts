@@ -1,4 +1,5 @@
 import { describeExit, type ActorContext, type ExitReason } from '../../../src/runtime/actor.js'
+import type { Clock } from '../../../src/runtime/clock.js'
 import type { ActorRef } from '../../../src/runtime/ref.js'
 import type { Supervision } from '../../../src/runtime/restart-policy.js'
 
@@ -103,5 +104,69 @@ export class Parent {
 
   alive(): boolean {
     return true
+  }
+}
+
+export interface SlowOptions {
+  readonly diary: Diary
+  readonly clock: Clock
+  /** Milliseconds. */
+  readonly startTakes?: number
+  readonly stopTakes?: number
+}
+
+/** Takes its time to come up and to stop. */
+export class Slow {
+  readonly #options: SlowOptions
+  readonly #name: string
+
+  constructor(options: SlowOptions, { name }: ActorContext<Slow>) {
+    this.#options = options
+    this.#name = name
+  }
+
+  async started(): Promise<void> {
+    this.#write('starts')
+    await this.#pass(this.#options.startTakes)
+    if (this.#options.startTakes) this.#write('is up')
+  }
+
+  async stopping(): Promise<void> {
+    this.#write('stops')
+    await this.#pass(this.#options.stopTakes)
+    this.#write('has stopped')
+  }
+
+  alive(): boolean {
+    return true
+  }
+
+  never(): Promise<void> {
+    return new Promise(() => {})
+  }
+
+  async #pass(milliseconds = 0): Promise<void> {
+    if (milliseconds > 0) await new Promise<void>((resolve) => this.#options.clock.after(milliseconds, resolve))
+  }
+
+  #write(text: string): void {
+    this.#options.diary.push(`${this.#name} ${text}`)
+  }
+}
+
+/** The same with children that are as slow. */
+export class SlowParent extends Slow {
+  readonly #children: () => Promise<unknown>
+
+  constructor({ children, ...options }: SlowOptions & { readonly children: number }, context: ActorContext<Slow>) {
+    super(options, context)
+    this.#children = async () => {
+      for (let i = 0; i < children; i++) await context.spawnHere(Slow, options, { name: `${i}` })
+    }
+  }
+
+  override async started(): Promise<void> {
+    await super.started()
+    await this.#children()
   }
 }
