@@ -3,7 +3,8 @@ const MOST_WAITING = 1024
 
 interface Reader<T> {
   readonly waiting: T[]
-  wake: (() => void) | undefined
+  /** Whoever asked for an event that is still to come: a reader may ask for several at once. */
+  wake: (() => void)[]
 }
 
 type End = { readonly error?: unknown }
@@ -19,19 +20,19 @@ export class EventStream<T> implements AsyncIterable<T> {
   push(event: T): void {
     for (const reader of this.#readers) {
       if (reader.waiting.push(event) > MOST_WAITING) reader.waiting.shift()
-      reader.wake?.()
+      wake(reader)
     }
   }
 
   /** Readers end once they have read what waits for them; with an error they throw it then. */
   end(end: End = {}): void {
     this.#end = end
-    for (const reader of this.#readers) reader.wake?.()
+    for (const reader of this.#readers) wake(reader)
   }
 
   /** Reads from this call on, not from the first `next`. */
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
-    const reader: Reader<T> = { waiting: [], wake: undefined }
+    const reader: Reader<T> = { waiting: [], wake: [] }
     this.#readers.add(reader)
     return this.#read(reader)
   }
@@ -40,7 +41,7 @@ export class EventStream<T> implements AsyncIterable<T> {
     const readers = this.#readers
     const close = (): IteratorResult<T, undefined> => {
       readers.delete(reader)
-      reader.wake?.()
+      wake(reader)
       return { done: true, value: undefined }
     }
     const next = async (): Promise<IteratorResult<T, undefined>> => {
@@ -50,11 +51,15 @@ export class EventStream<T> implements AsyncIterable<T> {
           close()
           if ('error' in this.#end) throw this.#end.error
         } else {
-          await new Promise<void>((resolve) => (reader.wake = resolve))
+          await new Promise<void>((resolve) => reader.wake.push(resolve))
         }
       }
       return { done: true, value: undefined }
     }
     return { next, return: () => Promise.resolve(close()) }
   }
+}
+
+function wake<T>(reader: Reader<T>): void {
+  for (const resolve of reader.wake.splice(0)) resolve()
 }

@@ -23,7 +23,8 @@ export async function finishedEvent(
     testLoss,
     ...(testPerplexity !== undefined && { testPerplexity }),
     imagesPerSecond: perSecond(position, seconds),
-    learners: learnersAt(population, round),
+    // A change at the round where the run ends was never made.
+    learners: learnersAt(population, Math.max(0, round - 1)),
     population: population.filter((change) => change.round < Math.max(1, round)),
     epochs: position / samples,
     iterations,

@@ -60,13 +60,15 @@ export type PromisedModel = {
  * `finished` gives the last of them.
  */
 export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
-  /** Resolves when all is done and every thread of the run has ended; rejects with the ArbalestError that ended it. */
+  /** Resolves when all is done and every thread of the run has ended; rejects with the ArbalestError that ended it, or with what a listener threw. */
   readonly finished: Promise<FinishedEvent>
   /** The trained model: answers once the job has finished, and rejects as `finished` does. */
   readonly model: PromisedModel
   readonly #stop = new AbortController()
   readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
+  /** What a listener threw, the first of them. */
+  #thrown: { readonly error: unknown } | undefined
 
   constructor(run: (control: JobControl) => Promise<JobOutcome>, { signal }: { signal?: AbortSignal | undefined } = {}) {
     const stop = () => this.stop()
@@ -92,7 +94,10 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.#stop.abort()
   }
 
-  /** Calls `listener` at every event of this name from now on. `failed` has the error that `finished` rejects with. */
+  /**
+   * Calls `listener` at every event of this name from now on. `failed` has the error that `finished` rejects with. A listener that throws ends the
+   * run as `stop` does, and `finished` rejects with what it threw.
+   */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     this.#emitter.on(name, listener)
     return this
@@ -126,18 +131,31 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     await Promise.resolve()
     try {
       const outcome = await run({ emit: (event) => this.#emit(event), stop: this.#stop.signal })
-      this.#emit(outcome.finished)
+      if (!this.#thrown) this.#emit(outcome.finished)
+      if (this.#thrown) throw this.#thrown.error
       this.#stream.end()
       return outcome
     } catch (error) {
-      this.#stream.end({ error })
-      this.#emitter.emit('failed', error)
-      throw error
+      // What came first is the cause, whatever else went wrong on the way to the end.
+      const failure = this.#thrown ? this.#thrown.error : error
+      this.#stream.end({ error: failure })
+      this.#call('failed', failure)
+      throw failure
     }
   }
 
   #emit(event: JobEvent): void {
     this.#stream.push(event)
-    this.#emitter.emit(event.event, event)
+    this.#call(event.event, event)
+  }
+
+  /** Events come from timers, from actors and from the run itself: thrown there, an error would end the process, the job or nothing. */
+  #call(name: keyof JobEvents, event: unknown): void {
+    try {
+      this.#emitter.emit(name, event)
+    } catch (error) {
+      this.#thrown ??= { error }
+      this.stop()
+    }
   }
 }

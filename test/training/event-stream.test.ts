@@ -34,6 +34,16 @@ describe('a stream of events', () => {
     expect(seen.at(-1)).to.equal(4999)
   })
 
+  it('answers every one of several questions at once, in their order', async () => {
+    const stream = new EventStream<number>()
+    const reader = stream[Symbol.asyncIterator]()
+    const asked = Promise.all([reader.next(), reader.next(), reader.next()])
+    stream.push(1)
+    stream.push(2)
+    stream.end()
+    expect((await asked).map(({ value }) => value)).to.deep.equal([1, 2, undefined])
+  })
+
   it('throws its error after what came before it', async () => {
     const stream = new EventStream<number>()
     const reader = stream[Symbol.asyncIterator]()

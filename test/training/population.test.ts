@@ -63,6 +63,16 @@ describe('a job whose population changes', () => {
     expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed', iterations: 200, learners: 1 })
   }).timeout(40_000)
 
+  it('says with how many learners it ended where a change was due at its end', async () => {
+    const late = [
+      { round: 0, learners: 2 },
+      { round: 15, learners: 3 }
+    ]
+    // 8 samples a round.
+    const finished = await trainWith({ ...TINY, learners: { schedule: late }, until: { epochs: 2 } }, FAKES).finished
+    expect(finished).to.deep.include({ iterations: 15, learners: 2, population: late.slice(0, 1) })
+  })
+
   it('leaves no thread and nothing in the engine behind', async () => {
     held.clear()
     const before = ports()

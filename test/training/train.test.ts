@@ -147,6 +147,44 @@ describe('a training job that fails', () => {
     })
   }
 
+  for (const name of ['started', 'progress', 'evaluated', 'finished'] as const)
+    it(`rejects with what a listener of ${name} throws, with no thread left`, async () => {
+      held.clear()
+      const before = ports()
+      const job = start(name === 'finished' ? {} : ENDLESS)
+      const mistake = new RangeError('of the listener')
+      const failures: Error[] = []
+      if (name === 'evaluated') job.once('progress', () => job.stop())
+      job.on(name, () => {
+        throw mistake
+      })
+      job.on('failed', (error) => void failures.push(error))
+      expect(await rejection(eventsOf(job))).to.equal(mistake)
+      expect(await rejection(job.finished)).to.equal(mistake)
+      expect(failures).to.deep.equal([mistake])
+      await sleep(20)
+      expect(ports()).to.equal(before)
+    })
+
+  it('keeps its cause where a listener of the failure throws, too', async () => {
+    const learner = new URL('../fakes/failing-learner.js?how=born', import.meta.url)
+    const job = start(ENDLESS, { learner })
+    job.on('failed', () => {
+      throw new RangeError('of the listener')
+    })
+    await refused('LEARNER_FAILED', () => job.finished)
+  })
+
+  it('rejects with what a listener throws at the loss of a learner', async () => {
+    const learner = new URL('../fakes/failing-learner.js?how=throw', import.meta.url)
+    const job = start({ ...ENDLESS, learners: 1 }, { learner })
+    const mistake = new RangeError('of the listener')
+    job.on('learnerLost', () => {
+      throw mistake
+    })
+    expect(await rejection(job.finished)).to.equal(mistake)
+  })
+
   it('names the iteration and the rate when the loss is not finite', async () => {
     const job = start({ ...ENDLESS, optimiser: { rate: 1e30 } })
     const error = await refused('LOSS_NOT_FINITE', () => job.finished, 'iteration', 'lower rate', '1e+30')

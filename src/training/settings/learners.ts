@@ -49,8 +49,16 @@ export function learnersSettings(
   const cores = Math.max(1, Math.floor(coresOf(devices) / threads))
   const by = devices.length
   const even = (learners: number) => Math.max(1, Math.floor(learners / by)) * by
-  const most = checks.whole('learners.most', options.most ?? Math.max(MOST_A_CORE * cores, options.start ?? 1), 1, MOST_LEARNERS)
-  const start = checks.whole('learners.start', options.start ?? Math.min(even(cores), most), 1, most)
+  const asked = options.start === undefined ? undefined : checks.whole('learners.start', options.start, 1, MOST_LEARNERS)
+  const most = checks.whole(
+    'learners.most',
+    options.most ?? Math.min(MOST_LEARNERS, Math.max(MOST_A_CORE * cores, asked ?? 1)),
+    1,
+    MOST_LEARNERS
+  )
+  // A bound that was refused bounds nothing.
+  const bound = options.most === undefined || options.most === most ? most : MOST_LEARNERS
+  const start = checks.whole('learners.start', asked ?? Math.min(even(cores), most), 1, bound)
   const sound = Array.from({ length: most }, (_, i) => i + 1).findLast(isSound) ?? 1
   return {
     schedule: [{ round: 0, learners: options.start === undefined ? Math.min(start, sound) : start }],
