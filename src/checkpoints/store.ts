@@ -45,14 +45,17 @@ export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Fo
     .sort((a, b) => b.iteration - a.iteration)
 }
 
-/** The newest whole checkpoint of a folder, or undefined; `refused` hears of each newer one that is damaged. */
+/** The newest whole checkpoint of a folder, or undefined; `refused` hears of each newer one that is damaged, or that `check` throws at. */
 export async function newestWhole(
   folder: string,
-  refused: (folder: string, error: ArbalestError) => void
+  refused: (folder: string, error: ArbalestError) => void,
+  check: (checkpoint: Checkpoint) => void = () => {}
 ): Promise<Checkpoint | undefined> {
   for (const found of await checkpointsIn(folder)) {
     try {
-      return await Checkpoint.open(found.folder)
+      const checkpoint = await Checkpoint.open(found.folder)
+      check(checkpoint)
+      return checkpoint
     } catch (error) {
       if (!(error instanceof ArbalestError)) throw error
       refused(found.folder, error)

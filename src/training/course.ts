@@ -8,7 +8,7 @@ import type { EvaluatedEvent, FinishedEvent } from './events.js'
 import { finishedEvent } from './finished-event.js'
 import type { JobControl } from './job.js'
 import { startsOf } from './rule-starts.js'
-import type { Measurement } from './run-state.js'
+import { measuredHere, type Measurement } from './run-state.js'
 import { StoppingRules } from './stopping.js'
 
 /** A run's way from measurement to measurement. */
@@ -37,7 +37,10 @@ export class Course {
     let measured: EvaluatedEvent | undefined
     // What is learnt by heart is seen beside what was known before.
     if (settings.trial.overfit !== undefined) this.#control.emit(await this.#measure())
-    for (let round = resumes?.state.round ?? 0; round < this.#legs.schedule.rounds && !ended;) {
+    let round = resumes?.state.round ?? 0
+    // The run was stopped before a measurement that an undisturbed one has made.
+    if (resumes && !ended && this.#isMeasured(round) && !measuredHere(resumes.state)) [measured, ended] = await this.#pass(rules, best)
+    while (round < this.#legs.schedule.rounds && !ended) {
       const due = this.#legs.schedule.measuredAfter(round)
       const rest = Math.min(due, population.restBefore(round), checkpoints?.restBefore(round, this.#legs.schedule) ?? Infinity)
       if (!stop.aborted) round = await this.#legs.trainUntil(rest)
@@ -45,12 +48,7 @@ export class Course {
       const measures = round >= due || stop.aborted || this.#legs.seconds >= settings.until.seconds
       // Whoever stops a run may not have the patience for a measurement: what has been trained is safe before it.
       if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#legs.schedule))) await this.#save({ evaluators: 'idle' })
-      if (measures) {
-        measured = await this.#measureSafely()
-        this.#measurements.push({ event: measured, seconds: this.#legs.seconds })
-        ended = await this.#judge(measured, rules, best)
-        await this.#save({ measured, evaluators: 'measured' })
-      }
+      if (measures) [measured, ended] = await this.#pass(rules, best)
       if (!ended && round < this.#legs.schedule.rounds) await this.#change(round)
       this.#legs.tellPopulation(await this.#crew.synchroniser.ask.status())
     }
@@ -60,6 +58,20 @@ export class Course {
     const kept = await this.#kept(measured, best)
     const { schedule, seconds } = this.#legs
     return finishedEvent(this.#crew, this.#run, schedule, { kept, ended, seconds })
+  }
+
+  /** Whether a run that gets to this round undisturbed measures its central model there. */
+  #isMeasured(round: number): boolean {
+    return round > 0 && this.#legs.schedule.measuredAfter(round - 1) === round
+  }
+
+  /** One measurement with all that comes of it. */
+  async #pass(rules: StoppingRules, best: BestModel): Promise<[measured: EvaluatedEvent, ended: FinishedEvent['reason'] | undefined]> {
+    const measured = await this.#measureSafely()
+    this.#measurements.push({ event: measured, seconds: this.#legs.seconds })
+    const ended = await this.#judge(measured, rules, best)
+    await this.#save({ measured, evaluators: 'measured' })
+    return [measured, ended]
   }
 
   #measure(): Promise<EvaluatedEvent> {
@@ -96,7 +108,7 @@ export class Course {
       population: population.schedule,
       measurements: this.#measurements
     }
-    const score = measured && (measured.testAccuracy ?? -measured.testLoss)
+    const score = measured && Number.isFinite(measured.testLoss) ? (measured.testAccuracy ?? -measured.testLoss) : undefined
     await checkpoints.take(state, { evaluators, ...(score !== undefined && { score }) })
   }
 

@@ -44,6 +44,8 @@ export interface MemoryOptions {
   readonly vectors?: VectorCount
   /** How many arenas of activations the learners share; undefined where each has its own. */
   readonly arenas?: number | undefined
+  /** Whether checkpoints are taken: one at a time lies in memory as a copy until it is written. */
+  readonly checkpoints?: boolean
 }
 
 export function learnerMemory(train: Program, { vectors = averaging(train), arenas }: MemoryOptions = {}): LearnerMemory {
@@ -77,7 +79,19 @@ export function sharedMemory(
 
 /** `samples` in bytes. */
 export function memoryNeed(train: Program, evaluation: EvaluationNeed, samples: number, options: MemoryOptions = {}): MemoryNeed {
-  return { perLearner: bytesOf(learnerMemory(train, options)), shared: bytesOf(sharedMemory(train, evaluation, samples, options)) }
+  const copied = options.checkpoints ? copiedMemory(train, options.vectors ?? averaging(train)) : { perLearner: 0, shared: 0 }
+  return {
+    perLearner: bytesOf(learnerMemory(train, options)) + copied.perLearner,
+    shared: bytesOf(sharedMemory(train, evaluation, samples, options)) + copied.shared
+  }
+}
+
+/** What a checkpoint copies: of each learner its weights and its optimiser's states, of the group its vectors, and the model that is measured. */
+function copiedMemory({ parameters, arenas }: Program, { optimiser, central }: VectorCount): MemoryNeed {
+  return {
+    perLearner: (1 + optimiser) * parameters.bytes + arenas.statistics,
+    shared: (1 + central) * parameters.bytes + arenas.statistics
+  }
 }
 
 function averaging(train: Program): VectorCount {

@@ -101,7 +101,8 @@ function memoryOf({ train, statistics, evaluate, predict }: Programs, plan: Sour
   const measuring = { programs: evaluation, replicas: evaluatorCount(settings) }
   return memoryNeed(train, measuring, plan.bytes, {
     vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
-    arenas: sharedArenas(settings)
+    arenas: sharedArenas(settings),
+    checkpoints: settings.checkpoint !== undefined && !settings.trial.dryRun
   })
 }
 

@@ -4,12 +4,12 @@ import { bestOf, checkpointsIn, newestWhole } from '../checkpoints/store.js'
 import { readVectors } from '../checkpoints/vectors.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
-import { invalidOption, type ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import type { MeasuredModel } from './best-model.js'
 import { changedAt, learnersAt } from './population.js'
 import { startingAt } from './rule-starts.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
-import { checkedState, type RunState } from './run-state.js'
+import { checkedState, measuredHere, type RunState } from './run-state.js'
 import type { RunSettings } from './schedule.js'
 import type { CheckpointSettings } from './settings/checkpoint.js'
 
@@ -45,16 +45,11 @@ export interface Resumption {
  * Throws INVALID_OPTION where it is of another run, and DATA_CORRUPT where the one that is named is damaged.
  */
 export async function resumptionOf(
-  { dir, resume }: CheckpointSettings,
+  settings: CheckpointSettings,
   { layout, identity }: { layout: ParameterLayout; identity: RunIdentity },
   refused: (folder: string, error: ArbalestError) => void
 ): Promise<Resumption | undefined> {
-  if (resume === 'never') {
-    if ((await checkpointsIn(dir)).length > 0)
-      throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
-    return undefined
-  }
-  const checkpoint = resume === 'auto' ? await newestWhole(dir, refused) : await Checkpoint.open(resume)
+  const checkpoint = await checkpointOf(settings, refused)
   if (!checkpoint) return undefined
   const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
   checkIdentity(checkpoint.folder, state.identity, identity)
@@ -67,6 +62,31 @@ export async function resumptionOf(
     group: { vectors, counts: { iteration: state.iteration, ...counts } },
     learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
   }
+}
+
+async function checkpointOf(
+  { dir, resume, goesBack = false }: CheckpointSettings,
+  refused: (folder: string, error: ArbalestError) => void
+): Promise<Checkpoint | undefined> {
+  if (goesBack) {
+    const named = resume === 'auto' || resume === 'never' ? undefined : await Checkpoint.open(resume)
+    const newest = await newestWhole(dir, refused, checkSound)
+    // What lies in the folder up to the named one's iteration is no part of this run: what lay beyond has made way for it.
+    return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
+  }
+  if (resume === 'auto') return newestWhole(dir, refused)
+  if (resume !== 'never') return Checkpoint.open(resume)
+  if ((await checkpointsIn(dir)).length > 0)
+    throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
+  return undefined
+}
+
+/** Throws LOSS_NOT_FINITE for a model that was diverging already. */
+function checkSound({ folder, manifest }: Checkpoint): void {
+  const measured = measuredHere(checkedState(folder, manifest.state))
+  if (!measured || Number.isFinite(measured.testLoss)) return
+  const message = `${folder}: its test loss was no finite number; an earlier one is gone back to`
+  throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { folder } })
 }
 
 /**

@@ -8,15 +8,19 @@ export async function runPersistently(
   control: JobControl,
   run: (settings: Settings, control: JobControl) => Promise<JobOutcome>
 ): Promise<JobOutcome> {
-  const { onNaN } = settings
+  const { onNaN, checkpoint } = settings
+  let { rateScale } = settings
   for (let back = 0; ; back++) {
     try {
-      return await run(attempt(settings, back), back === 0 ? control : withoutStart(control))
+      const again = { ...settings, rateScale, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
+      return await (back === 0 ? run(settings, control) : run(again, withoutStart(control)))
     } catch (error) {
       const notFinite = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'
       if (!notFinite || !onNaN || back >= onNaN.retries || control.stop.aborted) throw error
-      const { rateScale } = attempt(settings, back + 1)
-      control.emit({ event: 'wentBack', iteration: Number(error.data['iteration']), rateScale, retries: onNaN.retries - back - 1 })
+      // A run that went on from a checkpoint may have had lower rates than those that it was given.
+      const { iteration, rateScale: failed = rateScale } = error.data
+      rateScale = Number(failed) * onNaN.rate
+      control.emit({ event: 'wentBack', iteration: Number(iteration), rateScale, retries: onNaN.retries - back - 1 })
     }
   }
 }
@@ -24,10 +28,4 @@ export async function runPersistently(
 /** A run has started once, however often it goes back. */
 function withoutStart({ stop, emit }: JobControl): JobControl {
   return { stop, emit: (event) => (event.event === 'started' ? undefined : emit(event)) }
-}
-
-function attempt(settings: Settings, back: number): Settings {
-  const { onNaN, checkpoint } = settings
-  if (back === 0 || !onNaN) return settings
-  return { ...settings, rateScale: onNaN.rate ** back, checkpoint: checkpoint && { ...checkpoint, resume: 'auto' } }
 }

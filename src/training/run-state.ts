@@ -67,7 +67,21 @@ export function checkedState(folder: string, state: unknown): RunState {
   const whole: Readonly<Record<string, unknown>> = { cuts: [], ...state }
   for (const [name, [holds, expected]] of Object.entries(MEMBERS))
     if (!holds(whole[name])) throw corruptFile(folder, `state.${name}`, JSON.stringify(whole[name]) ?? 'nothing', expected)
-  return whole as unknown as RunState
+  const { measurements } = whole as unknown as RunState
+  return { ...(whole as unknown as RunState), measurements: measurements.map(asMeasured) }
+}
+
+/** What was measured of the very central model that a checkpoint has; undefined where nothing was. */
+export function measuredHere({ iteration, measurements }: RunState): EvaluatedEvent | undefined {
+  const last = measurements.at(-1)?.event
+  return last?.iteration === iteration ? last : undefined
+}
+
+/** JSON has no word for a loss that is no finite number; read as null it would be below every loss that is aimed at. */
+function asMeasured({ event, seconds }: Measurement): Measurement {
+  const { testLoss, testPerplexity, ...rest } = event
+  const perplexity = testPerplexity !== undefined && { testPerplexity: testPerplexity ?? NaN }
+  return { event: { ...rest, testLoss: testLoss ?? NaN, ...perplexity }, seconds }
 }
 
 function isSchedule(value: unknown): boolean {
@@ -93,7 +107,6 @@ function isRuleStarts(value: unknown): boolean {
 function isMeasurement(value: unknown): boolean {
   if (!isObject(value) || !isAmount(value['seconds']) || !isObject(value['event'])) return false
   const { iteration, epoch, testLoss, testAccuracy, seconds } = value['event']
-  // JSON has no word for a loss that is no number.
   const isLoss = testLoss === null || typeof testLoss === 'number'
   return isLoss && isCount(iteration) && [epoch, seconds].every(isAmount) && (testAccuracy === null || isShare(testAccuracy))
 }

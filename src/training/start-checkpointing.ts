@@ -4,11 +4,12 @@ import type { Dataset } from '../data/dataset.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
-import { Checkpointing } from './checkpointing.js'
+import { Checkpointing, type Taken } from './checkpointing.js'
 import type { Crew, Workplace } from './crew.js'
 import type { JobControl } from './job.js'
 import type { Programs } from './programs.js'
 import type { Resumption } from './resume.js'
+import { measuredHere, type RunState } from './run-state.js'
 import type { CheckpointSettings } from './settings/checkpoint.js'
 
 const WRITER = new URL('../actors/checkpoint-writer.js', import.meta.url)
@@ -55,5 +56,9 @@ export async function startCheckpointing(
   const evaluator = crew.evaluators[0]!
   const tell = control.emit
   const sources = { engine, group, supervisor, evaluator, evaluation, statistics }
-  return { checkpoints: new Checkpointing({ ...sources, writer, every, tell }, begin), setAside }
+  return { checkpoints: new Checkpointing({ ...sources, writer, every, tell }, resumption && takenAs(resumption.state)), setAside }
+}
+
+function takenAs(state: RunState): Taken {
+  return { iteration: state.iteration, evaluators: measuredHere(state) ? 'measured' : 'idle' }
 }

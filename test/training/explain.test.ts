@@ -34,6 +34,10 @@ describe('explain', function () {
     const train = compile(modelNamed('lenet', usualShape('lenet')!), loweringBackend(engine, 'cpu'), { ...options, mode: 'train' })
     const need = memoryNeed(train, { programs: [train], replicas: 1 }, 0)
     expect(Object.values(memory.learner).reduce((total, bytes) => total + bytes, 0)).to.equal(need.perLearner)
+    // Beside it, where checkpoints are taken, a copy of its weights and its momentum, and of the two central models and the one that is measured.
+    const copied = memoryNeed(train, { programs: [train], replicas: 1 }, 0, { checkpoints: true })
+    const { bytes } = train.parameters
+    expect([copied.perLearner - need.perLearner, copied.shared - need.shared]).to.deep.equal([2 * bytes, 3 * bytes])
   })
 
   it('knows what every model of the zoo is usually trained on', () => {

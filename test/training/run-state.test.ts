@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { checkedState } from '../../src/training/run-state.js'
+import { checkedState, measuredHere } from '../../src/training/run-state.js'
+import { settingsOf } from '../../src/training/settings.js'
+import { StoppingRules } from '../../src/training/stopping.js'
 import { refused } from '../support/codes.js'
 
 const STATE = {
@@ -25,12 +27,24 @@ const STATE = {
 
 describe("a run's state in a checkpoint", () => {
   it('is taken as a run has written it', () => {
-    expect(checkedState('folder', STATE)).to.deep.equal(STATE)
+    const state = checkedState('folder', STATE)
+    const [first, second] = STATE.measurements
+    const lost = { ...second!, event: { ...second!.event, testLoss: NaN } }
+    expect(state).to.deep.equal({ ...STATE, measurements: [first, lost] })
+    expect(measuredHere(state)).to.equal(state.measurements[1]!.event)
+    expect(measuredHere({ ...state, iteration: 41 })).to.equal(undefined)
   })
 
   it('is taken as an older version has written it, of a run that had no cuts', () => {
     const { cuts: _, ruleStarts: __, ...older } = STATE
-    expect(checkedState('folder', older)).to.deep.equal({ ...older, cuts: [] })
+    const { cuts: ___, ruleStarts: ____, ...rest } = checkedState('folder', STATE)
+    expect(checkedState('folder', older)).to.deep.equal({ ...rest, cuts: [] })
+  })
+
+  it('does not make of a loss that was no number one that is low enough', () => {
+    const rules = new StoppingRules(settingsOf({ model: 'mlp', until: { loss: 0.1 } }).until)
+    const { measurements } = checkedState('folder', STATE)
+    expect(measurements.map(({ event, seconds }) => rules.verdict(event, seconds))).to.deep.equal([undefined, undefined])
   })
 
   for (const state of [null, undefined, 7, 'text', [STATE]])

@@ -9,6 +9,8 @@ export interface CheckpointSettings {
   readonly every: number
   readonly keep: number
   readonly resume: string
+  /** The run has met a loss that was no number, and goes back to what it has written last, or else to where it began. */
+  readonly goesBack?: boolean
 }
 
 /** undefined: no checkpoints. */
