@@ -8,13 +8,18 @@ import type { Trace } from './trace.js'
 
 const SCRIPT = fileURLToPath(new URL('../../../test/oracle/pytorch.py', import.meta.url))
 
-/** A Python that has PyTorch: `ARBALEST_PYTHON`, else Debian's or the one in PATH; undefined where there is none. */
+/** A Python that has PyTorch; undefined where there is none. */
 export function pythonWithTorch(): string | undefined {
+  return pythonWith('torch', 'numpy')
+}
+
+/** A Python that imports all of these: `ARBALEST_PYTHON`, else Debian's or the one in PATH; undefined where there is none. */
+export function pythonWith(...modules: readonly string[]): string | undefined {
   const chosen = process.env['ARBALEST_PYTHON']
   const candidates = chosen === undefined || chosen === '' ? ['/usr/bin/python3', 'python3'] : [chosen]
   return candidates.find((program) => {
     try {
-      execFileSync(program, ['-c', 'import torch, numpy'], { stdio: 'ignore' })
+      execFileSync(program, ['-c', `import ${modules.join(', ')}`], { stdio: 'ignore' })
       return true
     } catch {
       return false
