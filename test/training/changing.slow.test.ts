@@ -17,7 +17,7 @@ describe('a job whose learners come, go and die a hundred times', function () {
     expect(lost).to.be.greaterThan(20)
     await sleep(500)
     expect(ports()).to.equal(before.ports)
-    // A learner that stayed would hold megabytes.
+    // Ten learners that stayed would hold as much.
     expect(process.memoryUsage().rss - before.rss).to.be.lessThan(100 * 2 ** 20)
   })
 })

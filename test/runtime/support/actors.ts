@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ArbalestError } from '../../../src/errors.js'
 import { Later, type ActorContext } from '../../../src/runtime/actor.js'
+import { heap } from './heap.js'
 
 /** Writes down what it handles, and when each message began and ended. */
 export class Recorder {
@@ -72,6 +73,10 @@ export class Faulty {
 
   stopping(): void {
     if (this.#options.stops) Atomics.add(new Int32Array(this.#options.stops), 0, 1)
+  }
+
+  heap(): number {
+    return heap()
   }
 
   fail(): never {

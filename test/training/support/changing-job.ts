@@ -1,4 +1,5 @@
 import type { FinishedEvent } from '../../../src/training/events.js'
+import { defineModel, flatten, linear, relu } from '../../../src/model/layers.js'
 import { train } from '../../../src/training/train.js'
 
 export interface ChangingJob {
@@ -6,6 +7,9 @@ export interface ChangingJob {
   readonly changes: number
   readonly lost: number
 }
+
+/** A learner's replica of it takes ten megabytes, so that one that stayed would be seen. */
+const WIDE = defineModel({ name: 'wide', input: [1, 28, 28], layers: [flatten(), linear(1000), relu(), linear(10)] })
 
 /** Rounds between two changes. */
 const ROUNDS = 25
@@ -27,7 +31,7 @@ const DEADLY = `data:text/javascript,${encodeURIComponent(`export default ({ rep
 export async function changingJob({ changes: count, deadly }: { changes: number; deadly: boolean }): Promise<ChangingJob> {
   const schedule = Array.from({ length: count + 1 }, (_, i) => ({ round: i * ROUNDS, learners: [2, 1, 3, 2, 4, 1][i % 6]! }))
   const job = train({
-    model: 'logistic-regression',
+    model: WIDE,
     data: 'digits',
     batch: 4,
     learners: { schedule },
