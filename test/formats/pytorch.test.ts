@@ -28,7 +28,12 @@ describe('a saved model in PyTorch', function () {
       flatten(),
       linear(10, { name: 'fc' })
     ]
-    const job = train({ model: defineModel({ name: 'small', input: [1, 28, 28], layers }), data: 'digits', learners: 1, until: { steps: 30 } })
+    const job = train({
+      model: defineModel({ name: 'small', input: [1, 28, 28], layers }),
+      data: 'digits',
+      learners: 1,
+      until: { steps: 30 }
+    })
     await job.finished
     await job.model.save(file)
     const { test } = await openDataset('digits')
