@@ -6,10 +6,10 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, freemem } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { findToolkit, ROOT } from './cuda/toolkit.js'
+import { jobs } from './jobs.js'
 
 /** Ampere, Ada, Hopper and Blackwell. */
 const ALL = '80,86,89,90,100'
@@ -80,8 +80,7 @@ function compile() {
     '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON'
   ])
   // A kernel for many GPUs takes up to two gigabytes.
-  const jobs = Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 31)))
-  run('cmake', ['--build', build, '--parallel', String(jobs)])
+  run('cmake', ['--build', build, '--parallel', String(jobs(2 ** 31))])
   writeFileSync(stampFile, JSON.stringify(wanted))
 }
 

@@ -6,9 +6,10 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { availableParallelism, cpus, freemem } from 'node:os'
+import { cpus } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { jobs } from './jobs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const native = join(root, 'native')
@@ -19,6 +20,9 @@ const require = createRequire(import.meta.url)
 
 /** Instruction sets that the kernels are compiled for: `native`, this machine's, or `all`. */
 const kernels = process.env.ARBALEST_KERNELS ?? 'native'
+
+/** Bytes that a translation unit takes at most: one that includes the binding or oneDNN. */
+const HUNGRIEST = 2 ** 30
 
 const wanted = stamp()
 const found = readStamp()
@@ -97,11 +101,6 @@ function oneDnnVersion() {
   return 'oneDNN elsewhere'
 }
 
-/** A translation unit that includes the binding or oneDNN takes up to a gigabyte. */
-function jobs() {
-  return String(Math.max(1, Math.min(availableParallelism(), Math.floor(freemem() / 2 ** 30))))
-}
-
 function compile() {
   const cmakeJs = join(dirname(require.resolve('cmake-js/package.json')), require('cmake-js/package.json').bin['cmake-js'])
   const { status, signal } = spawnSync(
@@ -116,7 +115,7 @@ function compile() {
       '--config',
       'Release',
       '--parallel',
-      jobs(),
+      String(jobs(HUNGRIEST)),
       `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
       `--CDARBALEST_KERNELS=${kernels}`,
       '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
@@ -127,10 +126,14 @@ function compile() {
 }
 
 function compileStandIn() {
-  const { status, signal } = spawnSync('cmake', ['--build', build, '--target', 'arbalest-cuda-host', '--parallel', jobs()], {
-    cwd: root,
-    stdio: 'inherit'
-  })
+  const { status, signal } = spawnSync(
+    'cmake',
+    ['--build', build, '--target', 'arbalest-cuda-host', '--parallel', String(jobs(HUNGRIEST))],
+    {
+      cwd: root,
+      stdio: 'inherit'
+    }
+  )
   expectBuilt('The stand-in of the CUDA backend', status, signal)
 }
 

@@ -89,6 +89,11 @@ function told({ path, received, mend }: OptionFault): string {
   return `${path}: received ${shown(received)}; ${mend}`
 }
 
+/** A text of somebody else's, as a name in a file, for a message or a terminal: what would steer either is spelt out. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
+}
+
 /** A value as it appears in a message: short, quoted, on one line. */
 export function shown(value: unknown): string {
   if (typeof value === 'bigint' || typeof value === 'number') return String(value)
@@ -98,6 +103,6 @@ export function shown(value: unknown): string {
   } catch {
     text = undefined
   }
-  text ??= String(value)
+  text = printable(text ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
 }

@@ -95,6 +95,21 @@ describe('Set-up', () => {
     expect(isCurrent(), 'an older version').to.equal(false)
   })
 
+  it('runs no more compilers than the memory of a container holds', () => {
+    const script = (memory: string) => `
+      import os from 'node:os'
+      import { jobs } from ${JSON.stringify(join(ROOT, 'scripts/jobs.js'))}
+      process.availableMemory = ${memory}
+      console.log(jobs(2 ** 30), Math.max(1, Math.min(os.availableParallelism(), Math.floor(os.freemem() / 2 ** 30))))`
+    const said = (memory: string) =>
+      spawnSync(process.execPath, ['--input-type=module', '--eval', script(memory)], { encoding: 'utf8' })
+        .stdout.trim()
+        .split(' ')
+    expect(said('() => 2 ** 31 - 1')[0]).to.equal('1')
+    const [jobs, free] = said('undefined')
+    expect(jobs, 'a Node that cannot tell').to.equal(free)
+  })
+
   /** Runs a copy of the script on a machine that has TOOLS and these programs, given as lines of shell, and nothing else. */
   function setUpWith(programs: Record<string, string>): Outcome {
     return withPrograms(programs, [join(folder, 'scripts/setup')])

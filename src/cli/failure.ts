@@ -1,3 +1,4 @@
+import { printable } from '../errors.js'
 import { ArbalestError, faultsOf } from '../index.js'
 
 export interface FailureOptions {
@@ -12,7 +13,8 @@ export function tellFailure(error: unknown, { json, stack }: FailureOptions): vo
   const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
   const whole = error instanceof Error ? error.message : String(error)
-  const message = several ? whole : whole.replaceAll(/\s*\n\s*/g, ' ')
+  const lines = several ? whole.split('\n') : [whole.replaceAll(/\s*\n\s*/g, ' ')]
+  const message = lines.map(printable).join('\n')
   if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)
   process.stderr.write(`${code}: ${message}\n`)
   if (stack) for (const each of causesOf(error)) process.stderr.write(`${each}\n`)

@@ -1,4 +1,4 @@
-import { checkSavePath, train, type Job } from '../index.js'
+import { checkSavePath, train, type Job, type Model } from '../index.js'
 import { asTyped } from './as-typed.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -24,7 +24,7 @@ export async function runTrain(
   output: LostOutput
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
-  if (save !== undefined) await checkSavePath(save)
+  if (save !== undefined) await checkSavePath(save, modelOf(flags, config.options))
   const job = begin(flags, config)
   const reporter = reporterFor(process.stdout, { json })
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
@@ -43,6 +43,11 @@ export async function runTrain(
   } finally {
     reporter.close()
   }
+}
+
+/** Those of the zoo have a form in every format. */
+function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options']): Model | undefined {
+  return named === undefined && typeof model === 'object' ? model : undefined
 }
 
 async function keep(job: Job, file: string, json: boolean): Promise<void> {

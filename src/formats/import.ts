@@ -1,4 +1,4 @@
-import { ArbalestError, shown } from '../errors.js'
+import { ArbalestError, printable, shown } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
 import { initialParameters } from '../model/initialise.js'
@@ -53,7 +53,10 @@ export async function importWeights(path: string, model: Model, options: ImportO
   const missing = [...places.keys()].filter((name) => !sources.has(name) && !renewed.has(name))
   const misfits = [...sources].flatMap(([name, source]) => misfit(places.get(name)!, source, file.tensors.get(source)!))
   const strangers = strict
-    ? [...missing.map((name) => `${name} is not in the file`), ...unused.map((name) => `${name} of the file has no place in the model`)]
+    ? [
+        ...missing.map((name) => `${printable(name)} is not in the file`),
+        ...unused.map((name) => `${printable(name)} of the file has no place in the model`)
+      ]
     : []
   const faults = [...misfits, ...clashes, ...strangers]
   if (faults.length > 0) throw unsuitable(path, model, faults)
@@ -118,7 +121,7 @@ function match(
     const ours = fromPyTorchName(translated)
     if (renewed.has(ours)) continue
     if (!places.has(ours)) unused.push(theirs)
-    else if (sources.has(ours)) clashes.push(`${ours} is both ${sources.get(ours)} and ${theirs} of the file`)
+    else if (sources.has(ours)) clashes.push(printable(`${ours} is both ${sources.get(ours)} and ${theirs} of the file`))
     else sources.set(ours, theirs)
   }
   return { sources, unused, clashes }
@@ -130,7 +133,7 @@ function translate(name: string, names: ImportOptions['names'] = {}): string | u
 }
 
 function misfit({ name, shape }: Value, source: string, { type, shape: found }: TensorEntry): string[] {
-  const what = name === source ? name : `${name} (${source} of the file)`
+  const what = printable(name === source ? name : `${name} (${source} of the file)`)
   if (!/^B?F\d+$/.test(type)) return [`${what} has elements of type ${type} where it takes floats`]
   return shown(shape) === shown(found) ? [] : [`${what} is ${shown(found)} where the model has ${shown(shape)}`]
 }
@@ -145,7 +148,7 @@ function finite(data: Float32Array, { path, source }: { readonly path: string; r
 function unsuitable(path: string, model: Model, faults: readonly string[]): ArbalestError {
   const rest = faults.length - MOST_TOLD
   const told = [...faults.slice(0, MOST_TOLD), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
-  const message = `${path}: ${faults.length} of its tensors do not suit model ${model.name}: ${told}; translate names with \`names\`, list what shall start anew in \`fresh\` (--init-skip), or pass over what is missing and left over with \`strict: false\``
+  const message = `${path}: ${faults.length} of its tensors do not suit model ${printable(model.name)}: ${told}; translate names with \`names\`, list what shall start anew in \`fresh\` (--init-skip), or pass over what is missing and left over with \`strict: false\``
   return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
 }
 

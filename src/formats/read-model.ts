@@ -1,7 +1,8 @@
-import { ArbalestError, shown } from '../errors.js'
+import { ArbalestError, printable, shown } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { elements, parametersOf } from '../model/graph.js'
 import type { Model } from '../model/model.js'
+import { photographNormalisation } from '../model/zoo/photographs.js'
 import { DESCRIPTION, parseDescription } from './description.js'
 import { corruptFile } from './faults.js'
 import { importWeights, type ImportedWeights, type ImportOptions } from './import.js'
@@ -14,7 +15,7 @@ import type { FloatTensors } from './tensor.js'
 export interface ReadModelOptions extends ImportOptions {
   /** The file's own where it describes one. A file of somebody else's has none, nor does one have the code of operators of one's own. */
   readonly model?: Model | undefined
-  /** Where the file does not say. */
+  /** Where the file does not say; for the zoo's models of photographs in colour ImageNet's if left out. */
   readonly normalisation?: Normalisation | undefined
   readonly classNames?: readonly string[] | undefined
 }
@@ -38,7 +39,7 @@ export async function readModel(
     model,
     weights: weightsOf(model, parameters),
     statistics: tensorsOf(statistics),
-    normalisation: normalisationOf(metadata, path) ?? normalisation ?? { mean: [], deviation: [] },
+    normalisation: normalisationOf(metadata, path) ?? normalisation ?? photographNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
     loaded,
     initialised,
@@ -71,6 +72,15 @@ function normalisationOf(metadata: Metadata, path: string): Normalisation | unde
   const mean = listOf(metadata, 'mean', path, finite)
   const deviation = listOf(metadata, 'deviation', path, (number): number is number => finite(number) && number > 0)
   return mean && deviation && { mean, deviation }
+}
+
+/** A model of images would predict all the same, and badly. */
+function unknownNormalisation(path: string, { name, input }: Model): Normalisation {
+  if (input.length === 3)
+    process.emitWarning(
+      `${path}: nothing says how model ${printable(name)} takes its samples: they stay in 0 to 1; give mean and deviation`
+    )
+  return { mean: [], deviation: [] }
 }
 
 function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (item: unknown) => item is Item): readonly Item[] | undefined {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { ArbalestError } from '../errors.js'
 import { unwritableFile } from './faults.js'
@@ -13,7 +13,7 @@ const CHUNK = 2 ** 26
  */
 export async function replaceFile(path: string, { sync }: { sync: boolean }, write: (handle: FileHandle) => Promise<void>): Promise<void> {
   const folder = dirname(path)
-  const temporary = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
+  const temporary = besides(path)
   try {
     await useFile(temporary, 'wx', async (handle) => {
       await write(handle)
@@ -25,6 +25,23 @@ export async function replaceFile(path: string, { sync }: { sync: boolean }, wri
     await rm(temporary, { force: true }).catch(() => {})
     throw error instanceof ArbalestError ? error : unwritableFile(path, error)
   }
+}
+
+/** What `replaceFile` would meet at a path, met before there is anything to write: nothing stays. Throws WRITE_FAILED. */
+export async function checkReplaceable(path: string): Promise<void> {
+  const temporary = besides(path)
+  try {
+    const found = await stat(path).catch(() => undefined)
+    if (found?.isDirectory() || path.endsWith('/')) throw new Error('it is a folder')
+    await useFile(temporary, 'wx', async () => {})
+    await rm(temporary)
+  } catch (cause) {
+    throw unwritableFile(path, cause)
+  }
+}
+
+function besides(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
 }
 
 /** All bytes of an array, at the handle's place. */

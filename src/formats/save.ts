@@ -1,12 +1,11 @@
-import { access, constants } from 'node:fs/promises'
-import { dirname, extname } from 'node:path'
+import { extname } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
+import { withOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
-import { unwritableFile } from './faults.js'
 import { DESCRIPTION, describe } from './description.js'
-import { exportOnnx, type Normalisation } from './onnx/export.js'
+import { checkOnnx, exportOnnx, type Normalisation } from './onnx/export.js'
 import { toPyTorchName } from './pytorch-names.js'
-import { replaceFile, writeAll } from './replace-file.js'
+import { checkReplaceable, replaceFile, writeAll } from './replace-file.js'
 import { writeSafetensors } from './safetensors.js'
 import type { FloatTensors } from './tensor.js'
 
@@ -58,14 +57,14 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
   await SAVERS[format](path, saved, options)
 }
 
-/** What `saveModel` would refuse of a path is refused before there is anything to save. Throws INVALID_OPTION and WRITE_FAILED. */
-export async function checkSavePath(path: string): Promise<void> {
-  formatOf(path)
-  try {
-    await access(dirname(path), constants.W_OK)
-  } catch (error) {
-    throw unwritableFile(path, error)
-  }
+/**
+ * What `saveModel` would refuse of a path, and of a model where one is given, is refused before there is anything to save. Throws
+ * INVALID_OPTION, WRITE_FAILED and UNSUPPORTED_OPERATOR.
+ */
+export async function checkSavePath(path: string, model?: Model): Promise<void> {
+  const format = formatOf(path)
+  await checkReplaceable(path)
+  if (model && format === 'onnx') checkOnnx(await withOperators(model))
 }
 
 function formatOf(path: string): ModelFormat {

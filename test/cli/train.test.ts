@@ -61,6 +61,24 @@ describe('arbalest train', () => {
     }
   })
 
+  it('says before the first step that a model has no form in the format that it is to be saved in', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arbalest-save-'))
+    try {
+      const config = join(folder, 'even.ts')
+      const layers = '[localResponseNorm(4), flatten(), linear(10)]'
+      await writeFile(
+        config,
+        `import { defineModel, flatten, linear, localResponseNorm } from 'arbalest'
+         export default { model: defineModel({ name: 'even', input: [1, 28, 28], layers: ${layers} }), data: 'digits', until: { steps: 1e8 } }`
+      )
+      const refused = await run(['train', config, '--save', join(folder, 'model.onnx')])
+      expect(refused.stderr).to.match(/^UNSUPPORTED_OPERATOR: .*odd sizes/)
+      expect(refused.stdout).to.equal('')
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
   it('says what went wrong in one line, with status 1, and in JSON last', async () => {
     const args = ['train', '--model', 'mlp', '--data', 'mnist', '--data-dir', '/nowhere', '--json']
     const { code, lines, stderr } = await run(args)

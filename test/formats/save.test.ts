@@ -1,9 +1,10 @@
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDataset } from '../../src/data/open.js'
 import { importWeights } from '../../src/formats/import.js'
-import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu } from '../../src/model/layers.js'
+import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, localResponseNorm, relu } from '../../src/model/layers.js'
+import { checkSavePath } from '../../src/formats/save.js'
 import { train } from '../../src/training/train.js'
 import type { Job } from '../../src/training/job.js'
 import { Folder } from '../data/support/files.js'
@@ -80,5 +81,37 @@ describe('saving a trained model', function () {
     await refused('INVALID_OPTION', () => job.model.save(join(folder.path, 'model.pt')), 'model.pt', '.onnx')
     await refused('UNKNOWN_NAME', () => job.model.save('model.onnx', { format: 'pickle' as 'onnx' }), '"pickle"', 'onnx, safetensors')
     await refused('WRITE_FAILED', () => job.model.save(join(folder.path, 'absent', 'model.onnx')), 'ENOENT')
+  })
+
+  describe('checked before there is one', () => {
+    const even = defineModel({ name: 'even', input: [3, 4, 4], layers: [localResponseNorm(4), globalAvgPool(), linear(2)] })
+
+    it('is refused at a place that cannot be written, which stays as it is', async () => {
+      const at = (...names: string[]) => join(folder.path, ...names)
+      await writeFile(at('a file'), 'mine')
+      await mkdir(at('folder.onnx'))
+      const before = await readdir(folder.path)
+      const long = `${'n'.repeat(250)}.onnx`
+      for (const path of [
+        at('a file', 'model.onnx'),
+        at('folder.onnx'),
+        at('new.onnx/'),
+        at(long),
+        '/proc/model.onnx',
+        at('absent', 'model.onnx')
+      ])
+        await refused('WRITE_FAILED', () => checkSavePath(path), path)
+      await refused('INVALID_OPTION', () => checkSavePath(at('model.pt')), 'model.pt')
+      await checkSavePath(at('new.safetensors'))
+      expect(await readdir(folder.path)).to.deep.equal(before)
+    })
+
+    it('is refused where the format has no form of the model', async () => {
+      await refused('UNSUPPORTED_OPERATOR', () => checkSavePath(join(folder.path, 'even.onnx'), even), 'size')
+      await checkSavePath(join(folder.path, 'even.safetensors'), even)
+      await checkSavePath(join(folder.path, 'normed.onnx'), model)
+      const huge = defineModel({ name: 'huge', input: [2 ** 15], layers: [linear(2 ** 15)] })
+      await refused('INVALID_OPTION', () => checkSavePath(join(folder.path, 'huge.onnx'), huge), 'huge', 'safetensors')
+    })
   })
 })

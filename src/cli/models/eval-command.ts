@@ -1,3 +1,4 @@
+import { printable } from '../../errors.js'
 import { datasetNames, loadModel, openData, type ImageFolderOptions } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { count, duration, loss, percent } from '../figures.js'
@@ -23,7 +24,7 @@ export async function runEval(file: string, { data: name = 'digits', dataDir, js
   else {
     const accuracy = testAccuracy === null ? '' : `test accuracy ${percent(testAccuracy)}, `
     const took = `${count(samples)} samples in ${duration(seconds)}`
-    process.stdout.write(`${model.name} on ${data.name}: ${accuracy}test loss ${loss(testLoss)}; ${took}\n`)
+    process.stdout.write(`${printable(model.name)} on ${data.name}: ${accuracy}test loss ${loss(testLoss)}; ${took}\n`)
   }
   return EXIT.done
 }

@@ -1,3 +1,4 @@
+import { printable } from '../../errors.js'
 import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { readingOptions, type ModelFlags } from './model-flags.js'
@@ -19,9 +20,9 @@ export async function runExport(file: string, { out, format, normalise, json = f
   })
   if (json) process.stdout.write(`${JSON.stringify({ file: out, model: model.model.name, loaded, initialised, unused })}\n`)
   else {
-    const fresh = initialised.length > 0 ? `; starting anew: ${initialised.join(', ')}` : ''
-    const left = unused.length > 0 ? `; left out: ${unused.join(', ')}` : ''
-    process.stdout.write(`${out}: ${model.model.name}, ${loaded.length} tensors${fresh}${left}\n`)
+    const fresh = initialised.length > 0 ? `; starting anew: ${printable(initialised.join(', '))}` : ''
+    const left = unused.length > 0 ? `; left out: ${printable(unused.join(', '))}` : ''
+    process.stdout.write(`${out}: ${printable(model.model.name)}, ${loaded.length} tensors${fresh}${left}\n`)
   }
   return EXIT.done
 }

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo, type LoadModelOptions, type Model } from '../../index.js'
+import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo } from '../../index.js'
+import type { LoadModelOptions, Model, Normalisation } from '../../index.js'
 import { defaultExport } from '../config-file.js'
-import { wholeNumber } from '../numbers.js'
+import { realNumber, wholeNumber } from '../numbers.js'
 
 /** How the command line says which model a file holds; needed only where the file does not say itself. */
 export interface ModelFlags {
@@ -11,6 +12,8 @@ export interface ModelFlags {
   readonly data?: string
   readonly input?: readonly number[]
   readonly classes?: number
+  readonly mean?: readonly number[]
+  readonly deviation?: readonly number[]
   readonly names?: string
   readonly fresh?: readonly string[]
   readonly strict: boolean
@@ -23,6 +26,12 @@ export function addModelFlags(command: Command): Command {
     .option('--data <name>', `whose shapes, classes and normalisation it has: ${datasetNames.join(', ')}`)
     .option('--input <shape>', "one sample's shape, as 3,32,32", extentsOf)
     .option('--classes <count>', 'how many classes a model of the zoo tells apart', wholeNumber('--classes'))
+    .option(
+      '--mean <numbers>',
+      "what is taken from samples in 0 to 1, channel by channel: 0.5,0.5,0.5 (ImageNet's for models of photographs)",
+      means
+    )
+    .option('--deviation <numbers>', 'what they are divided by then', deviations)
     .option('--names <file>', "JSON: the file's names to the model's; null leaves a tensor out")
     .option('--fresh <pattern...>', 'layers that start anew whatever the file holds: fc, layer4.*')
     .option('--best', 'of a folder of checkpoints the one that was measured best (the newest)')
@@ -30,11 +39,12 @@ export function addModelFlags(command: Command): Command {
 }
 
 /** Throws INVALID_OPTION and UNKNOWN_NAME. */
-export async function readingOptions({ names, fresh, strict, best, ...flags }: ModelFlags): Promise<LoadModelOptions> {
+export async function readingOptions({ names, fresh, strict, best, mean, deviation, ...flags }: ModelFlags): Promise<LoadModelOptions> {
   const traits = flags.data === undefined ? undefined : datasetTraits(flags.data)
   return {
     model: await modelOf(flags),
     ...(traits && { normalisation: traits, classNames: traits.classNames }),
+    ...((mean ?? deviation) && { normalisation: bothOf(mean, deviation) }),
     ...(names !== undefined && { names: await namesFrom(names) }),
     ...(fresh && { fresh }),
     ...(best && { best }),
@@ -71,6 +81,25 @@ async function namesFrom(path: string): Promise<(name: string) => string | undef
   if (!fits || Array.isArray(parsed)) throw refusal('--names', path, 'write one object: {"the file\'s name": "the model\'s"}')
   const names = new Map(Object.entries(parsed as Record<string, string | null>))
   return (name) => (names.has(name) ? (names.get(name) ?? undefined) : name)
+}
+
+function bothOf(mean: readonly number[] | undefined, deviation: readonly number[] | undefined): Normalisation {
+  if (!mean || !deviation) {
+    const received = (mean ?? deviation ?? []).join(',')
+    throw refusal(mean ? '--mean' : '--deviation', received, 'give --mean and --deviation together')
+  }
+  if (mean.length !== deviation.length) throw refusal('--deviation', deviation.join(','), `give ${mean.length}, as many as --mean`)
+  return { mean, deviation }
+}
+
+function means(text: string): number[] {
+  return text.split(',').map(realNumber('--mean'))
+}
+
+function deviations(text: string): number[] {
+  const numbers = text.split(',').map(realNumber('--deviation'))
+  if (numbers.every((number) => number > 0)) return numbers
+  throw refusal('--deviation', text, 'use numbers above 0')
 }
 
 function extentsOf(text: string): number[] {

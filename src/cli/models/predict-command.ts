@@ -1,3 +1,4 @@
+import { printable } from '../../errors.js'
 import { loadModel, readImage } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { percent } from '../figures.js'
@@ -18,7 +19,8 @@ export async function runPredict(
   for (const image of images) {
     const [classes = []] = model.classify(await readImage(image, model.input), { top })
     if (json) process.stdout.write(`${JSON.stringify({ file: image, classes })}\n`)
-    else process.stdout.write(`${image}: ${classes.map(({ name, probability }) => `${name} ${percent(probability)}`).join(', ')}\n`)
+    else
+      process.stdout.write(`${image}: ${classes.map(({ name, probability }) => `${printable(name)} ${percent(probability)}`).join(', ')}\n`)
   }
   return EXIT.done
 }

@@ -4,6 +4,7 @@ import type { FeedOptions } from '../streamed.js'
 import type { ColourJitter } from './colour.js'
 import type { RandomCrop } from './crop.js'
 import type { ImageRecipe } from './image-reader.js'
+import { IMAGENET_PIXELS } from '../../model/zoo/photographs.js'
 
 /** How the images of a folder become samples (C, H, W). */
 export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
@@ -44,7 +45,6 @@ export interface ImageFolderPlan {
   readonly feed: FeedOptions
 }
 
-const IMAGENET = { mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
 const IMAGENET_GREY = { mean: [0.449], deviation: [0.226] }
 const CROP: RandomCrop = { scale: [0.08, 1], ratio: [3 / 4, 4 / 3] }
 const NO_CHANGE: ColourJitter = { brightness: 0, contrast: 0, saturation: 0, hue: 0 }
@@ -100,7 +100,7 @@ function colourOf(colour: Partial<ColourJitter>, channels: number, refuse: Refus
 }
 
 function normalisationOf(options: ImageFolderOptions, channels: number, refuse: Refuse): Pick<Dataset, 'mean' | 'deviation'> {
-  const { mean, deviation } = { ...(channels === 1 ? IMAGENET_GREY : IMAGENET), ...definedOnly(options) }
+  const { mean, deviation } = { ...(channels === 1 ? IMAGENET_GREY : IMAGENET_PIXELS), ...definedOnly(options) }
   if (mean.length !== channels || !mean.every(Number.isFinite)) throw refuse('mean', mean, `give ${channels} numbers, one a channel`)
   if (deviation.length !== channels || !deviation.every((d) => d > 0 && Number.isFinite(d)))
     throw refuse('deviation', deviation, `give ${channels} numbers above 0, one a channel`)

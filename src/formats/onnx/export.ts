@@ -1,6 +1,6 @@
 import { ArbalestError, invalidOption, shown } from '../../errors.js'
 import { buildGraph, takesTokens } from '../../model/graph-builder.js'
-import { NONE, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
+import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
 import type { Model } from '../../model/model.js'
 import { checkTensor, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
@@ -41,7 +41,10 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation,
   for (const operator of graph.operators) network.add(operator)
   network.end()
   const { nodes, initializers } = network
-  checkSize(model, initializers)
+  checkSize(
+    model,
+    initializers.reduce((sum, { rawData }) => sum + rawData.length, 0)
+  )
   return encodeModel({
     irVersion: IR_VERSION,
     producerName: 'arbalest',
@@ -57,6 +60,16 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation,
       output: [valueInfo('output', graph.values[graph.named['output']!]!.shape.slice(1))]
     }
   })
+}
+
+/** What `exportOnnx` refuses of a Model, before it has values. Throws UNSUPPORTED_OPERATOR and INVALID_OPTION. */
+export function checkOnnx(model: Model): void {
+  const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+  for (const operator of graph.operators) onnxNodes(operator, graph, String)
+  checkSize(
+    model,
+    parametersOf(graph).reduce((sum, { shape }) => sum + Float32Array.BYTES_PER_ELEMENT * elements(shape), 0)
+  )
 }
 
 /** A Graph as ONNX's nodes. Values keep their names; only `input` and `output` are the network's own. */
@@ -131,8 +144,7 @@ function dataOf(name: string, shape: readonly number[], tensors: FloatTensors): 
   throw new ArbalestError('SHAPE_MISMATCH', message, { data: { name, received: tensor.shape, shape } })
 }
 
-function checkSize({ name }: Model, initializers: readonly TensorProto[]): void {
-  const bytes = initializers.reduce((sum, { rawData }) => sum + rawData.length, 0)
+function checkSize({ name }: Model, bytes: number): void {
   // The rest of the file is short beside its weights.
   if (bytes > 0.99 * LONGEST)
     throw invalidOption('format', 'onnx', `model ${name} has ${bytes} bytes and an ONNX file at most ${LONGEST}; use safetensors`)

@@ -121,6 +121,47 @@ describe('arbalest export, import, eval and predict', function () {
     expect(lines[0]!['initialised']).to.have.members([`${head}.weight`, `${head}.bias`])
   })
 
+  it('takes mean and deviation where a file does not say them, and says where nobody does', async () => {
+    const { tensors } = await readSafetensors(file)
+    await writeSafetensors(at('bare.safetensors'), tensors)
+    const shape = ['--model', 'mlp', '--input', '1,28,28', '--classes', '10']
+    const [mean, deviation] = [data.mean, data.deviation].map(String) as [string, string]
+    const predicted = async (...args: string[]) => {
+      const { lines, stderr } = await run(['predict', ...args, '--json'])
+      return { classes: lines[0]!['classes'], stderr }
+    }
+    const wanted = await predicted(file, at('one.png'))
+    expect(await predicted(at('bare.safetensors'), at('one.png'), ...shape, '--mean', mean, '--deviation', deviation)).to.deep.equal(wanted)
+    const bare = await predicted(at('bare.safetensors'), at('one.png'), ...shape)
+    expect(bare.classes).to.not.deep.equal(wanted.classes)
+    expect(bare.stderr).to.match(/Warning: .*bare\.safetensors: .*mlp.*mean and deviation/)
+    for (const [flags, said] of [
+      [['--mean', '0.5'], /^INVALID_OPTION: --mean: .*together/],
+      [['--mean', '0.5', '--deviation', '0'], /^INVALID_OPTION: --deviation: .*above 0/],
+      [['--mean', '0.5', '--deviation', '1,1'], /^INVALID_OPTION: --deviation: .*give 1/]
+    ] as const)
+      expect((await run(['predict', at('bare.safetensors'), at('one.png'), ...shape, ...flags])).stderr).to.match(said)
+  })
+
+  it('lets no name in a file steer the terminal', async () => {
+    const { tensors } = await readSafetensors(file)
+    const steering = 'x\u001b]0;mine\u0007\u009b2J\u202e'
+    const told = /x\\u\{1b\}\]0;mine\\u\{7\}\\u\{9b\}2J\\u\{202e\}/
+    const sound = (text: string) =>
+      expect(text)
+        .to.match(told)
+        .and.not.match(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
+    const stranger = { shape: [1], data: new Float32Array(1) }
+    await writeSafetensors(at('steering.safetensors'), [...tensors, [steering, stranger] as const])
+    const import_ = ['import', at('steering.safetensors'), '--out', at('new.safetensors'), '--model', 'mlp', '--data', 'digits']
+    sound((await run(import_)).stderr)
+    sound((await run([...import_, '--no-strict'])).stdout)
+    const { metadata } = await readSafetensors(file)
+    const classes = JSON.stringify(Array.from({ length: 10 }, () => steering))
+    await writeSafetensors(at('classes.safetensors'), tensors, { metadata: { ...metadata, classes } })
+    sound((await run(['predict', at('classes.safetensors'), at('one.png')])).stdout)
+  })
+
   it('begins a training with a file, and says what does not fit before it begins', async () => {
     const flags = ['train', '--model', 'mlp', '--learners', '1', '--batch', '8', '--steps', '1', '--rate', '1e-9', '--init', file, '--json']
     const { lines, stderr } = await run(flags)

@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { join } from 'node:path'
+import { toPyTorchName } from '../../src/formats/pytorch-names.js'
+import { readModel, type ReadModelOptions } from '../../src/formats/read-model.js'
+import { writeSafetensors } from '../../src/formats/safetensors.js'
+import { buildGraph } from '../../src/model/graph-builder.js'
+import { elements, parametersOf } from '../../src/model/graph.js'
+import type { Model } from '../../src/model/model.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+import { Folder } from '../data/support/files.js'
+
+/** In torchvision's names and without a word about itself. */
+async function writeBare(file: string, model: Model, metadata: Record<string, string> = {}): Promise<void> {
+  const tensors = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(
+    ({ name, shape }) => [toPyTorchName(name), { shape, data: new Float32Array(elements(shape)) }] as const
+  )
+  await writeSafetensors(file, tensors, { metadata, sync: false })
+}
+
+describe('A model from a file that does not say how its samples were normalised', function () {
+  this.timeout(60_000)
+  let folder: Folder
+  before(async () => (folder = await Folder.make()))
+  after(() => folder[Symbol.asyncDispose]())
+
+  const normalisation = async (
+    name: string,
+    input: readonly number[],
+    options: ReadModelOptions & { metadata?: Record<string, string> } = {}
+  ) => {
+    const model = modelNamed(name, { input, classes: 2 })
+    const file = join(folder.path, 'bare.safetensors')
+    const { metadata, ...reading } = options
+    await writeBare(file, model, metadata)
+    return (await readModel(file, { model, strict: false, ...reading })).normalisation
+  }
+
+  it("takes ImageNet's where it is one of photographs in colour, as torchvision's weights do", async () => {
+    const imagenet = { mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
+    expect(await normalisation('resnet18', [3, 32, 32])).to.deep.equal(imagenet)
+    expect(await normalisation('resnet18', [1, 32, 32])).to.deep.equal({ mean: [], deviation: [] })
+    expect(await normalisation('resnet20', [3, 32, 32])).to.deep.equal({ mean: [], deviation: [] })
+  })
+
+  it('takes what the caller says over that, and what the file says over all', async () => {
+    const given = { mean: [0.5], deviation: [0.25] }
+    expect(await normalisation('resnet18', [3, 32, 32], { normalisation: given })).to.deep.equal(given)
+    const metadata = { mean: '[0.1]', deviation: '[0.2]' }
+    expect(await normalisation('resnet18', [3, 32, 32], { normalisation: given, metadata })).to.deep.equal({
+      mean: [0.1],
+      deviation: [0.2]
+    })
+  })
+})
