@@ -148,7 +148,18 @@ class Learner {
       if (awaited != Entry::waiting) return false;
     }
     if (!meets_central([&] { group_.update(id_, ticket, vectors); })) return false;
-    return group_.report(id_, ticket.iteration, 1.0 / static_cast<double>(ticket.iteration + 1));
+    if (!group_.report(id_, ticket.iteration, 1.0 / static_cast<double>(ticket.iteration + 1))) return false;
+    return (ticket.iteration + id_) % 3 != 0 || look_at_own(vectors, zero);
+  }
+
+  // Between two steps, as a learner of the user's own does.
+  bool look_at_own(const LearnerVectors& vectors, const Memory& zero) {
+    const Type type = group_.layout().type();
+    return meets_central([&] {
+      group_.settle(id_);
+      group_.follow();
+      backend_.blend({type, 0, group_.layout().bytes / size_of(type), vectors.weights->data(), zero.data(), vectors.weights->data(), 0.01});
+    });
   }
 
   // False where it has been killed before.

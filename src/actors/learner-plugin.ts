@@ -21,7 +21,7 @@ export interface LearnerContext<Options = unknown> {
   readonly samples: number
   /** Iterations that the job will run, as it was reckoned at its start. */
   readonly iterations: number
-  /** Iterations that all learners have finished: how far the job is. */
+  /** Iterations that this learner has finished, those before it joined counted in; other learners may be ahead or behind. */
   iteration(): number
   /** A second model with a replica and weights of its own. */
   teacher(spec: TeacherSpec): Promise<Teacher>

@@ -25,11 +25,18 @@ export interface ReplicaParts {
   readonly trace?: TraceRing | undefined
 }
 
-const SEGMENTS = ['load', 'forward', 'backward', 'exchange', 'update'] as const satisfies readonly SegmentName[]
+/** Of a step: once for each of its batches, and once for all of them. */
+const BATCH_SEGMENTS = ['load', 'forward', 'backward'] as const satisfies readonly SegmentName[]
+const STEP_SEGMENTS = ['exchange', 'update'] as const satisfies readonly SegmentName[]
 
-/** A program made ready on a learner's replica. A training step is `load`, `forward`, `backward`, `exchange`, `update`, in this order. */
+/**
+ * A program made ready on a learner's replica. A training step is `load`, `forward`, `backward` for each of its batches, then `exchange` and
+ * `update`.
+ */
 export class BoundProgram {
   readonly batch: number
+  /** Batches of a training step, as `optimiser.accumulate` says. */
+  readonly accumulate: number
   readonly #parts: ReplicaParts
   readonly #slot: number
   readonly #program: Program
@@ -41,9 +48,10 @@ export class BoundProgram {
     this.#program = program
     this.#trains = program.segments.update.length > 0
     this.batch = program.batch
+    this.accumulate = Number(program.segments.update[0]?.attributes['accumulate'] ?? 1)
   }
 
-  /** Begins a step with the samples whose turn it is, or with those that `samples` numbers, one for each of the batch. */
+  /** Begins a step, or a further batch of it, with the samples whose turn it is, or with those that `samples` numbers, one for each of the batch. */
   load({ samples }: { samples?: ArrayLike<number> } = {}): Promise<void> {
     return this.#segment('load', samples === undefined ? {} : { samples: Array.from(samples) })
   }
@@ -58,12 +66,15 @@ export class BoundProgram {
     return this.#segment('backward')
   }
 
-  /** Meets the group; in a round's last step this waits for the round before to be averaged. */
+  /**
+   * Meets the group; in a round's last step this waits for the round before to be averaged. Rejects with INVALID_STATE where the step has not had
+   * all its batches.
+   */
   exchange(): Promise<void> {
     return this.#segment('exchange')
   }
 
-  /** Takes the optimiser's step, and the correction towards the central model; the step is over. */
+  /** Takes the optimiser's step, and the correction towards the central model; the step is over. Rejects as `exchange` does. */
   update(): Promise<void> {
     return this.#segment('update')
   }
@@ -126,14 +137,19 @@ export class BoundProgram {
   /** One step, each of its segments a span within the step's. */
   async #tracedStep(trace: TraceRing): Promise<RunReport> {
     const start = sharedClock()
-    for (const segment of SEGMENTS) await this.#segment(segment)
+    let loss = 0
+    for (let batch = 0; batch < this.accumulate; batch++) {
+      for (const segment of BATCH_SEGMENTS) await this.#segment(segment)
+      loss += this.read('loss')[0] ?? 0
+    }
+    for (const segment of STEP_SEGMENTS) await this.#segment(segment)
     trace.detail--
     const end = sharedClock()
     trace.write({ kind: 'step', start, end, steps: 1, waitSeconds: 0 })
     return {
       outcome: 'ran',
       steps: 1,
-      lossSum: this.read('loss')[0] ?? 0,
+      lossSum: loss / this.accumulate,
       correctSum: 0,
       busySeconds: (end - start) / 1000,
       waitSeconds: 0,

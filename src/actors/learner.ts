@@ -122,7 +122,7 @@ export class Learner {
       learners: task.learners,
       samples: task.samples,
       iterations: task.iterations,
-      iteration: () => engine.groupStatus(group).iterations,
+      iteration: () => engine.iterationOf(group, learner),
       teacher: (asked: TeacherSpec) => this.#teacher(asked, engine)
     }
   }

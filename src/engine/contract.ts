@@ -102,6 +102,8 @@ export interface Engine {
   /** Ends all waiting and running in the group now: `run` reports `cancelled`. */
   stop(group: Handle): void
   groupStatus(group: Handle): GroupStatus
+  /** Iterations that a learner has made, those before it joined counted in; the group's own for one that is no member. */
+  iterationOf(group: Handle, learner: number): number
   /** Mean loss over the learners of each whole iteration since `fromIteration`; at most the last 65,536 are kept. */
   losses(group: Handle, fromIteration: number): Float32Array
   /** What is evaluated, in canonical order: the evaluation average where the group has one, else the central model. */

@@ -38,6 +38,7 @@ const CALLS = [
   'setEnd',
   'stop',
   'groupStatus',
+  'iterationOf',
   'losses',
   'readCentral',
   'readDeviceCentral',

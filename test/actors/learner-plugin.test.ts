@@ -51,6 +51,41 @@ describe('a learner of the user', () => {
     expect(new Set(hashes).size).to.equal(1)
   })
 
+  it('takes all batches of a step where gradients are accumulated, and is told so where it does not', async () => {
+    const batch = `await replica.load(); await replica.forward(); await replica.backward()`
+    const learner = (batches: string, end = 'await replica.exchange(); await replica.update()') =>
+      source(`export default ({ replica }) => async () => { for (let i = 0; i < ${batches}; i++) { ${batch} } ${end} }`)
+    const accumulated = (given: URL | undefined) => {
+      const { learner: _, ...plain } = options('', { learners: 2, until: { steps: 20 }, optimiser: { rate: 0.05, accumulate: 3 } })
+      return train({ ...plain, ...(given && { learner: given }) }).finished
+    }
+    const [built, own] = [await accumulated(undefined), await accumulated(learner('replica.accumulate'))]
+    expect(own.weightsSha256).to.equal(built.weightsSha256)
+    for (const [few, segment] of [
+      [learner('2'), 'exchange'],
+      [learner('1', 'await replica.update()'), 'update']
+    ] as const) {
+      const { cause } = await refused('LEARNER_FAILED', () => accumulated(few), `${segment}: the step has had`)
+      expect(cause).to.include({ code: 'INVALID_STATE' })
+    }
+  })
+
+  it('knows its own iteration, whatever the others are at: what it makes of it is the same in every run', async () => {
+    // Of two that wait for nobody within a round, one is slow in every other.
+    const learner = source(`export default ({ replica, rank, iteration, samples }) => async () => {
+      const from = iteration()
+      if (from % 16 < 8 === (rank === 0)) await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
+      if (iteration() !== from) throw new Error('it changed before a step')
+      await replica.load({ samples: Array.from({ length: replica.batch }, (_, i) => (from * 7 + i * (rank + 1)) % samples) })
+      if (iteration() !== from) throw new Error('it changed within a step')
+      await replica.forward(); await replica.backward(); await replica.exchange(); await replica.update()
+    }`)
+    const hashes = new Set<string>()
+    for (let i = 0; i < 5; i++)
+      hashes.add((await train(options(learner, { learners: 2, until: { steps: 48 }, synchroniser: { period: 8 } })).finished).weightsSha256)
+    expect(hashes.size).to.equal(1)
+  })
+
   it('may be a TypeScript file, named by its path', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'learner-'))
     const file = join(folder, 'mine.ts')

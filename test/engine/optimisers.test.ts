@@ -5,7 +5,7 @@ import { pythonWithTorch } from '../oracle/pytorch.js'
 import { skip } from '../support/skip.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
-import type { BackendName, Program } from '../../src/compiler/program.js'
+import type { BackendName, Program, SegmentName } from '../../src/compiler/program.js'
 import type { Handle } from '../../src/engine/contract.js'
 
 /** A replica on its own whose gradients are written by the test. */
@@ -107,8 +107,19 @@ describe('an optimiser', () => {
     const { replica, slot } = alone('reference', { accumulate: 2 })
     const whole = alone('reference', { accumulate: 2 })
     engine.run(whole.replica, whole.slot, { steps: 1, milliseconds: 1000, rate: 0.1 })
-    for (const segment of ['load', 'forward', 'backward', 'load', 'forward', 'backward'] as const)
-      engine.runSegment(replica, slot, segment, { milliseconds: 1000, rate: 0.1 })
+    const run = (...segments: SegmentName[]) => {
+      for (const segment of segments) engine.runSegment(replica, slot, segment, { milliseconds: 1000, rate: 0.1 })
+    }
+    const refusal = (segment: SegmentName, had: number) =>
+      expect(() => run(segment))
+        .to.throw(`${segment}: the step has had ${had} of its 2 batches`)
+        .with.property('code', 'INVALID_STATE')
+    refusal('update', 0)
+    run('load', 'forward', 'backward')
+    refusal('exchange', 1)
+    run('load', 'forward')
+    refusal('update', 1)
+    run('backward')
     expect(() => engine.runSegment(replica, slot, 'load'))
       .to.throw()
       .with.property('code', 'INVALID_STATE')

@@ -70,7 +70,8 @@ for (const { name: backend } of testedBackends())
       for (const j of [0, 1]) run.add(j)
       for (const j of [0, 1]) run.compute(j)
       run.finish(0)
-      expect(largestDifference(run.weights(0), initial)).to.equal(0)
+      expect(engine.groupStatus(run.group)).to.deep.include({ round: 0, arrived: [0] })
+      expect(largestDifference(run.central(), initial)).to.equal(0)
       // It goes on to nothing, and what it is due outlives it.
       expect(run.segment(0, 'load', { milliseconds: 1 })).to.equal('waiting')
       engine.release(run.replicas.get(0)!.replica)
@@ -78,6 +79,34 @@ for (const { name: backend } of testedBackends())
       expect(engine.groupStatus(run.group)).to.deep.include({ round: 1, members: [0] })
       expect(largestDifference(run.weights(1), initial)).to.equal(0)
       expect(run.central()).to.satisfy((central: Float32Array) => central.every(Number.isFinite))
+    })
+
+    it('sma in lockstep takes the step of whoever is read or written before all have come at once, to the same numbers', () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const seen = (lockstep: boolean, looks: readonly number[], garbles = false) => {
+        const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma', syncMomentum: 0.3, lockstep }, 3) })
+        for (const j of [0, 1, 2]) run.add(j)
+        const read: ArrayLike<number>[] = []
+        for (let t = 0; t < 6; t++) {
+          for (const j of [0, 1, 2]) run.compute(j)
+          for (const j of [0, 1, 2]) {
+            run.finish(j)
+            if (!looks.includes(j)) continue
+            read.push(run.weights(j))
+            const { replica } = run.replicas.get(j)!
+            // What it wrote itself is no part of the step any more.
+            if (garbles) engine.writeVector(replica, 'gradients', new Float32Array(initial.length).fill(1e3))
+            read.push(run.weights(j))
+          }
+        }
+        return [...read, run.central(), ...[0, 1, 2].map((j) => run.weights(j))]
+      }
+      for (const looks of [[0], [1], [0, 1], [0, 1, 2]]) {
+        const apart = seen(false, looks)
+        expect(seen(true, looks, true)).to.deep.equal(apart)
+        expect(largestDifference(apart[0]!, apart.at(-1)!)).above(1e-3)
+      }
+      expect(seen(true, []), 'and where nobody is').to.deep.equal(seen(false, []))
     })
 
     it('post-local-sgd averages in every iteration until its time', () => {

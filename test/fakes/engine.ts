@@ -74,6 +74,7 @@ export const engine: Engine = {
   setEnd: (group, iterations) => memory.locked(() => new FakeGroup(group).setEnd(iterations)),
   stop: (group) => memory.locked(() => new FakeGroup(group).stop()),
   groupStatus: (group) => memory.locked(() => new FakeGroup(group).status()),
+  iterationOf: (group, learner) => memory.locked(() => new FakeGroup(group).iterationOf(learner)),
   losses: (group, from) => memory.locked(() => new FakeGroup(group).losses(from)),
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
   readDeviceCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),

@@ -164,6 +164,11 @@ export class FakeGroup {
     }
   }
 
+  iterationOf(learner: number): number {
+    const { active, iterations } = this.#member(learner)
+    return active ? iterations : this.#wholeIterations()
+  }
+
   losses(from: number): Float32Array {
     const whole = Array.from({ length: Math.max(0, this.#wholeIterations() - from) }, (_, i) => (from + i) % LOSSES)
     return Float32Array.from(whole, (i) => this.#get(AT.lossSums + i) / this.#get(AT.lossCounts + i))

@@ -83,7 +83,8 @@ describe('a traced job', () => {
   })
 
   it('trains to the same weights as one that is not', async () => {
-    const options = { model: 'mlp', data, learners: 2, batch: 8, until: { steps: 60 } } as const
+    const optimiser = { rate: 0.05, accumulate: 3 }
+    const options = { model: 'mlp', data, learners: 2, batch: 8, until: { steps: 30 }, optimiser } as const
     const plain = await train(options).finished
     const seen = await train({ ...options, trace: { file, steps: 20 } }).finished
     expect(seen.weightsSha256).to.equal(plain.weightsSha256)

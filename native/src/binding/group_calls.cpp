@@ -81,6 +81,10 @@ Napi::Value group_status(const Info& info) {
   return result;
 }
 
+Napi::Value iteration_of(const Info& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->iteration_of(js::small(info[1], "learner"))));
+}
+
 Napi::Value losses(const Info& info) {
   const std::vector<float> losses = group_of(info)->losses(js::integer(info[1], "fromIteration"));
   return js::new_numbers(info.Env(), Type::f32, losses.size(),
@@ -130,6 +134,7 @@ void add_group_calls(Napi::Object& addon) {
   add<set_end>(addon, "setEnd");
   add<stop>(addon, "stop");
   add<group_status>(addon, "groupStatus");
+  add<iteration_of>(addon, "iterationOf");
   add<losses>(addon, "losses");
   add<read_central>(addon, "readCentral");
   add<read_device_central>(addon, "readDeviceCentral");

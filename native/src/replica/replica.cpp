@@ -20,11 +20,15 @@ std::shared_ptr<Arenas> checked(std::shared_ptr<Arenas> arenas, const Stream* st
 
 }  // namespace
 
-// The calling thread works for the replica: on its stream, after what its group has queued on its vectors.
+// The calling thread works for the replica: on its stream, after what its group has queued on its vectors, or has yet to do there.
 class Replica::Turn {
  public:
-  explicit Turn(const Replica& replica) : used_(replica.backend_, replica.stream_.get()) {
-    if (replica.group_) replica.group_->follow();
+  explicit Turn(const Replica& replica) : Turn(replica, true) {}
+  // A step of the group's own waits for it there.
+  Turn(const Replica& replica, bool settles) : used_(replica.backend_, replica.stream_.get()) {
+    if (!replica.group_) return;
+    if (settles) replica.group_->settle(replica.learner_);
+    replica.group_->follow();
   }
 
  private:
@@ -85,15 +89,15 @@ void Replica::own_activations(size_t bytes) {
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {
-  const Turn turn(*this);
   StepLoop& steps = this->steps(slot);
+  const Turn turn(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
   return steps.run(limits);
 }
 
 RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
-  const Turn turn(*this);
   StepLoop& steps = this->steps(slot);
+  const Turn turn(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
   if (memory_.user()) own_activations();
   return steps.run_segment(segment, limits);

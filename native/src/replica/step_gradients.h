@@ -16,7 +16,8 @@ class StepGradients {
   void arrive() { arrived_ = true; }
   bool arrived() const { return arrived_; }
 
-  int64_t batches() const { return begun_; }  // that have begun
+  int64_t batches() const { return begun_; }                           // that have begun,
+  int64_t finished() const { return arrived_ ? begun_ : begun_ - 1; }  // and those whose backward has run
   bool last() const { return begun_ == batches_; }
 
   // After the last batch: elements [begin, end) become the mean over all batches.

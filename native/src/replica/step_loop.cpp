@@ -77,11 +77,20 @@ RunReport::Outcome StepLoop::run_segment(Segment segment, const RunLimits& limit
   }
   // Whoever leaves the exchange out meets the group here: its slot is not its own before.
   if (segment == Segment::exchange || segment == Segment::update) {
+    refuse_unfinished(segment);
     if (const Entry entry = meet(deadline, report); entry != Entry::granted) return left(entry);
   }
   if (!run_operators(segment, false)) return left(Entry::cancelled);
   if (segment == Segment::update || !bound_.trains()) complete(report);
   return RunReport::Outcome::ran;
+}
+
+// Of several batches: where there is one, the learner may have written its gradient itself.
+void StepLoop::refuse_unfinished(Segment segment) const {
+  if (bound_.accumulate() == 1 || gradients_.finished() == bound_.accumulate()) return;
+  throw Error("INVALID_STATE", std::string(segment == Segment::update ? "update" : "exchange") + ": the step has had " +
+                                   std::to_string(gradients_.finished()) + " of its " + std::to_string(bound_.accumulate()) +
+                                   " batches; call load, forward and backward once for each");
 }
 
 void StepLoop::moved() {

@@ -44,6 +44,7 @@ class StepLoop {
  private:
   Entry begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
   void begin_batch();
+  void refuse_unfinished(Segment segment) const;
   Entry run_next(Clock::time_point deadline, RunReport& report);
   bool run_operators(Segment segment, bool offers);
   Entry take_arena(Clock::time_point deadline, RunReport& report);

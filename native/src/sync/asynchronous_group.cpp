@@ -38,6 +38,7 @@ int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   for (const auto& [id, each] : members_) slowest = std::min(slowest, each.clock);
   member.clock = slowest == kNever ? 0 : slowest;
   member.fresh = !resumed;
+  member.iteration = whole_iterations();
   // Learners have other numbers in a run that goes on, and the same order.
   if (resumed && !resumable_.empty()) {
     member.own = resumable_.front().own;
@@ -101,6 +102,12 @@ GroupStatus AsynchronousGroup::status() const {
   for (const auto& [id, member] : members_)
     if (next_round() < member.until || member.ticket) status.members.push_back(id);
   return status;
+}
+
+int64_t AsynchronousGroup::iteration_of(int learner) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = members_.find(learner);
+  return found == members_.end() ? whole_iterations() : found->second.iteration;
 }
 
 std::vector<float> AsynchronousGroup::losses(int64_t from_iteration) const {
@@ -238,6 +245,7 @@ Ticket AsynchronousGroup::hand_out(Member& member) {
   ++round.taken;
   ++round.outstanding;
   member.fresh = false;
+  member.iteration = ticket.iteration;
   member.ticket = ticket;
   return ticket;
 }
@@ -333,6 +341,7 @@ bool AsynchronousGroup::report(int learner, int64_t iteration, double loss) {
   member.ticket.reset();
   ++member.clock;
   ++member.own;
+  ++member.iteration;
   close_rounds(lock);
   return true;
 }

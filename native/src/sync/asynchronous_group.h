@@ -33,6 +33,7 @@ class AsynchronousGroup final : public Group {
   void set_end(int64_t iterations) override;
   void stop() override;
   GroupStatus status() const override;
+  int64_t iteration_of(int learner) const override;
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
   void write_central(const std::byte* canonical) override;
@@ -56,6 +57,7 @@ class AsynchronousGroup final : public Group {
     int64_t until = kNever;  // first round that it no longer takes part in
     int64_t clock = 0;       // iterations behind it, from where the slowest stood when it joined
     int64_t own = 0;         // iterations since it joined
+    int64_t iteration = 0;   // of the run: that it is in, or the one after its last
     bool fresh = true;
     std::optional<Ticket> ticket;         // of the iteration that it is in
     std::shared_ptr<Memory> accumulated;  // its updates since its last push

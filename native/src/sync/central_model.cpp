@@ -91,6 +91,10 @@ void CentralModel::apply(std::span<const void* const> contributions, std::span<c
                          size_t end) const {
   AveragePass sum{type_, begin, end, weights(round_.round), models_[(round_.round + 1) & 1].data(), contributions, 1, momentum()};
   apply_where_it_learns(begin, end, [&](size_t from, size_t to) {
+    if (due.size() < contributions.size()) {
+      for (const auto& each : due) each->learner.optimiser->apply(each->pass, from, to);
+      return apply_rule(contributions, contributions.size(), from, to);
+    }
     std::vector<OptimiserPass> steps(due.size());
     for (sum.end = from; sum.end < to;) {
       // What all learners train alike. What lies between parameters is zero and stays so.

@@ -55,7 +55,7 @@ class CentralModel {
   void weigh();
   // The rule over elements [begin, end). `contributions` are those of `count` learners: their own vectors, or the sum of them.
   void apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
-  // Of sma: the same with the steps that make the contributions.
+  // Of sma: the same with the steps that make the contributions; those that none makes are there already.
   void apply(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
              size_t end) const;
   void finish_round();

@@ -77,6 +77,8 @@ class Group {
   virtual void set_end(int64_t iterations) = 0;
   virtual void stop() = 0;
   virtual GroupStatus status() const = 0;
+  // That the learner has made, those before it joined counted in: where it is itself, whoever is ahead or behind.
+  virtual int64_t iteration_of(int learner) const = 0;
   virtual std::vector<float> losses(int64_t from_iteration) const = 0;
   // What is evaluated, saved and exported: the evaluation average where there is one, else the central model.
   virtual void read_central(std::byte* canonical) const = 0;
@@ -109,6 +111,8 @@ class Group {
   virtual void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
   // What the calling thread's stream does from here on comes after what the group has queued on its learners' vectors.
   virtual void follow() const {}
+  // The learner's vectors are about to be read or written between two steps: what the group has yet to do there is done, or queued.
+  virtual void settle(int) {}
   // The iteration is over for this member. False where the loss is not finite: the group has been stopped.
   virtual bool report(int learner, int64_t iteration, double loss) = 0;
 

@@ -36,6 +36,25 @@ void OpenRounds::arrive(int learner, size_t device, int64_t number, size_t bucke
   if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, contribution);
 }
 
+std::optional<Withdrawn> OpenRounds::withdraw(int learner) {
+  if (rounds_.empty()) return std::nullopt;
+  Round& round = rounds_.front();
+  // Lockstep knows one bucket and one device.
+  Gathering& gathering = round.buckets.front().front();
+  const auto found = gathering.arrived.find(learner);
+  if (gathering.complete || found == gathering.arrived.end() || !found->second.due) return std::nullopt;
+  Withdrawn withdrawn{round.number, found->second.vector, found->second.due};
+  gathering.arrived.erase(found);
+  gathering.pending.insert(learner);
+  return withdrawn;
+}
+
+bool OpenRounds::takes_from(int learner) const {
+  if (rounds_.empty()) return false;
+  const Gathering& gathering = rounds_.front().buckets.front().front();
+  return gathering.complete && gathering.arrived.count(learner) != 0;
+}
+
 void OpenRounds::evict(int learner) {
   for (Round& round : rounds_)
     for (std::vector<Gathering>& devices : round.buckets)

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -35,6 +37,13 @@ struct Round {
   int64_t rank(int learner) const;
 };
 
+// What a member has brought to a round in lockstep, taken back: its step is no longer due.
+struct Withdrawn {
+  int64_t round = 0;
+  std::shared_ptr<Memory> vector;
+  std::shared_ptr<const DueStep> due;
+};
+
 class OpenRounds {
  public:
   bool empty() const { return rounds_.empty(); }
@@ -49,6 +58,10 @@ class OpenRounds {
   void close_front() { rounds_.pop_front(); }
 
   void arrive(int learner, size_t device, int64_t round, size_t bucket, const Contribution& contribution);
+  // The learner is awaited again. Nothing where no step of its is due, or the steps of all are being taken.
+  std::optional<Withdrawn> withdraw(int learner);
+  // Whether what all have brought to the round in progress, the learner among them, is being taken.
+  bool takes_from(int learner) const;
   // Nothing more is awaited of the learner.
   void evict(int learner);
   // Who has brought the last bucket of the round in progress.

@@ -99,6 +99,12 @@ GroupStatus SynchronousGroup::status() const {
   return status;
 }
 
+int64_t SynchronousGroup::iteration_of(int learner) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = members_.by_learner().find(learner);
+  return found == members_.by_learner().end() ? members_.whole_iterations() : found->second.iterations;
+}
+
 std::vector<float> SynchronousGroup::losses(int64_t from_iteration) const {
   const std::lock_guard lock(mutex_);
   return losses_.between(from_iteration, members_.whole_iterations());

@@ -34,6 +34,7 @@ class SynchronousGroup final : public Group {
   void set_end(int64_t iterations) override;
   void stop() override;
   GroupStatus status() const override;
+  int64_t iteration_of(int learner) const override;
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
   void read_device_central(int device, std::byte* canonical) const override;
@@ -50,6 +51,7 @@ class SynchronousGroup final : public Group {
   Entry await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   void follow() const override;
+  void settle(int learner) override;
   bool report(int learner, int64_t iteration, double loss) override;
 
   std::span<const Bucket> buckets() const override {
@@ -72,7 +74,7 @@ class SynchronousGroup final : public Group {
   Entry await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
                     const std::atomic<bool>& cancelled);
 
-  void arrive(int learner, const Ticket& ticket, size_t bucket, Contribution contribution);
+  void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
   // Of the round in progress: begins what can be done with what is there.
   void advance();

@@ -85,8 +85,11 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
   follow();
   check_place(ticket, vectors);
   if (ticket.adopts) {
-    const std::lock_guard lock(mutex_);
-    averaging_.follow(ticket.device);
+    {
+      const std::lock_guard lock(mutex_);
+      averaging_.follow(ticket.device);
+    }
+    // Nobody writes there before this learner has brought its share of the round.
     averaging_.backend(ticket.device)
         .copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
   }
@@ -94,7 +97,7 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
 }
 
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
-  arrive(learner, ticket, bucket, {vectors.gradients});
+  arrive(learner, ticket.device, ticket.round, bucket, {vectors.gradients});
 }
 
 // A slot is the learner's own once the round before has been averaged, and so is the central model that it reads.
@@ -139,6 +142,26 @@ void SynchronousGroup::follow() const {
   // Elsewhere nobody but the learner's own stream writes there.
   if (!rule().lockstep) return;
   const std::lock_guard lock(mutex_);
+  averaging_.follow(0);
+}
+
+// In lockstep a learner's last step is due until all have come. It is taken at once, by the learner alone, which brings what comes of it;
+// where all have come it is being taken already.
+void SynchronousGroup::settle(int learner) {
+  if (!rule().lockstep) return;
+  std::unique_lock lock(mutex_);
+  if (!members_.has(learner)) return;
+  if (const auto withdrawn = rounds_.withdraw(learner)) {
+    lock.unlock();
+    const DueStep& due = *withdrawn->due;
+    due.learner.optimiser->apply(due.pass, 0, spec_.layout.bytes / size_of(spec_.layout.type()));
+    return arrive(learner, 0, withdrawn->round, 0, {withdrawn->vector});
+  }
+  while (rounds_.takes_from(learner)) {
+    if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
+    averaging_.help(lock);
+    if (rounds_.takes_from(learner)) changed_.wait_for(lock, kSlice);
+  }
   averaging_.follow(0);
 }
 
@@ -187,17 +210,18 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
   }
 }
 
-void SynchronousGroup::arrive(int learner, const Ticket& ticket, size_t bucket, Contribution contribution) {
-  contribution.ready = averaging_.backend(ticket.device).record();
+void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution) {
+  contribution.ready = averaging_.backend(device).record();
   std::unique_lock lock(mutex_);
   if (!members_.has(learner)) return;
-  rounds_.arrive(learner, ticket.device, ticket.round, bucket, contribution);
+  rounds_.arrive(learner, device, round, bucket, contribution);
   advance();
   averaging_.help(lock);
 }
 
 void SynchronousGroup::arrive(int learner, const Ticket& ticket, const Contribution& contribution) {
-  for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) arrive(learner, ticket, bucket, contribution);
+  for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket)
+    arrive(learner, ticket.device, ticket.round, bucket, contribution);
 }
 
 void SynchronousGroup::begin_round(Round& round) {

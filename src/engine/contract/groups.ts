@@ -46,7 +46,7 @@ export interface SynchronousRule {
  *
  * - `sma`: corrections c = alpha (w - z) of the weights before the round's last update, which the learners make too, w' = w - step - c;
  *   z' = z + sum c + momentum (z - the z of the round before). `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
- *   one pass over all vectors, when the last learner has come; until then the others' weights are those before the step. Of groups without levels.
+ *   one pass over all vectors, when the last learner has come; who reads or writes a vector of another's before has that one's step taken at once. Of groups without levels.
  * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
  *   `perRate`: D is divided by the learners' rate, and the step multiplied by it.
  * - `mean`: weights. z' is the mean of mean w over all rounds from iteration `from` on, and mean w itself before.
