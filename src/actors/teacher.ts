@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { compile } from '../compiler/compile.js'
-import type { BackendName, Precision, Program } from '../compiler/program.js'
+import type { EngineBackend, Precision, Program } from '../compiler/program.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkRoom } from '../engine/room.js'
@@ -18,12 +18,12 @@ export interface TeacherSpec {
   readonly statistics?: Readonly<Record<string, Float32Array>>
   /** Samples it is asked about at once. */
   readonly batch: number
-  readonly precision?: Precision
+  readonly precision?: Exclude<Precision, 'f64'>
 }
 
 export interface TeacherPlace {
   readonly engine: Engine
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   readonly device?: number | undefined
   readonly threads: number
 }
@@ -65,8 +65,8 @@ export class Teacher {
     engine.release(handle)
   }
 
-  /** The outputs (batch, ...) for `input` (batch, ...sample), normalised as the training step's own `input` is. */
-  predict(input: Float32Array): Float32Array {
+  /** The outputs (batch, ...) for `input` (batch, ...sample): token ids, or numbers normalised as the training step's own `input` is. */
+  predict(input: Float32Array | Int32Array): Float32Array {
     this.#engine.writeValue(this.#replica, this.#slot, 'input', input)
     this.#engine.run(this.#replica, this.#slot, { steps: 1, milliseconds: 0 })
     return this.#engine.readValue(this.#replica, this.#slot, 'output') as Float32Array

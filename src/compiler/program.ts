@@ -87,10 +87,10 @@ export interface ParameterLayout {
   readonly elements: number
 }
 
-/** One statistic's place: mean and variance of each batch norm, canonical f32. */
+/** A compiled computation for one backend and one size of batch: its operators in the order of a step, and where each of their values lies. */
 export interface Program {
   readonly name: string
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   readonly precision: Precision
   readonly batch: number
   /** Indexed by id. */
@@ -101,11 +101,14 @@ export interface Program {
   readonly named: Readonly<Record<string, ValueId>>
 }
 
-/** `cuda-host` runs the CUDA backend's kernels in plain loops on the CPU: a stand-in for tests, slow. */
-export type BackendName = 'cpu' | 'reference' | 'cuda' | 'cuda-host'
+/** What a job may be given: `cpu`, NVIDIA GPUs by `cuda`, or plain loops in `reference`, the slow oracle of both. */
+export type BackendName = 'cpu' | 'cuda' | 'reference'
 
-/** Those that a job may be given. */
+/** All of them by name. */
 export const BACKENDS = ['cpu', 'cuda', 'reference'] as const satisfies readonly BackendName[]
+
+/** Those and `cuda-host`, which runs the CUDA backend's kernels in plain loops on the CPU: a stand-in for tests, slow. */
+export type EngineBackend = BackendName | 'cuda-host'
 
 /** A tensor as the compiler offers it to a backend; `layout: null` leaves the choice to the backend. */
 export interface OfferedTensor {
@@ -146,7 +149,7 @@ export interface LoweringAnswer {
 
 /** What the compiler needs of an engine; the engine implements it, tests fake it. */
 export interface LoweringBackend {
-  readonly name: BackendName
+  readonly name: EngineBackend
   lower(request: LoweringRequest): LoweringAnswer
   /**
    * Whether one `reorder` may take several tensors: those of parameters then come as one operator at the step's start, where launching each costs more

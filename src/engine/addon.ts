@@ -2,13 +2,13 @@ import { createRequire } from 'node:module'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError, type ErrorCode } from '../errors.js'
-import type { BackendName } from '../compiler/program.js'
+import type { EngineBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
 /** The calls of native/src/binding: the engine's own, but for what the machine is asked in TypeScript. */
 export type Addon = Omit<Engine, 'describe'> & {
   /** Of the library of one backend; opens it. */
-  describe(backend: BackendName): { available: boolean; detail: string }
+  describe(backend: EngineBackend): { available: boolean; detail: string }
 }
 
 /** From dist/src/engine/ and from nowhere else: the addon and its backend libraries lie in the package's native/build. */

@@ -1,4 +1,4 @@
-import type { BackendName, LoweringAnswer, LoweringRequest, Precision, Program, SegmentName } from '../compiler/program.js'
+import type { EngineBackend, LoweringAnswer, LoweringRequest, Precision, Program, SegmentName } from '../compiler/program.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
 import type { GroupSpec, GroupStatus, LevelSpec } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
@@ -29,8 +29,8 @@ export interface Engine {
   /** What the machine and the native libraries offer. */
   describe(): MachineDescription
 
-  lower(backend: BackendName, request: LoweringRequest): LoweringAnswer
-  bytes(backend: BackendName, shape: readonly number[], type: string, layout: string): number
+  lower(backend: EngineBackend, request: LoweringRequest): LoweringAnswer
+  bytes(backend: EngineBackend, shape: readonly number[], type: string, layout: string): number
 
   /** Copies the samples into engine memory, once for all learners. Throws LABEL_OUT_OF_RANGE, SHAPE_MISMATCH. */
   createDataset(spec: DatasetSpec): Handle
@@ -136,7 +136,7 @@ export interface Engine {
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void
   /** Bytes a second that go into a level of a group that takes so many parts of so many bytes, a device's each: the best of a few passages. */
-  measureLevel(backend: BackendName, level: LevelSpec, parts: number, bytes: number): number
+  measureLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number): number
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number
@@ -166,7 +166,7 @@ export interface MachineDescription {
 }
 
 export interface BackendDescription {
-  readonly name: BackendName
+  readonly name: EngineBackend
   readonly available: boolean
   /** Why it is not available and the mend, or its library's version. */
   readonly detail: string

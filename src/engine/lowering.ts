@@ -1,9 +1,9 @@
-import type { BackendName, LoweringBackend } from '../compiler/program.js'
+import type { EngineBackend, LoweringBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 import { isGpu } from './gpu.js'
 
 /** One backend of an engine, as the compiler sees it, for programs that so many threads will run. */
-export function loweringBackend(engine: Engine, name: BackendName, threads = 1): LoweringBackend {
+export function loweringBackend(engine: Engine, name: EngineBackend, threads = 1): LoweringBackend {
   return {
     name,
     reordersTogether: isGpu(name),

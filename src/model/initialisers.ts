@@ -8,6 +8,7 @@ import { invalidLayer } from './layer-checks.js'
  * - `xavierUniform`, `xavierNormal`: variance 2/(fan-in + fan-out), times gain^2 (Glorot and Bengio, AISTATS 2010).
  * - `heUniform`, `heNormal`: variance 2/fan-out, which keeps the gradients' variance through ReLUs (He et al., ICCV 2015). With `fan: 'in'`
  *   the activations' variance is kept; `slope` is that of a leaky ReLU: the variance becomes 2/((1 + slope^2) fan).
+ *   Fan-out is counted as in PyTorch, over all groups of a convolution.
  * - `truncatedNormal`: normal, drawn again beyond `bound` deviations (2) from the mean.
  */
 export type WeightInitialiser =
@@ -23,7 +24,10 @@ export type WeightInitialiser =
   | { readonly kind: 'xavierUniform' | 'xavierNormal'; readonly gain?: number }
   | { readonly kind: 'heUniform' | 'heNormal'; readonly fan?: 'in' | 'out'; readonly slope?: number }
 
-/** How many inputs an output has, and how many outputs an input reaches. */
+/**
+ * How many inputs an output has, and how many outputs an input reaches, as PyTorch counts them: where a convolution has groups its fan-out is that of all
+ * groups together.
+ */
 export interface Fans {
   readonly fanIn: number
   readonly fanOut: number

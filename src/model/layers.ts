@@ -137,7 +137,7 @@ export function residual(
 }
 
 /** body(x) * shortcut(x), element by element; without a shortcut x itself is the other factor, as in x * sigmoid(conv(x)). */
-export function multiply(layers: Named & { body: readonly Layer[]; shortcut?: readonly Layer[] }): Layer {
+export function multiply(layers: Named & { body: readonly Layer[]; shortcut?: readonly Layer[]; shortcutName?: string }): Layer {
   return { kind: 'multiply', ...layers }
 }
 

@@ -39,8 +39,17 @@ const BY_MODEL: Readonly<Record<string, Defaults>> = {
   gpt: { ...COMMON, batch: 16, rate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] }
 }
 
-/** By the zoo's name; a model of the user's own gets those of a small network. */
+/**
+ * By the model's name alone, for a Model that a function of the zoo has made is plain data like any other: one of the user's own that is called as one of
+ * the zoo has that one's defaults, too. Any other name gets those of a small network.
+ */
 export function defaultsFor(model: string): Defaults {
-  const own = Object.hasOwn(BY_MODEL, model) ? BY_MODEL[model] : undefined
-  return own ?? (/^resnet\d+$/.test(model) ? RESIDUAL : SMALL)
+  if (Object.hasOwn(BY_MODEL, model)) return BY_MODEL[model]!
+  return isCifarResnet(model) ? RESIDUAL : SMALL
+}
+
+/** Whether the name is that of 6n+2 layers, as `resnet` gives it. */
+function isCifarResnet(model: string): boolean {
+  const depth = Number(/^resnet(\d+)$/.exec(model)?.[1])
+  return depth >= 8 && depth % 6 === 2
 }

@@ -1,5 +1,5 @@
 import type { Engine, LevelSpec } from '../engine/contract.js'
-import type { BackendName } from '../compiler/program.js'
+import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from './events.js'
 import type { DevicesSettings, LevelName } from './settings/devices.js'
 
@@ -18,7 +18,7 @@ export function levelSpec(name: LevelName): LevelSpec {
 export function chosenLevels(
   engine: Pick<Engine, 'measureLevel'>,
   { devices, gpus, levels, ordered }: DevicesSettings,
-  backend: BackendName,
+  backend: EngineBackend,
   bytes: number
 ): LevelsEvent | undefined {
   if (levels.length === 0) return undefined

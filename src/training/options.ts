@@ -162,10 +162,13 @@ export interface SupervisionOptions {
 /** What `optimiser.schedule` and `--rate-schedule` name: the course of a rate that is a number. */
 export type ScheduleName = Exclude<RateSchedule['kind'], 'warmup'>
 
-/** The optimisers, each with the meaning and the defaults that it has in PyTorch; `lars` as in You et al., 2017. */
+/** The optimisers, each by PyTorch's formula; `lars` as in You et al., 2017. */
 export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
 
-/** How learners step along their gradients: SGD with momentum and weight decay where no name is given, all as in PyTorch. */
+/**
+ * How learners step along their gradients: SGD with momentum and weight decay where no name is given. The formulas are PyTorch's; what is left out of
+ * `sgd` and `lars` suits the model: momentum, weight decay and a rate that drops. `adam` and `adamw` have PyTorch's numbers, and the drops.
+ */
 export interface OptimiserOptions {
   readonly name?: OptimiserName
   /** Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ rate: 0.1 })`. */

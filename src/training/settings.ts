@@ -1,5 +1,5 @@
 import type { Supervision } from '../actors/supervisor.js'
-import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
+import { BACKENDS, type EngineBackend, type Precision } from '../compiler/program.js'
 import type { EvaluationAverage } from '../engine/contract.js'
 import type { TraceSettings } from './trace.js'
 import { notFiniteSettings, type NotFiniteSettings } from './settings/not-finite.js'
@@ -37,7 +37,7 @@ export interface Settings extends SubjectSettings {
   readonly topK: number | undefined
   readonly freeze: readonly string[]
   readonly precision: Precision
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   readonly seed: number
   /** undefined: random. */
   readonly initial: InitialOptions | undefined
@@ -173,6 +173,6 @@ export function iterationSamples({ batch, optimiser }: Pick<Settings, 'batch' | 
 }
 
 /** The stand-in for GPUs is for tests: it is taken, and not spoken of. */
-function checkedBackend(checks: OptionChecks, given: TrainOptions['backend'] = 'cpu'): BackendName {
+function checkedBackend(checks: OptionChecks, given: EngineBackend = 'cpu'): EngineBackend {
   return given === 'cuda-host' ? given : checks.name('backend', given, BACKENDS)
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { sma } from '../../src/actors/sync/sma.js'
 import { compile } from '../../src/compiler/compile.js'
-import type { BackendName, Precision } from '../../src/compiler/program.js'
+import type { EngineBackend, Precision } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { addon } from '../../src/engine/addon.js'
@@ -21,7 +21,7 @@ import { runOnce } from './support/bound-operator.js'
 import { activation, drawn, rounded, wide, type OperatorCase, type Port } from './support/operator-case.js'
 
 /** The GPU under `npm run test:gpu`, else its stand-in. */
-const DEVICE: BackendName = process.env['ARBALEST_TEST_GPU'] ? 'cuda' : 'cuda-host'
+const DEVICE: EngineBackend = process.env['ARBALEST_TEST_GPU'] ? 'cuda' : 'cuda-host'
 const CLASSES = 10
 
 interface Training {
@@ -108,7 +108,7 @@ function streamOf({ data, batch, calls, steps }: Training): Handle {
 
 /** Mean losses of the calls. */
 function losses(
-  backend: BackendName,
+  backend: EngineBackend,
   precision: Precision,
   training: Training,
   source: (training: Training) => Handle = ({ data }) => engine.createDataset(data),

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { BackendName } from '../../src/compiler/program.js'
+import type { EngineBackend } from '../../src/compiler/program.js'
 import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
 import { activation, type OperatorCase } from './support/operator-case.js'
@@ -15,7 +15,7 @@ const dropout = (kind: 'dropout' | 'dropoutBackward', samples: number, stream = 
 })
 
 /** Which elements are kept: the operator over ones. */
-function kept(backend: BackendName, use: OperatorCase, position: number, seed = 1): Float64Array {
+function kept(backend: EngineBackend, use: OperatorCase, position: number, seed = 1): Float64Array {
   const bound = new BoundOperator(backend, 'f32', use, { seed })
   try {
     return bound.run({ x: new Float64Array(use.inputs['x']!.shape.reduce((a, b) => a * b)).fill(1) }, position).outputs['y']!

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { BackendName, Precision } from '../../src/compiler/program.js'
+import type { EngineBackend, Precision } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { testedBackends } from './support/backends.js'
 import { BoundOperator } from './support/bound-operator.js'
@@ -64,7 +64,7 @@ const useOf = (each: LoadCase, size: number, target: OperatorCase['outputs'][str
 
 /** Runs `load` at a few positions, an epoch's end among them, and compares. */
 function faultsOf(
-  backend: BackendName,
+  backend: EngineBackend,
   precision: Precision,
   layout: string | null,
   each: LoadCase,

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { BackendName, Precision } from '../../src/compiler/program.js'
+import type { EngineBackend, Precision } from '../../src/compiler/program.js'
 import { testedBackends } from './support/backends.js'
 import { backwardProblem, forwardProblem, hasBackward, type Problem } from './support/backward-case.js'
 import { BoundOperator, runOnce } from './support/bound-operator.js'
@@ -13,7 +13,7 @@ import { sequenceRows } from './support/sequence-rows.js'
 /** Of the sum of |a * b|. */
 const TOLERANCE: Record<Precision, number> = { f32: 1e-5, bf16: 1e-2, f64: 0 }
 /** How images are offered to a backend: as it likes, and in each layout that its own kernels know. */
-const LAYOUTS: Record<BackendName, readonly (string | null)[]> = {
+const LAYOUTS: Record<EngineBackend, readonly (string | null)[]> = {
   reference: [null],
   cpu: [null, 'plain', 'nhwc', 'nChw8c', 'nChw16c'],
   cuda: [null, 'plain'],
@@ -41,7 +41,7 @@ function answers(problems: (precision: Precision) => Problem[], magnitude: Magni
 }
 
 /** What is wrong with a backend's answer: values, padding, memory behind; also with outputs laid over the inputs that it offers for it. */
-function faultsOf(backend: BackendName, precision: Precision, layout: string | null, expected: Expected): string[] {
+function faultsOf(backend: EngineBackend, precision: Precision, layout: string | null, expected: Expected): string[] {
   const { use, values, outputs, magnitudes } = expected
   const run = (inPlace?: readonly [string, string]): { faults: string[]; pairs: (readonly [string, string])[] } => {
     const bound = new BoundOperator(backend, precision, use, { layout, ...(inPlace && { inPlace }) })

@@ -5,11 +5,11 @@ import { pythonWithTorch } from '../oracle/pytorch.js'
 import { skip } from '../support/skip.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
-import type { BackendName, Program, SegmentName } from '../../src/compiler/program.js'
+import type { EngineBackend, Program, SegmentName } from '../../src/compiler/program.js'
 import type { Handle } from '../../src/engine/contract.js'
 
 /** A replica on its own whose gradients are written by the test. */
-function alone(backend: BackendName, optimiser: OptimiserAttributes, batch = 4): { replica: Handle; slot: number; program: Program } {
+function alone(backend: EngineBackend, optimiser: OptimiserAttributes, batch = 4): { replica: Handle; slot: number; program: Program } {
   const { program, initial } = smallTraining(backend, optimiser, { batch })
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
   const slot = engine.bind(replica, engine.createProgram(program), randomSamples(300))
@@ -17,7 +17,7 @@ function alone(backend: BackendName, optimiser: OptimiserAttributes, batch = 4):
   return { replica, slot, program }
 }
 
-function afterSteps(backend: BackendName, optimiser: OptimiserAttributes): Float32Array | Float64Array {
+function afterSteps(backend: EngineBackend, optimiser: OptimiserAttributes): Float32Array | Float64Array {
   const { replica, slot, program } = alone(backend, optimiser)
   const { elements } = program.parameters
   engine.writeVector(replica, 'weights', Float32Array.from(noise(elements, 0)))

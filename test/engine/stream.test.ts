@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import { compile } from '../../src/compiler/compile.js'
-import type { BackendName } from '../../src/compiler/program.js'
+import type { EngineBackend } from '../../src/compiler/program.js'
 import type { BatchRequest, Handle, RunReport, StreamSpec } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
@@ -20,7 +20,7 @@ class Reader {
   readonly replica: Handle
   readonly slot: number
 
-  constructor(backend: BackendName, stream: Handle, batch = BATCH) {
+  constructor(backend: EngineBackend, stream: Handle, batch = BATCH) {
     const program = compile(model, loweringBackend(engine, backend), { mode: 'evaluate', batch, precision: 'f32' })
     this.replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1 })
     const handle = engine.createProgram(program)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { BackendName } from '../../src/compiler/program.js'
+import type { EngineBackend } from '../../src/compiler/program.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { thrown } from '../support/thrown.js'
@@ -32,7 +32,7 @@ const use = (shuffled: number, batch = BATCH): OperatorCase => ({
 })
 
 /** The first tokens of the windows of an epoch; every window and its target are looked at. */
-function epochOf(backend: BackendName, shuffled: number, epoch: number): number[] {
+function epochOf(backend: EngineBackend, shuffled: number, epoch: number): number[] {
   const dataset = engine.createDataset(row)
   const bound = new BoundOperator(backend, 'f32', use(shuffled), { dataset, seed: 3 })
   try {

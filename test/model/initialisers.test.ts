@@ -55,6 +55,15 @@ describe('initialisers', () => {
     expect(most).to.be.within(0.99, 1)
   })
 
+  it('count fans as PyTorch does: of a convolution in groups, fan-in is a group’s and fan-out that of all', () => {
+    const deviations = (['heNormal', 'xavierNormal', { kind: 'heNormal', fan: 'in' }] as const).map((initialiser) => {
+      const graph = graphOf(conv2d(64, 3, { bias: false, groups: 32, initialiser }))
+      return moments(initialParameters(graph, 1).subarray(0, 64 * 9)).deviation
+    })
+    const expected = [Math.sqrt(2 / (64 * 9)), Math.sqrt(2 / (9 + 64 * 9)), Math.sqrt(2 / 9)]
+    for (const [i, deviation] of deviations.entries()) expect(deviation / expected[i]!).to.be.closeTo(1, 0.1)
+  })
+
   it('are a layer’s own: other layers keep what they had', () => {
     const usual = initialParameters(graphOf(conv2d(64, 3, { bias: false })), 1)
     const own = initialParameters(graphOf(conv2d(64, 3, { bias: false, initialiser: 'xavierNormal' })), 1)

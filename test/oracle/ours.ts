@@ -1,12 +1,12 @@
 import { compile } from '../../src/compiler/compile.js'
-import type { BackendName, LoweringBackend, Precision } from '../../src/compiler/program.js'
+import type { EngineBackend, LoweringBackend, Precision } from '../../src/compiler/program.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { takesTokens } from '../../src/model/graph-builder.js'
 import type { Problem } from './problem.js'
 import type { Trace } from './trace.js'
 
-function lowering(name: BackendName): LoweringBackend {
+function lowering(name: EngineBackend): LoweringBackend {
   return {
     name,
     lower: (request) => engine.lower(name, request),
@@ -27,7 +27,7 @@ function windowsOf({ model, batch, inputs, targets }: Problem): DatasetSpec {
 }
 
 /** The problem's steps on one of our backends; the batches are a data set taken in order, so that loading is tested too. */
-export function runOurs(problem: Problem, options: { backend: BackendName; precision: Precision; steps?: number }): Trace {
+export function runOurs(problem: Problem, options: { backend: EngineBackend; precision: Precision; steps?: number }): Trace {
   const { model, batch, momentum, weightDecay, rate } = problem
   const { backend, precision, steps = problem.steps } = options
   const program = compile(model, lowering(backend), {

@@ -27,7 +27,7 @@ describe('A job on several GPUs (cuda-host)', function () {
 
   const run = async (more: Partial<TrainOptions>) => {
     const events: JobEvent[] = []
-    const job = train({ model: 'mlp', data, backend: 'cuda-host', batch: 4, learners: 3, until: { steps: 30 }, ...more })
+    const job = train({ model: 'mlp', data, backend: 'cuda-host' as 'cuda', batch: 4, learners: 3, until: { steps: 30 }, ...more })
     for await (const event of job) events.push(event)
     return { finished: await job.finished, events }
   }

@@ -1,5 +1,16 @@
 /** What must not compile of the public API: checked by tsc, never run. */
-import { conv2d, defineConfig, defineModel, linear, train, type JobEvent, type TrainOptions } from '../../src/index.js'
+import {
+  conv2d,
+  defineConfig,
+  defineModel,
+  linear,
+  multiply,
+  train,
+  type JobEvent,
+  type Teacher,
+  type TeacherSpec,
+  type TrainOptions
+} from '../../src/index.js'
 
 // @ts-expect-error a model is needed
 train({ data: 'digits' })
@@ -9,6 +20,12 @@ train({ model: 'mlp', learners: '2' })
 train({ model: 'mlp', learner: 2 })
 // @ts-expect-error double precision is the tests' own
 train({ model: 'mlp', precision: 'f64' })
+// @ts-expect-error the stand-in for GPUs is the tests' own
+train({ model: 'mlp', backend: 'cuda-host' })
+// @ts-expect-error nor does a teacher answer in it
+export const precise: TeacherSpec['precision'] = 'f64'
+export const gated = multiply({ body: [linear(4)], shortcut: [linear(4)], shortcutName: 'gate' })
+export const asked = (teacher: Teacher): Float32Array => teacher.predict(Int32Array.of(1, 2))
 // @ts-expect-error there is no such rule
 train({ model: 'mlp', synchroniser: { name: 'hogwash' } })
 // @ts-expect-error a slip of the pen in a config

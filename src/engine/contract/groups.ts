@@ -1,9 +1,9 @@
-import type { BackendName, ParameterLayout } from '../../compiler/program.js'
+import type { EngineBackend, ParameterLayout } from '../../compiler/program.js'
 import type { Attributes } from '../../model/graph.js'
 
 /** A central model, and how the learners around it are kept together. */
 export interface GroupSpec {
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   readonly layout: ParameterLayout
   /** The first central model, canonical. */
   readonly initial: Float32Array | Float64Array

@@ -1,9 +1,9 @@
-import type { BackendName, ParameterLayout, SegmentName } from '../../compiler/program.js'
+import type { EngineBackend, ParameterLayout, SegmentName } from '../../compiler/program.js'
 import type { Handle } from './handle.js'
 
 /** One copy of the weights, with all that a thread needs to run programs over it. */
 export interface ReplicaSpec {
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   /** On which of the backend's devices, 0 if left out: in whose memory it lies, and who computes. The CPU's cores are one. */
   readonly device?: number
   readonly layout: ParameterLayout
@@ -21,7 +21,7 @@ export interface ReplicaSpec {
 
 /** So many arenas as replicas shall compute at once; others wait for their turn. */
 export interface ArenasSpec {
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   /** Of one: what the program of the replicas wants. */
   readonly bytes: number
   readonly count: number

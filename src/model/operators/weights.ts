@@ -24,7 +24,7 @@ export function conv2d(layer: Conv2dLayer, to: LayerWriter, x: ValueId): ValueId
     padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0)
   }
   const extents = windowsOf(to.name, [channels, ...extent], window)
-  const weights = weightAndBias(layer, to, [filters, channels / groups, ...window.kernel], groups)
+  const weights = weightAndBias(layer, to, [filters, channels / groups, ...window.kernel])
   const y = to.value([batch, filters, ...extents])
   to.operator('conv2d', [x, ...weights], [y], { attributes: { stride: window.stride, padding: window.padding, groups, relu: 0 } })
   return y
@@ -33,7 +33,7 @@ export function conv2d(layer: Conv2dLayer, to: LayerWriter, x: ValueId): ValueId
 export function linear(layer: LinearLayer, to: LayerWriter, x: ValueId): ValueId {
   const shape = to.rows(x)
   const features = to.wholeNumber('features', layer.features, 1)
-  const weights = weightAndBias(layer, to, [features, shape.at(-1)!], 1)
+  const weights = weightAndBias(layer, to, [features, shape.at(-1)!])
   const y = to.value([...shape.slice(0, -1), features])
   to.operator('linear', [x, ...weights], [y], { attributes: { relu: 0 } })
   return y
@@ -42,11 +42,10 @@ export function linear(layer: LinearLayer, to: LayerWriter, x: ValueId): ValueId
 function weightAndBias(
   { bias = true, tied, initialiser: ofWeight = 'kaimingUniform', biasInitialiser: ofBias }: Weighted,
   to: LayerWriter,
-  shape: readonly number[],
-  groups: number
+  shape: readonly number[]
 ): ValueId[] {
   const outputs = shape[0]!
-  const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: (outputs / groups) * elements(shape.slice(2)) }
+  const fans: Fans = { fanIn: elements(shape.slice(1)), fanOut: outputs * elements(shape.slice(2)) }
   const weight =
     tied === undefined ? to.parameter('weight', shape, initialiserOf(to.name, 'initialiser', ofWeight, fans)) : weightOf(tied, to, shape)
   if (!to.truth('bias', bias)) return [weight, NONE]

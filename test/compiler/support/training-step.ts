@@ -1,5 +1,5 @@
 import { compileGraph } from '../../../src/compiler/compile.js'
-import type { BackendName, Program } from '../../../src/compiler/program.js'
+import type { EngineBackend, Program } from '../../../src/compiler/program.js'
 import type { Handle } from '../../../src/engine/contract.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
@@ -20,7 +20,7 @@ export class TrainingStep {
   readonly #replica: Handle
   readonly #slot: number
 
-  constructor(model: Model, batch: number, seed: number, { backend, precision }: { backend: BackendName; precision: 'f32' | 'f64' }) {
+  constructor(model: Model, batch: number, seed: number, { backend, precision }: { backend: EngineBackend; precision: 'f32' | 'f64' }) {
     const graph = buildGraph(model, { batch, mode: 'train' })
     const unloaded = { ...graph, operators: graph.operators.filter(({ kind }) => kind !== 'load') }
     this.program = compileGraph(unloaded, loweringBackend(engine, backend), { mode: 'train', precision })

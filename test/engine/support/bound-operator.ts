@@ -1,6 +1,6 @@
 import type {
   AnsweredTensor,
-  BackendName,
+  EngineBackend,
   ElementType,
   LoweringAnswer,
   PlacedValue,
@@ -41,7 +41,7 @@ export class BoundOperator {
   readonly #replica: Handle
   readonly #slot: number
 
-  constructor(backend: BackendName, precision: Precision, use: OperatorCase, options: BindOptions = {}) {
+  constructor(backend: EngineBackend, precision: Precision, use: OperatorCase, options: BindOptions = {}) {
     this.#case = use
     const offered = (port: Port | null): { shape: readonly number[]; type: ElementType; layout: string | null } | null =>
       port && { shape: port.shape, type: typeOf(port, precision), layout: layoutOf(port, options.layout ?? null) }
@@ -194,7 +194,7 @@ class Builder {
 }
 
 /** Runs an operator once. */
-export function runOnce(backend: BackendName, precision: Precision, use: OperatorCase, values: Values, position = 0): Outcome {
+export function runOnce(backend: EngineBackend, precision: Precision, use: OperatorCase, values: Values, position = 0): Outcome {
   const bound = new BoundOperator(backend, precision, use)
   try {
     return bound.run(values, position)

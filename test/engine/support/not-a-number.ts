@@ -1,15 +1,15 @@
-import type { BackendName } from '../../../src/compiler/program.js'
+import type { EngineBackend } from '../../../src/compiler/program.js'
 import type { Problem } from './backward-case.js'
 import { runOnce } from './bound-operator.js'
 import { present, type OperatorCase } from './operator-case.js'
 
 /** oneDNN's fused ReLU takes for a zero what is no number: the one place where a backend does not keep it. */
-export function hidesNaN(backend: BackendName, { kind, attributes }: OperatorCase): boolean {
+export function hidesNaN(backend: EngineBackend, { kind, attributes }: OperatorCase): boolean {
   return backend === 'cpu' && (kind === 'conv2d' || kind === 'linear') && attributes['relu'] === 1
 }
 
 /** Where a backend and the reference do not agree on what is no number, when all of one input is none. */
-export function nanFaults(backend: BackendName, { use, values }: Problem): string[] {
+export function nanFaults(backend: EngineBackend, { use, values }: Problem): string[] {
   const floats = present(use.inputs).filter(([, { type }]) => type === 'activation' || type === 'wide')
   return floats.flatMap(([input]) => {
     const harmed = { ...values, [input]: values[input]!.slice().fill(NaN) }

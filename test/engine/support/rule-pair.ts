@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ruleOf, type NamedRule } from '../../../src/actors/sync/rules.js'
-import type { BackendName } from '../../../src/compiler/program.js'
+import type { EngineBackend } from '../../../src/compiler/program.js'
 import type { GroupRule } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
 import { GroupRun, type GroupPlan } from './group-run.js'
@@ -77,7 +77,7 @@ export class Pair {
   #rounds = 0
 
   constructor(
-    backend: BackendName,
+    backend: EngineBackend,
     { plain, nesterov = false }: RuleCase,
     how: GroupRule,
     levels: Pick<GroupPlan, 'devices' | 'levels'> = {}

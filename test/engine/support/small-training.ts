@@ -1,6 +1,6 @@
 import { compile } from '../../../src/compiler/compile.js'
 import type { OptimiserAttributes } from '../../../src/compiler/optimiser.js'
-import type { BackendName, Program } from '../../../src/compiler/program.js'
+import type { EngineBackend, Program } from '../../../src/compiler/program.js'
 import type { Handle } from '../../../src/engine/contract.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
@@ -16,7 +16,7 @@ export const SMALL_MODEL = defineModel({ name: 'small', input: [INPUTS], layers:
 
 /** A training step on random vectors, and the first weights. */
 export function smallTraining(
-  backend: BackendName,
+  backend: EngineBackend,
   optimiser: OptimiserAttributes,
   { batch = 4, model = SMALL_MODEL }: { batch?: number; model?: Model } = {}
 ): { program: Program; initial: Float32Array } {

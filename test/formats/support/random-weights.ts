@@ -1,5 +1,5 @@
 import { compile } from '../../../src/compiler/compile.js'
-import type { BackendName } from '../../../src/compiler/program.js'
+import type { EngineBackend } from '../../../src/compiler/program.js'
 import { Random } from '../../../src/data/random.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
@@ -14,7 +14,7 @@ const ENGINE = new URL('../../../src/engine/native.js', import.meta.url)
 
 export interface RandomModelOptions {
   readonly seed?: number
-  readonly backend?: BackendName
+  readonly backend?: EngineBackend
   readonly normalisation?: Normalisation
 }
 

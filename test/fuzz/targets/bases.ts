@@ -1,6 +1,6 @@
 import { compile } from '../../../src/compiler/compile.js'
 import type { OptimiserAttributes } from '../../../src/compiler/optimiser.js'
-import type { BackendName, Program } from '../../../src/compiler/program.js'
+import type { EngineBackend, Program } from '../../../src/compiler/program.js'
 import type { DatasetSpec } from '../../../src/engine/contract.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
@@ -77,7 +77,7 @@ const OPTIMISERS: readonly OptimiserAttributes[] = [
 
 /** Training steps of three kinds of model on both backends, under two optimisers. */
 export function bases(): Base[] {
-  return (['reference', 'cpu'] satisfies BackendName[]).flatMap((backend) =>
+  return (['reference', 'cpu'] satisfies EngineBackend[]).flatMap((backend) =>
     MODELS.map(([model, data], i) => {
       const load = { padding: model.input.length === 3 ? 1 : 0, flip: model.input.length === 3, mean: [], deviation: [], shuffled: true }
       const optimiser = OPTIMISERS[i % OPTIMISERS.length]!
