@@ -1,7 +1,7 @@
 import { ArbalestError, printable, shown } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
-import { initialParameters } from '../model/initialise.js'
+import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './faults.js'
 import { fromPyTorchName, isBatchCounter } from './pytorch-names.js'
@@ -61,7 +61,7 @@ export async function importWeights(path: string, model: Model, options: ImportO
   const faults = [...misfits, ...clashes, ...strangers]
   if (faults.length > 0) throw unsuitable(path, model, faults)
 
-  const parameters = initialParameters(graph, seed)
+  const parameters = await initialParametersInTurns(graph, seed)
   const into = vectorsOf(graph, parameters)
   for (const [name, source] of sources) into.get(name)!.set(finite((await file.read(source)).data as Float32Array, { path, source }))
   return {

@@ -1,6 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { elements, parametersOf, type Graph, type Initialiser } from './graph.js'
 import { keyOf, philox, type Words2, type Words4 } from './philox.js'
+
+/** Numbers drawn at one go: a few milliseconds' work, in whole draws of four. */
+const PIECE = 2 ** 16
 
 /** What the stream of random numbers is for, as in native/src/random.h. */
 const INITIALISE = 3
@@ -12,6 +16,25 @@ const INITIALISE = 3
  * whole number from 0 to 2^53 - 1, and OUT_OF_MEMORY.
  */
 export function initialParameters(graph: Graph, seed: number): Float32Array {
+  const drawing = inPieces(graph, seed)
+  for (;;) {
+    const { done, value } = drawing.next()
+    if (done) return value
+  }
+}
+
+/** The same numbers, drawn while the thread's event loop turns: those of a large model take seconds. */
+export async function initialParametersInTurns(graph: Graph, seed: number): Promise<Float32Array> {
+  const drawing = inPieces(graph, seed)
+  for (;;) {
+    const { done, value } = drawing.next()
+    if (done) return value
+    await setImmediate()
+  }
+}
+
+/** Yields after every piece. */
+function* inPieces(graph: Graph, seed: number): Generator<void, Float32Array, void> {
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
   const parameters = parametersOf(graph)
   const values = floats(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))
@@ -19,8 +42,12 @@ export function initialParameters(graph: Graph, seed: number): Float32Array {
   for (const [index, parameter] of parameters.entries()) {
     const end = offset + elements(parameter.shape)
     if (!parameter.initialiser) throw new ArbalestError('INVALID_MODEL', `parameter ${parameter.name}: it has no initialiser; give it one`)
-    fill(values.subarray(offset, end), parameter.initialiser, keyOf(seed), index)
+    const own = values.subarray(offset, end)
     offset = end
+    for (let from = 0; from < own.length; from += PIECE) {
+      fill(own, [from, Math.min(from + PIECE, own.length)], parameter.initialiser, keyOf(seed), index)
+      yield
+    }
   }
   return values
 }
@@ -33,15 +60,21 @@ function floats(count: number): Float32Array {
   }
 }
 
-function fill(values: Float32Array, initialiser: Initialiser, key: Words2, parameter: number): void {
+function fill(
+  values: Float32Array,
+  [from, until]: readonly [number, number],
+  initialiser: Initialiser,
+  key: Words2,
+  parameter: number
+): void {
   if (initialiser.kind === 'constant') {
-    values.fill(initialiser.value)
+    values.fill(initialiser.value, from, until)
     return
   }
-  for (let i = 0; i < values.length; i += 4) {
+  for (let i = from; i < until; i += 4) {
     const draw = (attempt: number): Words4 => philox(key, [Math.floor(i / 4), attempt, INITIALISE, parameter])
     const four = drawn(draw, initialiser)
-    for (let lane = 0; lane < 4 && i + lane < values.length; lane++) values[i + lane] = (initialiser.mean ?? 0) + four[lane]!
+    for (let lane = 0; lane < 4 && i + lane < until; lane++) values[i + lane] = (initialiser.mean ?? 0) + four[lane]!
   }
 }
 

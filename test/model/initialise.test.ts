@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { parametersOf, elements } from '../../src/model/graph.js'
-import { initialParameters } from '../../src/model/initialise.js'
+import { initialParameters, initialParametersInTurns } from '../../src/model/initialise.js'
+import { defineModel, linear } from '../../src/model/layers.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
@@ -25,6 +26,19 @@ describe('initialParameters', () => {
     expect(initialParameters(resnet, 1)).to.deep.equal(values)
     expect(initialParameters(resnet, 2)).not.to.deep.equal(values)
     expect(initialParameters(resnet, 2 ** 32 + 1)).not.to.deep.equal(values)
+  })
+
+  it('may be drawn in turns with all else that the thread does, the same bit for bit', async () => {
+    const layers = [linear(700, { name: 'wide' }), linear(3)]
+    const graph = buildGraph(defineModel({ name: 'wide', input: [1001], layers }), { batch: 1, mode: 'predict' })
+    const whole = initialParameters(graph, 5)
+    const alike = Buffer.from(whole.buffer)
+    let turns = 0
+    const beat = setInterval(() => turns++, 0)
+    const drawn = await initialParametersInTurns(graph, 5)
+    clearInterval(beat)
+    expect(Buffer.from(drawn.buffer).equals(alike)).to.equal(true)
+    expect(turns).to.be.greaterThan(5)
   })
 
   it('draws linear layers as PyTorch does: uniform within 1/sqrt(fan-in)', () => {
