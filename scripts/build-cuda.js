@@ -113,16 +113,13 @@ function inputs() {
   return hash.digest('hex')
 }
 
-/** What the library is made from: its own folder but for the stand-in's, and the headers of the engine. */
+/** What the library is made from: its own folder but for the stand-in's, and the headers of the engine, whatever the checkout's own path is. */
 function sources(folder) {
-  return readdirSync(folder, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory())
-        return folder.includes('cuda') ? (entry.name === 'host' ? [] : sources(path)) : entry.name === 'cuda' ? sources(path) : []
-      return folder.includes('cuda') || entry.name.endsWith('.h') ? [path] : []
-    })
+  const own = join(native, 'src', 'cuda')
+  const headers = readdirSync(folder).filter((name) => name.endsWith('.h') || name === 'interface.cmake')
+  const below = readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  const files = below.map((entry) => join(entry.parentPath, entry.name)).filter((path) => !path.startsWith(join(own, 'host')))
+  return [...headers.map((name) => join(folder, name)), ...files].sort()
 }
 
 function readStamp() {

@@ -5,7 +5,8 @@
 #
 #   scripts/gpu-day.sh [FOLDER] [--within SECONDS] [--archive FILE] [--only STEP,...] [--force]
 #
-#   --within   ends in this time, with 3 where steps are left: what does not fit in is left to the next call
+#   --within   ends in this time, with 3 where steps are left: a step that would hardly come to its end in what is left of it waits for the next
+#              call, and shorter ones go before it
 #   --archive  the folder as one .tar.gz, written anew after every step
 #   --only     these steps, and what sets the machine up
 #   --force    also those that have run
@@ -36,9 +37,10 @@ mkdir -p "$results"
 results=$(cd -- "$results" && pwd)
 failed=()
 left=()
+begun=false
 
-# What a step needs at least, and what is kept for the end of this script.
-least=20 reserve=15
+# Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds that this script's own end takes.
+least=20 share=70 reserve=15
 
 # run NAME SECONDS COMMAND...: its output in NAME.txt. `limit` is what it got.
 run() {
@@ -48,8 +50,12 @@ run() {
   if [[ -n $within ]]; then
     local rest=$((within - SECONDS - reserve))
     if ((rest < limit)); then limit=$rest; fi
+    # To `timeout` 0 is for ever.
+    if ((limit < 1)); then limit=1; fi
   fi
-  timeout --kill-after=10 "$limit" "$@" >"$results/$name.txt" 2>&1
+  # Added to what an earlier turn has found.
+  echo "== $(date -u +%FT%TZ), at most $limit s: $*" >>"$results/$name.txt"
+  timeout --kill-after=10 "$limit" "$@" >>"$results/$name.txt" 2>&1
 }
 
 keep() {
@@ -72,6 +78,13 @@ set_up() {
   return $status
 }
 
+# fits LIMIT: the first step of a turn does with less, for the next turn will hardly be longer.
+fits() {
+  [[ -n $within ]] || return 0
+  local rest=$((within - SECONDS - reserve))
+  ((rest >= least)) && { ! $begun || ((rest * 100 >= $1 * share)); }
+}
+
 # step NAME SECONDS COMMAND...: NAME.done or NAME.failed once it has run to its end; not failed where the machine is what was missing.
 step() {
   local name=$1 began=$SECONDS status=0
@@ -80,7 +93,8 @@ step() {
   if ! $force && [[ -e $results/$name.failed ]]; then
     echo "$name: FAILED before; --only $name --force runs it again" && failed+=("$name") && return 1
   fi
-  if [[ -n $within ]] && ((within - SECONDS - reserve < least)); then left+=("$name") && return 3; fi
+  if ! fits "$2"; then left+=("$name") && return 3; fi
+  begun=true
   rm -f -- "$results/$name".{done,failed}
   run "$@" || status=$?
   if ((limit < $2 && (status == 124 || status == 137))); then
@@ -98,7 +112,8 @@ unpack() {
   if [[ -n $here && $here != "$(cat .gpu/unpacked 2>/dev/null)" ]] ||
     [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
     [[ -n $here ]] || { echo 'gpu-day: nothing is built here and there is no .gpu/bundle.tar.xz' >&2; exit 1; }
-    tar -xJf $bundle || { echo "gpu-day: $bundle cannot be unpacked" >&2; exit 1; }
+    if command -v xz >/dev/null; then tar -xJf $bundle; else python3 -c "import tarfile; tarfile.open('$bundle').extractall()"; fi ||
+      { echo "gpu-day: $bundle cannot be unpacked by tar with xz, nor by python3" >&2; exit 1; }
     echo "$here" >.gpu/unpacked
   fi
   if [[ -x $PWD/bin/node ]]; then export PATH=$PWD/bin:$PATH; fi
@@ -145,7 +160,8 @@ step curves 150 node scripts/test-gpu.js curves
 step bench-first 200 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 # The figures that are to be reached.
-step bench-resnet32 520 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
+step bench-resnet32-k1 300 bash -c 'gpu resnet32 b16 k1 bf16 --pairs 3 --seconds 2'
+step bench-resnet32-k8 300 bash -c 'gpu resnet32 b16 k8 bf16 --pairs 3 --seconds 2'
 step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step probe-8 90 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
 step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck

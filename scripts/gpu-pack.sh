@@ -3,9 +3,15 @@
 # that running needs, everything compiled, oneDNN, and the headers that a CUDA toolkit does not bring. Carry it there in the checkout.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
-[[ -e native/build/Release/arbalest.node && -e dist/src/index.js ]] || { echo 'gpu-pack: nothing is built; run npm run setup' >&2; exit 1; }
-node scripts/build-cuda.js --packed --check ||
-  echo 'gpu-pack: the CUDA library is not of these sources: run npm run build:cuda first, or the machine there spends minutes on it' >&2
+node scripts/build-cuda.js --packed --check || {
+  echo 'gpu-pack: the CUDA library is not of these sources, and would be compiled there for minutes: run npm run build:cuda -- --arch 90 first' >&2
+  exit 1
+}
+# Of these sources too, and for whatever processor is there.
+node node_modules/typescript/bin/tsc -b . bench
+ARBALEST_KERNELS=all node scripts/build-native.js
+# A fresh build has nothing but its own in the folder where the addon looks.
+node scripts/build-cuda.js --packed
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT

@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url'
+import { Attempts } from './attempts.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { chosenCases, workloadOf, type Case } from './cases.js'
+import { ArbalestError } from './errors.js'
 import { startOurs } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
@@ -12,16 +14,22 @@ import { Table } from './table.js'
 const MODES = ['eager', 'graph', 'compile', 'stacked'] as const
 type Mode = (typeof MODES)[number]
 
-interface Result extends Comparison {
+interface Result {
   readonly bench: 'gpu'
   readonly case: string
   readonly peer: 'pytorch'
-  readonly peerMode: string
   readonly unit: 'images/s'
+  /** Images/s of a window of ours alone, before the comparison. */
+  readonly alone?: number
   /** Images/s of each of the peer's modes, or why one did not run. */
   readonly peerModes: Readonly<Record<string, number | string>>
+  /** The fastest of them, which ours was compared with. */
+  readonly peerMode?: string
+  readonly compared?: Comparison
   /** Images/s of ours with the learners in lockstep, where there are several. */
   readonly lockstep?: number
+  /** What of all this could not be measured, and why. */
+  readonly failures: Readonly<Record<string, string>>
 }
 
 /** Milliseconds in which a mode is warm: what is compiled is searched for, too. */
@@ -38,15 +46,18 @@ function startPyTorch({ program }: Python, one: Case, mode: Mode): Promise<Side>
 
 /** Images/s of PyTorch in a mode, or why it did not run. */
 async function rateOf(python: Python, one: Case, mode: Mode, seconds: number): Promise<number | string> {
+  const attempts = new Attempts()
+  const rate = await attempts.of(mode, () => windowOf(startPyTorch(python, one, mode), seconds))
+  return rate ?? attempts.failures[mode]!
+}
+
+/** Of a side that runs for nothing else. */
+async function windowOf(starting: Promise<Side>, seconds: number): Promise<number> {
+  const side = await starting
   try {
-    const side = await startPyTorch(python, one, mode)
-    try {
-      return await side.run(seconds)
-    } finally {
-      side.close()
-    }
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return await side.run(seconds)
+  } finally {
+    side.close()
   }
 }
 
@@ -63,8 +74,8 @@ class PeerRates {
     this.#seconds = seconds
   }
 
-  /** A window a mode. */
-  async of(one: Case): Promise<{ best: Mode; rates: Result['peerModes'] }> {
+  /** A window a mode; `best` is undefined where none ran. */
+  async of(one: Case): Promise<{ best: Mode | undefined; rates: Result['peerModes'] }> {
     const rates: Record<string, number | string> = {}
     for (const mode of this.#modes) {
       if (mode === 'stacked' && one.learners === 1) continue
@@ -75,41 +86,56 @@ class PeerRates {
       tell(one, `PyTorch ${mode}`, rate)
     }
     const ran = this.#modes.filter((mode) => typeof rates[mode] === 'number')
-    if (ran.length === 0) throw new Error(`PyTorch ran in none of its modes: ${JSON.stringify(rates)}`)
-    return { best: ran.reduce((a, b) => (Number(rates[b]) > Number(rates[a]) ? b : a)), rates }
-  }
-}
-
-/** A window of ours. */
-async function ourRate(one: Case, lockstep: boolean, seconds: number): Promise<number> {
-  const side = await startOurs(one, { backend: 'cuda', lockstep })
-  try {
-    const rate = await side.run(seconds)
-    tell(one, lockstep ? 'in lockstep' : 'ours', rate)
-    return rate
-  } finally {
-    side.close()
+    return { best: ran.toSorted((a, b) => Number(rates[b]) - Number(rates[a]))[0], rates }
   }
 }
 
 /** On stderr, as it comes: the whole comparison may take minutes, and may be cut off. */
-function tell(one: Case, what: string, rate: number | string): void {
-  process.stderr.write(`${one.name}: ${what}: ${typeof rate === 'number' ? `${rate.toFixed(0)} images/s` : rate}\n`)
+function tell(one: Case, what: string, found: number | string): void {
+  process.stderr.write(`${one.name}: ${what}: ${typeof found === 'number' ? `${found.toFixed(0)} images/s` : found}\n`)
 }
 
-/** Ours alone first: where it does not run, nothing is left to compare. */
-async function measure(python: Python, peers: PeerRates, one: Case, options: BenchOptions): Promise<Result> {
-  await ourRate(one, false, options.seconds)
-  const lockstep = one.learners > 1 ? { lockstep: await ourRate(one, true, options.seconds) } : {}
+/** What matters most comes first: a case may be cut off. Whatever fails is told in the result, and the rest is measured. */
+async function measure(python: Python, peers: PeerRates, one: Case, { pairs, seconds }: BenchOptions): Promise<Result> {
+  const attempts = new Attempts()
+  const attempt = async <T extends number | Comparison>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
+    const found = await attempts.of(what, work)
+    tell(one, what, typeof found === 'object' ? `${found.ratio.toFixed(2)} times PyTorch` : (found ?? attempts.failures[what]!))
+    return found
+  }
+  const alone = await attempt('ours', () => windowOf(startOurs(one, { backend: 'cuda' }), seconds))
   const { best, rates } = await peers.of(one)
+  // Where one of the two does not run, its own words are there already.
+  const compared =
+    best !== undefined && alone !== undefined
+      ? await attempt('compared', () => compareWith(python, one, best, { pairs, seconds }))
+      : undefined
+  const lockstep =
+    one.learners > 1
+      ? await attempt('in lockstep', () => windowOf(startOurs(one, { backend: 'cuda', lockstep: true }), seconds))
+      : undefined
+  return {
+    bench: 'gpu',
+    case: one.name,
+    peer: 'pytorch',
+    unit: 'images/s',
+    ...(alone !== undefined && { alone }),
+    peerModes: rates,
+    ...(best !== undefined && { peerMode: best }),
+    ...(compared && { compared }),
+    ...(lockstep !== undefined && { lockstep }),
+    failures: attempts.failures
+  }
+}
+
+async function compareWith(python: Python, one: Case, mode: Mode, options: { pairs: number; seconds: number }): Promise<Comparison> {
   const sides: Side[] = []
   try {
     const ours = await startOurs(one, { backend: 'cuda' })
     sides.push(ours)
-    const peer = await startPyTorch(python, one, best)
+    const peer = await startPyTorch(python, one, mode)
     sides.push(peer)
-    const compared = await compare(ours, peer, { pairs: options.pairs, seconds: options.seconds })
-    return { bench: 'gpu', case: one.name, peer: 'pytorch', peerMode: best, unit: 'images/s', ...compared, peerModes: rates, ...lockstep }
+    return await compare(ours, peer, options)
   } finally {
     for (const side of sides) side.close()
   }
@@ -137,11 +163,19 @@ export const gpu: Bench = {
       const result = await measure(python!, peers, one, options)
       results.push(result)
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-      const { value, peerValue, ratio, min, max } = result
-      table.row([result.case, value.toFixed(0), peerValue.toFixed(0), ratio.toFixed(2), `${min.toFixed(2)}-${max.toFixed(2)}`])
-      if (result.lockstep !== undefined) table.note(`in lockstep ${result.lockstep.toFixed(0)} images/s`)
-      table.note(`PyTorch ${python!.torch}, ${result.peerMode}; ${JSON.stringify(result.peerModes)}`)
+      const { compared, alone, lockstep, failures } = result
+      const images = compared?.value ?? alone
+      const [peer, ratio, range] = compared
+        ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
+        : ['-', '-', '-']
+      table.row([result.case, images?.toFixed(0) ?? 'failed', peer, ratio, range])
+      if (lockstep !== undefined) table.note(`in lockstep ${lockstep.toFixed(0)} images/s`)
+      table.note(`PyTorch ${python!.torch}, ${result.peerMode ?? 'in no mode'}; ${JSON.stringify(result.peerModes)}`)
+      for (const [what, why] of Object.entries(failures)) table.note(`${what}: ${why}`)
     }
     if (options.save !== undefined) await saveResults(options.save, results)
+    const failed = results.filter(({ compared, failures }) => !compared || Object.keys(failures).length > 0)
+    if (failed.length > 0)
+      throw new ArbalestError('INTERNAL', `gpu: ${failed.map((each) => each.case).join(', ')}: not all of it could be measured`)
   }
 }

@@ -17,6 +17,8 @@ const job = train({
   synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
   // More than any window lasts; the process is ended from outside.
   until: { steps: 20_000_000 },
+  // Nor more than any window has epochs: the peers do not stop to evaluate either.
+  evaluateEvery: 1e9,
   seed: 1
 })
 const events = job[Symbol.asyncIterator]()

@@ -213,5 +213,6 @@ class UsedStream {
 // long as the process. Both throw BACKEND_UNAVAILABLE where what the library itself needs is missing.
 extern "C" {
 using ArbalestBackendEntry = arbalest::Backend* (*)(const char* name);
-using ArbalestBackendAbout = const char* (*)();  // one line of JSON: library versions and features of the device, for `arbalest doctor`
+using ArbalestBackendInterface = const char* (*)();  // a hash of this file and of all that it includes, as they were when it was built
+using ArbalestBackendAbout = const char* (*)();      // one line of JSON: library versions and features of the device, for `arbalest doctor`
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <string_view>
 
 namespace arbalest {
 namespace {
@@ -34,6 +35,14 @@ std::string folder_of_this_library() {
   return path.substr(0, path.find_last_of('/'));
 }
 
+// A library of other sources would be called by a table that is not its own.
+void check_interface(void* library, const std::string& backend, const Source& source) {
+  const auto interface = reinterpret_cast<ArbalestBackendInterface>(dlsym(library, "arbalest_backend_interface"));
+  if (interface && std::string_view(interface()) == ARBALEST_INTERFACE) return;
+  throw Error("BACKEND_UNAVAILABLE",
+              "backend " + backend + ": " + source.library + " was built from other sources than the engine beside it; " + source.mend);
+}
+
 // A library stays open until the process ends: kernels made by it may be running in any thread.
 void* opened(const std::string& backend) {
   static std::mutex mutex;
@@ -44,9 +53,11 @@ void* opened(const std::string& backend) {
   const std::string path = folder_of_this_library() + "/" + source.library;
   if (!library && access(path.c_str(), R_OK) != 0)
     throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": it is not built on this machine; " + source.mend);
-  if (!library) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": " + dlerror() + "; " + source.mend);
-  return library;
+  if (library) return library;
+  void* const found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!found) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": " + dlerror() + "; " + source.mend);
+  check_interface(found, backend, source);
+  return library = found;
 }
 
 template <class Function> Function symbol(const std::string& backend, const char* name) {

@@ -30,3 +30,5 @@ extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_a
   static const std::string text = about();
   return text.c_str();
 }
+
+extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_interface() { return ARBALEST_INTERFACE; }

@@ -14,3 +14,5 @@ extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_a
   text = arbalest::cuda::about();
   return text.c_str();
 }
+
+extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_interface() { return ARBALEST_INTERFACE; }

@@ -117,3 +117,5 @@ extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_a
   text = "{\"launches\":" + arbalest::cuda::launches() + "}";
   return text.c_str();
 }
+
+extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_interface() { return ARBALEST_INTERFACE; }

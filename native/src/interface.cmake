@@ -1,0 +1,25 @@
+# What the addon and the libraries of its backends must have in common: a hash of backend.h and of all that it includes. A library with another
+# one would be called through tables that it does not have, and is refused instead.
+#
+# arbalest_interface(TARGET) gives it to what is compiled as ARBALEST_INTERFACE.
+function(arbalest_interface target)
+  set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+  set(left backend.h)
+  set(seen)
+  set(contents)
+  while(left)
+    list(POP_FRONT left header)
+    if(header IN_LIST seen)
+      continue()
+    endif()
+    list(APPEND seen ${header})
+    file(SHA256 ${folder}/${header} hash)
+    string(APPEND contents "${header} ${hash}\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/${header})
+    file(STRINGS ${folder}/${header} lines REGEX "^#include \"")
+    list(TRANSFORM lines REPLACE "^#include \"([^\"]+)\".*" "\\1")
+    list(APPEND left ${lines})
+  endwhile()
+  string(SHA256 interface "${contents}")
+  target_compile_definitions(${target} PRIVATE "ARBALEST_INTERFACE=\"${interface}\"")
+endfunction()

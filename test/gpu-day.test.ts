@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { skip } from './support/skip.js'
+
+const SCRIPT = fileURLToPath(new URL('../../scripts/gpu-day.sh', import.meta.url))
+/** What the script calls, without Node.js, a GPU's tools and xz. */
+const TOOLS = [
+  'bash',
+  'cat',
+  'chmod',
+  'date',
+  'dirname',
+  'env',
+  'gzip',
+  'mkdir',
+  'mv',
+  'rm',
+  'sha256sum',
+  'sleep',
+  'tail',
+  'tar',
+  'timeout',
+  'touch'
+]
+/** An archive that `tar` cannot unpack where there is no xz. */
+const BUNDLE = `import io, sys, tarfile
+with tarfile.open(sys.argv[1], 'w:xz') as bundle:
+    for name in ['dist/src/index.js', 'native/build/Release/arbalest.node']:
+        bundle.addfile(tarfile.TarInfo(name), io.BytesIO())`
+
+describe('The day with a GPU', function () {
+  this.timeout(60_000)
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'arbalest gpu day '))
+    for (const name of ['scripts', 'tools', '.gpu', 'native/build-cuda/Release', 'dist/src', 'native/build/Release'])
+      mkdirSync(join(folder, name), { recursive: true })
+    copyFileSync(SCRIPT, join(folder, 'scripts/gpu-day.sh'))
+    for (const tool of [...TOOLS, 'python3']) symlinkSync(pathOf(tool), join(folder, 'tools', tool))
+    for (const file of ['dist/src/index.js', 'native/build/Release/arbalest.node']) writeFileSync(join(folder, file), '')
+    for (const tool of ['node', 'nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
+    program(join(folder, 'native/build-cuda/Release/arbalest-cuda-probe'), 'echo probed')
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('leaves a long step for the next turn, and does what still fits', () => {
+    const { status, stdout } = day('--within', '100')
+    expect(status, stdout).to.equal(3)
+    // The first one takes what there is.
+    expect(stdout).to.match(/^operators: done/m)
+    expect(stdout).to.match(/^probe-32: done/m)
+    expect(stdout).not.to.match(/^curves:/m)
+    expect(stdout).to.match(/^left: curves .*; the same command/m)
+  })
+
+  it('goes on where the turn before has ended, and adds to its outputs', () => {
+    day('--within', '100')
+    const { stdout } = day()
+    expect(stdout).to.match(/^operators: done before$/m)
+    expect(stdout).to.match(/^curves: done in/m)
+    expect(output('toolkit').match(/^== /gm)).to.have.length(2)
+    day('--only', 'operators', '--force')
+    expect(output('operators').match(/^ran scripts\/test-gpu\.js operators$/gm)).to.have.length(2)
+  })
+
+  it('unpacks where there is no xz', function () {
+    for (const name of ['dist', 'native/build']) rmSync(join(folder, name), { recursive: true })
+    const packed = spawnSync(join(folder, 'tools/python3'), ['-c', BUNDLE, join(folder, '.gpu/bundle.tar.xz')], { encoding: 'utf8' })
+    if (packed.status !== 0) skip(this, `python3 cannot pack: ${packed.stderr}`)
+    const { stdout, stderr } = day('--only', 'operators')
+    expect(stderr).not.to.include('cannot be unpacked')
+    expect(stdout).to.match(/^operators: done in/m)
+  })
+
+  function day(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+    return spawnSync(join(folder, 'scripts/gpu-day.sh'), args, { encoding: 'utf8', env: { PATH: join(folder, 'tools'), HOME: folder } })
+  }
+
+  function output(step: string): string {
+    return readFileSync(join(folder, 'results/gpu', `${step}.txt`), 'utf8')
+  }
+})
+
+function program(path: string, script: string): void {
+  rmSync(path, { force: true })
+  writeFileSync(path, `#!/bin/bash\n${script}\n`, { mode: 0o755 })
+}
+
+function pathOf(tool: string): string {
+  const script = tool === 'python3' ? `python3 -c 'import sys; print(sys.executable)'` : `command -v ${tool}`
+  return spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout.trim()
+}
