@@ -17,7 +17,7 @@ class GuardedBackend final : public Backend {
   void optimise(const OptimiserPass& pass) override { plain_.optimise(pass); }
   void average(const AveragePass& pass) override { plain_.average(pass); }
   void blend(const BlendPass& pass) override { plain_.blend(pass); }
-  double squares(Type type, const void* vector, size_t begin, size_t end) override { return plain_.squares(type, vector, begin, end); }
+  void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override { plain_.squares(type, parts, sums); }
   double measure_peak() override { return 1; }
   void use_threads(int threads) override { plain_.use_threads(threads); }
 

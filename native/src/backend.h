@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -121,6 +122,19 @@ struct BlendPass {
   double weight = 0;
 };
 
+// Elements [begin, end) of a vector.
+struct VectorPart {
+  const void* vector = nullptr;
+  size_t begin = 0, end = 0;
+};
+
+// So many bytes of the backend's memory, to the caller's.
+struct Reading {
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+};
+
 inline constexpr int kMostDevices = 1024;
 
 // All of it may be called by many threads at once; a kernel by one at a time.
@@ -151,13 +165,15 @@ class Backend {
     average(sum);
   }
   virtual void blend(const BlendPass& pass) = 0;
-  // Sum of the squares of elements [begin, end), the same whatever the number of threads.
-  virtual double squares(Type type, const void* vector, size_t begin, size_t end) = 0;
+  // sums[i]: of the squares of the elements of parts[i], the same whatever the number of threads. Done when the call returns.
+  virtual void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) = 0;
 
   // Zeroed memory, aligned to 64 bytes at least, touched lazily. Throws OUT_OF_MEMORY.
   virtual void* allocate(size_t bytes) = 0;
   // All that was queued on it is done.
   virtual void release(void* memory, size_t bytes) noexcept = 0;
+  // Bytes that may still be taken, where they are the device's own; none where they are the machine's.
+  virtual std::optional<size_t> free_memory() { return std::nullopt; }
 
   // Sustained floating-point operations a second of one thread's fused multiply-adds; takes about 100 ms.
   virtual double measure_peak() = 0;
@@ -177,6 +193,10 @@ class Backend {
   // Between the caller's memory and the backend's, after what was queued before; done when the call returns.
   virtual void read(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   virtual void write(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  // A few bytes each, with one wait for all.
+  virtual void read_together(std::span<const Reading> readings) {
+    for (const Reading& reading : readings) read(reading.to, reading.from, reading.bytes);
+  }
   virtual std::shared_ptr<Event> record() { return nullptr; }
   // What is queued from here on runs after `event`; the caller does not wait.
   virtual void wait(const std::shared_ptr<Event>&) {}

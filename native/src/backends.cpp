@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "interface_hash.h"
+
 namespace arbalest {
 namespace {
 

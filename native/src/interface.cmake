@@ -1,7 +1,8 @@
 # What the addon and the libraries of its backends must have in common: a hash of backend.h and of all that it includes. A library with another
 # one would be called through tables that it does not have, and is refused instead.
 #
-# arbalest_interface(TARGET) gives it to what is compiled as ARBALEST_INTERFACE.
+# arbalest_interface(TARGET) gives it to the target's sources, as ARBALEST_INTERFACE in a header of its own: those alone that include it are
+# compiled anew where it is another.
 function(arbalest_interface target)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
   set(left backend.h)
@@ -21,5 +22,7 @@ function(arbalest_interface target)
     list(APPEND left ${lines})
   endwhile()
   string(SHA256 interface "${contents}")
-  target_compile_definitions(${target} PRIVATE "ARBALEST_INTERFACE=\"${interface}\"")
+  set(made ${CMAKE_CURRENT_BINARY_DIR}/interface)
+  file(CONFIGURE OUTPUT ${made}/interface_hash.h CONTENT "#define ARBALEST_INTERFACE \"${interface}\"\n")
+  target_include_directories(${target} PRIVATE ${made})
 endfunction()

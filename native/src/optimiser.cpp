@@ -73,13 +73,21 @@ bool Optimiser::needs_norms() const { return spec_.trust > 0 || std::isfinite(sp
 void Optimiser::begin(const std::byte* weights, const std::byte* gradients, double scale) {
   ++steps_;
   if (!needs_norms()) return;
+  // All that is to be known at once: on a device each look is a wait.
+  parts_.clear();
+  for (const Range& range : ranges_) parts_.push_back({gradients, range.begin, range.end});
+  for (const Range& range : ranges_)
+    if (range.adapted) parts_.push_back({weights, range.begin, range.end});
+  sums_.resize(parts_.size());
+  backend_.squares(type_, parts_, sums_);
   double squares = 0;
-  for (Range& range : ranges_) squares += range.squares = scale * scale * backend_.squares(type_, gradients, range.begin, range.end);
+  for (size_t i = 0; i < ranges_.size(); ++i) squares += ranges_[i].squares = scale * scale * sums_[i];
   // The small number is PyTorch's.
   clip_ = std::isfinite(spec_.clip_norm) ? std::min(1.0, spec_.clip_norm / (std::sqrt(squares) + 1e-6)) : 1;
+  size_t of_weights = ranges_.size();
   for (Range& range : ranges_) {
     if (!range.adapted) continue;
-    const double w = std::sqrt(backend_.squares(type_, weights, range.begin, range.end)), g = clip_ * std::sqrt(range.squares);
+    const double w = std::sqrt(sums_[of_weights++]), g = clip_ * std::sqrt(range.squares);
     range.trust = w > 0 && g > 0 ? spec_.trust * w / (g + spec_.decay * w) : 1;
   }
 }

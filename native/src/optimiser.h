@@ -82,6 +82,9 @@ class Optimiser {
   const Type type_;
   std::vector<Range> ranges_;
   Memory first_, second_;
+  // Whose norms a step wants, and their squares.
+  std::vector<VectorPart> parts_;
+  std::vector<double> sums_;
   int64_t steps_ = 0;
   double clip_ = 1;  // of the present step, by its gradient's norm
 };

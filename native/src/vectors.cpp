@@ -43,7 +43,10 @@ template <class T> bool each_is_finite(Backend& backend, const std::byte* vector
 }  // namespace
 
 bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t begin, size_t end) {
-  if (std::isfinite(backend.squares(type, vector, begin, end))) return true;
+  const VectorPart part{vector, begin, end};
+  double squares = 0;
+  backend.squares(type, {&part, 1}, {&squares, 1});
+  if (std::isfinite(squares)) return true;
   // Squares overflow where the numbers themselves do not yet.
   return type == Type::f64 ? each_is_finite<double>(backend, vector, begin, end) : each_is_finite<float>(backend, vector, begin, end);
 }

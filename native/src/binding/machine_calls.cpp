@@ -27,6 +27,12 @@ Napi::Value bytes(const Info& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(backend_named(js::string(info[0], "backend")).bytes(spec)));
 }
 
+// Undefined where it is the machine's.
+Napi::Value free_memory(const Info& info) {
+  const std::optional<size_t> bytes = backend_named(js::string(info[0], "backend"), js::small(info[1], "device")).free_memory();
+  return bytes ? Napi::Number::New(info.Env(), static_cast<double>(*bytes)) : info.Env().Undefined();
+}
+
 Napi::Value keep_cores(const Info& info) {
   const std::vector<int> cores = js::list(info[0], "cores", [](const Napi::Value& core) { return js::small(core, "core"); });
   if (cores.empty()) throw Error("INVALID_OPTION", "cores: received none; give at least one");
@@ -54,6 +60,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<describe>(addon, "describe");
   add<lower>(addon, "lower");
   add<bytes>(addon, "bytes");
+  add<free_memory>(addon, "freeMemory");
   add<keep_cores>(addon, "keepToCores");
   add<measure_level>(addon, "measureLevel");
   add<measure_peak>(addon, "measurePeak");

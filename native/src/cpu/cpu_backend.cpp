@@ -88,9 +88,9 @@ class CpuBackend final : public Backend {
     kernels_.blend(pass);
   }
 
-  double squares(Type type, const void* vector, size_t begin, size_t end) override {
+  void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override {
     check_precision(type);
-    return kernels_.squares(type, vector, begin, end);
+    for (size_t i = 0; i < parts.size(); ++i) sums[i] = kernels_.squares(type, parts[i].vector, parts[i].begin, parts[i].end);
   }
 
   void* allocate(size_t bytes) override { return allocate_pages(bytes); }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cpu_backend.h"
+#include "interface_hash.h"
 #include "processor.h"
 #include "reference/reference.h"
 

@@ -56,6 +56,18 @@ class DatasetCopy {
 
 }  // namespace
 
+DeviceStream::~DeviceStream() {
+  if (notes_) backend_.release(notes_, notes_bytes_);
+}
+
+DeviceStream::Notes::Notes(DeviceStream& stream, size_t bytes) : stream_(stream), turn_(stream.turn_) {
+  if (stream.notes_bytes_ >= bytes) return;
+  void* const larger = stream.backend_.allocate(bytes);
+  if (stream.notes_) stream.backend_.release(stream.notes_, stream.notes_bytes_);
+  stream.notes_ = larger;
+  stream.notes_bytes_ = bytes;
+}
+
 std::shared_ptr<const DeviceDataset> device_dataset(const Dataset& dataset, DeviceStream& stream) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -162,12 +174,13 @@ void DeviceBackend::blend(const BlendPass& pass) {
   queue_blend(own, current());
 }
 
-double DeviceBackend::squares(Type type, const void* vector, size_t begin, size_t end) {
-  const Staging partials(*this, kSquarePartials * sizeof(double));
-  queue_squares(type, seen(vector), begin, end, static_cast<double*>(seen(partials.data())), current());
-  double sum = 0;
-  read(&sum, partials.data(), sizeof sum);
-  return sum;
+void DeviceBackend::squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) {
+  if (parts.empty()) return;
+  std::vector<VectorPart> own(parts.begin(), parts.end());
+  for (VectorPart& part : own) part.vector = seen(part.vector);
+  const DeviceStream::Notes notes(current(), squares_bytes(own));
+  queue_squares(type, own, static_cast<double*>(seen(notes.data())), current());
+  read(sums.data(), notes.data(), own.size() * sizeof(double));
 }
 
 void DeviceBackend::copy(void* to, const void* from, size_t bytes) { current().copy(seen(to), seen(from), bytes); }

@@ -25,7 +25,7 @@ class DeviceBackend : public Backend {
   void average(const AveragePass& pass) override;
   void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) override;
   void blend(const BlendPass& pass) override;
-  double squares(Type type, const void* vector, size_t begin, size_t end) override;
+  void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override;
   void use_threads(int) override {}
   Stream* use_stream(Stream* stream) override;
   size_t piece() const override { return SIZE_MAX; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 
 #include "step_parameters.h"
 #include "stream.h"
@@ -12,11 +13,33 @@ class DeviceBackend;
 
 class DeviceStream : public Stream {
  public:
-  virtual DeviceBackend& backend() = 0;
+  explicit DeviceStream(DeviceBackend& backend) : backend_(backend) {}
+  ~DeviceStream() override;
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+
+  DeviceBackend& backend() { return backend_; }
   // Between two places in device memory, as kernels see them.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
   // Device memory that each step's beginning fills; its address never changes.
   virtual const StepParameters* parameters() const = 0;
+
+  // Device memory for a pass that ends with a wait, kept for the next one. Threads that use one stream take turns.
+  class Notes {
+   public:
+    Notes(DeviceStream& stream, size_t bytes);
+    void* data() const { return stream_.notes_; }
+
+   private:
+    DeviceStream& stream_;
+    const std::lock_guard<std::mutex> turn_;
+  };
+
+ private:
+  DeviceBackend& backend_;
+  std::mutex turn_;
+  void* notes_ = nullptr;
+  size_t notes_bytes_ = 0;
 };
 
 }  // namespace arbalest::cuda

@@ -1,6 +1,9 @@
 // A block's sum of what its threads found, as a tree of fixed order: the same bits in every run.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
+
 #include "launch.h"
 
 namespace arbalest::cuda {
@@ -13,20 +16,36 @@ template <class R> struct Reduction {
   static constexpr int kLevels = 8;
   static_assert(kThreads == 1 << kLevels);
   static constexpr int kPhases = 1 + kLevels + 1;
+  // Word by word, and of each word all threads' side by side: neighbouring threads then have banks of their own, however long a sum is.
   struct Shared {
-    typename R::Sum sums[kThreads];
+    static constexpr int kWords = sizeof(typename R::Sum) / sizeof(uint32_t);
+    static_assert(kWords * sizeof(uint32_t) == sizeof(typename R::Sum));
+    uint32_t words[kWords][kThreads];
+
+    EVERYWHERE void put(int thread, const typename R::Sum& sum) {
+      uint32_t own[kWords];
+      memcpy(own, &sum, sizeof sum);
+      for (int word = 0; word < kWords; ++word) words[word][thread] = own[word];
+    }
+    EVERYWHERE typename R::Sum get(int thread) const {
+      uint32_t own[kWords];
+      for (int word = 0; word < kWords; ++word) own[word] = words[word][thread];
+      typename R::Sum sum;
+      memcpy(&sum, own, sizeof sum);
+      return sum;
+    }
   };
 
   R r;
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
     if (phase == 0) {
-      shared.sums[thread] = r.partial(block, thread);
+      shared.put(thread, r.partial(block, thread));
     } else if (phase <= kLevels) {
       const int stride = kThreads >> phase;
-      if (stride >= r.lanes && thread < stride) shared.sums[thread] = R::sum(shared.sums[thread], shared.sums[thread + stride]);
+      if (stride >= r.lanes && thread < stride) shared.put(thread, R::sum(shared.get(thread), shared.get(thread + stride)));
     } else if (thread < r.lanes) {
-      r.finish(block, thread, shared.sums[thread]);
+      r.finish(block, thread, shared.get(thread));
     }
   }
 };

@@ -1,5 +1,8 @@
 #include "step_measures.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace arbalest {
 namespace {
 
@@ -8,11 +11,22 @@ const PlacedValue* named(const Program& program, const char* name) {
   return found == program.named.end() ? nullptr : &program.values[static_cast<size_t>(found->second)];
 }
 
-template <class T> double read_as(Backend& backend, const std::byte* value) {
-  T result{};
-  backend.read(&result, value, sizeof result);
-  return static_cast<double>(result);
-}
+// A number of any of the types that a measure may have.
+struct Number {
+  alignas(8) std::array<std::byte, 8> bytes{};
+
+  template <class T> double as() const {
+    T value{};
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return static_cast<double>(value);
+  }
+  double of(const PlacedValue& placed) const {
+    if (placed.spec.type == Type::f64) return as<double>();
+    if (placed.spec.type == Type::f32) return as<float>();
+    if (placed.spec.type == Type::i32) return as<int32_t>();
+    throw Error("INVALID_PROGRAM", "value " + placed.name + ": a loss or a count is f32, f64 or i32");
+  }
+};
 
 }  // namespace
 
@@ -25,17 +39,23 @@ void StepMeasures::begin() {
 }
 
 void StepMeasures::advance() {
-  earlier_ = {loss(), correct()};
+  earlier_ = both();
   kept_.reset();
 }
 
-double StepMeasures::value(const PlacedValue* placed) const {
-  if (!placed) return 0;
-  const std::byte* data = memory_.address(*placed);
-  if (placed->spec.type == Type::f64) return read_as<double>(memory_.backend(), data);
-  if (placed->spec.type == Type::f32) return read_as<float>(memory_.backend(), data);
-  if (placed->spec.type == Type::i32) return read_as<int32_t>(memory_.backend(), data);
-  throw Error("INVALID_PROGRAM", "value " + placed->name + ": a loss or a count is f32, f64 or i32");
+void StepMeasures::keep() {
+  const std::array measured{loss_, correct_};
+  std::array<Number, 2> numbers;
+  std::array<Reading, 2> readings;
+  size_t wanted = 0;
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (measured[i])
+      readings[wanted++] = {numbers[i].bytes.data(), memory_.address(*measured[i]), std::min<size_t>(8, size_of(measured[i]->spec.type))};
+  memory_.backend().read_together({readings.data(), wanted});
+  Pair found{};
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (measured[i]) found[i] = numbers[i].of(*measured[i]);
+  kept_ = found;
 }
 
 }  // namespace arbalest

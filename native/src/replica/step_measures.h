@@ -17,20 +17,23 @@ class StepMeasures {
   // A further batch of the same step: those of the one before are added up.
   void advance();
   // The arena in which they lie is about to be given back.
-  void keep() { kept_ = {value(loss_), value(correct_)}; }
+  void keep();
   // The batch is measured: its values are read now and not after what is queued next, for which the host would wait.
   void settle() {
     if (!kept_) keep();
   }
 
   // Sums over the batches that have run; 0 for what the program does not measure.
-  double loss() const { return earlier_[0] + (kept_ ? (*kept_)[0] : value(loss_)); }
-  double correct() const { return earlier_[1] + (kept_ ? (*kept_)[1] : value(correct_)); }
+  double loss() { return both()[0]; }
+  double correct() { return both()[1]; }
 
  private:
   using Pair = std::array<double, 2>;  // of loss and correct
 
-  double value(const PlacedValue* placed) const;
+  Pair both() {
+    settle();
+    return {earlier_[0] + (*kept_)[0], earlier_[1] + (*kept_)[1]};
+  }
 
   const ReplicaMemory& memory_;
   const PlacedValue *const loss_, *const correct_;  // null where the program has none

@@ -182,7 +182,9 @@ class ReferenceBackend : public Backend {
   void optimise(const OptimiserPass& pass) override { reference::optimise(pass); }
   void average(const AveragePass& pass) override { reference::average(pass); }
   void blend(const BlendPass& pass) override { reference::blend(pass); }
-  double squares(Type type, const void* vector, size_t begin, size_t end) override { return reference::squares(type, vector, begin, end); }
+  void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override {
+    for (size_t i = 0; i < parts.size(); ++i) sums[i] = reference::squares(type, parts[i].vector, parts[i].begin, parts[i].end);
+  }
 
   // Pages of their own, which the kernel zeroes when they are first touched.
   void* allocate(size_t bytes) override {

@@ -121,7 +121,8 @@ void ConvolutionPlan::build(const ConvolutionTensors& tensors, const Window& win
   check(graph_.validate(), "convolution");
   check(graph_.build_operation_graph(stream_.cudnn()), "convolution");
   check(graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "convolution");
-  graph_.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  // Neither what gives other bits in every run, nor what rounds its inputs to fewer than they have.
+  graph_.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
   // f32 means f32, unless it is asked otherwise.
   if (type == Type::f32 && !tf32) graph_.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE});
   graph_.deselect_workspace_greater_than(kMostWorkspace);

@@ -61,9 +61,22 @@ class CudaBackend final : public DeviceBackend {
   void release(void* memory, size_t) noexcept override { pool_.give_back(memory); }
 
   void zero(void* to, size_t bytes) override { check(cudaMemsetAsync(to, 0, bytes, handle()), "zero"); }
+  std::optional<size_t> free_memory() override {
+    const UsedDevice used(number());
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "memory");
+    return free + pool_.unused();
+  }
+
   void read(void* to, const void* from, size_t bytes) override {
+    const Reading reading{to, from, bytes};
+    if (Outlet::holds({&reading, 1})) return read_together({&reading, 1});
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, handle()), "read");
     synchronise();
+  }
+  void read_together(std::span<const Reading> readings) override {
+    if (!Outlet::holds(readings)) return DeviceBackend::read_together(readings);
+    static_cast<CudaStream&>(current()).read(readings);
   }
   void write(void* to, const void* from, size_t bytes) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle()), "write");

@@ -9,14 +9,14 @@
 namespace arbalest::cuda {
 
 CudaStream::~CudaStream() {
-  const UsedDevice used(backend_.number());
+  const UsedDevice used(backend().number());
   // Its own work only; what others have queued goes on.
   cudaStreamSynchronize(stream_);
   convolution_plans_.clear();
   cudnn_.reset();
   for (const auto* blocks : {&workspaces_, &beside_})
-    for (const Block& block : *blocks) backend_.release(block.data, block.bytes);
-  backend_.release(parameters_, sizeof(StepParameters));
+    for (const Block& block : *blocks) backend().release(block.data, block.bytes);
+  backend().release(parameters_, sizeof(StepParameters));
   cudaStreamDestroy(stream_);
 }
 
@@ -29,7 +29,7 @@ void* CudaStream::one_of(std::vector<Block>& blocks, size_t bytes) {
   if (bytes == 0) return nullptr;
   for (const Block& block : blocks)
     if (block.bytes >= bytes) return block.data;
-  blocks.push_back({backend_.allocate(bytes), bytes});
+  blocks.push_back({backend().allocate(bytes), bytes});
   return blocks.back().data;
 }
 

@@ -16,9 +16,9 @@ struct SetParameters {
 
 }  // namespace
 
-CudaStream::CudaStream(DeviceBackend& backend) : backend_(backend) {
+CudaStream::CudaStream(DeviceBackend& backend) : DeviceStream(backend) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
-  parameters_ = static_cast<StepParameters*>(backend_.allocate(sizeof(StepParameters)));
+  parameters_ = static_cast<StepParameters*>(backend.allocate(sizeof(StepParameters)));
 }
 
 void CudaStream::copy(void* to, const void* from, size_t bytes) {

@@ -10,6 +10,7 @@
 #include "../../dataset.h"
 #include "../device_stream.h"
 #include "inlet.h"
+#include "outlet.h"
 
 struct cudnnContext;
 using cudnnHandle_t = cudnnContext*;
@@ -23,10 +24,6 @@ class CudaStream final : public DeviceStream {
  public:
   explicit CudaStream(DeviceBackend& backend);
   ~CudaStream() override;
-  CudaStream(const CudaStream&) = delete;
-  CudaStream& operator=(const CudaStream&) = delete;
-
-  DeviceBackend& backend() override { return backend_; }
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return parameters_; }
   cudaStream_t handle() const { return stream_; }
@@ -34,6 +31,8 @@ class CudaStream final : public DeviceStream {
   // Queued: what changes from here on.
   void set(uint64_t seed, uint64_t position, std::span<const int64_t> samples);
   void bring(const Dataset& batch);
+  // Read when the call returns.
+  void read(std::span<const Reading> readings) { outlet_.bring(readings, stream_); }
 
   // At least so many bytes, one operator's at a time; what a captured graph has been given stays where it is.
   void* workspace(size_t bytes) { return one_of(workspaces_, bytes); }
@@ -47,11 +46,11 @@ class CudaStream final : public DeviceStream {
  private:
   void send_parameters();
 
-  DeviceBackend& backend_;
   cudaStream_t stream_ = nullptr;
   StepParameters* parameters_ = nullptr;
   StepParameters sent_;  // what they are once all that is queued is done
-  Inlet samples_{backend_}, batch_{backend_}, labels_{backend_};
+  Inlet samples_{backend()}, batch_{backend()}, labels_{backend()};
+  Outlet outlet_;
 
   struct Block {
     void* data;

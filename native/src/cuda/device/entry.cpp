@@ -4,6 +4,7 @@
 
 #include "about.h"
 #include "cuda_backend.h"
+#include "interface_hash.h"
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {
   return std::string_view(name ? name : "") == "cuda" ? arbalest::cuda::cuda_backend(0) : nullptr;

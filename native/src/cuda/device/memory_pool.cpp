@@ -46,6 +46,13 @@ void MemoryPool::reserve(size_t bytes) {
   unused_.emplace(wanted, from_driver(wanted));
 }
 
+size_t MemoryPool::unused() {
+  const std::lock_guard lock(mutex_);
+  size_t sum = 0;
+  for (const auto& [bytes, memory] : unused_) sum += bytes;
+  return sum;
+}
+
 void* MemoryPool::from_driver(size_t bytes) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;

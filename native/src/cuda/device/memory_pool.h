@@ -19,6 +19,8 @@ class MemoryPool {
   void give_back(void* memory) noexcept;
   // What the pool will have ready, in one piece; so that growing while others train takes nothing from the driver. Throws OUT_OF_MEMORY.
   void reserve(size_t bytes);
+  // Bytes that it holds and nobody uses.
+  size_t unused();
 
  private:
   void* from_driver(size_t bytes);

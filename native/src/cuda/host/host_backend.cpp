@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -10,6 +12,7 @@
 #include "host_collective.h"
 #include "host_memory.h"
 #include "host_stream.h"
+#include "interface_hash.h"
 #include "launches.h"
 #include "library_kernels.h"
 
@@ -39,12 +42,24 @@ class HostBackend final : public DeviceBackend {
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 
   void* allocate(size_t bytes) override {
-    void* memory = mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory != MAP_FAILED) return device_address(memory, number());
-    throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
+    const std::optional<size_t> free = free_memory();
+    void* const memory =
+        free && bytes > *free ? MAP_FAILED : mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+      throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
+    taken_ += bytes;
+    return device_address(memory, number());
   }
   void release(void* memory, size_t bytes) noexcept override {
-    if (memory) munmap(own_address(memory), bytes ? bytes : 1);
+    if (!memory) return;
+    munmap(own_address(memory), bytes ? bytes : 1);
+    taken_ -= bytes;
+  }
+  std::optional<size_t> free_memory() override {
+    const char* const all = std::getenv("ARBALEST_CUDA_HOST_MEMORY");
+    if (!all) return std::nullopt;
+    const size_t bytes = std::strtoull(all, nullptr, 10), taken = taken_;
+    return taken < bytes ? bytes - taken : 0;
   }
 
   void* seen(const void* address) const override {
@@ -91,6 +106,7 @@ class HostBackend final : public DeviceBackend {
     return make_matrix_product(spec, stream);
   }
 
+  std::atomic<size_t> taken_ = 0;
   HostStream own_stream_{*this};
 };
 

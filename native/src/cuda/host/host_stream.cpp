@@ -21,7 +21,7 @@ void HostEvent::await() {
   changed_.wait(lock, [this] { return reached_; });
 }
 
-HostStream::HostStream(DeviceBackend& backend) : backend_(backend), thread_([this] { work(); }) {}
+HostStream::HostStream(DeviceBackend& backend) : DeviceStream(backend), thread_([this] { work(); }) {}
 
 HostStream::~HostStream() {
   {

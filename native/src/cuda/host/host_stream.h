@@ -31,10 +31,7 @@ class HostStream final : public DeviceStream {
  public:
   explicit HostStream(DeviceBackend& backend);
   ~HostStream() override;
-  HostStream(const HostStream&) = delete;
-  HostStream& operator=(const HostStream&) = delete;
 
-  DeviceBackend& backend() override { return backend_; }
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
@@ -53,7 +50,6 @@ class HostStream final : public DeviceStream {
  private:
   void work();
 
-  DeviceBackend& backend_;
   StepParameters parameters_;
   std::vector<int64_t> samples_;
   std::vector<uint8_t> batch_;

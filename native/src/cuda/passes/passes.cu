@@ -114,11 +114,24 @@ void queue_blend(const BlendPass& pass, DeviceStream& stream) {
   });
 }
 
-void queue_squares(Type type, const void* vector, size_t begin, size_t end, double* partials, DeviceStream& stream) {
+size_t squares_bytes(std::span<const VectorPart> parts) {
+  size_t numbers = parts.size();
+  for (const VectorPart& part : parts) numbers += static_cast<size_t>(SquaredPart::blocks_for(static_cast<int64_t>(part.end - part.begin)));
+  return numbers * sizeof(double);
+}
+
+void queue_squares(Type type, std::span<const VectorPart> parts, double* notes, DeviceStream& stream) {
   check_type(type);
-  reduce(stream, kSquareChunks,
-         SquareChunks{static_cast<const float*>(vector), partials, static_cast<int64_t>(begin), static_cast<int64_t>(end)});
-  reduce(stream, 1, SumOfChunks{partials});
+  double *sums = notes, *partials = notes + parts.size();
+  for (size_t done = 0; done < parts.size(); done += kMostParts) {
+    SquaredParts table;
+    for (const VectorPart& part : parts.subspan(done, std::min<size_t>(kMostParts, parts.size() - done)))
+      table.add(static_cast<const float*>(part.vector) + part.begin, static_cast<int64_t>(part.end - part.begin));
+    reduce(stream, table.blocks, PartialSquares{table, partials});
+    reduce(stream, table.count, SumOfPartials{table, partials, sums});
+    sums += table.count;
+    partials += table.blocks;
+  }
 }
 
 }  // namespace arbalest::cuda

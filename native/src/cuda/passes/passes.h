@@ -11,8 +11,8 @@ void queue_average(const AveragePass& pass, DeviceStream& stream);
 // Both in one: every step is read and written once, and its correction, what `sum` is over, not at all.
 void queue_optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum, DeviceStream& stream);
 void queue_blend(const BlendPass& pass, DeviceStream& stream);
-// The sum comes to partials[0]; `partials` holds kSquarePartials.
-inline constexpr int kSquarePartials = 128;
-void queue_squares(Type type, const void* vector, size_t begin, size_t end, double* partials, DeviceStream& stream);
+// The sums of the squares of all parts come to the beginning of `notes`, which holds squares_bytes(parts).
+size_t squares_bytes(std::span<const VectorPart> parts);
+void queue_squares(Type type, std::span<const VectorPart> parts, double* notes, DeviceStream& stream);
 
 }  // namespace arbalest::cuda

@@ -1,40 +1,81 @@
-// The sum of the squares of a vector, in an order that does not depend on the device.
+// The sums of the squares of many parts of vectors, in an order that their lengths alone decide: a table by value, so that two launches do
+// for as many as it holds.
 #pragma once
 
+#include <algorithm>
+
 #include "../reduction.h"
-#include "passes.h"
 
 namespace arbalest::cuda {
 
-inline constexpr int kSquareChunks = kSquarePartials;
+struct SquaredPart {
+  const float* at = nullptr;  // (elements)
+  int64_t elements = 0;
+  int first = 0, blocks = 0;  // of the table's blocks
 
-struct SquareChunks {
+  // Each thread of a block takes 16 elements at least, and no part more partial sums than one block adds up.
+  static int blocks_for(int64_t elements) { return static_cast<int>(std::clamp<int64_t>(elements / (kThreads * 16), 1, kThreads)); }
+};
+
+// A launch's arguments have at least 4 KiB.
+inline constexpr int kMostParts = 128;
+
+struct SquaredParts {
+  SquaredPart parts[kMostParts];
+  int count = 0, blocks = 0;
+
+  void add(const float* at, int64_t elements) {
+    const int wanted = SquaredPart::blocks_for(elements);
+    parts[count++] = {at, elements, blocks, wanted};
+    blocks += wanted;
+  }
+  // The last whose blocks begin at or before this one.
+  EVERYWHERE const SquaredPart& part_of(int block) const {
+    int low = 0, high = count - 1;
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (parts[middle].first <= block)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return parts[low];
+  }
+};
+
+struct PartialSquares {
   using Sum = double;
 
-  const float* vector;
-  double* partials;  // (kSquareChunks)
-  int64_t begin, end;
+  SquaredParts table;
+  double* partials;  // (table.blocks)
   int lanes = 1;
 
   EVERYWHERE Sum partial(int64_t block, int thread) const {
+    const SquaredPart& part = table.part_of(static_cast<int>(block));
     Sum found = 0;
-    for (int64_t i = begin + block * kThreads + thread; i < end; i += int64_t{kSquareChunks} * kThreads)
-      found += static_cast<double>(vector[i]) * vector[i];
+    for (int64_t i = (block - part.first) * kThreads + thread; i < part.elements; i += int64_t{part.blocks} * kThreads)
+      found += static_cast<double>(part.at[i]) * part.at[i];
     return found;
   }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) { return a + b; }
   EVERYWHERE void finish(int64_t block, int, const Sum& sum) const { partials[block] = sum; }
 };
 
-struct SumOfChunks {
+// A block a part.
+struct SumOfPartials {
   using Sum = double;
 
-  double* partials;  // (kSquareChunks); the sum goes to the first
+  SquaredParts table;
+  const double* partials;  // (table.blocks)
+  double* sums;            // (table.count)
   int lanes = 1;
 
-  EVERYWHERE Sum partial(int64_t, int thread) const { return thread < kSquareChunks ? partials[thread] : 0.0; }
+  EVERYWHERE Sum partial(int64_t block, int thread) const {
+    const SquaredPart& part = table.parts[block];
+    return thread < part.blocks ? partials[part.first + thread] : 0.0;
+  }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) { return a + b; }
-  EVERYWHERE void finish(int64_t, int, const Sum& sum) const { partials[0] = sum; }
+  EVERYWHERE void finish(int64_t block, int, const Sum& sum) const { sums[block] = sum; }
 };
 
 }  // namespace arbalest::cuda
