@@ -119,7 +119,7 @@ function sources(folder) {
   const headers = readdirSync(folder).filter((name) => name.endsWith('.h') || name === 'interface.cmake')
   const below = readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const files = below.map((entry) => join(entry.parentPath, entry.name)).filter((path) => !path.startsWith(join(own, 'host')))
-  return [...headers.map((name) => join(folder, name)), ...files].sort()
+  return [...headers.map((name) => join(folder, name)), ...files].sort((a, b) => (a < b ? -1 : 1))
 }
 
 function readStamp() {
