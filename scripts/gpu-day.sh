@@ -152,6 +152,17 @@ ready=true
 set_up build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}" || ready=false
 set_up machine 60 bash -c machine || ready=false
 keep
+# What each kernel of a step takes, of about a step of ResNet-32; unrecorded, so that launches are seen one by one.
+kernels() {
+  command -v ncu >/dev/null || { echo 'left out: there is no ncu on this machine' && return 0; }
+  set -o pipefail
+  # After the first steps. The child trains until it is ended.
+  ARBALEST_CUDA_GRAPHS=0 ncu --clock-control none --metrics gpu__time_duration.sum --csv --print-units base --target-processes all \
+    --launch-skip 3000 --launch-count 400 --kill yes node bench/dist/learners-child.js resnet32 16 1 bf16 cuda false </dev/null |
+    tee "$results/kernels.csv" | python3 scripts/cuda/kernel-times.py
+}
+export -f kernels
+export results
 gpu() { node bench/dist/main.js gpu "$@" --json; }
 export -f gpu
 # What works, and one comparison with what PyTorch does without compiling first.
@@ -162,6 +173,7 @@ step synchronisers 120 node scripts/test-gpu.js synchronisers
 # The figures that are to be reached.
 step bench-resnet32-k1 300 bash -c 'gpu resnet32 b16 k1 bf16 --pairs 3 --seconds 2'
 step bench-resnet32-k8 300 bash -c 'gpu resnet32 b16 k8 bf16 --pairs 3 --seconds 2'
+step kernels 120 bash -c kernels
 step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step probe-8 90 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
 step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck

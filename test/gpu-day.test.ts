@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { skip } from './support/skip.js'
 
-const SCRIPT = fileURLToPath(new URL('../../scripts/gpu-day.sh', import.meta.url))
+const SCRIPTS = fileURLToPath(new URL('../../scripts', import.meta.url))
 /** What the script calls, without Node.js, a GPU's tools and xz. */
 const TOOLS = [
   'bash',
@@ -23,6 +23,7 @@ const TOOLS = [
   'sleep',
   'tail',
   'tar',
+  'tee',
   'timeout',
   'touch'
 ]
@@ -38,9 +39,9 @@ describe('The day with a GPU', function () {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'arbalest gpu day '))
-    for (const name of ['scripts', 'tools', '.gpu', 'native/build-cuda/Release', 'dist/src', 'native/build/Release'])
+    for (const name of ['scripts/cuda', 'tools', '.gpu', 'native/build-cuda/Release', 'dist/src', 'native/build/Release'])
       mkdirSync(join(folder, name), { recursive: true })
-    copyFileSync(SCRIPT, join(folder, 'scripts/gpu-day.sh'))
+    for (const name of ['gpu-day.sh', 'cuda/kernel-times.py']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name))
     for (const tool of [...TOOLS, 'python3']) symlinkSync(pathOf(tool), join(folder, 'tools', tool))
     for (const file of ['dist/src/index.js', 'native/build/Release/arbalest.node']) writeFileSync(join(folder, file), '')
     for (const tool of ['node', 'nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
@@ -66,6 +67,33 @@ describe('The day with a GPU', function () {
     expect(output('toolkit').match(/^== /gm)).to.have.length(2)
     day('--only', 'operators', '--force')
     expect(output('operators').match(/^ran scripts\/test-gpu\.js operators$/gm)).to.have.length(2)
+  })
+
+  it('adds up the time of each kernel', () => {
+    const rows = [
+      '==PROF== Connected to process 1',
+      '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"',
+      '"0","void each<Add<float, 4>>(long)","gpu__time_duration.sum","ns","1,500"',
+      '"1","void each<Add<float, 4>>(long)","gpu__time_duration.sum","ns","2,500"',
+      '"2","other","gpu__time_duration.sum","ns","6000"'
+    ]
+    writeFileSync(join(folder, 'rows'), rows.join('\n'))
+    program(join(folder, 'tools/ncu'), `cat rows`)
+    day('--only', 'kernels')
+    expect(output('kernels')).to.match(
+      /^ +1 +6\.0 +6\.00 +60\.0% {2}other\n +2 +4\.0 +2\.00 +40\.0% {2}void each<Add<float, 4>>\(long\)\n +3 +10\.0$/m
+    )
+    expect(readFileSync(join(folder, 'results/gpu/kernels.csv'), 'utf8')).to.include('"6000"')
+  })
+
+  it('says what ncu says where it measures nothing', () => {
+    program(join(folder, 'tools/ncu'), 'echo "==ERROR== ERR_NVGPUCTRPERM"')
+    expect(day('--only', 'kernels').stdout).to.match(
+      /^kernels: FAILED \(1\)(.*\n)+==ERROR== ERR_NVGPUCTRPERM\nkernel-times: no launch was measured$/m
+    )
+    rmSync(join(folder, 'tools/ncu'))
+    expect(day('--only', 'kernels', '--force').stdout).to.match(/^kernels: done/m)
+    expect(output('kernels')).to.match(/^left out: there is no ncu on this machine$/m)
   })
 
   it('unpacks where there is no xz', function () {

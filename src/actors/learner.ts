@@ -151,7 +151,10 @@ export class Learner {
         ...(loss && { loss })
       })
       // Programs of one replica lie in one arena, as large as the largest of them wants.
-      if (compiled.arenas.activations > arena) checkRoom(engine, compiled.arenas.activations, `program ${compiled.name}`)
+      if (compiled.arenas.activations > arena) {
+        const { device } = spec
+        checkRoom(engine, compiled.arenas.activations, { backend: spec.backend, device, what: `program ${compiled.name}` })
+      }
       arena = Math.max(arena, compiled.arenas.activations)
       const handle = engine.createProgram(compiled)
       const slot = engine.bind(replica, handle, dataset)

@@ -47,7 +47,8 @@ export class Teacher {
         ? { parameters: weights, statistics }
         : await importWeights(weights instanceof URL ? fileURLToPath(weights) : weights, model)
     const { elements, bytes } = program.parameters
-    checkRoom(engine, bytes + program.arenas.activations + program.arenas.statistics, `teacher ${model.name}`)
+    const room = bytes + program.arenas.activations + program.arenas.statistics
+    checkRoom(engine, room, { backend, device, what: `teacher ${model.name}` })
     if (given.parameters.length !== elements)
       throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
     const replica = engine.createReplica({ backend, device, layout: program.parameters, threads, seed: 0 })

@@ -34,8 +34,8 @@ export interface LoweredStep {
  * Asks the backend how it runs each operator and inserts the reorders that follow.
  *
  * A value lies as its writer gives it. Where a reader wants it otherwise a `reorder` comes just before that reader, once for all later
- * readers that want the same; those of parameters come first, as one, where the backend reorders together. Three kinds of values lie as
- * their first reader wants them: parameters, unless `parameters` has fixed them; samples, for `load` writes anything; samples that the
+ * readers that want the same; where the backend reorders together, those of parameters come first, as one, and those of their gradients last.
+ * Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed them; samples, for `load` writes anything; samples that the
  * caller writes. A parameter's gradient ends up as its parameter.
  */
 export function lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): LoweredStep {
@@ -104,20 +104,37 @@ class Lowering {
     return { name, batch, values: values.map((value) => ({ ...value, form: this.#forms.final(value) })), segments: this.#segments, named }
   }
 
-  /** Parameters do not change before the update: those that are read otherwise than they lie may all be reordered first. */
+  /**
+   * Parameters do not change before the update: those that are read otherwise than they lie may all be reordered first. Their gradients are not
+   * read before the exchange, and those that are written otherwise than they shall lie may all be reordered last.
+   */
   #gatherReorders(): void {
-    const ofParameter = ({ kind, inputs }: Operator): boolean => kind === 'reorder' && this.#writer.get(inputs[0]!).role === 'parameter'
-    const gathered: Operator[] = []
-    for (const segment of ['forward', 'backward'] as const) {
-      gathered.push(...this.#segments[segment].filter(ofParameter))
-      this.#segments[segment] = this.#segments[segment].filter((operator) => !ofParameter(operator))
-    }
-    if (gathered.length === 0) return
+    const role = (id: ValueId): Value['role'] => this.#writer.get(id).role
+    const ofParameters = this.#takenReorders(['forward', 'backward'], ({ inputs }) => role(inputs[0]!) === 'parameter')
+    if (ofParameters.length > 0) this.#segments.forward.unshift(this.#together('parameters.reorder', ofParameters))
+    const read = new Set(this.#segments.backward.flatMap(({ inputs }) => inputs))
+    const ofGradients = this.#takenReorders(
+      ['backward'],
+      ({ outputs }) => role(outputs[0]!) === 'parameterGradient' && !read.has(outputs[0]!)
+    )
+    if (ofGradients.length > 0) this.#segments.backward.push(this.#together('gradients.reorder', ofGradients))
+  }
+
+  #takenReorders(segments: readonly SegmentName[], wanted: (reorder: Operator) => boolean): readonly Operator[] {
+    const isTaken = (operator: Operator): boolean => operator.kind === 'reorder' && wanted(operator)
+    return segments.flatMap((segment) => {
+      const taken = this.#segments[segment].filter(isTaken)
+      this.#segments[segment] = this.#segments[segment].filter((operator) => !isTaken(operator))
+      return taken
+    })
+  }
+
+  #together(name: string, reorders: readonly Operator[]): LoweredStepOperator {
     const together: Operator = {
       kind: 'reorder',
-      name: 'parameters.reorder',
-      inputs: gathered.flatMap(({ inputs }) => inputs),
-      outputs: gathered.flatMap(({ outputs }) => outputs),
+      name,
+      inputs: reorders.flatMap(({ inputs }) => inputs),
+      outputs: reorders.flatMap(({ outputs }) => outputs),
       attributes: {}
     }
     const { scratchBytes, inPlace, implementation } = this.#ask(
@@ -125,7 +142,7 @@ class Lowering {
       together.inputs.map((id) => this.#forms.offered(id)),
       together.outputs.map((id) => this.#forms.offered(id))
     )
-    this.#segments.forward.unshift({ ...together, scratchBytes, inPlace, implementation })
+    return { ...together, scratchBytes, inPlace, implementation }
   }
 
   /** The same elements in canonical order: input and output plain and of one type, so that they can share their memory. */

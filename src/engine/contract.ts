@@ -133,6 +133,12 @@ export interface Engine {
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
 
+  /**
+   * Bytes that may still be taken of a device's own memory: of so many devices, from the number `first` on, where there is least. Undefined where
+   * it is the machine's. Throws INVALID_OPTION where there are not so many.
+   */
+  freeMemory(backend: BackendName, devices: number, first: number): number | undefined
+
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void
   /** Bytes a second that go into a level of a group that takes so many parts of so many bytes, a device's each: the best of a few passages. */

@@ -51,6 +51,7 @@ const CALLS = [
   'restoreReplica',
   'snapshotParts',
   'readSnapshot',
+  'freeMemory',
   'keepToCores',
   'measureLevel',
   'measurePeak'

@@ -6,6 +6,7 @@ import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
+import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
 import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
@@ -164,9 +165,12 @@ export async function assembleCrew(
   return { synchroniser, supervisor, evaluators, evaluation: replicas[0]!, group, feed, dataWaited }
 }
 
-/** Learners rest while the central model is measured, so that its evaluators may have the cores of all of them. */
-export function evaluatorCount(settings: Pick<Settings, 'population'>): number {
-  return Math.min(mostLearners(settings), usableCores())
+/**
+ * Learners rest while the central model is measured, so that its evaluators may have the cores of all of them. One keeps a GPU busy, and it is
+ * the first GPU that measures.
+ */
+export function evaluatorCount(settings: Pick<Settings, 'population' | 'backend'>): number {
+  return isGpu(settings.backend) ? 1 : Math.min(mostLearners(settings), usableCores())
 }
 
 /** That there will ever be at once. */

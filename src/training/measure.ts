@@ -3,8 +3,10 @@ import { sma } from '../actors/sync/sma.js'
 import type { Program } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
+import { isGpu } from '../engine/gpu.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { usableCores } from '../engine/machine.js'
+import { freeMemory } from '../engine/room.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
 import { ActorSystem } from '../runtime/system.js'
@@ -39,7 +41,7 @@ export interface Measured {
 
 const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
 
-/** Measures weights and statistics on the test samples, by an evaluator a core as in training; all of them have ended when it resolves. */
+/** Measures weights and statistics on the test samples, by as many evaluators as in training; all of them have ended when it resolves. */
 export async function measure(measured: Measured, statistics: FloatTensors, data: Dataset): Promise<Measurement> {
   const start = performance.now()
   const { engine, module, model, replica, program, normalisation } = measured
@@ -53,9 +55,12 @@ export async function measure(measured: Measured, statistics: FloatTensors, data
     const group = handles.own(engine.createGroup({ backend, layout, initial, batch: 1, rule: sma({}, { learners: 1 }) }))
     const predict = handles.own(engine.createProgram(program))
     const evaluate = passes.map((pass) => ({ ...pass, program: handles.own(engine.createProgram(pass.program)) }))
-    const shares = sharesOf(evaluate, usableCores())
+    const shares = sharesOf(evaluate, isGpu(backend) ? 1 : usableCores())
     const sources = new SourceMaker(data, engine, handles)
-    const tests = sources.tests(planTests(data, shares, engine.describe().freeMemory), shares.length)
+    const tests = sources.tests(
+      planTests(data, shares, Math.min(freeMemory(engine, { backend }), engine.describe().freeMemory)),
+      shares.length
+    )
     const feed = await startFeed(data, sources.lanes, { engine: module, seed: 0, system, skipped: () => {} })
     const measuring = Promise.all(
       shares.map(async (share, i) => {

@@ -9,10 +9,11 @@ import { modelNamed } from '../model/zoo/index.js'
 import { evaluatorCount, mostLearners, sharesOf } from './crew.js'
 import type { LevelsEvent, ResumedEvent } from './events.js'
 import { chosenLevels } from './levels.js'
-import { checkMemory, memoryNeed, roomFor, type MemoryNeed } from './memory.js'
+import { checkMemory, memoryNeed, roomFor, type MemoryNeed, type Room } from './memory.js'
 import { changedAt } from './population.js'
 import { programsOf, type Programs } from './programs.js'
 import { resumedSettings, resumptionOf, type Resumption } from './resume.js'
+import { roomForData, roomOf } from './room.js'
 import { identityOf, type RunIdentity } from './run-identity.js'
 import { loadedSettings, type RunSettings } from './schedule.js'
 import type { Settings } from './settings.js'
@@ -31,8 +32,10 @@ export interface PreparedRun {
   /** The same, as they would be were this no dry run. */
   readonly planned: RunSettings
   readonly need: MemoryNeed
-  /** In bytes, before anything was taken. */
-  readonly freeMemory: number
+  /** Before anything was taken. */
+  readonly room: Room
+  /** Bytes that data may take. */
+  readonly dataMemory: number
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
   readonly resumption: Resumption | undefined
@@ -46,22 +49,23 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   const dataset = await openedDataset(given)
   const model = await openedModel(given, dataset)
   const programs = programsOf(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
-  const { freeMemory } = engine.describe()
   const asked = await loadedSettings(given, dataset.train.count)
   checkLevels(asked.devices, asked.rule)
-  const need = memoryOf(programs, planSources(dataset, sourceNeeds(programs, asked), freeMemory), asked)
+  const room = roomOf(engine, asked)
+  const dataMemory = roomForData(engine, room)
+  const need = memoryOf(programs, planSources(dataset, sourceNeeds(programs, asked), dataMemory), asked)
   const identity = identityOf(model, dataset, programs, asked)
   const layout = programs.train.parameters
   const { dryRun } = asked.trial
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const resumption = asked.checkpoint && !dryRun ? await resumptionOf(asked.checkpoint, { layout, identity }, refuse) : undefined
-  const planned = withinMemory(resumption ? resumedSettings(asked, resumption.state) : asked, need, freeMemory)
+  const planned = withinMemory(resumption ? resumedSettings(asked, resumption.state) : asked, need, room)
   const limited = dryRun ? { ...planned, until: { ...planned.until, epochs: Infinity, steps: DRY_STEPS } } : planned
   const levels = chosenLevels(engine, limited.devices, limited.backend, layout.bytes)
   const settings = levels ? { ...limited, devices: { ...limited.devices, levels: levels.levels } } : limited
-  checkMemory(need, Math.max(...settings.population.schedule.map(({ learners }) => learners)), freeMemory)
-  return { model, dataset, programs, settings, planned, need, freeMemory, identity, levels, resumption, refused }
+  checkMemory(need, Math.max(...settings.population.schedule.map(({ learners }) => learners)), room)
+  return { model, dataset, programs, settings, planned, need, room, dataMemory, identity, levels, resumption, refused }
 }
 
 async function openedDataset({ data, dataDir: directory, context, images, trial, batch }: Settings): Promise<Dataset> {
@@ -75,10 +79,10 @@ function openedModel({ model, size, labelSmoothing }: Settings, { sample: input,
 }
 
 /** Who is tuned begins with no more than what fits. */
-function withinMemory(settings: RunSettings, need: MemoryNeed, free: number): RunSettings {
+function withinMemory(settings: RunSettings, need: MemoryNeed, there: Room): RunSettings {
   const { schedule, tuning } = settings.population
   if (!tuning) return settings
-  const room = Math.max(1, roomFor(need, free))
+  const room = Math.max(1, roomFor(need, there))
   // One a device, as far as there is room for one on each.
   const even = room < tuning.by ? room : room - (room % tuning.by)
   const learners = settings.learners <= room ? settings.learners : even

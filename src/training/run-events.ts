@@ -7,7 +7,7 @@ import { scheduleOf, type Schedule } from './schedule.js'
 import { plannedPrograms } from './trial.js'
 
 /** What a dry run would be, were it none. */
-export function plannedEvent({ programs, planned, dataset, need, freeMemory }: PreparedRun): PlannedEvent {
+export function plannedEvent({ programs, planned, dataset, need, room }: PreparedRun): PlannedEvent {
   const { learners, batch, population } = planned
   return {
     event: 'planned',
@@ -17,7 +17,7 @@ export function plannedEvent({ programs, planned, dataset, need, freeMemory }: P
     steps: scheduleOf(planned, dataset.train.count, population.schedule).iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,
-    bytesFree: freeMemory
+    bytesFree: room.free
   }
 }
 

@@ -9,6 +9,7 @@ import { assembleCrew, type Crew, type RunModules, type Workplace } from './crew
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { refusalOf, type MemoryNeed } from './memory.js'
+import { roomOf } from './room.js'
 import type { PopulationSchedule } from './population.js'
 import { GivenPopulation, type PopulationControl } from './population-control.js'
 import { prepareRun, sourceNeeds, type PreparedRun } from './prepare-run.js'
@@ -62,7 +63,7 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   let crew: Crew | undefined
   try {
     const brief = dryRun ? briefly(programs) : programs
-    const plan = planSources(dataset, sourceNeeds(brief, settings), prepared.freeMemory)
+    const plan = planSources(dataset, sourceNeeds(brief, settings), prepared.dataMemory)
     crew = await assembleCrew(model, dataset, brief, settings, plan, workplace, resumption)
     const { synchroniser, group } = crew
     const checkpoint = dryRun ? undefined : settings.checkpoint
@@ -113,16 +114,11 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   }
 }
 
-function populationControl(
-  { learners, population }: Settings,
-  { supervisor }: Crew,
-  need: MemoryNeed,
-  engine: Engine,
-  round = 0
-): PopulationControl {
+function populationControl(settings: Settings, { supervisor }: Crew, need: MemoryNeed, engine: Engine, round = 0): PopulationControl {
+  const { learners, population } = settings
   const { schedule, tuning } = population
   if (!tuning) return new GivenPopulation(schedule, supervisor, round)
-  const refusal = (more: number) => refusalOf(need, more, engine.describe().freeMemory)
+  const refusal = (more: number) => refusalOf(need, more, roomOf(engine, settings))
   return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
 }
 

@@ -169,6 +169,19 @@ describe('compile', () => {
     expect(together.segments.forward[0]!.outputs).to.have.length(copies(apart).length)
   })
 
+  it('reorders all gradients by one operator at the end of the backward pass where the backend can', () => {
+    const options = { batch: 4, mode: 'train', precision: 'bf16' } as const
+    const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
+    const [apart, together] = [false, true].map((each) => compile(model, new FakeLowering(each), options)) as [Program, Program]
+    const written = ({ values, segments }: Program): string[][] =>
+      segments.backward
+        .filter(({ kind, outputs }) => kind === 'reorder' && values[outputs[0]!]!.role === 'parameterGradient')
+        .map(({ outputs }) => outputs.map((id) => values[id]!.name))
+    expect(written(apart).length).to.be.above(10)
+    expect(written(together)).to.deep.equal([written(apart).flat()])
+    expect(together.segments.backward.at(-1)!.outputs).to.have.length(written(apart).length)
+  })
+
   it('makes a reorder once for all readers that want the same', () => {
     // What relu writes lies plain; both convolutions and both of their weight gradients want it blocked.
     const layers = [relu(), residual({ body: [conv2d(4, 1)], shortcut: [conv2d(4, 1)] }), globalAvgPool()]

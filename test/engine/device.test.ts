@@ -161,29 +161,48 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     })
   }
 
-  it('turns any number of weights into bfloat16 at once', () => {
-    // More than one launch takes, of sizes that are no multiples of what a thread takes.
-    const shapes = Array.from({ length: 200 }, (_, i) => [1 + (i % 5), 1 + i])
-    const ports = (name: string, port: (...shape: number[]) => Port): Record<string, Port> =>
-      Object.fromEntries(shapes.map((shape, i) => [`${name}${i}`, port(...shape)]))
-    const use: OperatorCase = {
-      kind: 'reorder',
-      name: 'weights',
-      attributes: {},
-      inputs: ports('x', wide),
-      outputs: ports('y', activation)
-    }
-    const values = drawn(use.inputs, 'f32', 3)
-    const { outputs, faults } = runOnce(DEVICE, 'bf16', use, values)
-    expect(faults).to.deep.equal([])
-    for (const i of shapes.keys()) expect(outputs[`y${i}`], `y${i}`).to.deep.equal(values[`x${i}`]!.map((value) => rounded(value, 'bf16')))
-  })
+  for (const [what, from, to] of [
+    ['weights into bfloat16', wide, activation],
+    ['gradients into float32', activation, wide]
+  ] as const)
+    it(`turns any number of ${what} at once`, () => {
+      // More than one launch takes, of sizes that are no multiples of what a thread takes.
+      const shapes = Array.from({ length: 200 }, (_, i) => [1 + (i % 5), 1 + i])
+      const ports = (name: string, port: (...shape: number[]) => Port): Record<string, Port> =>
+        Object.fromEntries(shapes.map((shape, i) => [`${name}${i}`, port(...shape)]))
+      const use: OperatorCase = { kind: 'reorder', name: 'together', attributes: {}, inputs: ports('x', from), outputs: ports('y', to) }
+      const values = drawn(use.inputs, 'f32', 3)
+      const { outputs, faults } = runOnce(DEVICE, 'bf16', use, values)
+      expect(faults).to.deep.equal([])
+      for (const i of shapes.keys())
+        expect(outputs[`y${i}`], `y${i}`).to.deep.equal(values[`x${i}`]!.map((value) => rounded(value, 'bf16')))
+    })
 
-  it('turns the weights of a step into bfloat16 by one operator', () => {
+  it('turns the weights of a step into bfloat16 by one operator, and their gradients into float32', () => {
     const model = modelNamed('resnet20', { input: [3, 32, 32], classes: CLASSES })
     const { segments, values } = compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode: 'train', precision: 'bf16' })
-    const reorders = inOrder(segments).filter(({ kind, inputs }) => kind === 'reorder' && values[inputs[0]!]!.role === 'parameter')
-    expect(reorders.map(({ inputs }) => inputs.length)).to.deep.equal([20])
+    const reorders = inOrder(segments).filter(({ kind }) => kind === 'reorder')
+    const roles = ({ inputs, outputs }: (typeof reorders)[number]) => new Set([...inputs, ...outputs].map((id) => values[id]!.role))
+    const [weights, gradients] = (['parameter', 'parameterGradient'] as const).map((role) =>
+      reorders.filter((reorder) => roles(reorder).has(role)).map(({ inputs }) => inputs.length)
+    )
+    // Of 19 convolutions, and the last layer's weights.
+    expect(weights).to.deep.equal([20])
+    expect(gradients).to.deep.equal([19])
+    expect(segments.backward.at(-1)).to.have.property('kind', 'reorder')
+  })
+
+  it('runs the reorders of all gradients by one launch a step', function () {
+    // Only the stand-in counts them.
+    if (DEVICE !== 'cuda-host') this.skip()
+    const before = launches()
+    losses(DEVICE, 'bf16', { ...lenet, calls: 1, steps: 3 })
+    const after = launches()
+    const of = (kernel: RegExp) =>
+      Object.entries(after).reduce((sum, [name, count]) => sum + (kernel.test(name) ? count - (before[name] ?? 0) : 0), 0)
+    expect(of(/10ConversionI.*4Bf16EfE/)).to.equal(3)
+    expect(of(/10ConversionIf.*4Bf16EE/)).to.equal(3)
+    expect(of(/7ConvertI|7ReorderI/)).to.equal(0)
   })
 
   it('gives the same bits in every run', () => {

@@ -60,7 +60,20 @@ describe('scratch of a step that several threads run', function () {
 describe('checkRoom', () => {
   it('refuses what would end the process when it is touched', async () => {
     const full = { ...engine, describe: () => ({ ...engine.describe(), freeMemory: 2 ** 20 }) }
-    checkRoom(full, 2 ** 20, 'program')
-    await refused('OUT_OF_MEMORY', () => checkRoom(full, 2 ** 21, 'program lenet'), 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
+    checkRoom(full, 2 ** 20, { backend: 'cpu', what: 'program' })
+    const refusal = () => checkRoom(full, 2 ** 21, { backend: 'cpu', what: 'program lenet' })
+    await refused('OUT_OF_MEMORY', refusal, 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
+  })
+
+  it('asks of a GPU what it has itself', async () => {
+    const machine = { ...engine.describe(), freeMemory: 2 ** 40 }
+    const gpu = {
+      ...engine,
+      describe: () => machine,
+      freeMemory: (_: string, devices: number, first: number) => (devices + first) * 2 ** 20
+    }
+    checkRoom(gpu, 2 ** 21, { backend: 'cuda-host', device: 1, what: 'program' })
+    const refusal = () => checkRoom(gpu, 2 ** 21, { backend: 'cuda-host', what: 'program lenet' })
+    await refused('OUT_OF_MEMORY', refusal, 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
   })
 })

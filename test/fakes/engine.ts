@@ -90,6 +90,7 @@ export const engine: Engine = {
   readSnapshot: () => unsupported('readSnapshot'),
 
   keepToCores: () => undefined,
+  freeMemory: () => undefined,
   measureLevel: () => 1e9,
   measurePeak: () => 1e9
 }

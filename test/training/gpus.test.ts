@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openDataset, train, type ArbalestError, type Dataset, type JobEvent, type TrainOptions } from '../../src/index.js'
+import { usableCores } from '../../src/engine/machine.js'
+import { evaluatorCount } from '../../src/training/crew.js'
 import { refused } from '../support/codes.js'
 
 /** Runs `does` after each step, with what it wants of the job. */
@@ -66,6 +68,32 @@ describe('A job on several GPUs (cuda-host)', function () {
         expect(events.find(({ event }) => event === 'resumed')).to.include({ iteration: 10 })
         expect(resumed.weightsSha256).to.equal(whole.weightsSha256)
       }
+  })
+
+  it('is held to what its devices have free, whatever the machine has', async () => {
+    const held = async (mebibytes: number, more: Partial<TrainOptions>) => {
+      process.env['ARBALEST_CUDA_HOST_MEMORY'] = String(mebibytes * 2 ** 20)
+      try {
+        return await run({ ...more, until: { steps: 2 } })
+      } finally {
+        delete process.env['ARBALEST_CUDA_HOST_MEMORY']
+      }
+    }
+    const { events } = await held(1024, { dryRun: true })
+    const { bytesFree, bytesPerLearner, bytesShared } = events.find((event) => event.event === 'planned')!
+    expect(bytesFree).to.be.within(1000 * 2 ** 20, 2 ** 30)
+    // Room for one learner a device, and half of another.
+    const room = (bytesShared + 1.5 * bytesPerLearner + 2 ** 30 - bytesFree) / 2 ** 20
+    const error = await refused('OUT_OF_MEMORY', () => held(room, { learners: 3 }))
+    expect(error.message).to.match(/^learners: received 3; each takes .*; use at most 1, or a smaller batch$/)
+    const spread = await held(3 * room, { learners: 3, devices: 3 })
+    expect(spread.finished).to.include({ reason: 'completed', iterations: 2 })
+  })
+
+  it('is measured on one replica, which keeps a GPU busy', () => {
+    const population = { schedule: [{ round: 0, learners: 8 }], tuning: undefined }
+    expect(evaluatorCount({ backend: 'cuda', population })).to.equal(1)
+    expect(evaluatorCount({ backend: 'cpu', population })).to.equal(Math.min(8, usableCores()))
   })
 
   it('is refused where it wants more than there are', async () => {

@@ -27,10 +27,17 @@ Napi::Value bytes(const Info& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(backend_named(js::string(info[0], "backend")).bytes(spec)));
 }
 
-// Undefined where it is the machine's.
+// Of so many devices the least, from one on. Undefined where it is the machine's.
 Napi::Value free_memory(const Info& info) {
-  const std::optional<size_t> bytes = backend_named(js::string(info[0], "backend"), js::small(info[1], "device")).free_memory();
-  return bytes ? Napi::Number::New(info.Env(), static_cast<double>(*bytes)) : info.Env().Undefined();
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int devices = js::small(info[1], "devices"), first = js::small(info[2], "first");
+  check_devices(backend, first + devices);
+  std::optional<size_t> least;
+  for (int device = first; device < first + devices; ++device) {
+    const std::optional<size_t> bytes = backend.device(device).free_memory();
+    if (bytes) least = std::min(*bytes, least.value_or(*bytes));
+  }
+  return least ? Napi::Number::New(info.Env(), static_cast<double>(*least)) : info.Env().Undefined();
 }
 
 Napi::Value keep_cores(const Info& info) {

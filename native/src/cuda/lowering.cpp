@@ -17,7 +17,7 @@ enum class Port {
   rows,      // an activation in canonical order
   alike,     // an activation that lies as the operator's first one
   weights,   // of a convolution or a matrix product: in the program's precision, channels last
-  gradient,  // of such weights: f32
+  gradient,  // of a matrix product's weights: f32
   wide,      // f32
   own,       // of the element type that is offered, canonical
   target,    // class numbers, or an activation
@@ -45,7 +45,8 @@ const std::map<std::string, Lowering>& table() {
       {"load", {{}, {image, target}}},
       {"conv2d", {{image, weights, wide}, {image}, {}, "convolution"}},
       {"conv2dBackwardData", {{image, weights}, {image}, {}, "convolution"}},
-      {"conv2dBackwardWeights", {{image, image}, {gradient, wide}, {}, "convolution", scratch_for_bias}},
+      // As cuDNN gives it, which sums in f32: what widens it reads all of a step at once.
+      {"conv2dBackwardWeights", {{image, image}, {weights, wide}, {}, "convolution", scratch_for_bias}},
       {"linear", {{rows, weights, wide}, {rows}, {}, "matrix product"}},
       {"linearBackwardData", {{rows, weights}, {rows}, {}, "matrix product"}},
       {"linearBackwardWeights", {{rows, rows}, {gradient, wide}, {}, "matrix product", scratch_for_bias}},

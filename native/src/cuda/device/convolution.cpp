@@ -29,29 +29,11 @@ std::shared_ptr<Convolution> convolution(Direction direction, const Tensor& x, c
 }
 
 MadeKernel weights_gradient(const OperatorSpec& spec, DeviceStream& stream, bool tf32) {
-  auto& queue = static_cast<CudaStream&>(stream);
   const Tensor &x = spec.inputs[0], &gy = spec.inputs[1], &gw = spec.outputs[0], &gb = spec.outputs[1];
-  auto* const partials = static_cast<float*>(spec.scratch);
-  const auto bias = [&stream, gy, gb, partials] {
-    if (gb) queue_bias_gradient(gy, gy.shape()[1], gb.as<float>(), partials, stream);
-  };
-  if (spec.precision == Type::f32) {
-    const auto gradient = convolution(Direction::weights, x, gw, gy, spec, tf32, queue);
-    return queued([gradient, bias] {
-      gradient->run();
-      bias();
-    });
-  }
-  // cuDNN sums in f32 and gives what it was given, bf16: into memory of the stream, and from there at once.
-  Tensor narrow = gw;
-  narrow.spec.type = Type::bf16;
-  narrow.data = queue.workspace_beside(static_cast<size_t>(elements_of(gw.shape())) * size_of(Type::bf16));
-  const auto gradient = convolution(Direction::weights, x, narrow, gy, spec, tf32, queue);
-  const std::shared_ptr<Kernel> widen = make_reorder({"reorder", spec.name, {}, {narrow}, {gw}}, stream);
-  return queued([gradient, widen, bias] {
+  const auto gradient = convolution(Direction::weights, x, gw, gy, spec, tf32, static_cast<CudaStream&>(stream));
+  return queued([&stream, gradient, gy, gb, partials = static_cast<float*>(spec.scratch)] {
     gradient->run();
-    widen->run({});
-    bias();
+    if (gb) queue_bias_gradient(gy, gy.shape()[1], gb.as<float>(), partials, stream);
   });
 }
 

@@ -14,8 +14,7 @@ CudaStream::~CudaStream() {
   cudaStreamSynchronize(stream_);
   convolution_plans_.clear();
   cudnn_.reset();
-  for (const auto* blocks : {&workspaces_, &beside_})
-    for (const Block& block : *blocks) backend().release(block.data, block.bytes);
+  for (const Block& block : workspaces_) backend().release(block.data, block.bytes);
   backend().release(parameters_, sizeof(StepParameters));
   cudaStreamDestroy(stream_);
 }
@@ -25,12 +24,12 @@ cudnnHandle_t CudaStream::cudnn() {
   return cudnn_->get();
 }
 
-void* CudaStream::one_of(std::vector<Block>& blocks, size_t bytes) {
+void* CudaStream::workspace(size_t bytes) {
   if (bytes == 0) return nullptr;
-  for (const Block& block : blocks)
+  for (const Block& block : workspaces_)
     if (block.bytes >= bytes) return block.data;
-  blocks.push_back({backend().allocate(bytes), bytes});
-  return blocks.back().data;
+  workspaces_.push_back({backend().allocate(bytes), bytes});
+  return workspaces_.back().data;
 }
 
 }  // namespace arbalest::cuda

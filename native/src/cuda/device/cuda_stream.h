@@ -35,9 +35,7 @@ class CudaStream final : public DeviceStream {
   void read(std::span<const Reading> readings) { outlet_.bring(readings, stream_); }
 
   // At least so many bytes, one operator's at a time; what a captured graph has been given stays where it is.
-  void* workspace(size_t bytes) { return one_of(workspaces_, bytes); }
-  // The same once more, for what an operator has beside its library's workspace.
-  void* workspace_beside(size_t bytes) { return one_of(beside_, bytes); }
+  void* workspace(size_t bytes);
   // Made at the first call. Throws BACKEND_UNAVAILABLE.
   cudnnHandle_t cudnn();
   // Null until it is set.
@@ -56,8 +54,7 @@ class CudaStream final : public DeviceStream {
     void* data;
     size_t bytes;
   };
-  void* one_of(std::vector<Block>& blocks, size_t bytes);
-  std::vector<Block> workspaces_, beside_;
+  std::vector<Block> workspaces_;
   std::shared_ptr<CudnnHandle> cudnn_;
   std::map<std::string, std::shared_ptr<const ConvolutionPlan>> convolution_plans_;
 };

@@ -64,7 +64,7 @@ template <class T> struct BackwardData {
 template <class T> struct BackwardWeights {
   Geometry at;
   const T *x, *gy;
-  float* gw;
+  T* gw;
 
   void operator()(int64_t i) const {
     const Pixel tap(i, at.w, at.w.c);  // n is the filter
@@ -80,7 +80,7 @@ template <class T> struct BackwardWeights {
         }
       }
     }
-    gw[i] = sum;
+    gw[i] = T(sum);
   }
 };
 
@@ -101,7 +101,7 @@ template <class T> MadeKernel make(const OperatorSpec& spec, DeviceStream& strea
   }
   if (spec.kind != "conv2dBackwardWeights") return nullptr;
   const BackwardWeights<T> program{Geometry(in[0].shape(), out[0].shape(), in[1].shape(), spec.attributes), in[0].as<T>(), in[1].as<T>(),
-                                   out[0].as<float>()};
+                                   out[0].as<T>()};
   return queued([&stream, program, gy = in[1], gb = out[1].as<float>(), partials = static_cast<float*>(spec.scratch)] {
     each(stream, program.at.w.elements(), program);
     if (gb) queue_bias_gradient(gy, gy.shape()[1], gb, partials, stream);

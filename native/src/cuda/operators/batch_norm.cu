@@ -70,10 +70,11 @@ template <class T, int V> struct ChunkMoments {
 };
 
 template <class T, int V> struct Normalise {
-  static constexpr int kPhases = 2;
-  // Of the block's channels: up to 32 packs.
+  static constexpr int kPhases = 4;
+  // Of the block's channels: up to 32 packs. Of each thread: what it adds to a channel's mean, and to its squares.
   struct Shared {
     float mean[32 * V], scale[32 * V], beta[32 * V];
+    float weighted[kThreads], squares[kThreads];
   };
 
   const T* x;              // (rows, C)
@@ -84,13 +85,19 @@ template <class T, int V> struct Normalise {
   const float* partials;   // (chunks, C, 2)
   float *mean, *variance;  // (C) or null
   ChannelTiles tiles, chunks;
+  PartialShares shares;
   float epsilon;
   bool relu;
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
-    const int pack = tiles.pack(block, thread);
+    const int pack = tiles.pack(block, thread), c = tiles.first_pack(block) * V + shares.channel(thread);
+    if (phase < 3 && (!shares.has(thread) || c >= tiles.packs * V)) return;
     if (phase == 0) {
-      for (int at = thread; at < tiles.lanes * V; at += kThreads) gather(block, at, shared);
+      weigh(c, thread, shared);
+    } else if (phase == 1) {
+      deviate(c, thread, shared);
+    } else if (phase == 2) {
+      if (shares.share(thread) == 0) settle(block, c, shares.channel(thread), shared);
     } else if (pack < tiles.packs) {
       for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step())
         apply(static_cast<int64_t>(row) * tiles.packs + pack, thread % tiles.lanes, shared);
@@ -98,19 +105,28 @@ template <class T, int V> struct Normalise {
   }
 
  private:
-  EVERYWHERE void gather(int64_t block, int at, Shared& shared) const {
-    const int c = tiles.first_pack(block) * V + at, channels = tiles.packs * V;
-    if (c >= channels) return;
-    const auto rows = static_cast<float>(chunks.rows);
-    float centre = 0, squares = 0;
-    for (int k = 0; k < chunks.chunks; ++k)
-      centre += partials[(static_cast<int64_t>(k) * channels + c) * 2] * (static_cast<float>(chunks.rows_of(k)) / rows);
-    for (int k = 0; k < chunks.chunks; ++k) {
-      const float* partial = partials + (static_cast<int64_t>(k) * channels + c) * 2;
-      const float step = partial[0] - centre;
-      squares += partial[1] + step * step * static_cast<float>(chunks.rows_of(k));
+  EVERYWHERE const float* partial(int chunk, int c) const { return partials + (static_cast<int64_t>(chunk) * tiles.packs * V + c) * 2; }
+
+  EVERYWHERE void weigh(int c, int thread, Shared& shared) const {
+    float sum = 0;
+    for (int k = shares.share(thread); k < chunks.chunks; k += shares.threads)
+      sum += partial(k, c)[0] * (static_cast<float>(chunks.rows_of(k)) / static_cast<float>(chunks.rows));
+    shared.weighted[thread] = sum;
+  }
+
+  EVERYWHERE void deviate(int c, int thread, Shared& shared) const {
+    const float centre = shares.sum(shared.weighted, shares.channel(thread));
+    float sum = 0;
+    for (int k = shares.share(thread); k < chunks.chunks; k += shares.threads) {
+      const float step = partial(k, c)[0] - centre;
+      sum += partial(k, c)[1] + step * step * static_cast<float>(chunks.rows_of(k));
     }
-    const float spread = squares / rows;
+    shared.squares[thread] = sum;
+  }
+
+  EVERYWHERE void settle(int64_t block, int c, int at, Shared& shared) const {
+    const float centre = shares.sum(shared.weighted, at);
+    const float spread = shares.sum(shared.squares, at) / static_cast<float>(chunks.rows);
     shared.mean[at] = centre;
     shared.scale[at] = gamma[c] / sqrtf(spread + epsilon);
     shared.beta[at] = beta[c];
@@ -154,6 +170,7 @@ MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
                                     spec.outputs[2].as<float>(),
                                     tiles,
                                     chunks,
+                                    PartialShares(tiles.lanes * V),
                                     static_cast<float>(spec.attributes.number("epsilon")),
                                     flag(spec.attributes, "relu")};
     return queued([&stream, moments, normalise] {

@@ -86,9 +86,11 @@ template <class T, int V> struct ChunkSums {
 };
 
 template <class T, int V> struct BatchNormBackward {
-  static constexpr int kPhases = 2;
+  static constexpr int kPhases = 3;
+  // Of the block's channels, and of each thread what it adds to theirs.
   struct Shared {
     float mean[32 * V], inverse[32 * V], scale[32 * V], sum[32 * V], product[32 * V];
+    float sums[kThreads], products[kThreads];
   };
 
   Gradients<T, V> from;
@@ -98,11 +100,15 @@ template <class T, int V> struct BatchNormBackward {
   T* gresidual;           // (rows, C) or null; may be gy2
   float *ggamma, *gbeta;  // (C)
   ChannelTiles tiles, chunks;
+  PartialShares shares;
 
   EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
-    const int pack = tiles.pack(block, thread);
+    const int pack = tiles.pack(block, thread), c = tiles.first_pack(block) * V + shares.channel(thread);
+    if (phase < 2 && (!shares.has(thread) || c >= tiles.packs * V)) return;
     if (phase == 0) {
-      for (int at = thread; at < tiles.lanes * V; at += kThreads) gather(block, at, shared);
+      gather(c, thread, shared);
+    } else if (phase == 1) {
+      if (shares.share(thread) == 0) settle(block, c, shares.channel(thread), shared);
     } else if (pack < tiles.packs) {
       for (int row = tiles.first_row(block, thread); row < tiles.end_row(block); row += tiles.row_step())
         apply(static_cast<int64_t>(row) * tiles.packs + pack, thread % tiles.lanes, shared);
@@ -110,15 +116,19 @@ template <class T, int V> struct BatchNormBackward {
   }
 
  private:
-  EVERYWHERE void gather(int64_t block, int at, Shared& shared) const {
-    const int c = tiles.first_pack(block) * V + at, channels = tiles.packs * V;
-    if (c >= channels) return;
+  EVERYWHERE void gather(int c, int thread, Shared& shared) const {
     float sum = 0, product = 0;
-    for (int k = 0; k < chunks.chunks; ++k) {
-      const float* partial = partials + (static_cast<int64_t>(k) * channels + c) * 2;
+    for (int k = shares.share(thread); k < chunks.chunks; k += shares.threads) {
+      const float* partial = partials + (static_cast<int64_t>(k) * tiles.packs * V + c) * 2;
       sum += partial[0];
       product += partial[1];
     }
+    shared.sums[thread] = sum;
+    shared.products[thread] = product;
+  }
+
+  EVERYWHERE void settle(int64_t block, int c, int at, Shared& shared) const {
+    const float sum = shares.sum(shared.sums, at), product = shares.sum(shared.products, at);
     const auto rows = static_cast<float>(chunks.rows);
     shared.mean[at] = from.mean[c];
     shared.inverse[at] = from.inverse(c);
@@ -169,7 +179,8 @@ MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stre
                                            spec.outputs[1].as<float>(),
                                            spec.outputs[2].as<float>(),
                                            tiles,
-                                           chunks};
+                                           chunks,
+                                           PartialShares(tiles.lanes * V)};
     return queued([&stream, sums, backward] {
       reduce(stream, sums.tiles.blocks(), sums);
       blocks(stream, backward.tiles.blocks(), backward);

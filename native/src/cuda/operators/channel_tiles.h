@@ -43,4 +43,21 @@ struct ChannelTiles {
 // Partial sums that one kernel leaves to the next: every block of the latter goes through all of them.
 inline constexpr int kMostPartials = 32;
 
+// How a block's threads share out the partials of its channels: as many threads a channel as there are, each every so many chunks.
+struct PartialShares {
+  int channels;  // of a block: a power of two up to kThreads
+  int threads;   // a channel
+
+  explicit PartialShares(int channels_) : channels(channels_), threads(std::min(kThreads / channels_, kMostPartials)) {}
+  EVERYWHERE int channel(int thread) const { return thread % channels; }
+  EVERYWHERE int share(int thread) const { return thread / channels; }
+  EVERYWHERE bool has(int thread) const { return share(thread) < threads; }
+  // What all threads of a channel have left in `found`, in the order of their chunks' first.
+  EVERYWHERE float sum(const float* found, int channel_) const {
+    float all = 0;
+    for (int k = 0; k < threads; ++k) all += found[k * channels + channel_];
+    return all;
+  }
+};
+
 }  // namespace arbalest::cuda
