@@ -155,10 +155,11 @@ class Learner {
   // Between two steps, as a learner of the user's own does.
   bool look_at_own(const LearnerVectors& vectors, const Memory& zero) {
     const Type type = group_.layout().type();
+    const Memory seen(backend_, group_.layout().bytes);
     return meets_central([&] {
       group_.settle(id_);
       group_.follow();
-      backend_.blend({type, 0, group_.layout().bytes / size_of(type), vectors.weights->data(), zero.data(), vectors.weights->data(), 0.01});
+      backend_.blend({type, 0, group_.layout().bytes / size_of(type), vectors.weights->data(), zero.data(), seen.data(), 0});
     });
   }
 
