@@ -137,7 +137,7 @@ export interface Engine {
    * Bytes that may still be taken of a device's own memory: of so many devices, from the number `first` on, where there is least. Undefined where
    * it is the machine's. Throws INVALID_OPTION where there are not so many.
    */
-  freeMemory(backend: BackendName, devices: number, first: number): number | undefined
+  freeMemory(backend: EngineBackend, devices: number, first: number): number | undefined
 
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void

@@ -1,11 +1,11 @@
-import type { BackendName } from '../compiler/program.js'
+import type { EngineBackend } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
 import type { Engine } from './contract.js'
 import { isGpu } from './gpu.js'
 
 /** Where memory is taken: on one device, or on the first few, each of which takes its share. */
 export interface Place {
-  readonly backend: BackendName
+  readonly backend: EngineBackend
   /** How many (1). */
   readonly devices?: number
   /** The number of the first (0). */
