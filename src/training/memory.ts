@@ -1,5 +1,4 @@
 import type { Program } from '../compiler/program.js'
-import { ArbalestError } from '../errors.js'
 import { sma } from '../actors/sync/sma.js'
 import { vectorCount, type VectorCount } from './vectors.js'
 
@@ -101,48 +100,4 @@ function averaging(train: Program): VectorCount {
 /** All parts together. */
 export function bytesOf(parts: LearnerMemory | SharedMemory): number {
   return Object.values(parts).reduce((sum: number, bytes: number) => sum + bytes, 0)
-}
-
-/** What the thread of a learner takes beside the engine: its JavaScript heap, and stacks. */
-const THREAD_BYTES = 32 * 2 ** 20
-
-/** Where learners may be: so many bytes that are free on each of the devices that have memory of their own, among which they are spread. */
-export interface Room {
-  readonly free: number
-  /** 1 where all share the machine's. */
-  readonly devices: number
-}
-
-/** Who is tuned leaves a quarter of what its learners take to others: nobody has asked for so many. */
-const MARGIN = 1.25
-
-function tunedBytes({ perLearner }: MemoryNeed): number {
-  return MARGIN * (perLearner + THREAD_BYTES)
-}
-
-/** How many learners a run that is tuned may have; 0 where not even one fits. */
-export function roomFor(need: MemoryNeed, { free, devices }: Room): number {
-  return devices * Math.max(0, Math.floor((free - need.shared) / tunedBytes(need)))
-}
-
-/** Why so many learners more do not fit into what is free now; undefined where they do. */
-export function refusalOf(need: MemoryNeed, more: number, { free, devices }: Room): string | undefined {
-  const wanted = Math.ceil(more / devices) * tunedBytes(need)
-  if (wanted <= free) return undefined
-  return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(free)} are free`
-}
-
-/** Throws OUT_OF_MEMORY, with the figures, where the run would not fit. */
-export function checkMemory({ perLearner, shared }: MemoryNeed, learners: number, { free, devices }: Room): void {
-  const wanted = Math.ceil(learners / devices) * perLearner + shared
-  if (wanted <= free) return
-  const most = devices * Math.floor((free - shared) / perLearner)
-  const mend = most >= 1 ? `use at most ${most}, or a smaller batch` : 'use a smaller batch, model or data set'
-  const together = `together ${mebibytes(wanted)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are free`
-  const message = `learners: received ${learners}; each takes ${mebibytes(perLearner)} and all share ${mebibytes(shared)}, ${together}; ${mend}`
-  throw new ArbalestError('OUT_OF_MEMORY', message, { data: { learners, perLearner, shared, wanted, free } })
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkMemory, refusalOf, roomFor } from '../../src/training/memory.js'
+import { checkMemory, refusalOf, roomFor } from '../../src/training/room.js'
 import { refused } from '../support/codes.js'
 
 const MIB = 2 ** 20
