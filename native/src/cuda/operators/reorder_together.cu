@@ -1,6 +1,7 @@
 // Several tensors in another layout or element type. Those between f32 and bf16, as weights are at a step's beginning and their gradients
 // at its end, take one launch for as many as its arguments hold: a table by value, each thread some neighbouring elements of one of them.
 #include "../launch.h"
+#include "../parts.h"
 #include "order.h"
 #include "queued.h"
 
@@ -26,7 +27,7 @@ template <class From, class To> struct Conversion {
   int count = 0, runs = 0;
 
   EVERYWHERE void operator()(int64_t i) const {
-    const Converted<From, To>& of = tensor_of(static_cast<int>(i));
+    const Converted<From, To>& of = part_at(tensors, count, static_cast<int>(i));
     const int64_t run = i - of.first;
     if (of.order.same() && (run + 1) * kRun <= of.elements) {
       const Pack<From, kRun> values = read<From, kRun>(of.from, run);
@@ -42,20 +43,6 @@ template <class From, class To> struct Conversion {
     const auto elements = static_cast<int>(elements_of(from.shape()));
     tensors[count++] = {from.as<From>(), to.as<To>(), Order(from.spec, to.spec), elements, runs};
     runs += (elements + kRun - 1) / kRun;
-  }
-
- private:
-  // The last whose runs begin at or before this one.
-  EVERYWHERE const Converted<From, To>& tensor_of(int run) const {
-    int low = 0, high = count - 1;
-    while (low < high) {
-      const int middle = (low + high + 1) / 2;
-      if (tensors[middle].first <= run)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    return tensors[low];
   }
 };
 

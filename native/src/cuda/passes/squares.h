@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "../parts.h"
 #include "../reduction.h"
 
 namespace arbalest::cuda {
@@ -29,18 +30,6 @@ struct SquaredParts {
     parts[count++] = {at, elements, blocks, wanted};
     blocks += wanted;
   }
-  // The last whose blocks begin at or before this one.
-  EVERYWHERE const SquaredPart& part_of(int block) const {
-    int low = 0, high = count - 1;
-    while (low < high) {
-      const int middle = (low + high + 1) / 2;
-      if (parts[middle].first <= block)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    return parts[low];
-  }
 };
 
 struct PartialSquares {
@@ -51,7 +40,7 @@ struct PartialSquares {
   int lanes = 1;
 
   EVERYWHERE Sum partial(int64_t block, int thread) const {
-    const SquaredPart& part = table.part_of(static_cast<int>(block));
+    const SquaredPart& part = part_at(table.parts, table.count, static_cast<int>(block));
     Sum found = 0;
     for (int64_t i = (block - part.first) * kThreads + thread; i < part.elements; i += int64_t{part.blocks} * kThreads)
       found += static_cast<double>(part.at[i]) * part.at[i];
