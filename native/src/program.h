@@ -50,6 +50,8 @@ struct ParameterLayout {
   // Elements [begin, end) of the frozen parameters, rising, neighbours joined.
   std::vector<std::pair<size_t, size_t>> frozen() const;
   Type type() const { return parameters.empty() ? Type::f32 : parameters.front().spec.type; }
+  // Elements of a vector laid out so, with what lies between parameters.
+  size_t length() const { return bytes / size_of(type()); }
 };
 
 // Throws INVALID_PROGRAM where parameters overlap, leave the vector or are out of order.

@@ -33,7 +33,7 @@ class ReplicaMemory {
 
   Backend& backend() const { return backend_; }
   const ParameterLayout& layout() const { return layout_; }
-  size_t elements() const { return layout_.bytes / size_of(layout_.type()); }  // of a vector, its padding counted in
+  size_t elements() const { return layout_.length(); }
 
   std::byte* address(const PlacedValue& value) const;
   std::byte* activations() const { return user_ ? user_->data() : activations_.data(); }

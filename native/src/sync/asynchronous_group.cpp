@@ -3,30 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-
-#include "parts.h"
 
 namespace arbalest {
 namespace {
 
 // A waiting thread looks at its flags this often.
 constexpr std::chrono::milliseconds kSlice{10};
-// Elements that are locked together.
-constexpr size_t kPiece = 16384;
 
 }  // namespace
 
 AsynchronousGroup::AsynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
-    : backend_(backend),
-      spec_(std::move(spec)),
-      frozen_(spec_.layout.frozen()),
-      central_(std::make_shared<Memory>(backend_, spec_.layout.bytes)),
-      starts_(rule().period, 0) {
-  if (spec_.layout.bytes == 0) throw Error("INVALID_MODEL", "parameters: received none; a group needs a model with something to train");
-  from_canonical(backend_, spec_.layout, initial_canonical, central_->data());
-  if (spec_.average) average_.emplace(backend_, spec_.layout, *spec_.average);
-}
+    : backend_(backend), spec_(std::move(spec)), central_(backend_, spec_, initial_canonical), starts_(rule().period, 0) {}
 
 int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   const std::lock_guard lock(mutex_);
@@ -125,32 +112,12 @@ void AsynchronousGroup::write_central(const std::byte* canonical) {
   std::unique_lock lock(mutex_);
   await_last_pushes(lock);
   if (!all_over()) throw Error("INVALID_STATE", "central model: learners are in the middle of iterations; pause the group first");
-  from_canonical(backend_, spec_.layout, canonical, central_->data());
-  if (average_) average_->restart();
+  central_.restart(canonical);
   for (auto& [id, member] : members_) member.fresh = true;
 }
 
-bool AsynchronousGroup::is_finite() const {
-  const std::lock_guard averaging(averaging_);
-  const auto is_sound = [&](const std::byte* model, size_t begin, size_t end) {
-    return are_finite(backend_, spec_.layout.type(), model, begin, end);
-  };
-  const std::byte* const average = average_ ? average_->weights() : nullptr;
-  bool sound = !average || is_sound(average, 0, elements());
-  by_pieces([&](size_t begin, size_t end) { sound = sound && is_sound(central_->data(), begin, end); });
-  return sound;
-}
-
 int64_t AsynchronousGroup::copy_central(std::byte* vector) const {
-  const std::lock_guard averaging(averaging_);
-  const std::byte* const average = average_ ? average_->weights() : nullptr;
-  if (average)
-    std::memcpy(vector, average, spec_.layout.bytes);
-  else
-    by_pieces([&](size_t begin, size_t end) {
-      const size_t size = size_of(spec_.layout.type());
-      std::memcpy(vector + begin * size, central_->data() + begin * size, (end - begin) * size);
-    });
+  central_.fetch_evaluated(vector);
   const std::lock_guard lock(mutex_);
   return whole_;
 }
@@ -164,13 +131,12 @@ void AsynchronousGroup::capture(Snapshot& snapshot) const {
   snapshot.count("round", whole_);
   snapshot.count("iteration", iteration_);
   snapshot.count("position", static_cast<int64_t>(position_));
-  snapshot.keep("central", *central_);
+  central_.capture(snapshot);
   for (const auto& [id, member] : members_) {
     snapshot.count("fresh." + std::to_string(id), member.fresh);
     snapshot.count("own." + std::to_string(id), member.own);
     if (member.accumulated) snapshot.keep("accumulated." + std::to_string(id), *member.accumulated);
   }
-  if (average_) average_->capture(snapshot);
 }
 
 void AsynchronousGroup::restore(const Snapshot& snapshot) {
@@ -193,7 +159,7 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
       snapshot.give("accumulated." + id, *member.accumulated);
     }
   }
-  snapshot.give("central", *central_);
+  central_.restore(snapshot);
   whole_ = opened_ = snapshot.counted("round");
   iteration_ = snapshot.counted("iteration");
   starts_.resume_at(whole_, iteration_);
@@ -201,7 +167,6 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
   rounds_.clear();
   resumable_.clear();
   for (auto& [id, member] : resumable) resumable_.push_back(std::move(member));
-  if (average_) average_->restore(snapshot);
 }
 
 bool AsynchronousGroup::all_over() const {
@@ -295,11 +260,7 @@ Entry AsynchronousGroup::enter(int learner, Clock::time_point deadline, const st
 
 void AsynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
   if (ticket.forgets) vectors.optimiser->restart();
-  if (!ticket.adopts) return;
-  by_pieces([&](size_t begin, size_t end) {
-    const size_t size = size_of(spec_.layout.type());
-    std::memcpy(vectors.weights->data() + begin * size, central_->data() + begin * size, (end - begin) * size);
-  });
+  if (ticket.adopts) central_.fetch(vectors.weights->data());
 }
 
 void AsynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
@@ -321,7 +282,7 @@ void AsynchronousGroup::update(int learner, const Ticket& ticket, const LearnerV
     step.contribution = accumulated->data();
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());
-  vectors.optimiser->apply(step, 0, elements());
+  vectors.optimiser->apply(step, 0, spec_.layout.length());
   if (accumulated && ticket.contributes) push(*accumulated);
 }
 
@@ -353,11 +314,11 @@ void AsynchronousGroup::give_back(const Member& member) {
 // Rounds are whole in their order. Whoever notices takes them into the evaluation average first, one at a time.
 void AsynchronousGroup::close_rounds(std::unique_lock<std::mutex>& lock) {
   while (!averaging_round_ && !rounds_.empty() && rounds_.begin()->second.exhausted() && rounds_.begin()->second.outstanding == 0) {
-    if (average_) {
+    if (central_.has_average()) {
       const Round round = rounds_.begin()->second;
       averaging_round_ = true;
       lock.unlock();
-      take_into_average(round);
+      central_.take_into_average(round.position, round.next_position);
       lock.lock();
       averaging_round_ = false;
     }
@@ -369,15 +330,6 @@ void AsynchronousGroup::close_rounds(std::unique_lock<std::mutex>& lock) {
   changed_.notify_all();
 }
 
-void AsynchronousGroup::take_into_average(const Round& round) {
-  const std::lock_guard averaging(averaging_);
-  average_->begin_round(round.position, round.next_position);
-  by_pieces([&](size_t begin, size_t end) {
-    for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(central_->data(), from, to, learns); });
-  });
-  average_->finish_round();
-}
-
 int64_t AsynchronousGroup::whole_iterations() const {
   int64_t whole = std::min(end_, starts_.of(opened_));
   for (const auto& [number, round] : rounds_) whole = std::min(whole, round.first_iteration + round.taken / round.learners);
@@ -387,21 +339,12 @@ int64_t AsynchronousGroup::whole_iterations() const {
 }
 
 void AsynchronousGroup::push(Memory& accumulated) {
-  const Type type = spec_.layout.type();
-  const void* const update = accumulated.data();
-  by_pieces([&](size_t begin, size_t end) {
-    backend_.average({type, begin, end, central_->data(), central_->data(), {&update, 1}, -1, 0});
-  });
+  central_.add(accumulated);
   clear(accumulated);
 }
 
-void AsynchronousGroup::clear(Memory& vector) { backend_.average({spec_.layout.type(), 0, elements(), nullptr, vector.data(), {}, 0, 0}); }
-
-template <class Work> void AsynchronousGroup::by_pieces(Work&& work) const {
-  for (size_t begin = 0; begin < elements(); begin += kPiece) {
-    const std::lock_guard lock(pieces_[begin / kPiece % kLocks]);
-    work(begin, std::min(begin + kPiece, elements()));
-  }
+void AsynchronousGroup::clear(Memory& vector) {
+  backend_.average({spec_.layout.type(), 0, spec_.layout.length(), nullptr, vector.data(), {}, 0, 0});
 }
 
 }  // namespace arbalest

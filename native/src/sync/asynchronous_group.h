@@ -6,13 +6,12 @@
 // repeated.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
 
-#include "evaluation_average.h"
+#include "contended_model.h"
 #include "group.h"
 #include "losses.h"
 #include "rates.h"
@@ -37,7 +36,7 @@ class AsynchronousGroup final : public Group {
   std::vector<float> losses(int64_t from_iteration) const override;
   void read_central(std::byte* canonical) const override;
   void write_central(const std::byte* canonical) override;
-  bool is_finite() const override;
+  bool is_finite() const override { return central_.is_finite(); }
   int64_t copy_central(std::byte* vector) const override;
   void capture(Snapshot& snapshot) const override;
   void restore(const Snapshot& snapshot) override;
@@ -48,7 +47,7 @@ class AsynchronousGroup final : public Group {
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   bool report(int learner, int64_t iteration, double loss) override;
 
-  std::shared_ptr<Memory> shared_weights() const override { return rule().in_place ? central_ : nullptr; }
+  std::shared_ptr<Memory> shared_weights() const override { return rule().in_place ? central_.weights() : nullptr; }
   const ParameterLayout& layout() const override { return spec_.layout; }
   Backend& backend() const override { return backend_; }
 
@@ -70,7 +69,6 @@ class AsynchronousGroup final : public Group {
   };
 
   const AsynchronousRule& rule() const { return *spec_.asynchronous; }
-  size_t elements() const { return spec_.layout.bytes / size_of(spec_.layout.type()); }
   // The round of which the next iteration will be.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
   bool ends(int64_t round) const { return starts_.of(round) >= end_; }
@@ -82,21 +80,13 @@ class AsynchronousGroup final : public Group {
   Ticket hand_out(Member& member);
   int64_t whole_iterations() const;
   void close_rounds(std::unique_lock<std::mutex>& lock);
-  void take_into_average(const Round& round);
   void give_back(const Member& member);
   void push(Memory& accumulated);
   void clear(Memory& vector);
-  // work(begin, end) over the central model, no two threads at once in one piece.
-  template <class Work> void by_pieces(Work&& work) const;
 
   Backend& backend_;
   const GroupSpec spec_;
-  const std::vector<std::pair<size_t, size_t>> frozen_;
-  const std::shared_ptr<Memory> central_;
-  std::optional<RunningAverage> average_;
-  mutable std::mutex averaging_;
-  static constexpr size_t kLocks = 64;
-  mutable std::array<std::mutex, kLocks> pieces_;
+  ContendedModel central_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

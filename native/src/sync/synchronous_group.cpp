@@ -11,9 +11,8 @@ namespace {
 constexpr size_t kLevelBucket = size_t{4} << 20;
 
 std::vector<Bucket> buckets_for(const GroupSpec& spec) {
-  if (spec.layout.bytes == 0) throw Error("INVALID_MODEL", "parameters: received none; a group needs a model with something to train");
   if (spec.synchronous->central == CentralRule::optimiser) return buckets_of(spec.layout);
-  const size_t elements = spec.layout.bytes / size_of(spec.layout.type());
+  const size_t elements = spec.layout.length();
   return spec.levels.empty() ? std::vector<Bucket>{{0, elements}} : buckets_of(elements, kLevelBucket / size_of(spec.layout.type()));
 }
 
@@ -177,7 +176,7 @@ void SynchronousGroup::write_central(const std::byte* canonical) {
 }
 
 bool SynchronousGroup::is_finite() const {
-  const size_t elements = spec_.layout.bytes / size_of(spec_.layout.type());
+  const size_t elements = spec_.layout.length();
   const std::lock_guard lock(mutex_);
   averaging_.follow(0);
   const CentralModel& central = averaging_.central();

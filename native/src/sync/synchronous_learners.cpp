@@ -111,7 +111,7 @@ Entry SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_poi
 }
 
 void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
-  const size_t elements = spec_.layout.bytes / size_of(spec_.layout.type());
+  const size_t elements = spec_.layout.length();
   if (takes_gradients()) return arrive(learner, ticket, {vectors.gradients});
   OptimiserPass step;
   step.weights = vectors.weights->data();
@@ -154,7 +154,7 @@ void SynchronousGroup::settle(int learner) {
   if (const auto withdrawn = rounds_.withdraw(learner)) {
     lock.unlock();
     const DueStep& due = *withdrawn->due;
-    due.learner.optimiser->apply(due.pass, 0, spec_.layout.bytes / size_of(spec_.layout.type()));
+    due.learner.optimiser->apply(due.pass, 0, spec_.layout.length());
     return arrive(learner, 0, withdrawn->round, 0, {withdrawn->vector});
   }
   while (rounds_.takes_from(learner)) {
