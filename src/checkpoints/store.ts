@@ -27,8 +27,9 @@ export interface Found {
   readonly folder: string
 }
 
-const NAME = /^checkpoint-(\d{12})$/
-const UNFINISHED = /^\.checkpoint-\d{12}\.[0-9a-f]{12}$/
+/** `.new` on its way to the place of one of the same iteration: it counts as well, so that there is one at every moment. */
+const NAME = /^checkpoint-(\d{12})(?:\.new)?$/
+const UNFINISHED = /^\.checkpoint-\d{12}(?:\.new)?\.[0-9a-f]{12}$/
 
 /** The checkpoints in a folder up to an iteration, newest first, whole or not. A folder that is not there has none. */
 export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Found[]> {
@@ -42,7 +43,7 @@ export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Fo
       const digits = NAME.exec(name)?.[1]
       return digits === undefined || Number(digits) > upTo ? [] : [{ iteration: Number(digits), folder: join(folder, name) }]
     })
-    .sort((a, b) => b.iteration - a.iteration)
+    .sort((a, b) => b.iteration - a.iteration || b.folder.length - a.folder.length)
 }
 
 /** The newest whole checkpoint of a folder, or undefined; `refused` hears of each newer one that is damaged, or that `check` throws at. */
@@ -120,17 +121,31 @@ export class CheckpointStore implements AsyncDisposable {
     return final
   }
 
-  /** A damaged one of the same iteration makes way. */
+  /** One of the same iteration makes way, damaged or whole. Whenever this is cut off, the old one or the new one stands there. */
   async #putInPlace(unfinished: string, final: string): Promise<void> {
+    const coming = `${final}.new`
     try {
       await rename(unfinished, final)
+      await this.#remove(coming)
     } catch (error) {
       if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-      const old = this.#besides(final)
-      await rename(final, old)
-      await rename(unfinished, final)
-      await rm(old, { recursive: true, force: true })
+      await this.#remove(coming)
+      await rename(unfinished, coming)
+      await this.#remove(final)
+      await rename(coming, final)
     }
+  }
+
+  /** Renamed first: one that is half removed must not look like one that is damaged. It need not be there. */
+  async #remove(folder: string): Promise<void> {
+    const old = this.#besides(folder)
+    try {
+      await rename(folder, old)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+      throw error
+    }
+    await rm(old, { recursive: true, force: true })
   }
 
   /** Where what is not finished, or not wanted any more, lies: beside its place, under a name that the next run clears away. */
@@ -142,11 +157,7 @@ export class CheckpointStore implements AsyncDisposable {
   async #prune(written: number): Promise<void> {
     const best = await bestOf(this.folder, written)
     for (const { folder } of (await checkpointsIn(this.folder, written)).slice(this.#keep)) {
-      if (folder === best?.folder) continue
-      // Renamed first: one that is half removed must not look like one that is damaged.
-      const old = this.#besides(folder)
-      await rename(folder, old)
-      await rm(old, { recursive: true, force: true })
+      if (folder !== best?.folder) await this.#remove(folder)
     }
   }
 

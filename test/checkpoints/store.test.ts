@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { bestOf, checkpointsIn, CheckpointStore, newestWhole } from '../../src/checkpoints/store.js'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
@@ -93,6 +93,38 @@ describe('The store of checkpoints', function () {
     await store.write(contents(7))
     await Checkpoint.open(written)
     expect(await readdir(dir)).to.deep.equal([basename(written)])
+  })
+
+  it('has one of them at every moment meanwhile', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    await store.write(contents(7))
+    const writing = new AbortController()
+    const looks = (async () => {
+      const seen = new Set<number>()
+      while (!writing.signal.aborted) seen.add((await checkpointsIn(dir)).length)
+      return seen
+    })()
+    for (let i = 0; i < 100; i++) await store.write(contents(7))
+    writing.abort()
+    expect([...(await looks)])
+      .to.include(1)
+      .and.not.include(0)
+  })
+
+  it('goes on from one that was on its way when the run was killed, and clears it away', async () => {
+    await using store = await CheckpointStore.open(dir, { keep: 1 })
+    const written = await store.write(contents(7, 0.25))
+    const coming = `${written}.new`
+    const newest = async () => (await newestWhole(dir, () => {}))?.folder
+    await rename(written, coming)
+    expect(await newest()).to.equal(coming)
+    await store.write(contents(7, 0.5))
+    expect(await readdir(dir)).to.deep.equal([basename(written)])
+    await cp(written, coming, { recursive: true })
+    expect(await newest()).to.equal(coming)
+    await store.write(contents(7, 0.75))
+    expect(await readdir(dir)).to.deep.equal([basename(written)])
+    expect((await Checkpoint.open(written)).manifest.score).to.equal(0.75)
   })
 
   it('refuses what was changed, cut short, emptied or taken away, and finds the one before', async () => {
