@@ -209,7 +209,10 @@ export class LearnerReplica extends BoundProgram {
     return this.#parts.engine.readVector(this.#parts.replica, which)
   }
 
-  /** Overwrites one of the replica's vectors, which `vector` reads: all parameters in canonical order. Throws SHAPE_MISMATCH for another length. */
+  /**
+   * Overwrites one of the replica's vectors, which `vector` reads: all parameters in canonical order. Between `load` and `update`: rules that
+   * average weights or gradients where they lie may read them until the next `load`. Throws SHAPE_MISMATCH for another length.
+   */
   setVector(which: ReplicaVector, values: Float32Array | Float64Array): void {
     this.#parts.engine.writeVector(this.#parts.replica, which, values)
   }
