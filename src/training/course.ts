@@ -33,7 +33,8 @@ export class Course {
     const { population, settings, checkpoints, resumes } = this.#run
     const rules = new StoppingRules(settings.until)
     const best = new BestModel(resumes?.best)
-    let ended = this.#measurements.map(({ event, seconds }) => rules.verdict(event, seconds)).at(-1) as FinishedEvent['reason'] | undefined
+    let ended = this.#measurements.map(({ event, seconds, unplanned }) => rules.verdict(event, seconds, unplanned)).at(-1) as
+      FinishedEvent['reason'] | undefined
     let measured: EvaluatedEvent | undefined
     // What is learnt by heart is seen beside what was known before.
     if (settings.trial.overfit !== undefined) this.#control.emit(await this.#measure())
@@ -48,7 +49,7 @@ export class Course {
       const measures = round >= due || stop.aborted || this.#legs.seconds >= settings.until.seconds
       // Whoever stops a run may not have the patience for a measurement: what has been trained is safe before it.
       if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#legs.schedule))) await this.#save({ evaluators: 'idle' })
-      if (measures) [measured, ended] = await this.#pass(rules, best)
+      if (measures) [measured, ended] = await this.#pass(rules, best, round < due)
       if (!ended && round < this.#legs.schedule.rounds) await this.#change(round)
       this.#legs.tellPopulation(await this.#crew.synchroniser.ask.status())
     }
@@ -66,12 +67,17 @@ export class Course {
   }
 
   /** One measurement with all that comes of it. */
-  async #pass(rules: StoppingRules, best: BestModel): Promise<[measured: EvaluatedEvent, ended: FinishedEvent['reason'] | undefined]> {
-    const measured = await this.#measureSafely()
-    this.#measurements.push({ event: measured, seconds: this.#legs.seconds })
-    const ended = await this.#judge(measured, rules, best)
-    await this.#save({ measured, evaluators: 'measured' })
-    return [measured, ended]
+  async #pass(
+    rules: StoppingRules,
+    best: BestModel,
+    unplanned = false
+  ): Promise<[measured: EvaluatedEvent, ended: FinishedEvent['reason'] | undefined]> {
+    const event = await this.#measureSafely()
+    const measurement: Measurement = { event, seconds: this.#legs.seconds, ...(unplanned && { unplanned }) }
+    this.#measurements.push(measurement)
+    const ended = await this.#judge(measurement, rules, best)
+    await this.#save({ measured: event, evaluators: 'measured' })
+    return [event, ended]
   }
 
   #measure(): Promise<EvaluatedEvent> {
@@ -113,12 +119,16 @@ export class Course {
   }
 
   /** Tells a measurement to all who want to know. Returns why the run shall end; undefined to go on. */
-  async #judge(measured: EvaluatedEvent, rules: StoppingRules, best: BestModel): Promise<FinishedEvent['reason'] | undefined> {
+  async #judge(
+    { event, seconds, unplanned }: Measurement,
+    rules: StoppingRules,
+    best: BestModel
+  ): Promise<FinishedEvent['reason'] | undefined> {
     const { keep, onEvaluated } = this.#run.settings.watch
-    this.#control.emit(measured)
-    if (keep === 'best') await best.consider(measured, () => this.#crew.synchroniser.ask.central())
-    const verdict = rules.verdict(measured, this.#legs.seconds)
-    const asked = await onEvaluated?.(measured)
+    this.#control.emit(event)
+    if (keep === 'best') await best.consider(event, () => this.#crew.synchroniser.ask.central())
+    const verdict = rules.verdict(event, seconds, unplanned)
+    const asked = await onEvaluated?.(event)
     return verdict ?? (asked === 'stop' ? 'stopped' : undefined)
   }
 

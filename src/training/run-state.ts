@@ -31,6 +31,8 @@ export interface Measurement {
   readonly event: EvaluatedEvent
   /** Of training before it. */
   readonly seconds: number
+  /** Taken because the run was stopped there, between two measuring points: one that goes on undisturbed has none. */
+  readonly unplanned?: true
 }
 
 type Check = (value: unknown) => boolean
@@ -78,10 +80,10 @@ export function measuredHere({ iteration, measurements }: RunState): EvaluatedEv
 }
 
 /** JSON has no word for a loss that is no finite number; read as null it would be below every loss that is aimed at. */
-function asMeasured({ event, seconds }: Measurement): Measurement {
+function asMeasured({ event, ...about }: Measurement): Measurement {
   const { testLoss, testPerplexity, ...rest } = event
   const perplexity = testPerplexity !== undefined && { testPerplexity: testPerplexity ?? NaN }
-  return { event: { ...rest, testLoss: testLoss ?? NaN, ...perplexity }, seconds }
+  return { event: { ...rest, testLoss: testLoss ?? NaN, ...perplexity }, ...about }
 }
 
 function isSchedule(value: unknown): boolean {
@@ -106,6 +108,7 @@ function isRuleStarts(value: unknown): boolean {
 
 function isMeasurement(value: unknown): boolean {
   if (!isObject(value) || !isAmount(value['seconds']) || !isObject(value['event'])) return false
+  if (value['unplanned'] !== undefined && value['unplanned'] !== true) return false
   const { iteration, epoch, testLoss, testAccuracy, seconds } = value['event']
   const isLoss = testLoss === null || typeof testLoss === 'number'
   return isLoss && isCount(iteration) && [epoch, seconds].every(isAmount) && (testAccuracy === null || isShare(testAccuracy))

@@ -27,12 +27,16 @@ export class StoppingRules {
     this.#until = until
   }
 
-  /** Why to end now; undefined to go on. `seconds` of training so far. */
-  verdict(measured: Measured, seconds: number): EarlyEnd | undefined {
+  /**
+   * Why to end now; undefined to go on. `seconds` of training so far. An unplanned measurement leaves patience as it was, so that a run that was
+   * stopped and goes on ends where it would have ended undisturbed.
+   */
+  verdict(measured: Measured, seconds: number, unplanned = false): EarlyEnd | undefined {
     const { accuracy, loss, seconds: most, patience, minDelta, watch } = this.#until
     if (accuracy !== undefined && measured.testAccuracy !== null && measured.testAccuracy >= accuracy) return 'accuracy'
     if (loss !== undefined && measured.testLoss <= loss) return 'loss'
     if (seconds >= most) return 'seconds'
+    if (unplanned) return undefined
     const by = watch ?? (measured.testAccuracy === null ? 'loss' : 'accuracy')
     const better = this.#best === undefined || improvement(measured, this.#best, by) > minDelta
     if (better) this.#best = measured

@@ -129,6 +129,24 @@ describe('A run that goes on from a checkpoint', function () {
       .that.is.greaterThan(iterations)
   })
 
+  it('has as much patience as if it had not been stopped', async () => {
+    const checkpoint = { dir: join(folder.path, 'patient'), every: 10 }
+    const still = { evaluateEvery: 1, until: { epochs: 50, patience: 3, minDelta: 1 } }
+    const undisturbed = await run(options(still))
+    expect(undisturbed.finished.reason).to.equal('patience')
+    let stops = 0
+    for (;;) {
+      const job = train(options({ ...still, checkpoint }))
+      if (stops < 3) job.once('progress', () => job.stop())
+      const { reason, iterations } = await job.finished
+      if (reason === 'stopped') stops++
+      else {
+        expect([stops, reason, iterations]).to.deep.equal([3, 'patience', undisturbed.finished.iterations])
+        break
+      }
+    }
+  })
+
   it('keeps no learner in memory by what it has copied of it', async () => {
     const mark = () => {
       const handle = engine.createDataset({ count: 1, sample: [1], samples: new Uint8Array(1), labels: new Int32Array(1), classes: 1 })

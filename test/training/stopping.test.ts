@@ -36,6 +36,15 @@ describe('The rules by which a run stops', () => {
     expect(verdicts({ patience: 3 }, accuracies)).to.deep.equal([...none, undefined])
   })
 
+  it('count nothing that an undisturbed run would not have measured', () => {
+    const rules = new StoppingRules(settingsOf({ model: 'mlp', until: { patience: 2, accuracy: 0.9 } }).until)
+    const course = [[0.5], [0.4], [0.4, true], [0.7, true], [0.6], [0.5], [0.9, true]] as const // prettier-ignore
+    expect(course.map(([accuracy, unplanned]) => rules.verdict(measured(accuracy, 1), 1, unplanned))).to.deep.equal(
+      [undefined, undefined, undefined, undefined, undefined, undefined, 'accuracy'] // prettier-ignore
+    )
+    expect(rules.verdict(measured(0.5, 1), 1)).to.equal('patience')
+  })
+
   it('take for better only what is so by more than minDelta, and watch the loss where told to or where it is all there is', () => {
     const steps = [[0.5, 1], [0.55, 0.9], [0.58, 0.8]] as const // prettier-ignore
     expect(verdicts({ patience: 1, minDelta: 0.04 }, steps)).to.deep.equal([undefined, undefined, 'patience'])
