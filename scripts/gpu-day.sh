@@ -12,7 +12,8 @@
 #   --force    also those that have run
 #
 # Needs a driver and a CUDA toolkit of release 13; nothing is fetched. Where there is no Node, or nothing built, .gpu/bundle.tar.xz is unpacked
-# first (scripts/gpu-pack.sh makes it), and again where it is another one.
+# first (scripts/gpu-pack.sh makes it), and again where it is another one. CIFAR-10's six files (.xz) in .gpu/cifar-10 are unpacked to
+# $ARBALEST_DATA (/tmp/arbalest-data), and may come in several turns: `--only data` takes what has come and ends.
 set -uo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
@@ -106,6 +107,25 @@ step() {
   return $status
 }
 
+# What has come of CIFAR-10: there need be no xz.
+data=${ARBALEST_DATA:-/tmp/arbalest-data}
+take_data() {
+  local packed file
+  for packed in .gpu/cifar-10/*.xz; do
+    [[ -e $packed ]] || continue
+    file=${packed##*/} && file=$data/cifar-10/${file%.xz}
+    mkdir -p "$data/cifar-10"
+    python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1]), open(sys.argv[2], "wb"))' "$packed" "$file.part" &&
+      mv -f -- "$file.part" "$file" && echo "data: $file"
+  done
+}
+
+# The images for training, and those for the test.
+has_cifar() {
+  local name
+  for name in data_batch_{1..5} test_batch; do [[ -e $data/cifar-10/$name.bin || -e $data/cifar-10/$name.bin.xz ]] || return 1; done
+}
+
 unpack() {
   local bundle=.gpu/bundle.tar.xz here=''
   if [[ -e $bundle ]]; then here=$(sha256sum <$bundle); fi
@@ -144,6 +164,8 @@ machine() {
   return $missing
 }
 
+take_data
+if [[ $only == ,data, ]]; then exit 0; fi
 unpack
 # What `timeout` starts is a program, not a function of this one.
 export -f machine
@@ -162,6 +184,13 @@ kernels() {
     tee "$results/kernels.csv" | python3 scripts/cuda/kernel-times.py
 }
 export -f kernels
+# ResNet-20 to its accuracy, as a user would: the last line has it.
+accuracy() {
+  node bin/arbalest.js train --json --no-config --backend cuda --precision bf16 --model resnet20 --data cifar-10 --data-dir "$data/cifar-10" \
+    --batch 32 --learners 4 --rate 0.1 --rate-schedule one-cycle --epochs 30 --seed 1
+}
+export -f accuracy
+export data
 export results
 gpu() { node bench/dist/main.js gpu "$@" --json; }
 export -f gpu
@@ -170,6 +199,7 @@ step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
 step bench-first 200 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 2 --seconds 2'
 step synchronisers 120 node scripts/test-gpu.js synchronisers
+if has_cifar; then step accuracy 300 bash -c accuracy; else echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
 # The figures that are to be reached.
 step bench-resnet32-k1 300 bash -c 'gpu resnet32 b16 k1 bf16 --pairs 3 --seconds 2'
 step bench-resnet32-k8 300 bash -c 'gpu resnet32 b16 k8 bf16 --pairs 3 --seconds 2'

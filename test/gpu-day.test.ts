@@ -96,6 +96,20 @@ describe('The day with a GPU', function () {
     expect(output('kernels')).to.match(/^left out: there is no ncu on this machine$/m)
   })
 
+  it('trains on CIFAR-10 once all of it has come, in several turns', function () {
+    const [first, ...others] = [1, 2, 3, 4, 5].map((part) => `data_batch_${part}`).concat('test_batch')
+    bring(this, first!)
+    expect(day('--only', 'accuracy').stdout).to.match(/^accuracy: left out, there is no whole CIFAR-10 in .*\/data\/cifar-10$/m)
+    rmSync(join(folder, '.gpu/cifar-10'), { recursive: true })
+    for (const name of others) bring(this, name)
+    const { status, stdout } = day('--only', 'data')
+    expect(status, stdout).to.equal(0)
+    expect(stdout).not.to.include('toolkit')
+    expect(readFileSync(join(folder, 'data/cifar-10/test_batch.bin'), 'utf8')).to.equal('test_batch')
+    expect(day('--only', 'accuracy').stdout).to.match(/^accuracy: done/m)
+    expect(output('accuracy')).to.match(/^ran bin\/arbalest\.js train .* --data-dir .*\/data\/cifar-10 /m)
+  })
+
   it('unpacks where there is no xz', function () {
     for (const name of ['dist', 'native/build']) rmSync(join(folder, name), { recursive: true })
     const packed = spawnSync(join(folder, 'tools/python3'), ['-c', BUNDLE, join(folder, '.gpu/bundle.tar.xz')], { encoding: 'utf8' })
@@ -106,7 +120,17 @@ describe('The day with a GPU', function () {
   })
 
   function day(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
-    return spawnSync(join(folder, 'scripts/gpu-day.sh'), args, { encoding: 'utf8', env: { PATH: join(folder, 'tools'), HOME: folder } })
+    const env = { PATH: join(folder, 'tools'), HOME: folder, ARBALEST_DATA: join(folder, 'data') }
+    return spawnSync(join(folder, 'scripts/gpu-day.sh'), args, { encoding: 'utf8', env })
+  }
+
+  /** A part of CIFAR-10, packed, as it is carried. */
+  function bring(context: Mocha.Context, name: string): void {
+    mkdirSync(join(folder, '.gpu/cifar-10'), { recursive: true })
+    const pack = `import lzma, sys; lzma.open(sys.argv[1], 'wb').write(sys.argv[2].encode())`
+    const file = join(folder, '.gpu/cifar-10', `${name}.bin.xz`)
+    const packed = spawnSync(join(folder, 'tools/python3'), ['-c', pack, file, name], { encoding: 'utf8' })
+    if (packed.status !== 0) skip(context, `python3 cannot pack: ${packed.stderr}`)
   }
 
   function output(step: string): string {

@@ -1,18 +1,16 @@
 import type { Bench, BenchOptions } from '../bench.js'
-import { startOurs } from '../ours.js'
+import type { Comparison } from '../pairs.js'
 import { saveResults } from '../results.js'
-import { median } from '../statistics.js'
 import { Table } from '../table.js'
 import { busyNeighbour } from './busy-neighbour.js'
+import { BATCH, shareOfBest, sweep, SWEPT, type Load, type Rates } from './sweep.js'
 import { TunedRun, type Found } from './tuned-run.js'
 
 const MODELS = ['lenet', 'resnet20']
-const BATCH = 16
-const SWEPT = [1, 2, 3, 4, 5, 6]
 const STARTS = [1, 2, 4, 6]
+const LOADS = ['idle', 'busy'] as const
 
-type Load = 'idle' | 'busy'
-/** Of the machine while a run searches; `change`: it was idle until the run had settled, then busy. */
+/** The machine's load while a run searches; `change`: it was idle until the run had settled, then busy. */
 type Course = Load | 'change'
 
 /** One line of `--json`. */
@@ -21,28 +19,11 @@ interface Result extends Found {
   readonly model: string
   readonly course: Course
   readonly start: number
-  /** What the found population trains in the sweep at that load, of what the best one trains there. */
+  /** What the found population trains of what the sweep's best one does at that load: 1 where it is the best one, null where none was found. */
   readonly share: number | null
-  /** Images a second of one learner, two and so on, by the machine's load. */
-  readonly sweeps: Readonly<Record<Load, readonly number[]>>
-}
-
-/** Images a second of each population, in turns, so that a machine whose speed drifts moves them all. */
-async function sweep(model: string, load: Load, { pairs, seconds }: BenchOptions): Promise<readonly number[]> {
-  const rates = SWEPT.map((): number[] => [])
-  for (let turn = 0; turn < pairs; turn++) {
-    for (const [i, learners] of SWEPT.entries()) {
-      const side = await startOurs({ model, batch: BATCH, learners, precision: 'f32' })
-      const neighbour = load === 'busy' ? busyNeighbour() : undefined
-      try {
-        rates[i]!.push(await side.run(seconds))
-      } finally {
-        neighbour?.[Symbol.dispose]()
-        side.close()
-      }
-    }
-  }
-  return rates.map(median)
+  /** The pairs of windows behind the share; null where there is nothing to compare. */
+  readonly comparison: Comparison | null
+  readonly sweeps: Readonly<Record<Load, Rates>>
 }
 
 /** What a run finds from a start: on an idle machine and when the load changes then, or on a busy one. */
@@ -62,6 +43,20 @@ async function tuned(model: string, start: number, load: Load): Promise<readonly
   }
 }
 
+/** Every start, idle, then busy half-way, then busy from the first; each with its share of what the sweep's best trains. */
+async function* searches(model: string, sweeps: Result['sweeps'], options: BenchOptions): AsyncGenerator<Result> {
+  for (const load of LOADS) {
+    for (const start of STARTS) {
+      for (const [course, found] of await tuned(model, start, load)) {
+        const at = course === 'idle' ? 'idle' : 'busy'
+        const none = found.learners === null
+        const comparison = none ? null : await shareOfBest(model, found.learners, at, sweeps[at], options)
+        yield { bench: 'population', model, course, start, share: none ? null : (comparison?.ratio ?? 1), comparison, sweeps, ...found }
+      }
+    }
+  }
+}
+
 /** A sweep over populations, and what the tuner settles on from several starts: idle, beside a busy process, and where that comes later. */
 export const population: Bench = {
   summary: 'the population that the tuner finds, against a full sweep',
@@ -72,27 +67,19 @@ export const population: Bench = {
     for (const model of filters.length > 0 ? filters : [MODELS[0]!]) {
       const sweeps = { idle: await sweep(model, 'idle', options), busy: await sweep(model, 'busy', options) }
       table.row([`${model} b${BATCH}`, ...SWEPT.map(String)])
-      for (const load of ['idle', 'busy'] as const) table.row([`  ${load}, images/s`, ...sweeps[load].map((rate) => rate.toFixed(0))])
+      for (const load of LOADS) table.row([`  ${load}, images/s`, ...sweeps[load].map((rate) => rate.toFixed(0))])
       table.row(['tuned', 'start', 'found', 'of best', 'seconds'])
-      for (const load of ['idle', 'busy'] as const) {
-        for (const start of STARTS) {
-          for (const [course, found] of await tuned(model, start, load)) {
-            const rates = sweeps[course === 'idle' ? 'idle' : 'busy']
-            const share = found.learners === null ? null : rates[found.learners - 1]! / Math.max(...rates)
-            const result: Result = { bench: 'population', model, course, start, share, sweeps, ...found }
-            results.push(result)
-            if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-            table.row([
-              `  ${course === 'change' ? 'idle, then busy' : course}`,
-              String(start),
-              String(found.learners ?? 'none'),
-              share === null ? '' : `${(100 * share).toFixed(0)}%`,
-              found.seconds.toFixed(0)
-            ])
-          }
-        }
+      for await (const result of searches(model, sweeps, options)) {
+        results.push(result)
+        if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+        table.row(cells(result))
       }
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }
+}
+
+function cells({ course, start, learners, share, seconds }: Result): string[] {
+  const ofBest = share === null ? '' : `${(100 * share).toFixed(0)}%`
+  return [`  ${course === 'change' ? 'idle, then busy' : course}`, String(start), String(learners ?? 'none'), ofBest, seconds.toFixed(0)]
 }

@@ -54,6 +54,7 @@ template <class F> void each(DeviceStream& stream, int64_t n, const F& f) {
 
 template <class P> void blocks(DeviceStream& stream, int64_t count, const P& program) {
   static_assert(sizeof(P) <= kMostArguments && sizeof(typename P::Shared) <= kMostShared);
+  if (count == 0) return;
   blocks_kernel<<<static_cast<unsigned>(count), kThreads, 0, handle_of(stream)>>>(program);
   check_launch();
 }

@@ -55,7 +55,6 @@ std::string devices() {
   std::string list;
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return list;
-  prepare_process();
   for (int i = 0; i < count; ++i) list += (i ? "," : "") + device(i);
   return list;
 }
@@ -63,6 +62,7 @@ std::string devices() {
 }  // namespace
 
 std::string about() {
+  prepare_environment();
   std::string found, missing, list;
   ask("runtime", found, missing, [] {
     int version = 0;

@@ -25,7 +25,7 @@ class CudaRecording final : public Recording {
 };
 
 int counted_gpus() {
-  prepare_process();
+  prepare_environment();
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "device");
   return devices;
@@ -130,8 +130,7 @@ Backend* cuda_backend(int device) {
   CudaBackend*& backend = backends.at(static_cast<size_t>(device));
   if (backend) return backend;
   const UsedDevice used(device);
-  // Part of it is said to each device.
-  prepare_process();
+  prepare_device();
   return backend = new CudaBackend(device);
 }
 

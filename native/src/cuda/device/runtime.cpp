@@ -21,9 +21,12 @@ bool is_unavailable(cudaError_t error) {
 
 }  // namespace
 
-void prepare_process() {
+void prepare_environment() {
   // Learners' streams share this many ways into the GPU.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
+void prepare_device() {
   // A learner's thread waits for its loss: where there are more learners than cores it must let the others on while it does.
   check(cudaSetDeviceFlags(cudaDeviceScheduleYield), "device");
 }

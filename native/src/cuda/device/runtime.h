@@ -15,8 +15,10 @@ namespace arbalest::cuda {
 void check(cudaError_t error, const char* what);
 bool is_sticky(cudaError_t error);
 
-// What has to be said before the first call that makes a context, whoever makes it.
-void prepare_process();
+// What the driver reads when it starts: before the first call of the runtime, whoever makes it. Needs no GPU.
+void prepare_environment();
+// How a thread waits for the calling thread's device: said to each device.
+void prepare_device();
 
 // The calling thread's work goes to this device.
 void use_device(int device);
