@@ -24,10 +24,20 @@ export function addon(): Addon {
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
     const state = existsSync(ADDON) ? `cannot be loaded (${reason})` : 'is not built yet'
-    const mend = 'run `npx arbalest setup`, which builds it for this processor'
-    throw new ArbalestError('ENGINE_MISSING', `engine: the native library ${state}; ${mend}`, { cause })
+    throw missing(state, cause)
   }
   return loaded
+}
+
+/** A call of the addon by its name. Throws ENGINE_MISSING where the addon has none of that name. */
+export function entryOf<Name extends keyof Addon>(from: Addon, name: Name): Addon[Name] {
+  if (typeof from[name] === 'function') return from[name]
+  throw missing(`is of an older version of this package (it has no ${name})`)
+}
+
+function missing(state: string, cause?: unknown): ArbalestError {
+  const message = `engine: the native library ${state}; run \`npx arbalest setup\`, which builds it for this processor`
+  return new ArbalestError('ENGINE_MISSING', message, { cause })
 }
 
 /** An addon's error carries its code as a property; what leaves the engine is an ArbalestError. */

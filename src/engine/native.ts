@@ -1,5 +1,5 @@
 import type { Precision } from '../compiler/program.js'
-import { addon, translated, type Addon } from './addon.js'
+import { addon, entryOf, translated, type Addon } from './addon.js'
 import type { BackendDescription, Engine, MachineDescription } from './contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
@@ -61,7 +61,7 @@ const CALLS = [
 function call<Name extends keyof Addon>(name: Name): Addon[Name] {
   const forwarded = (...values: unknown[]): unknown => {
     try {
-      return (addon()[name] as (...values: unknown[]) => unknown)(...values)
+      return (entryOf(addon(), name) as (...values: unknown[]) => unknown)(...values)
     } catch (error) {
       throw translated(error)
     }
