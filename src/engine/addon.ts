@@ -32,7 +32,7 @@ export function addon(): Addon {
 /** A call of the addon by its name. Throws ENGINE_MISSING where the addon has none of that name. */
 export function entryOf<Name extends keyof Addon>(from: Addon, name: Name): Addon[Name] {
   if (typeof from[name] === 'function') return from[name]
-  throw missing(`is of an older version of this package (it has no ${name})`)
+  throw missing(`is of another version than this package (it has no ${name})`)
 }
 
 function missing(state: string, cause?: unknown): ArbalestError {

@@ -1,10 +1,12 @@
 import { expect } from 'chai'
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import type { Finding } from '../../src/cli/doctor/finding.js'
 import { supportsNode } from '../../src/cli/doctor/findings.js'
+import { skip } from '../support/skip.js'
 import { ROOT, run } from './support/arbalest.js'
 
 describe('arbalest doctor', () => {
@@ -24,12 +26,18 @@ describe('arbalest doctor', () => {
     for (const { status } of findings) expect(status).to.be.oneOf(['present', 'absent'])
   })
 
-  it('says what is missing and the mend where the engine is not built', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'arbalest doctor '))
-    try {
+  describe('in a package', () => {
+    let folder: string
+    const arbalest = (...args: string[]) => spawnSync(process.execPath, [join(folder, 'bin/arbalest.js'), ...args], { encoding: 'utf8' })
+
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'arbalest doctor '))
       for (const part of ['bin', 'dist/src', 'package.json']) await cp(join(ROOT, part), join(folder, part), { recursive: true })
       await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-      const arbalest = (...args: string[]) => spawnSync(process.execPath, [join(folder, 'bin/arbalest.js'), ...args], { encoding: 'utf8' })
+    })
+    afterEach(() => rm(folder, { recursive: true }))
+
+    it('says what is missing and the mend where the engine is not built', () => {
       const doctor = arbalest('doctor')
       expect(doctor.status).to.equal(1)
       expect(doctor.stdout)
@@ -39,9 +47,21 @@ describe('arbalest doctor', () => {
       const train = arbalest('train', '--model', 'mlp', '--steps', '1')
       expect(train.status).to.equal(1)
       expect(train.stderr).to.match(/^ENGINE_MISSING: .* is not built yet; run `npx arbalest setup`, .*\n$/)
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    })
+
+    it('says so where the engine is of another version, and lacks a call', async function () {
+      const other = join(ROOT, 'node_modules/@napi-rs/nice-linux-x64-gnu/nice.linux-x64-gnu.node')
+      if (!existsSync(other)) skip(this, 'there is no other addon that could be loaded')
+      await cp(other, join(folder, 'native/build/Release/arbalest.node'))
+      const doctor = arbalest('doctor')
+      expect(doctor.status).to.equal(1)
+      expect(doctor.stdout)
+        .to.match(/missing.*native engine/)
+        .and.include('cannot run here')
+      const train = arbalest('train', '--model', 'mlp', '--steps', '1')
+      expect(train.status).to.equal(1)
+      expect(train.stderr).to.match(/^ENGINE_MISSING: .* \(it has no \w+\); run `npx arbalest setup`, .*\n$/)
+    })
   })
 
   it('takes the versions of Node that package.json takes', async () => {

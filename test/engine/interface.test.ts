@@ -4,7 +4,6 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { entryOf, type Addon } from '../../src/engine/addon.js'
 import { skip } from '../support/skip.js'
 
 const BUILT = fileURLToPath(new URL('../../../native/build/Release/', import.meta.url))
@@ -48,14 +47,4 @@ describe('The library of a backend', () => {
     expect(stderr).to.equal('')
     return JSON.parse(stdout) as Report
   }
-})
-
-describe('The addon', () => {
-  it('that is older than the package is an error with its mend', () => {
-    const older = { run: () => undefined } as unknown as Addon
-    expect(entryOf(older, 'run')).to.equal(older.run)
-    expect(() => entryOf(older, 'measureLevel'))
-      .to.throw('engine: the native library is of an older version of this package (it has no measureLevel); run `npx arbalest setup`')
-      .with.property('code', 'ENGINE_MISSING')
-  })
 })

@@ -2,8 +2,7 @@ import type { Bench, BenchOptions } from '../bench.js'
 import type { Comparison } from '../pairs.js'
 import { saveResults } from '../results.js'
 import { Table } from '../table.js'
-import { busyNeighbour } from './busy-neighbour.js'
-import { BATCH, shareOfBest, sweep, SWEPT, type Load, type Rates } from './sweep.js'
+import { BATCH, neighbourOf, shareOfBest, sweep, SWEPT, type Load, type Rates } from './sweep.js'
 import { TunedRun, type Found } from './tuned-run.js'
 
 const MODELS = ['lenet', 'resnet20']
@@ -28,19 +27,15 @@ interface Result extends Found {
 
 /** What a run finds from a start: on an idle machine and when the load changes then, or on a busy one. */
 async function tuned(model: string, start: number, load: Load): Promise<readonly (readonly [Course, Found])[]> {
-  const busy = load === 'busy' ? busyNeighbour() : undefined
-  try {
-    using run = new TunedRun(model, BATCH, start, SWEPT.length)
-    const first = await run.first()
-    if (busy) return [['busy', first]]
-    using _ = busyNeighbour()
-    return [
-      ['idle', first],
-      ['change', await run.afterChange()]
-    ]
-  } finally {
-    busy?.[Symbol.dispose]()
-  }
+  using _ = neighbourOf(load)
+  using run = new TunedRun(model, BATCH, start, SWEPT.length)
+  const first = await run.first()
+  if (load === 'busy') return [['busy', first]]
+  using __ = neighbourOf('busy')
+  return [
+    ['idle', first],
+    ['change', await run.afterChange()]
+  ]
 }
 
 /** Every start, idle, then busy half-way, then busy from the first; each with its share of what the sweep's best trains. */

@@ -8,7 +8,7 @@ import { busyNeighbour } from './busy-neighbour.js'
 export const SWEPT = [1, 2, 3, 4, 5, 6] as const
 export const BATCH = 16
 
-/** Of the machine. */
+/** Of the machine beside what is measured: nothing, or a process that takes a whole core. */
 export type Load = 'idle' | 'busy'
 
 /** Images a second of one learner, two and so on. */
@@ -22,11 +22,10 @@ export async function sweep(model: string, load: Load, { pairs, seconds }: Windo
   for (let turn = 0; turn < pairs; turn++) {
     for (const [i, learners] of SWEPT.entries()) {
       const side = await start(model, learners)
-      const neighbour = load === 'busy' ? busyNeighbour() : undefined
       try {
+        using _ = neighbourOf(load)
         rates[i]!.push(await side.run(seconds))
       } finally {
-        neighbour?.[Symbol.dispose]()
         side.close()
       }
     }
@@ -46,14 +45,18 @@ export async function shareOfBest(model: string, learners: number, load: Load, r
     found.close()
     throw error
   })
-  const neighbour = load === 'busy' ? busyNeighbour() : undefined
   try {
+    using _ = neighbourOf(load)
     return await compare(found, swept, windows)
   } finally {
-    neighbour?.[Symbol.dispose]()
     found.close()
     swept.close()
   }
+}
+
+/** What else takes processor time at a load. */
+export function neighbourOf(load: Load): Disposable | undefined {
+  return load === 'busy' ? busyNeighbour() : undefined
 }
 
 function start(model: string, learners: number) {
