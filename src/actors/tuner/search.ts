@@ -1,15 +1,12 @@
-import { halfWidth, pooledDeviation, Tally } from './tally.js'
+import { Runoff, VISIT_WINDOWS } from './runoff.js'
+import { Standings, type StandingsOptions } from './standings.js'
+import { doubt, halfWidth, pooledDeviation, type Tally } from './tally.js'
 
-export interface SearchOptions {
-  readonly origin: number
+export interface SearchOptions extends StandingsOptions {
   readonly least: number
   readonly most: number
   /** Learners more or fewer at a time: one a device. */
   readonly by: number
-  /** What makes a population worth having, as a share of throughput. */
-  readonly threshold: number
-  /** How much slower than the best fewer than now may be. */
-  readonly slack: number
   readonly first: 'up' | 'down'
   /** Whether the other way is looked at too. */
   readonly both: boolean
@@ -41,33 +38,37 @@ export interface Step {
 /**
  * Climbs from one population to its neighbours. Upwards a population is worth it where it brings more than half the threshold over the last that was,
  * downwards where throughput stays within the threshold of the best; a way ends one population beyond the last that was worth it, or where throughput
- * collapses. Then the smallest population within the threshold of the best is the one. So two learners that bring 3% each are not overlooked, and none
- * is kept that brings nothing. Then the other way: throughput need have no single summit.
+ * collapses. So two learners that bring 3% each are not overlooked, and none is kept that brings nothing. Then the other way: throughput need have no
+ * single summit. At the end those that could still be the best are visited by turns (see Runoff), and the smallest population within the threshold of
+ * the best is the one.
  *
  * A population is judged after at least 3 windows by the 99% interval of the ratio (Student's t on logarithms, pooled variance); after 8 by the
  * estimate where the interval is narrower than twice the threshold to either side, after 16 by the estimate as it is.
  */
 export class Search {
   readonly #options: SearchOptions
-  readonly #tallies = new Map<number, Tally>()
+  readonly #standings: Standings
   #way: 'up' | 'down' | undefined
   #turned: boolean
   #at: number
-  /** The smallest that cannot be had. */
-  #refused = Infinity
   /** The last population on the way that was worth it, and those beyond it that were not. */
   #summit: number
   #misses = 0
+  #runoff: Runoff | undefined
+  /** The next window is the first of a visit. */
+  #arrived = true
+  #over = false
 
   constructor(options: SearchOptions) {
     this.#options = options
+    this.#standings = new Standings(options)
     this.#at = options.origin
     this.#summit = options.origin
     this.#turned = !options.both
   }
 
   get tallies(): ReadonlyMap<number, Tally> {
-    return this.#tallies
+    return this.#standings.tallies
   }
 
   /** Whether it has yet to try another population than the one from which it sets out. */
@@ -75,96 +76,109 @@ export class Search {
     return this.#way === undefined
   }
 
+  /** What the population in hand brings over the one from which it set out: the logarithm of their ratio. */
+  get gain(): number {
+    const from = this.tallies.get(this.#options.origin)
+    return from ? this.tallies.get(this.#at)!.mean - from.mean : 0
+  }
+
   /** One more window of the population in hand; undefined while more are wanted. */
   observe(throughput: number): Step | undefined {
-    const tally = this.#tallies.get(this.#at) ?? new Tally()
-    this.#tallies.set(this.#at, tally)
+    const tally = this.#standings.tally(this.#at)
+    if (this.#arrived) tally.begin()
+    this.#arrived = false
     tally.add(throughput)
     if (this.#way === undefined) return this.#isKnown(tally) ? this.#leave() : undefined
+    if (this.#runoff) return tally.windowsOfVisit < VISIT_WINDOWS ? undefined : this.#visit(this.#told())
     return this.#judge(tally)
   }
 
   /** The population in hand cannot be had, nor a larger one: the search goes on without them, or finds another where it was over. */
   refuse(reason: string): Step {
-    this.#refused = this.#at
-    return this.#turn(reason)
+    this.#standings.refuse(this.#at)
+    if (this.#over) return this.#find(reason)
+    return this.#runoff ? this.#visit(reason) : this.#turn(reason)
   }
 
   #isKnown(origin: Tally): boolean {
     const [fewest, most] = ORIGIN_WINDOWS
-    if (origin.count < fewest) return false
+    if (origin.windows < fewest) return false
     const { deviation } = pooledDeviation([origin])
-    return origin.count >= most || deviation / Math.sqrt(origin.count) < this.#options.threshold / 4
+    return origin.windows >= most || deviation / Math.sqrt(origin.windows) < this.#options.threshold / 4
   }
 
   #leave(): Step {
     this.#way = this.#options.first
-    const told = `${learners(this.#at)} at ${this.#pace(this.#at)}`
+    const told = this.#told()
     return this.#onwards(told) ?? this.#turn(told)
   }
 
   #judge(tally: Tally): Step | undefined {
     const up = this.#way === 'up'
     const { threshold, slack } = this.#options
-    const reference = up ? this.#summit : this.#best(this.#at)
+    const reference = up ? this.#summit : this.#standings.best(this.#at)
     const bound = up ? Math.log1p(threshold / 2) : -Math.log1p(slack)
-    const other = this.#tallies.get(reference)!
+    const other = this.tallies.get(reference)!
     const gain = tally.mean - other.mean
-    if (tally.count < FEWEST_WINDOWS) return undefined
-    const width = halfWidth(tally, other, this.#tallies.values())
+    if (tally.windows < FEWEST_WINDOWS) return undefined
+    const all = [...this.tallies.values()]
+    const width = halfWidth(tally, other, all)
     const open = Math.abs(gain - bound) < width
-    if (open && tally.count < MOST_WINDOWS && (tally.count < ENOUGH_WINDOWS || width > 2 * threshold)) return undefined
+    if (open && tally.windows < MOST_WINDOWS && (tally.windows < ENOUGH_WINDOWS || width > 2 * threshold)) return undefined
     if (gain > bound) {
       this.#summit = this.#at
       this.#misses = 0
     } else this.#misses++
     const told = `${learners(this.#at)}: ${compared(gain)} than with ${reference}`
-    const ends = this.#misses > AHEAD || gain < Math.log1p(-FAR)
+    const ends = this.#misses > AHEAD || gain + doubt(tally, other, all) < Math.log1p(-FAR)
     return (ends ? undefined : this.#onwards(told)) ?? this.#turn(told)
   }
 
   #onwards(reason: string): Step | undefined {
     const { by, least, most } = this.#options
     const to = this.#way === 'up' ? this.#at + by : this.#at - by
-    if (to < least || to > most || to >= this.#refused) return undefined
-    this.#at = to
-    return { to, reason: `${reason}; trying ${to}`, found: false }
+    if (to < least || to > most || !this.#standings.canHave(to)) return undefined
+    return this.#try(to, `${reason}; trying ${to}`)
   }
 
   /** This way leads no further. */
   #turn(reason: string): Step {
-    if (this.#turned) return this.#find(reason)
-    const { origin } = this.#options
-    this.#turned = true
-    this.#way = this.#way === 'up' ? 'down' : 'up'
-    this.#at = origin
-    this.#summit = origin
-    this.#misses = 0
-    return this.#onwards(reason) ?? this.#find(reason)
+    if (!this.#turned) {
+      const { origin } = this.#options
+      this.#turned = true
+      this.#way = this.#way === 'up' ? 'down' : 'up'
+      this.#at = origin
+      this.#summit = origin
+      this.#misses = 0
+      const step = this.#onwards(reason)
+      if (step) return step
+    }
+    return this.#visit(reason)
+  }
+
+  /** The next of those that could still be the best. */
+  #visit(reason: string): Step {
+    this.#runoff ??= new Runoff(this.#standings)
+    const to = this.#runoff.next(this.#at)
+    return to === undefined ? this.#find(reason) : this.#try(to, `${reason}; trying ${to} again`)
+  }
+
+  #try(to: number, reason: string): Step {
+    this.#at = to
+    this.#arrived = true
+    return { to, reason, found: false }
   }
 
   #find(reason: string): Step {
-    const to = this.#smallest()
+    const to = this.#standings.choice()
     this.#at = to
+    this.#over = true
     return { to, reason: `${reason}; ${learners(to)} it is`, found: true }
   }
 
-  #best(except: number): number {
-    return [...this.#tallies]
-      .filter(([population]) => population !== except)
-      .reduce((best, each) => (each[1].mean > best[1].mean ? each : best))[0]
-  }
-
-  #smallest(): number {
-    const { origin, threshold, slack } = this.#options
-    const had = [...this.#tallies].filter(([population]) => population < this.#refused)
-    const best = Math.max(...had.map(([, { mean }]) => mean))
-    const enough = (population: number) => best - Math.log1p(population < origin ? slack : threshold)
-    return Math.min(...had.filter(([population, { mean }]) => mean >= enough(population)).map(([population]) => population))
-  }
-
-  #pace(population: number): string {
-    return `${Math.exp(this.#tallies.get(population)!.mean).toPrecision(3)} samples/s`
+  #told(): string {
+    const { mean, visits } = this.tallies.get(this.#at)!
+    return `${learners(this.#at)} at ${Math.exp(mean).toPrecision(3)} samples/s${visits > 1 ? ` in ${visits} visits` : ''}`
   }
 }
 

@@ -1,23 +1,55 @@
-/** What was measured of one population: logarithms of throughputs, so that differences are ratios. */
+/**
+ * What was measured of one population: logarithms of throughputs, so that differences are ratios. Windows come in visits: those between two changes
+ * of the population are more alike than those of different visits, for threads stay where the system has once put them.
+ */
 export class Tally {
-  readonly #logs: number[] = []
+  readonly #visits: number[][] = []
+
+  /** What comes from here on is of another visit. */
+  begin(): void {
+    this.#visits.push([])
+  }
 
   add(throughput: number): void {
-    this.#logs.push(Math.log(throughput))
+    if (this.#visits.length === 0) this.begin()
+    this.#visits.at(-1)!.push(Math.log(throughput))
   }
 
-  get count(): number {
-    return this.#logs.length
+  get windows(): number {
+    return this.#visits.reduce((sum, visit) => sum + visit.length, 0)
   }
 
+  get windowsOfVisit(): number {
+    return this.#visits.at(-1)!.length
+  }
+
+  get visits(): number {
+    return this.#visits.length
+  }
+
+  /** Of its visits, each as good as any other. */
   get mean(): number {
-    return this.#logs.reduce((sum, value) => sum + value, 0) / this.#logs.length
+    return mean(this.#visits.map(mean))
   }
 
+  /** Of windows from their visit's mean. */
   get squares(): number {
-    const { mean } = this
-    return this.#logs.reduce((sum, value) => sum + (value - mean) ** 2, 0)
+    return this.#visits.reduce((sum, visit) => sum + squares(visit), 0)
   }
+
+  /** Of visits from the mean. */
+  get squaresOfVisits(): number {
+    return squares(this.#visits.map(mean))
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+function squares(values: readonly number[]): number {
+  const centre = mean(values)
+  return values.reduce((sum, value) => sum + (value - centre) ** 2, 0)
 }
 
 /** No machine is steadier than this from window to window: a few windows that happen to agree prove nothing. */
@@ -25,29 +57,49 @@ const LEAST_DEVIATION = 0.005
 
 /** Deviation of a single window, from all tallies together: they differ in their means and hardly in their noise. */
 export function pooledDeviation(tallies: Iterable<Tally>): { readonly deviation: number; readonly freedom: number } {
-  let squares = 0
+  let sum = 0
   let freedom = 0
   for (const tally of tallies) {
-    squares += tally.squares
-    freedom += tally.count - 1
+    sum += tally.squares
+    freedom += tally.windows - tally.visits
   }
-  return { deviation: Math.max(LEAST_DEVIATION, freedom > 0 ? Math.sqrt(squares / freedom) : 0), freedom }
+  return { deviation: Math.max(LEAST_DEVIATION, freedom > 0 ? Math.sqrt(sum / freedom) : 0), freedom }
 }
 
 /** Half the width of the two-sided confidence interval of the difference of two tallies' means, by Student's t with a pooled variance. */
 export function halfWidth(a: Tally, b: Tally, all: Iterable<Tally>): number {
   const { deviation, freedom } = pooledDeviation(all)
-  return studentQuantile(freedom) * deviation * Math.sqrt(1 / a.count + 1 / b.count)
+  return studentQuantile(freedom) * deviation * Math.sqrt(1 / a.windows + 1 / b.windows)
+}
+
+/** Before populations have been visited again, visits are thought to differ as single windows do; that weighs as much as so many degrees of freedom. */
+const PRIOR_FREEDOM = 3
+
+/** By how much a population may be better against another than their visits say: one-sided, at 95%, by how visits differ and not windows. */
+export function doubt(a: Tally, b: Tally, all: readonly Tally[]): number {
+  let sum = PRIOR_FREEDOM * pooledDeviation(all).deviation ** 2
+  let freedom = PRIOR_FREEDOM
+  for (const tally of all) {
+    sum += tally.squaresOfVisits
+    freedom += tally.visits - 1
+  }
+  return studentQuantile(freedom, ONE_SIDED) * Math.sqrt((sum / freedom) * (1 / a.visits + 1 / b.visits))
 }
 
 /** Of the normal distribution at 0.995: a decision is looked for after every window, and so many looks at 99% err together about once in twenty. */
-const NORMAL = 2.5758
+const TWO_SIDED = 2.5758
 
-/** Student's t at 0.995 for so many degrees of freedom: Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5), to 1% from 3 on. */
-export function studentQuantile(freedom: number): number {
+/** Of the normal distribution at 0.95. */
+const ONE_SIDED = 1.6449
+
+/**
+ * Student's t for so many degrees of freedom, where the normal distribution has `normal`: Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5),
+ * to 1% from 3 on; what is not known at all below.
+ */
+export function studentQuantile(freedom: number, normal = TWO_SIDED): number {
   if (freedom < 1) return Infinity
   if (freedom < 3) return freedom === 1 ? 63.657 : 9.925
-  const z = NORMAL
+  const z = normal
   const terms = [
     (z ** 3 + z) / 4,
     (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96,

@@ -1,6 +1,6 @@
 import { Drift } from './drift.js'
 import { learners, Search, type Step } from './search.js'
-import { halfWidth, pooledDeviation, Tally } from './tally.js'
+import { doubt, pooledDeviation, Tally } from './tally.js'
 
 /** A stretch of training in which the population did not change. */
 export interface Window {
@@ -50,7 +50,7 @@ export const THRESHOLD = 0.04
 const LOOK_WINDOWS = 8
 const WORTH = 20
 
-/** Windows after settling by which the level is known, and before which nothing is looked at anew; doubled by each look that changed nothing. */
+/** Windows after settling by which the level is known, and before which nothing is looked at anew; doubled by each look that brought nothing worth having. */
 const KNOWN_AFTER = 8
 const PATIENCE = 8
 const MOST_PATIENCE = 64
@@ -70,7 +70,7 @@ const IDLE_WINDOWS = 3
  * with decisions; it knows neither clocks nor actors.
  *
  * A search climbs from neighbour to neighbour (see Search); what it finds it keeps, until throughput drifts (Page's cumulative sum), processors fall
- * idle, or a long time has passed: then it looks again. Each look that changes nothing doubles the time before the next, so that noise cannot make it
+ * idle, or a long time has passed: then it looks again. Each look that brings nothing doubles the time before the next, so that noise cannot make it
  * go to and fro.
  *
  * After the rule of Koliousis et al., "Crossbow: Scaling Deep Learning with Small Batch Sizes on Multi-GPU Servers", VLDB 2019, with whole windows
@@ -84,12 +84,10 @@ export class Tuner {
   #search: Search
   #settled: Settled | undefined
   #patience = PATIENCE
-  #found: number
 
   constructor({ least = 1, by = 1, threshold = THRESHOLD, ...options }: TunerOptions) {
     this.#options = { least, by, threshold, ...options }
     this.#learners = options.start
-    this.#found = options.start
     this.#most = options.most
     this.#search = this.#newSearch('up', true)
   }
@@ -142,8 +140,7 @@ export class Tuner {
   }
 
   #settle(): void {
-    this.#patience = this.#learners === this.#found ? Math.min(MOST_PATIENCE, this.#patience * 2) : PATIENCE
-    this.#found = this.#learners
+    this.#patience = this.#search.gain < Math.log1p(this.#options.threshold) ? Math.min(MOST_PATIENCE, this.#patience * 2) : PATIENCE
     this.#settled = new Settled(this.#search.tallies.get(this.#learners), {
       threshold: this.#options.threshold,
       routine: ROUTINE * this.#patience
@@ -201,7 +198,7 @@ class Settled {
     if (!this.#drift) {
       this.#since.add(throughput)
       if (idle !== undefined) this.#idle = (this.#idle ?? 0) + idle / KNOWN_AFTER
-      return this.#since.count < KNOWN_AFTER ? undefined : this.#know()
+      return this.#since.windows < KNOWN_AFTER ? undefined : this.#know()
     }
     const moved = this.#drift.observe(Math.log(throughput))
     this.#idleWindows = idle !== undefined && idle >= (this.#idle ?? Infinity) + IDLE ? this.#idleWindows + 1 : 0
@@ -225,7 +222,7 @@ class Settled {
     this.#drift = new Drift({ level: this.#level, allowance, limit: Math.max(2 * this.#threshold, 6 * deviation) })
     if (!this.#before) return undefined
     const change = this.#since.mean - this.#before.mean
-    const certain = Math.abs(change) - halfWidth(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)
+    const certain = Math.abs(change) - doubt(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)
     return certain ? movedBy(change) : undefined
   }
 }
@@ -245,7 +242,7 @@ function figure(population: number, tally: Tally): PopulationFigures {
   return {
     learners: population,
     samplesPerSecond: Math.exp(tally.mean),
-    deviation: tally.count > 1 ? Math.sqrt(tally.squares / (tally.count - 1)) : 0,
-    windows: tally.count
+    deviation: tally.windows > tally.visits ? Math.sqrt(tally.squares / (tally.windows - tally.visits)) : 0,
+    windows: tally.windows
   }
 }

@@ -7,6 +7,8 @@ export interface SimulatedRunOptions {
   readonly curve: Curve
   /** Deviation of the logarithm of a window's throughput. */
   readonly noise: number
+  /** Deviation of what all windows between two changes of the population have in common. */
+  readonly luck?: number
   readonly seed: number
 }
 
@@ -19,6 +21,7 @@ export class SimulatedRun {
   readonly decisions: Decision[] = []
   readonly #tuner: Tuner
   readonly #options: SimulatedRunOptions
+  #luck = 0
   #state: number
 
   constructor(tuner: Tuner, options: SimulatedRunOptions) {
@@ -26,6 +29,7 @@ export class SimulatedRun {
     this.#options = options
     this.curve = options.curve
     this.#state = options.seed
+    this.#changed()
   }
 
   get learners(): number {
@@ -35,7 +39,7 @@ export class SimulatedRun {
   windows(count: number): void {
     for (let i = 0; i < count; i++) {
       const { learners } = this.#tuner
-      const samples = this.curve(learners) * Math.exp(this.#options.noise * this.#normal())
+      const samples = this.curve(learners) * Math.exp(this.#luck + this.#options.noise * this.#normal())
       this.#decide(this.#tuner.observe({ samples, seconds: 1, idle: this.idle ?? 0 }))
     }
   }
@@ -49,6 +53,12 @@ export class SimulatedRun {
     if (!decision) return
     this.decisions.push(decision)
     if (decision.to > this.room) this.#decide(this.#tuner.refuse(`no room for ${decision.to}`))
+    else if (decision.to !== decision.from) this.#changed()
+  }
+
+  #changed(): void {
+    const { luck = 0 } = this.#options
+    if (luck > 0) this.#luck = luck * this.#normal()
   }
 
   /** Box and Muller, from a small generator of Marsaglia's. */

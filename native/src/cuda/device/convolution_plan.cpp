@@ -136,8 +136,10 @@ void ConvolutionPlan::choose(const std::string& key, Pointers pointers) {
   static std::mutex one;
   const std::lock_guard lock(one);
   if (const auto name = cache.find(key); name && take(*name)) return;
-  plan_ = fastest(pointers);
-  if (!tunes()) return;
+  const Found found = fastest(pointers);
+  plan_ = found.plan;
+  // What memory was short for may be faster another time.
+  if (!tunes() || found.lacked_memory) return;
   std::string name;
   check(graph_.get_plan_name_at_index(plan_, name), "convolution");
   cache.keep(key, name);
@@ -154,24 +156,33 @@ bool ConvolutionPlan::take(const std::string& wanted) {
   return false;
 }
 
-int64_t ConvolutionPlan::fastest(Pointers& pointers) {
+ConvolutionPlan::Found ConvolutionPlan::fastest(Pointers& pointers) {
   int64_t best = -1, timed = 0;
   float least = FLT_MAX;
+  std::optional<Error> lacked;
   const Clock::time_point deadline = Clock::now() + kLongestSearch;
   for (int64_t i = 0; i < graph_.get_execution_plan_count() && timed < kMostTimed; ++i) {
     if (best >= 0 && (!tunes() || Clock::now() >= deadline)) break;
     if (graph_.build_plan_at_index(i).is_bad()) continue;
     int64_t bytes = 0;
     if (graph_.get_workspace_size_plan_at_index(i, bytes).is_bad() || bytes > kMostWorkspace) continue;
-    const std::optional<float> time = time_of(i, static_cast<size_t>(bytes), pointers);
+    std::optional<float> time;
+    try {
+      time = time_of(i, static_cast<size_t>(bytes), pointers);
+    } catch (const Error& error) {
+      // Another may do with less.
+      if (error.code() != "OUT_OF_MEMORY") throw;
+      lacked = error;
+    }
     if (!time) continue;
     ++timed;
     if (*time >= least) continue;
     least = *time;
     best = i;
   }
-  if (best < 0) throw Error("UNSUPPORTED_OPERATOR", "convolution: cuDNN has no deterministic way to compute it on this GPU");
-  return best;
+  if (best >= 0) return {best, lacked.has_value()};
+  if (lacked) throw *lacked;
+  throw Error("UNSUPPORTED_OPERATOR", "convolution: cuDNN has no deterministic way to compute it on this GPU");
 }
 
 // As a part of a recorded step, which is how it will run; none where it cannot be one.

@@ -26,7 +26,8 @@ class ConvolutionPlan {
   using Pointers = std::unordered_map<int64_t, void*>;
 
   // Operators of one shape on one stream share it; cuDNN does not promise that threads may. Where the shape is not known from before, ways
-  // are timed over these tensors: what is computed is written. `tf32` lets f32 run on the tensor cores. Throws UNSUPPORTED_OPERATOR.
+  // are timed over these tensors: what is computed is written. `tf32` lets f32 run on the tensor cores. Throws UNSUPPORTED_OPERATOR
+  // and OUT_OF_MEMORY.
   static std::shared_ptr<const ConvolutionPlan> of(const ConvolutionTensors& tensors, const Attributes& attributes, bool tf32,
                                                    CudaStream& stream);
   static Pointers pointers(const ConvolutionTensors& tensors);
@@ -40,7 +41,13 @@ class ConvolutionPlan {
   void build(const ConvolutionTensors& tensors, const Window& window, bool tf32);
   void choose(const std::string& key, Pointers pointers);
   bool take(const std::string& wanted);
-  int64_t fastest(Pointers& pointers);
+  // `lacked_memory`: some were left out because their workspace was not to be had.
+  struct Found {
+    int64_t plan;
+    bool lacked_memory;
+  };
+  // Throws OUT_OF_MEMORY where memory holds the workspace of none.
+  Found fastest(Pointers& pointers);
   std::optional<float> time_of(int64_t plan, size_t bytes, Pointers& pointers);
 
   CudaStream& stream_;
