@@ -110,15 +110,17 @@ interface Bar {
   readonly low: number
   readonly high: number
   readonly text: string
+  /** Above the text: runs that reached the target, where not all did. */
+  readonly share: string
 }
 
 function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width: number): object {
   const values = told.map((method): Bar => {
     const { mean, deviation }: Pick<Estimate, 'mean' | 'deviation'> = method[what] ?? { mean: 0, deviation: 0 }
-    const figure = mean > 0 ? [mean.toFixed(what === 'epochs' ? 1 : 0)] : []
-    const text = [...figure, ...(method.reached < method.runs ? [`(${method.reached}/${method.runs})`] : [])].join(' ')
+    const text = mean > 0 ? mean.toFixed(what === 'epochs' ? 1 : 0) : ''
+    const share = method.reached < method.runs ? `(${method.reached}/${method.runs})` : ''
     const learners = `${method.learners} learner${method.learners > 1 ? 's' : ''}`
-    return { rule: RULE_TITLES[method.rule], learners, mean, low: Math.max(0, mean - deviation), high: mean + deviation, text }
+    return { rule: RULE_TITLES[method.rule], learners, mean, low: Math.max(0, mean - deviation), high: mean + deviation, text, share }
   })
   const most = Math.max(...values.map(({ high }) => high))
   const x = {
@@ -128,7 +130,11 @@ function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width:
     sort: null,
     axis: { labelAngle: 0, ticks: false, domain: false, labelPadding: 8 }
   }
-  const at = (field: string) => ({ field, type: 'quantitative', title: null, scale: { domain: [0, 1.12 * most], nice: false } })
+  const at = (field: string) => ({ field, type: 'quantitative', title: null, scale: { domain: [0, 1.12 * most], nice: 4 } })
+  const text = (field: 'text' | 'share', dy: number) => ({
+    mark: { type: 'text', dy, fontSize: 11, color: INK },
+    encoding: { y: at('high'), text: { field, type: 'nominal' } }
+  })
   const xOffset = { field: 'rule', scale: { domain: COLOURS.domain, paddingInner: 0.12 } }
   return {
     width: width / 2 - 16,
@@ -142,10 +148,8 @@ function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width:
         encoding: { y: { ...at('mean'), axis: { tickCount: 4 } }, color: COLOUR }
       },
       { mark: { type: 'rule', color: INK, strokeWidth: 1.4, opacity: 0.75 }, encoding: { y: at('low'), y2: { field: 'high' } } },
-      {
-        mark: { type: 'text', dy: -8, fontSize: 11, color: INK },
-        encoding: { y: at('high'), text: { field: 'text', type: 'nominal' } }
-      }
+      text('text', -8),
+      text('share', -22)
     ]
   }
 }
@@ -164,6 +168,15 @@ const CONFIG = {
     titleFontSize: 12,
     titlePadding: 8
   },
-  title: { anchor: 'start', color: INK, fontSize: 13, fontWeight: 600, subtitleColor: '#6b7280', subtitleFontSize: 12, subtitlePadding: 5 },
+  title: {
+    anchor: 'start',
+    frame: 'group',
+    color: INK,
+    fontSize: 13,
+    fontWeight: 600,
+    subtitleColor: '#6b7280',
+    subtitleFontSize: 12,
+    subtitlePadding: 5
+  },
   legend: { labelColor: INK, labelFontSize: 12, offset: 8 }
 }
