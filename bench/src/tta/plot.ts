@@ -131,7 +131,7 @@ function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width:
     axis: { labelAngle: 0, ticks: false, domain: false, labelPadding: 8 }
   }
   const at = (field: string) => ({ field, type: 'quantitative', title: null, scale: { domain: [0, 1.12 * most], nice: 4 } })
-  const text = (field: 'text' | 'share', dy: number) => ({
+  const label = (field: 'text' | 'share', dy: number) => ({
     mark: { type: 'text', dy, fontSize: 11, color: INK },
     encoding: { y: at('high'), text: { field, type: 'nominal' } }
   })
@@ -148,8 +148,8 @@ function bars(told: readonly MethodSummary[], what: 'epochs' | 'seconds', width:
         encoding: { y: { ...at('mean'), axis: { tickCount: 4 } }, color: COLOUR }
       },
       { mark: { type: 'rule', color: INK, strokeWidth: 1.4, opacity: 0.75 }, encoding: { y: at('low'), y2: { field: 'high' } } },
-      text('text', -8),
-      text('share', -22)
+      label('text', -8),
+      label('share', -22)
     ]
   }
 }
