@@ -1,6 +1,7 @@
+import { doubt, halfWidth, pooledDeviation } from './confidence.js'
 import { Runoff, VISIT_WINDOWS } from './runoff.js'
 import { Standings, type StandingsOptions } from './standings.js'
-import { doubt, halfWidth, pooledDeviation, type Tally } from './tally.js'
+import type { Tally } from './tally.js'
 
 export interface SearchOptions extends StandingsOptions {
   readonly least: number

@@ -1,4 +1,5 @@
-import { doubt, Tally } from './tally.js'
+import { doubt } from './confidence.js'
+import { Tally } from './tally.js'
 
 export interface StandingsOptions {
   readonly origin: number
@@ -38,8 +39,8 @@ export class Standings {
     return tally
   }
 
-  /** Of all that were measured, also of those that cannot be had any more. */
-  best(except?: number): number {
+  /** Of all others that were measured, also of those that cannot be had any more. */
+  best(except: number): number {
     return fastest([...this.tallies].filter(([population]) => population !== except))
   }
 
@@ -50,7 +51,7 @@ export class Standings {
     const enough = (population: number) =>
       this.#isBehind(population, best) <=
       Math.min(Math.log1p(population < origin ? slack : threshold), this.#bound - this.#doubt(population, best))
-    return Math.min(best, ...this.#populations().filter(enough))
+    return Math.min(...this.#populations().filter(enough))
   }
 
   /** The best, and those that may be better than it by more than anybody shall miss, the likeliest first. Where it is alone, there is nothing left to measure. */

@@ -1,6 +1,7 @@
+import { doubt, pooledDeviation } from './confidence.js'
 import { Drift } from './drift.js'
 import { learners, Search, type Step } from './search.js'
-import { doubt, pooledDeviation, Tally } from './tally.js'
+import { Tally } from './tally.js'
 
 /** A stretch of training in which the population did not change. */
 export interface Window {
