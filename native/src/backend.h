@@ -77,7 +77,7 @@ struct OptimiserPass {
   // What else is written, to `contribution`, for the learners' group.
   enum class Meeting : uint8_t {
     none,
-    correction,    // c = alpha*(w - central), which is also taken from `next`
+    correction,    // c = alpha*(w + ahead*v - central), v that before the step; it is also taken from `next`
     snapshot,      // `next`
     accumulation,  // what was there, and s
   };
@@ -98,7 +98,7 @@ struct OptimiserPass {
   Meeting meeting = Meeting::none;
   const void* central = nullptr;
   void* contribution = nullptr;
-  double alpha = 0;
+  double alpha = 0, ahead = 0;
 };
 
 // Elements [begin, end): to = base + scale*sum_j x_j + mu*(base - to), the sum in the order of `summands`. Without a base the first and

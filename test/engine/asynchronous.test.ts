@@ -37,18 +37,19 @@ function* interleaving(learners: number, events: number): Generator<number> {
 for (const backend of ['reference', 'cpu'] as const)
   describe(`asynchronous rules on ${backend}`, () => {
     const cases = {
-      'downpour that pushes and fetches always': [downpour({}), { push: 1, fetch: 1 }],
-      'downpour that pushes every 3 and fetches every 2': [downpour({ push: 3, fetch: 2 }), { push: 3, fetch: 2 }],
-      hogwild: [hogwild({}), undefined]
+      'downpour that pushes and fetches always': [downpour({ period: 1 }), { push: 1, fetch: 1 }],
+      'downpour that pushes every 3 and fetches every 2': [downpour({ period: 1, push: 3, fetch: 2 }), { push: 3, fetch: 2 }],
+      hogwild: [hogwild({ period: 1 }), undefined]
     } as const
     for (const [name, [rule, every]] of Object.entries(cases))
-      it(`${name} equals its publication in any interleaving`, () => {
+      it(`${name} equals its publication in any interleaving, over 50 rounds`, () => {
         for (const learners of [1, 2, 3, 5]) {
           const { run, initial } = start(rule, learners, backend)
           const plain = every ? new PlainDownpour(initial, NUMBERS, every) : new PlainHogwild(initial, NUMBERS)
           for (let j = 0; j < learners; j++) plain.join(j)
           const gradients = new Map<number, ArrayLike<number>>()
-          for (const j of interleaving(learners, 300)) {
+          // An iteration is two events, and a round is as many iterations as there are learners.
+          for (const j of interleaving(learners, 102 * learners)) {
             if (gradients.has(j)) {
               run.finish(j)
               plain.end(j, gradients.get(j)!)
@@ -61,6 +62,7 @@ for (const backend of ['reference', 'cpu'] as const)
             expect(largestDifference(run.central(), plain.z), `${learners} learners`).below(1e-5)
           }
           expect(largestDifference(run.central(), initial)).above(1e-3)
+          expect(engine.groupStatus(run.group).round).at.least(50)
         }
       })
   })

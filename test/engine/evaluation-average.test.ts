@@ -8,19 +8,17 @@ import { engine } from '../../src/engine/native.js'
 import { GroupRun } from './support/group-run.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
-const K = 2
-const ROUNDS = 20
-/** Samples of one round. */
-const ROUND = 4 * K
+const ROUNDS = 50
+const BATCH = 4
 
-/** What is evaluated after each round. */
-function evaluated(backend: 'reference' | 'cpu', rule: GroupRule, average?: EvaluationAverage): Float64Array[] {
+/** What is evaluated after each round of k learners. */
+function evaluated(backend: 'reference' | 'cpu', k: number, rule: GroupRule, average?: EvaluationAverage): Float64Array[] {
   const { program, initial } = smallTraining(backend, { momentum: 0.9 })
   const run = new GroupRun(program, randomSamples(100), { initial, rule, ...(average && { average }) })
-  for (let j = 0; j < K; j++) run.add(j)
+  for (let j = 0; j < k; j++) run.add(j)
   return Array.from({ length: ROUNDS }, () => {
-    for (let j = 0; j < K; j++) run.compute(j)
-    for (let j = 0; j < K; j++) run.finish(j)
+    for (let j = 0; j < k; j++) run.compute(j)
+    for (let j = 0; j < k; j++) run.finish(j)
     return Float64Array.from(run.central())
   })
 }
@@ -31,29 +29,30 @@ const mean = (models: readonly Float64Array[]) =>
 for (const backend of ['reference', 'cpu'] as const)
   describe(`evaluation averages on ${backend}`, () => {
     for (const [name, rule] of Object.entries({
-      sma: sma({}, { learners: K }),
-      ssgd: ssgd({}),
-      'local-sgd': localSgd({ period: 1 }),
-      downpour: downpour({ period: 1 })
-    })) {
-      it(`of ${name} are means of its central models, which they leave alone`, () => {
-        const z = evaluated(backend, rule)
-        const same = (average: EvaluationAverage, expected: (round: number) => Float64Array) => {
-          for (const [round, model] of evaluated(backend, rule, average).entries())
-            expect(largestDifference(model, expected(round)), `${average.kind}, round ${round}`).below(1e-5)
-        }
-        let ema: Float64Array | undefined
-        const emas = z.map((model) => (ema = ema ? ema.map((e, i) => 0.8 * e + 0.2 * model[i]!) : model))
-        same({ kind: 'ema', decay: 0.8, from: 0, every: 1 }, (round) => emas[round]!)
-        // Samples come to 5 rounds' worth at the end of round 4, and to two more at that of 6, 8, ...
-        const taken = (round: number) => z.filter((_, each) => each <= round && each >= 4 && each % 2 === 0)
-        const marks = { from: 5 * ROUND, every: 2 * ROUND }
-        same({ kind: 'swa', ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round))))
-        same({ kind: 'lawa', window: 3, ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round).slice(-3))))
-        // More samples than one round has: it counts once.
-        same({ kind: 'swa', from: 0, every: 3 }, (round) => mean(z.slice(0, round + 1)))
-      })
-    }
+      sma: (learners: number) => sma({}, { learners }),
+      ssgd: () => ssgd({}),
+      'local-sgd': () => localSgd({ period: 1 }),
+      downpour: () => downpour({ period: 1 })
+    }))
+      for (const k of [1, 2, 3, 5])
+        it(`of ${name} with ${k} learners are means of its central models, which they leave alone`, () => {
+          const z = evaluated(backend, k, rule(k))
+          const samples = BATCH * k
+          const same = (average: EvaluationAverage, expected: (round: number) => Float64Array) => {
+            for (const [round, model] of evaluated(backend, k, rule(k), average).entries())
+              expect(largestDifference(model, expected(round)), `${average.kind}, round ${round}`).below(1e-5)
+          }
+          let ema: Float64Array | undefined
+          const emas = z.map((model) => (ema = ema ? ema.map((e, i) => 0.8 * e + 0.2 * model[i]!) : model))
+          same({ kind: 'ema', decay: 0.8, from: 0, every: 1 }, (round) => emas[round]!)
+          // Samples come to 5 rounds' worth at the end of round 4, and to two more at that of 6, 8, ...
+          const taken = (round: number) => z.filter((_, each) => each <= round && each >= 4 && each % 2 === 0)
+          const marks = { from: 5 * samples, every: 2 * samples }
+          same({ kind: 'swa', ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round))))
+          same({ kind: 'lawa', window: 3, ...marks }, (round) => (round < 4 ? z[round]! : mean(taken(round).slice(-3))))
+          // More samples than one round has: it counts once.
+          same({ kind: 'swa', from: 0, every: 3 }, (round) => mean(z.slice(0, round + 1)))
+        })
 
     it('begin anew with a central model that is given', () => {
       const { program, initial } = smallTraining(backend, {})

@@ -11,8 +11,9 @@
 namespace arbalest {
 
 // How what the learners bring to a round meets the central model z, which begins it as z:
-//   sma        corrections c = alpha*(w - z) of the weights before the round's last update, which learners make too:
-//              z' = z + sum c + mu*(z - z of the round before)
+//   sma        corrections c = alpha*(x - z) from where a learner is before the round's last update, which learners make too:
+//              z' = z + sum c + mu*(z - z of the round before). x is its weights w; under Nesterov momentum v, as PyTorch's SGD keeps both,
+//              w lies ahead of it by what momentum alone would do: x = w + rate*momentum*v
 //   outer      weights: D = z - mean w, which the outer optimiser takes for a gradient: momentum SGD, Nesterov or not, of rate `rate`; with
 //              `per_rate` D is divided by the learners' rate and the step multiplied by it
 //   mean       weights: z' is the mean of mean w over all rounds that began at iteration `mean_from` or later, and before these mean w

@@ -130,6 +130,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
     step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
     step.alpha = ticket.alpha;
+    if (const OptimiserSpec& spec = vectors.optimiser->spec(); spec.nesterov) step.ahead = ticket.rate * spec.momentum;
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());
   if (contribution && rule().lockstep)

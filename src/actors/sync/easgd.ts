@@ -8,7 +8,8 @@ export type EasgdOptions = Omit<SmaOptions, 'syncMomentum'>
 
 /**
  * Elastic averaging: synchronous model averaging without momentum on the central model, w' = w - step - alpha (w - z) and
- * z' = z + sum alpha (w - z). With learners that have Nesterov momentum it is EAMSGD.
+ * z' = z + sum alpha (w - z). With learners that have Nesterov momentum it is EAMSGD: a learner is at x, takes its gradient ahead of itself at
+ * w = x + m u, and is drawn to the central model from x: u' = m u - rate g(w), x' = x + u' - alpha (x - z).
  *
  * Zhang, Choromanska and LeCun, "Deep learning with Elastic Averaging SGD", NeurIPS 2015.
  */

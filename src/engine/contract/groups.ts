@@ -44,8 +44,9 @@ export interface SynchronousRule {
 /**
  * What learners bring to a round's end, and what becomes of the central model z, which is z' afterwards:
  *
- * - `sma`: corrections c = alpha (w - z) of the weights before the round's last update, which the learners make too, w' = w - step - c;
- *   z' = z + sum c + momentum (z - the z of the round before). `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
+ * - `sma`: corrections c = alpha (x - z) from where a learner is before the round's last update, which the learners make too, w' = w - step - c;
+ *   z' = z + sum c + momentum (z - the z of the round before). x is w, or under Nesterov momentum m with velocity v, which computes gradients at a point ahead
+ *   of the learner, x = w + rate m v. `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
  *   one pass over all vectors, when the last learner has come; who reads or writes a vector of another's before has that one's step taken at once. Of groups without levels.
  * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
  *   `perRate`: D is divided by the learners' rate, and the step multiplied by it.

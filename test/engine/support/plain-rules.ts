@@ -1,6 +1,6 @@
 /**
  * Plain models of the rules as their publications write them, in double precision, over gradients that are given to them. Learners make
- * momentum SGD with weight decay, as PyTorch does, with Nesterov's form where it is asked for.
+ * momentum SGD with weight decay, as PyTorch does.
  */
 export interface PlainLearner {
   w: Float64Array
@@ -11,7 +11,6 @@ export interface PlainNumbers {
   readonly rate: number
   readonly momentum: number
   readonly decay: number
-  readonly nesterov?: boolean
 }
 
 export type Gradients = ReadonlyMap<number, ArrayLike<number>>
@@ -42,10 +41,10 @@ export abstract class PlainRule {
   }
 
   protected descend(learner: PlainLearner, gradient: ArrayLike<number>): void {
-    const { momentum, decay, nesterov } = this.numbers
+    const { momentum, decay } = this.numbers
     const g = learner.w.map((w, i) => gradient[i]! + decay * w)
     learner.v = learner.v.map((v, i) => momentum * v + g[i]!)
-    learner.w = learner.w.map((w, i) => w - this.rate * (nesterov ? g[i]! + momentum * learner.v[i]! : learner.v[i]!))
+    learner.w = learner.w.map((w, i) => w - this.rate * learner.v[i]!)
   }
 }
 
@@ -73,6 +72,41 @@ export class PlainSma extends PlainRule {
     if (!ends) return
     this.#before = z
     this.z = next
+  }
+}
+
+/**
+ * Algorithm 2 of Zhang, Choromanska and LeCun (2015), in rounds: a learner at x with velocity u takes its gradient at x + momentum u. As PyTorch's
+ * velocity has no rate in it, another rate changes u in proportion, and leaves where the gradient is taken.
+ */
+export class PlainEamsgd extends PlainRule {
+  readonly #velocities = new Map<number, Float64Array>()
+  #rateBefore = this.rate
+
+  override join(learner: number): void {
+    super.join(learner)
+    this.#velocities.set(learner, new Float64Array(this.z.length))
+  }
+
+  iterate(gradients: Gradients, ends: boolean): void {
+    const { z, rate } = this
+    const { momentum, decay } = this.numbers
+    const alpha = Math.min(1 / this.learners.size, 0.5)
+    for (const u of this.#velocities.values()) u.forEach((value, i) => (u[i] = (value * rate) / this.#rateBefore))
+    this.#rateBefore = rate
+    const next = Float64Array.from(z)
+    for (const [learner, gradient] of gradients) {
+      const state = this.learners.get(learner)!
+      const u = this.#velocities.get(learner)!
+      state.w = state.w.map((ahead, i) => {
+        const x = ahead - momentum * u[i]!
+        const elastic = ends ? alpha * (x - z[i]!) : 0
+        u[i] = momentum * u[i]! - rate * (gradient[i]! + decay * ahead)
+        next[i]! += elastic
+        return x + u[i]! - elastic + momentum * u[i]!
+      })
+    }
+    if (ends) this.z = next
   }
 }
 

@@ -6,6 +6,7 @@ import { engine } from '../../../src/engine/native.js'
 import { GroupRun, type GroupPlan } from './group-run.js'
 import {
   PlainDiLoCo,
+  PlainEamsgd,
   PlainLocalSgd,
   PlainLookahead,
   PlainPolyakRuppert,
@@ -50,7 +51,7 @@ export const CASES: Record<string, RuleCase> = {
   easgd: { options: (period) => ({ name: 'easgd', period }), plain: (initial) => new PlainSma(initial, NUMBERS, 0) },
   eamsgd: {
     options: (period) => ({ name: 'eamsgd', period }),
-    plain: (initial) => new PlainSma(initial, { ...NUMBERS, nesterov: true }, 0),
+    plain: (initial) => new PlainEamsgd(initial, NUMBERS),
     nesterov: true
   },
   ssgd: { options: () => ({ name: 'ssgd' }), plain: (initial) => new PlainSsgd(initial, NUMBERS), periods: [1] },

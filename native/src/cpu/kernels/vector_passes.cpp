@@ -27,6 +27,7 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
   auto* const contributions = static_cast<float*>(pass.contribution);
   const auto scale = static_cast<float>(pass.scale), limit = static_cast<float>(pass.limit), decay = static_cast<float>(pass.decay);
   const auto rate = static_cast<float>(pass.rate), momentum = static_cast<float>(pass.momentum), alpha = static_cast<float>(pass.alpha);
+  const auto ahead = static_cast<float>(pass.ahead);
   const auto beta1 = static_cast<float>(pass.beta1), beta2 = static_cast<float>(pass.beta2), epsilon = static_cast<float>(pass.epsilon);
   const auto rest1 = static_cast<float>(1 - pass.beta1), rest2 = static_cast<float>(1 - pass.beta2);
   const auto unbiased_rate = static_cast<float>(pass.rate / pass.bias1), unbias2 = static_cast<float>(1 / pass.bias2);
@@ -37,7 +38,7 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
     Floats g = scale * load<Partial>(gradients + at, width);
     if constexpr (with.limited) g = clamped(g, limit);
     g += decay * w;
-    Floats step = rate * g;
+    Floats step = rate * g, position = w;
     if constexpr (with.rule == Rule::adam) {
       const Floats m = beta1 * load<Partial>(first + at, width) + rest1 * g;
       const Floats q = beta2 * load<Partial>(second + at, width) + rest2 * g * g;
@@ -45,13 +46,14 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
       store<Partial>(second + at, q, width);
       step = unbiased_rate * m / (square_root(q * unbias2) + epsilon) + shrink * w;
     } else if constexpr (with.rule != Rule::plain) {
-      const Floats v = momentum * load<Partial>(first + at, width) + g;
+      const Floats before = load<Partial>(first + at, width), v = momentum * before + g;
       store<Partial>(first + at, v, width);
+      if constexpr (with.rule == Rule::nesterov) position += ahead * before;
       step = rate * (with.rule == Rule::nesterov ? g + momentum * v : v);
     }
     Floats result = w - step;
     if constexpr (with.meeting == Meeting::correction) {
-      const Floats correction = alpha * (w - load<Partial>(central + at, width));
+      const Floats correction = alpha * (position - load<Partial>(central + at, width));
       store<Partial>(contributions + at, correction, width);
       result -= correction;
     } else if constexpr (with.meeting == Meeting::snapshot) {

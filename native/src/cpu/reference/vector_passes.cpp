@@ -29,14 +29,15 @@ template <class T> void optimise_as(const OptimiserPass& pass) {
     const double w = weights[i];
     const double scaled = pass.scale * gradients[i];
     const double g = (scaled > pass.limit ? pass.limit : scaled < -pass.limit ? -pass.limit : scaled) + pass.decay * w;
-    double step = 0;
+    double step = 0, position = w;
     if (pass.algorithm == OptimiserPass::Algorithm::adam) {
       const double m = pass.beta1 * first[i] + (1 - pass.beta1) * g, q = pass.beta2 * second[i] + (1 - pass.beta2) * g * g;
       first[i] = static_cast<T>(m);
       second[i] = static_cast<T>(q);
       step = pass.rate * (m / pass.bias1) / (std::sqrt(q / pass.bias2) + pass.epsilon) + pass.rate * pass.decoupled * w;
     } else {
-      const double v = (first ? pass.momentum * first[i] : 0.0) + g;
+      const double before = first ? double{first[i]} : 0.0, v = pass.momentum * before + g;
+      position += pass.ahead * before;
       if (first) first[i] = static_cast<T>(v);
       step = pass.rate * (pass.nesterov ? g + pass.momentum * v : v);
     }
@@ -44,7 +45,7 @@ template <class T> void optimise_as(const OptimiserPass& pass) {
     switch (pass.meeting) {
       case OptimiserPass::Meeting::none: break;
       case OptimiserPass::Meeting::correction: {
-        const double c = pass.alpha * (w - central[i]);
+        const double c = pass.alpha * (position - central[i]);
         contribution[i] = static_cast<T>(c);
         result -= c;
         break;

@@ -27,7 +27,7 @@ struct OptimiserRates {
   float momentum = 0;
   bool nesterov = false;
   float beta1 = 0, beta2 = 0, epsilon = 0, bias1 = 1, bias2 = 1;
-  float alpha = 0;
+  float alpha = 0, ahead = 0;
 };
 
 // V elements of one learner, held in registers between what reads and what writes them.
@@ -40,11 +40,11 @@ template <int V> struct LearnerStep {
     if (of.first) first = read<float, V>(of.first, pack);
     if (of.second) second = read<float, V>(of.second, pack);
     for (int v = 0; v < V; ++v) {
-      const float w = weights.at[v];
+      const float w = weights.at[v], position = w + rates.ahead * first.at[v];
       const float scaled = fminf(fmaxf(rates.scale * gradients.at[v], -rates.limit), rates.limit);
       const float step = rates.algorithm == OptimiserRates::kAdam ? adam(rates, scaled + rates.decay * w, w, first.at[v], second.at[v])
                                                                   : sgd(rates, scaled + rates.decay * w, of.first, first.at[v]);
-      if (rates.meeting == OptimiserRates::kCorrection) correction.at[v] = rates.alpha * (w - central->at[v]);
+      if (rates.meeting == OptimiserRates::kCorrection) correction.at[v] = rates.alpha * (position - central->at[v]);
       if (rates.meeting == OptimiserRates::kAccumulation) correction.at[v] = step;
       next.at[v] = w - step - (rates.meeting == OptimiserRates::kCorrection ? correction.at[v] : 0.0f);
     }
