@@ -172,7 +172,10 @@ class Backend {
   virtual void* allocate(size_t bytes) = 0;
   // All that was queued on it is done.
   virtual void release(void* memory, size_t bytes) noexcept = 0;
-  // Bytes that may still be taken, where they are the device's own; none where they are the machine's.
+  // So much is kept ready in one piece, of which allocate() takes before it turns to the driver, whose allocations may hold up all that the
+  // device does. For devices with memory of their own. Throws OUT_OF_MEMORY.
+  virtual void reserve(size_t) {}
+  // Bytes that may still be taken, where they are the device's own; none where they are the machine's. What is reserved may be taken, too.
   virtual std::optional<size_t> free_memory() { return std::nullopt; }
 
   // Sustained floating-point operations a second of one thread's fused multiply-adds; takes about 100 ms.
@@ -186,7 +189,7 @@ class Backend {
   // returns, and which has no streams.
   virtual std::unique_ptr<Stream> stream() { return nullptr; }
   // Returns the stream that was used before.
-  virtual Stream* use_stream(Stream*) { return nullptr; }
+  virtual Stream* use_stream(Stream*) noexcept { return nullptr; }
   // Between two places of the backend's memory.
   virtual void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   virtual void zero(void* to, size_t bytes) { std::memset(to, 0, bytes); }

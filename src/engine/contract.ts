@@ -138,6 +138,11 @@ export interface Engine {
    * it is the machine's. Throws INVALID_OPTION where there are not so many.
    */
   freeMemory(backend: EngineBackend, devices: number, first: number): number | undefined
+  /**
+   * Keeps so many bytes ready on each of the first devices, for what is made there from now on: the driver's own allocations may hold up all that a
+   * GPU does. Without effect where the memory is the machine's. Throws OUT_OF_MEMORY.
+   */
+  reserve(backend: EngineBackend, devices: number, bytes: number): void
 
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void

@@ -52,6 +52,7 @@ const CALLS = [
   'snapshotParts',
   'readSnapshot',
   'freeMemory',
+  'reserve',
   'keepToCores',
   'measureLevel',
   'measurePeak'

@@ -267,6 +267,48 @@ describe(`The CUDA backend (${DEVICE})`, () => {
     expect(launched(false)).to.deep.equal([0, 15, 5])
   })
 
+  it('takes from what is reserved before the driver, piece by piece, and again what was given back', async function () {
+    // Only the stand-in's driver can be told that it has no more.
+    if (DEVICE !== 'cuda-host') this.skip()
+    const replica = (hidden = 16) => {
+      const model = defineModel({ name: 'one', input: [12], layers: [linear(hidden), linear(5)] })
+      const layout = smallTraining(DEVICE, {}, { model }).program.parameters
+      return engine.createReplica({ backend: DEVICE, layout, threads: 1, seed: 1 })
+    }
+    const free = () => engine.freeMemory(DEVICE, 1, 0)!
+    const limit = 'ARBALEST_CUDA_HOST_MEMORY'
+    try {
+      // Whatever other tests have had reserved is given back.
+      process.env[limit] = '0'
+      await refused('OUT_OF_MEMORY', () => replica())
+      process.env[limit] = String(2 ** 40)
+      const before = free()
+      const first = replica()
+      const piece = before - free()
+      engine.reserve(DEVICE, 1, 3 * piece)
+      expect(free()).to.equal(before - piece)
+      // There is as much already.
+      engine.reserve(DEVICE, 1, 2 * piece)
+      process.env[limit] = '0'
+      expect(free()).to.equal(3 * piece)
+      const others = [replica(), replica(), replica()]
+      expect(free()).to.equal(0)
+      await refused('OUT_OF_MEMORY', () => replica())
+      // Two neighbours make room for what neither holds.
+      for (const given of others.splice(0, 2)) engine.release(given)
+      const broad = replica(28)
+      expect(free()).to.be.within(1, piece - 1)
+      for (const given of [...others, broad]) engine.release(given)
+      expect(free()).to.equal(3 * piece)
+      // What nobody uses of it goes back where the driver is short of memory.
+      process.env[limit] = String(2 ** 40 - before + 5 * piece)
+      const larger = replica(60)
+      for (const given of [first, larger]) engine.release(given)
+    } finally {
+      delete process.env[limit]
+    }
+  })
+
   it('says in one sentence why backend cuda is not to be had', function () {
     let error
     try {

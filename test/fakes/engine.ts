@@ -91,6 +91,7 @@ export const engine: Engine = {
 
   keepToCores: () => undefined,
   freeMemory: () => undefined,
+  reserve: () => undefined,
   measureLevel: () => 1e9,
   measurePeak: () => 1e9
 }

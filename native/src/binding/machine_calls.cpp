@@ -40,6 +40,17 @@ Napi::Value free_memory(const Info& info) {
   return least ? Napi::Number::New(info.Env(), static_cast<double>(*least)) : info.Env().Undefined();
 }
 
+// On each of so many devices, from the first on.
+Napi::Value reserve(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int devices = js::small(info[1], "devices");
+  const int64_t bytes = js::integer(info[2], "bytes");
+  check_devices(backend, devices);
+  if (bytes < 1) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give a number above 0");
+  for (int device = 0; device < devices; ++device) backend.device(device).reserve(static_cast<size_t>(bytes));
+  return info.Env().Undefined();
+}
+
 Napi::Value keep_cores(const Info& info) {
   const std::vector<int> cores = js::list(info[0], "cores", [](const Napi::Value& core) { return js::small(core, "core"); });
   if (cores.empty()) throw Error("INVALID_OPTION", "cores: received none; give at least one");
@@ -68,6 +79,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<lower>(addon, "lower");
   add<bytes>(addon, "bytes");
   add<free_memory>(addon, "freeMemory");
+  add<reserve>(addon, "reserve");
   add<keep_cores>(addon, "keepToCores");
   add<measure_level>(addon, "measureLevel");
   add<measure_peak>(addon, "measurePeak");

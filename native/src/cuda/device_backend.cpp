@@ -81,7 +81,7 @@ LoweringAnswer DeviceBackend::lower(const LoweringRequest& request) { return low
 
 size_t DeviceBackend::bytes(const TensorSpec& spec) { return bytes_of(spec); }
 
-Stream* DeviceBackend::use_stream(Stream* stream) {
+Stream* DeviceBackend::use_stream(Stream* stream) noexcept {
   auto* const next = static_cast<DeviceStream*>(stream);
   if (next) next->backend().make_current();
   return std::exchange(used_stream(), next);

@@ -16,7 +16,7 @@ class DeviceBackend : public Backend {
   // Which of the devices it is.
   int number() const { return number_; }
   // The calling thread's work that names no stream is this device's.
-  virtual void make_current() const {}
+  virtual void make_current() const noexcept {}
   LoweringAnswer lower(const LoweringRequest& request) override;
   size_t bytes(const TensorSpec& spec) override;
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override;
@@ -27,7 +27,7 @@ class DeviceBackend : public Backend {
   void blend(const BlendPass& pass) override;
   void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override;
   void use_threads(int) override {}
-  Stream* use_stream(Stream* stream) override;
+  Stream* use_stream(Stream* stream) noexcept override;
   size_t piece() const override { return SIZE_MAX; }
   void copy(void* to, const void* from, size_t bytes) override;
 

@@ -29,6 +29,9 @@ inline constexpr int kThreads = 256;
 // more being asked for. The number of blocks needs no such look: they stand along the one axis that takes as many as a tensor has elements.
 inline constexpr size_t kMostArguments = 4096, kMostShared = 48 << 10;
 
+// Learners that a launch serves at once: the rows of a table among its arguments, which needs no copy of its own to the device.
+inline constexpr int kMostTogether = 32;
+
 #if defined(__CUDACC__)
 
 template <class F> __global__ void __launch_bounds__(kThreads) each_kernel(int64_t n, const __grid_constant__ F f) {

@@ -214,7 +214,11 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
 void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution) {
   contribution.ready = averaging_.backend(device).record();
   std::unique_lock lock(mutex_);
-  if (!members_.has(learner)) return;
+  if (!members_.has(learner)) {
+    // It was evicted meanwhile, and its slot may end with this call: what is queued on it must be done.
+    lock.unlock();
+    return averaging_.backend(device).synchronise();
+  }
   rounds_.arrive(learner, device, round, bucket, contribution);
   advance();
   averaging_.help(lock);

@@ -48,20 +48,22 @@ export abstract class PlainRule {
   }
 }
 
-/** Crossbow's synchronous model averaging; with `mu` 0 elastic averaging, both with the moving rate 1/k, at most 1/2. */
+/** Crossbow's synchronous model averaging; with `mu` 0 elastic averaging. Where no moving rate is given both have 1/k, at most 1/2. */
 export class PlainSma extends PlainRule {
   #before: Float64Array
   readonly #mu: number
+  readonly #alpha: number | undefined
 
-  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, mu: number) {
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, mu: number, alpha?: number) {
     super(initial, numbers)
     this.#before = this.z
     this.#mu = mu
+    this.#alpha = alpha
   }
 
   iterate(gradients: Gradients, ends: boolean): void {
     const { z } = this
-    const alpha = Math.min(1 / this.learners.size, 0.5)
+    const alpha = this.#alpha ?? Math.min(1 / this.learners.size, 0.5)
     let next = z.map((value, i) => value + this.#mu * (value - this.#before[i]!))
     for (const [learner, gradient] of this.taking(gradients)) {
       const c = learner.w.map((w, i) => (ends ? alpha * (w - z[i]!) : 0))
@@ -101,9 +103,10 @@ export class PlainEamsgd extends PlainRule {
       state.w = state.w.map((ahead, i) => {
         const x = ahead - momentum * u[i]!
         const elastic = ends ? alpha * (x - z[i]!) : 0
-        u[i] = momentum * u[i]! - rate * (gradient[i]! + decay * ahead)
+        const velocity = momentum * u[i]! - rate * (gradient[i]! + decay * ahead)
+        u[i] = velocity
         next[i]! += elastic
-        return x + u[i]! - elastic + momentum * u[i]!
+        return x + velocity - elastic + momentum * velocity
       })
     }
     if (ends) this.z = next

@@ -48,6 +48,10 @@ export const CASES: Record<string, RuleCase> = {
     plain: (initial) => new PlainSma(initial, NUMBERS, 0.3),
     levels: false
   },
+  'sma with an alpha of its own': {
+    options: (period) => ({ name: 'sma', period, alpha: 0.15, syncMomentum: 0.3 }),
+    plain: (initial) => new PlainSma(initial, NUMBERS, 0.3, 0.15)
+  },
   easgd: { options: (period) => ({ name: 'easgd', period }), plain: (initial) => new PlainSma(initial, NUMBERS, 0) },
   eamsgd: {
     options: (period) => ({ name: 'eamsgd', period }),

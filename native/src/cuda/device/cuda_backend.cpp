@@ -44,7 +44,7 @@ class CudaBackend final : public DeviceBackend {
   int device_count() override { return gpu_count(); }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices) override { return nccl_collective(devices); }
-  void make_current() const override { use_device(number()); }
+  void make_current() const noexcept override { use_device(number()); }
 
   std::unique_ptr<Stream> stream() override {
     const UsedDevice used(number());
@@ -59,6 +59,10 @@ class CudaBackend final : public DeviceBackend {
     return memory;
   }
   void release(void* memory, size_t) noexcept override { pool_.give_back(memory); }
+  void reserve(size_t bytes) override {
+    const UsedDevice used(number());
+    pool_.reserve(bytes);
+  }
 
   void zero(void* to, size_t bytes) override { check(cudaMemsetAsync(to, 0, bytes, handle()), "zero"); }
   std::optional<size_t> free_memory() override {

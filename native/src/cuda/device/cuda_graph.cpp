@@ -3,21 +3,36 @@
 namespace arbalest::cuda {
 namespace {
 
-cudaGraph_t recorded(cudaStream_t stream, const std::function<void()>& record) {
+// What breaks a recording from outside, as a wait of some other thread for the whole device, is over when it is tried again.
+constexpr int kAttempts = 3;
+
+// Null, having thrown nothing, where it was broken and may be tried again.
+cudaGraph_t recorded(cudaStream_t stream, const std::function<void()>& record, bool again) {
   // Of this thread alone: what other learners do meanwhile is not part of it, and not forbidden.
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
   cudaGraph_t graph = nullptr;
   try {
     record();
   } catch (...) {
-    cudaStreamEndCapture(stream, &graph);
+    const bool broken = cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated;
     // What it was has been thrown; that the capture is broken follows from it.
     cudaGetLastError();
     if (graph) cudaGraphDestroy(graph);
+    if (broken && again) return nullptr;
     throw;
   }
-  check(cudaStreamEndCapture(stream, &graph), "recording");
+  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  if (ended == cudaErrorStreamCaptureInvalidated && again) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check(ended, "recording");
   return graph;
+}
+
+cudaGraph_t recorded(cudaStream_t stream, const std::function<void()>& record) {
+  for (int attempt = 1;; ++attempt)
+    if (const cudaGraph_t graph = recorded(stream, record, attempt < kAttempts)) return graph;
 }
 
 }  // namespace

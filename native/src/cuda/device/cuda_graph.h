@@ -9,8 +9,8 @@ namespace arbalest::cuda {
 
 class CudaGraph {
  public:
-  // `record` queues kernels on `stream` and nothing else; none of them runs yet. Throws UNSUPPORTED_OPERATOR where one of them cannot be
-  // recorded, and whatever `record` throws; the stream is as before.
+  // `record` queues kernels on `stream` and nothing else; none of them runs yet. It is called again where another thread has broken it.
+  // Throws UNSUPPORTED_OPERATOR where one of them cannot be recorded, and whatever `record` throws; the stream is as before.
   CudaGraph(cudaStream_t stream, const std::function<void()>& record);
   ~CudaGraph() { cudaGraphExecDestroy(ready_); }
   CudaGraph(const CudaGraph&) = delete;

@@ -1,6 +1,9 @@
 #include "cudnn.h"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "cublas_lt.h"
 #include "dynamic_library.h"
@@ -30,6 +33,35 @@ size_t open() {
   return version;
 }
 
+// Kept for whoever comes next: cudnnDestroy waits for the whole device, which would hold up its other streams, and break what one of them
+// is recording.
+class IdleHandles {
+ public:
+  // Null where none is idle on the device.
+  cudnnHandle_t take(int device) {
+    const std::lock_guard lock(mutex_);
+    std::vector<cudnnHandle_t>& idle = idle_[device];
+    if (idle.empty()) return nullptr;
+    const cudnnHandle_t handle = idle.back();
+    idle.pop_back();
+    return handle;
+  }
+  void give_back(int device, cudnnHandle_t handle) {
+    const std::lock_guard lock(mutex_);
+    idle_[device].push_back(handle);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::vector<cudnnHandle_t>> idle_;
+};
+
+// Never destroyed: streams of other threads may end with the process.
+IdleHandles& idle_handles() {
+  static auto& handles = *new IdleHandles;
+  return handles;
+}
+
 }  // namespace
 
 size_t open_cudnn() {
@@ -39,12 +71,14 @@ size_t open_cudnn() {
 
 CudnnHandle::CudnnHandle(cudaStream_t stream) {
   open_cudnn();
-  if (cudnn_frontend::detail::create_handle(&handle_) != CUDNN_STATUS_SUCCESS)
+  check(cudaGetDevice(&device_), "device");
+  handle_ = idle_handles().take(device_);
+  if (!handle_ && cudnn_frontend::detail::create_handle(&handle_) != CUDNN_STATUS_SUCCESS)
     throw Error("BACKEND_UNAVAILABLE", "backend cuda: cuDNN cannot be started on this GPU; its driver may be too old");
   cudnn_frontend::detail::set_stream(handle_, stream);
 }
 
-CudnnHandle::~CudnnHandle() { cudnn_frontend::detail::destroy_handle(handle_); }
+CudnnHandle::~CudnnHandle() { idle_handles().give_back(device_, handle_); }
 
 void check(cudnn_frontend::error_object status, const std::string& what) {
   if (status.is_good()) return;

@@ -13,7 +13,7 @@ namespace arbalest::cuda {
 // Opens cuDNN for the frontend, once for the process. Throws BACKEND_UNAVAILABLE. Returns its version, such as 91900.
 size_t open_cudnn();
 
-// What queues on one stream.
+// What queues on one stream of the calling thread's device.
 class CudnnHandle {
  public:
   explicit CudnnHandle(cudaStream_t stream);
@@ -23,6 +23,7 @@ class CudnnHandle {
   cudnnHandle_t get() const { return handle_; }
 
  private:
+  int device_ = 0;
   cudnnHandle_t handle_ = nullptr;
 };
 

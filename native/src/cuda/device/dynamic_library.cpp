@@ -1,6 +1,7 @@
 #include "dynamic_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <sstream>
@@ -37,11 +38,17 @@ std::vector<std::string> folders_of(const std::string& package) {
 }  // namespace
 
 DynamicLibrary::DynamicLibrary(const std::string& what, const std::string& file, const std::string& package) : what_(what) {
-  // Global: cuDNN's own parts look for cuBLASLt and NVRTC among what is open.
+  std::string refused;
   for (const std::string& folder : folders_of(package)) {
-    handle_ = dlopen((folder + file).c_str(), RTLD_NOW | RTLD_GLOBAL);
+    const std::string path = folder + file;
+    // Global: cuDNN's own parts look for cuBLASLt and NVRTC among what is open.
+    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle_) return;
+    if (const char* const why = dlerror(); why && refused.empty() && access(path.c_str(), F_OK) == 0) refused = why;
   }
+  if (!refused.empty())
+    throw Error("BACKEND_UNAVAILABLE", "backend cuda: " + what + " is there and cannot be opened (" + refused +
+                                           "); run `npx arbalest setup --cuda`, or name another folder in ARBALEST_CUDA_PATH");
   throw Error("BACKEND_UNAVAILABLE",
               "backend cuda: " + what + " (" + file +
                   ") is not to be found; run `npx arbalest setup --cuda`, or name the folder that has it in ARBALEST_CUDA_PATH");

@@ -12,9 +12,7 @@ constexpr size_t kMostWaste = 2;
 
 }  // namespace
 
-MemoryPool::~MemoryPool() {
-  for (const auto& [bytes, memory] : unused_) cudaFree(memory);
-}
+MemoryPool::~MemoryPool() { trim(); }
 
 void* MemoryPool::take(size_t bytes) {
   const size_t wanted = rounded_up(bytes == 0 ? 1 : bytes);
@@ -26,6 +24,7 @@ void* MemoryPool::take(size_t bytes) {
     used_.emplace(memory, size);
     return memory;
   }
+  if (void* const piece = reserved_.take(wanted)) return piece;
   void* memory = from_driver(wanted);
   used_.emplace(memory, wanted);
   return memory;
@@ -33,6 +32,7 @@ void* MemoryPool::take(size_t bytes) {
 
 void MemoryPool::give_back(void* memory) noexcept {
   const std::lock_guard lock(mutex_);
+  if (reserved_.give_back(memory)) return;
   const auto found = used_.find(memory);
   if (found == used_.end()) return;
   unused_.emplace(found->second, memory);
@@ -42,13 +42,12 @@ void MemoryPool::give_back(void* memory) noexcept {
 void MemoryPool::reserve(size_t bytes) {
   const size_t wanted = rounded_up(bytes);
   const std::lock_guard lock(mutex_);
-  if (const auto found = unused_.lower_bound(wanted); found != unused_.end() && found->first <= kMostWaste * wanted) return;
-  unused_.emplace(wanted, from_driver(wanted));
+  if (reserved_.unused() < wanted) reserved_.add(from_driver(wanted), wanted);
 }
 
 size_t MemoryPool::unused() {
   const std::lock_guard lock(mutex_);
-  size_t sum = 0;
+  size_t sum = reserved_.unused();
   for (const auto& [bytes, memory] : unused_) sum += bytes;
   return sum;
 }
@@ -65,6 +64,7 @@ void* MemoryPool::from_driver(size_t bytes) {
 void MemoryPool::trim() {
   for (const auto& [bytes, memory] : unused_) cudaFree(memory);
   unused_.clear();
+  reserved_.release_idle([](void* memory, size_t) { cudaFree(memory); });
 }
 
 }  // namespace arbalest::cuda

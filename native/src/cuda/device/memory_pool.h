@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "../reserved_memory.h"
 #include "runtime.h"
 
 namespace arbalest::cuda {
@@ -17,7 +18,7 @@ class MemoryPool {
   void* take(size_t bytes);
   // All work on it is done.
   void give_back(void* memory) noexcept;
-  // What the pool will have ready, in one piece; so that growing while others train takes nothing from the driver. Throws OUT_OF_MEMORY.
+  // So much is there unused, and takers have theirs of it before the driver is asked. Throws OUT_OF_MEMORY.
   void reserve(size_t bytes);
   // Bytes that it holds and nobody uses.
   size_t unused();
@@ -27,6 +28,7 @@ class MemoryPool {
   void trim();
 
   std::mutex mutex_;
+  ReservedMemory reserved_;
   std::multimap<size_t, void*> unused_;
   std::map<void*, size_t> used_;
 };

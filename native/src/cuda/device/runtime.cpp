@@ -71,10 +71,9 @@ void check(cudaError_t error, const char* what) {
   throw Error("INTERNAL", std::string(what) + ": " + words + "; report this");
 }
 
-void use_device(int device) {
+void use_device(int device) noexcept {
   int now = -1;
-  check(cudaGetDevice(&now), "device");
-  if (now != device) check(cudaSetDevice(device), "device");
+  if (cudaGetDevice(&now) != cudaSuccess || now != device) cudaSetDevice(device);
 }
 
 UsedDevice::UsedDevice(int device) noexcept {

@@ -20,8 +20,9 @@ void prepare_environment();
 // How a thread waits for the calling thread's device: said to each device.
 void prepare_device();
 
-// The calling thread's work goes to this device.
-void use_device(int device);
+// The calling thread's work goes to this device. Never throws, for it stands in destructors, and every call of a context that has failed
+// tells of that failure: what comes next says so.
+void use_device(int device) noexcept;
 
 // For as long as it lives. Where that fails, what it was wanted for says so.
 class UsedDevice {

@@ -2,13 +2,15 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "../device_backend.h"
+#include "../reserved_memory.h"
 #include "host_collective.h"
 #include "host_memory.h"
 #include "host_stream.h"
@@ -42,24 +44,25 @@ class HostBackend final : public DeviceBackend {
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 
   void* allocate(size_t bytes) override {
-    const std::optional<size_t> free = free_memory();
-    void* const memory =
-        free && bytes > *free ? MAP_FAILED : mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-      throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
-    taken_ += bytes;
-    return device_address(memory, number());
+    const std::lock_guard lock(memory_);
+    const size_t wanted = rounded_up(bytes);
+    if (void* const piece = reserved_.take(wanted)) return device_address(std::memset(piece, 0, wanted), number());
+    return device_address(from_machine(wanted), number());
   }
   void release(void* memory, size_t bytes) noexcept override {
     if (!memory) return;
-    munmap(own_address(memory), bytes ? bytes : 1);
-    taken_ -= bytes;
+    const std::lock_guard lock(memory_);
+    if (!reserved_.give_back(own_address(memory))) to_machine(own_address(memory), rounded_up(bytes));
+  }
+  void reserve(size_t bytes) override {
+    const std::lock_guard lock(memory_);
+    const size_t wanted = rounded_up(bytes);
+    if (reserved_.unused() < wanted) reserved_.add(from_machine(wanted), wanted);
   }
   std::optional<size_t> free_memory() override {
-    const char* const all = std::getenv("ARBALEST_CUDA_HOST_MEMORY");
-    if (!all) return std::nullopt;
-    const size_t bytes = std::strtoull(all, nullptr, 10), taken = taken_;
-    return taken < bytes ? bytes - taken : 0;
+    const std::lock_guard lock(memory_);
+    const std::optional<size_t> left = left_in_machine();
+    return left ? std::optional(*left + reserved_.unused()) : std::nullopt;
   }
 
   void* seen(const void* address) const override {
@@ -106,7 +109,31 @@ class HostBackend final : public DeviceBackend {
     return make_matrix_product(spec, stream);
   }
 
-  std::atomic<size_t> taken_ = 0;
+  static size_t rounded_up(size_t bytes) { return (std::max<size_t>(bytes, 1) + 63) / 64 * 64; }
+
+  std::optional<size_t> left_in_machine() const {
+    const char* const all = std::getenv("ARBALEST_CUDA_HOST_MEMORY");
+    if (!all) return std::nullopt;
+    const size_t bytes = std::strtoull(all, nullptr, 10);
+    return taken_ < bytes ? bytes - taken_ : 0;
+  }
+  void* from_machine(size_t bytes) {
+    if (left_in_machine().value_or(bytes) < bytes) reserved_.release_idle([this](void* begin, size_t size) { to_machine(begin, size); });
+    const bool holds = left_in_machine().value_or(bytes) >= bytes;
+    void* const memory = holds ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    if (memory == MAP_FAILED)
+      throw Error("OUT_OF_MEMORY", "memory: " + std::to_string(bytes) + " bytes are not to be had; use fewer learners or a smaller batch");
+    taken_ += bytes;
+    return memory;
+  }
+  void to_machine(void* memory, size_t bytes) {
+    munmap(memory, bytes);
+    taken_ -= bytes;
+  }
+
+  std::mutex memory_;
+  size_t taken_ = 0;
+  ReservedMemory reserved_;
   HostStream own_stream_{*this};
 };
 

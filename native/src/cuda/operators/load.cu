@@ -39,7 +39,16 @@ EVERYWHERE LoadPlan plan_of(const LoadOptions& options, const StepParameters& st
   return plan;
 }
 
-// A block a sample: its plan is made once, by one thread.
+// Where a learner's batch goes, and what says which it is.
+template <class T> struct LearnerBatch {
+  const StepParameters* step;
+  T* x;            // (N, C, H, W), plain or nhwc
+  int32_t* label;  // (N) or null
+  T* target;       // (N, target_elements) or null
+};
+
+// A block a sample: its plan is made once, by one thread. Learners are rows of a table, and have one after another the blocks of their
+// batches.
 template <class T, class From> struct LoadSamples {
   static constexpr int kPhases = 2;
   struct Shared {
@@ -51,33 +60,32 @@ template <class T, class From> struct LoadSamples {
   const From* samples;    // (count, C, H, W), or null: those of the step's batch, in its order
   const int32_t* labels;  // (count) or null
   const float* targets;   // (count, target_elements) or null
-  T* x;                   // (N, C, H, W), plain or nhwc
-  int32_t* label;         // (N) or null
-  T* target;              // (N, target_elements) or null
-  const StepParameters* step;
+  LearnerBatch<T> table[kMostTogether];
   LoadOptions options;
   Normalisation normalisation;
   Image image;
   int target_elements;
   bool nhwc;
 
-  EVERYWHERE void run(int phase, int64_t n, int thread, Shared& shared) const {
+  EVERYWHERE void run(int phase, int64_t block, int thread, Shared& shared) const {
+    const LearnerBatch<T>& learner = table[block / image.n];
+    const int64_t n = block % image.n;
     if (phase == 0) {
       if (thread != 0) return;
-      const LoadPlan plan = plan_of(options, *step, static_cast<int>(n));
+      const LoadPlan plan = plan_of(options, *learner.step, static_cast<int>(n));
       shared = {samples ? static_cast<int64_t>(plan.index) : n, static_cast<int>(plan.row), static_cast<int>(plan.column), plan.flip};
       return;
     }
     const int pixels = image.h * image.w, elements = pixels * image.c;
-    const From* sample = (samples ? samples : static_cast<const From*>(step->batch)) + shared.index * elements;
+    const From* sample = (samples ? samples : static_cast<const From*>(learner.step->batch)) + shared.index * elements;
     for (int i = thread; i < elements; i += kThreads) {
       const int c = nhwc ? i % image.c : i / pixels, s = nhwc ? i / image.c : i % pixels;
-      x[n * elements + i] = T(value(sample, shared, c, s / image.w, s % image.w));
+      learner.x[n * elements + i] = T(value(sample, shared, c, s / image.w, s % image.w));
     }
-    if (label && thread == 0) label[n] = (samples ? labels : step->labels)[shared.index];
-    if (target)
+    if (learner.label && thread == 0) learner.label[n] = (samples ? labels : learner.step->labels)[shared.index];
+    if (learner.target)
       for (int i = thread; i < target_elements; i += kThreads)
-        target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
+        learner.target[n * target_elements + i] = T(targets[shared.index * target_elements + i]);
   }
 
  private:
@@ -170,10 +178,8 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
           samples,
           on_device->labels,
           on_device->targets,
-          spec.outputs[0].as<T>(),
-          data.classifies() ? spec.outputs[1].as<int32_t>() : nullptr,
-          data.classifies() ? nullptr : spec.outputs[1].as<T>(),
-          stream.parameters(),
+          {{stream.parameters(), spec.outputs[0].as<T>(), data.classifies() ? spec.outputs[1].as<int32_t>() : nullptr,
+            data.classifies() ? nullptr : spec.outputs[1].as<T>()}},
           options,
           normalisation_of(spec.attributes),
           image,

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "../launch.h"
 #include "../number.h"
 
 namespace arbalest::cuda {
@@ -88,8 +89,6 @@ template <int V> struct Optimise {
   }
 };
 
-// Learners by value: a table that needs no copy of its own to the device.
-inline constexpr int kMostTogether = 32;
 struct LearnerRow {
   LearnerVectors vectors;
   OptimiserRates rates;  // whose meeting is kCorrection

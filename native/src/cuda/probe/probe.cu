@@ -5,6 +5,9 @@
 //   dependent the same of a chain in a stream, a graph, and a stream with programmatic dependent launch
 //   body      microseconds of cuDNN's three convolutions at ResNet-32's stage shapes, batch 16, bf16, as captured graphs
 //   grouped   k learners' convolutions as one of k groups, against k streams
+//   average   microseconds in which the corrections of 1 to 32 replicas of ResNet-32 meet the central model, and in which their last steps
+//   and that
+//             are one launch, as captured graphs; with the bytes that this moves
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -13,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "../../backend.h"
@@ -174,7 +178,7 @@ Tensor image(int64_t n, int64_t c, int64_t side) { return {{Type::bf16, {n, c, s
 Tensor filters(int64_t o, int64_t c, Type type) { return {{type, {o, c, 3, 3}, "ohwi"}, nullptr}; }
 
 std::unique_ptr<Operator> convolution(Backend& backend, const char* kind, int64_t c, int64_t side, int groups) {
-  const Tensor x = image(16, c * groups, side), w = filters(c * groups, c, Type::bf16), gw = filters(c * groups, c, Type::f32);
+  const Tensor x = image(16, c * groups, side), w = filters(c * groups, c, Type::bf16), gw = filters(c * groups, c, Type::bf16);
   if (std::string(kind) == "conv2d") return std::make_unique<Operator>(backend, kind, std::vector{x, w, Tensor{}}, std::vector{x}, groups);
   if (std::string(kind) == "conv2dBackwardData")
     return std::make_unique<Operator>(backend, kind, std::vector{x, w}, std::vector{x}, groups);
@@ -184,56 +188,116 @@ std::unique_ptr<Operator> convolution(Backend& backend, const char* kind, int64_
 constexpr const char* kKinds[] = {"conv2d", "conv2dBackwardData", "conv2dBackwardWeights"};
 constexpr int64_t kStages[][2] = {{16, 32}, {32, 16}, {64, 8}};
 
+// One that fails is told, and the others go on.
+template <class Work> void attempt(const std::string& what, const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    std::fprintf(stderr, "arbalest-cuda-probe: %s: %s\n", what.c_str(), error.what());
+  }
+}
+
 void probe_body(Backend& backend) {
   const auto stream = backend.stream();
   const UsedStream used(backend, stream.get());
   for (const auto& [channels, side] : kStages) {
-    for (const char* kind : kKinds) {
-      const auto op = convolution(backend, kind, channels, side, 1);
-      const double seconds = seconds_of([&] { op->run(); }, [&] { backend.synchronise(); });
-      std::printf("{\"probe\":\"body\",\"kind\":\"%s\",\"channels\":%ld,\"side\":%ld,\"microseconds\":%.2f}\n", kind,
-                  static_cast<long>(channels), static_cast<long>(side), 1e6 * seconds / Operator::kRuns);
-    }
+    for (const char* kind : kKinds)
+      attempt(std::string("body ") + kind, [&] {
+        const auto op = convolution(backend, kind, channels, side, 1);
+        const double seconds = seconds_of([&] { op->run(); }, [&] { backend.synchronise(); });
+        std::printf("{\"probe\":\"body\",\"kind\":\"%s\",\"channels\":%ld,\"side\":%ld,\"microseconds\":%.2f}\n", kind,
+                    static_cast<long>(channels), static_cast<long>(side), 1e6 * seconds / Operator::kRuns);
+      });
   }
 }
 
 void probe_grouped(Backend& backend) {
   for (const auto& [channels, side] : kStages) {
     for (int learners : {2, 4, 8}) {
-      for (const char* kind : kKinds) {
-        double grouped = -1;
-        {
-          const auto stream = backend.stream();
-          const UsedStream used(backend, stream.get());
-          try {
+      for (const char* kind : kKinds)
+        attempt(std::string("grouped ") + kind, [&] {
+          double grouped = -1;
+          attempt(std::string("grouped ") + kind + " as one", [&] {
+            const auto stream = backend.stream();
+            const UsedStream used(backend, stream.get());
             const auto op = convolution(backend, kind, channels, side, learners);
             grouped = seconds_of([&] { op->run(); }, [&] { backend.synchronise(); });
-          } catch (const Error& error) {
-            std::fprintf(stderr, "grouped %s: %s\n", kind, error.what());
+          });
+          std::vector<std::unique_ptr<Stream>> streams;
+          std::vector<std::unique_ptr<Operator>> operators;
+          for (int k = 0; k < learners; ++k) {
+            streams.push_back(backend.stream());
+            const UsedStream used(backend, streams.back().get());
+            operators.push_back(convolution(backend, kind, channels, side, 1));
           }
-        }
-        std::vector<std::unique_ptr<Stream>> streams;
-        std::vector<std::unique_ptr<Operator>> operators;
-        for (int k = 0; k < learners; ++k) {
-          streams.push_back(backend.stream());
-          const UsedStream used(backend, streams.back().get());
-          operators.push_back(convolution(backend, kind, channels, side, 1));
-        }
-        const auto all = [&](const std::function<void(size_t)>& each) {
-          for (size_t k = 0; k < streams.size(); ++k) {
-            const UsedStream used(backend, streams[k].get());
-            each(k);
-          }
-        };
-        const double apart =
-            seconds_of([&] { all([&](size_t k) { operators[k]->run(); }); }, [&] { all([&](size_t) { backend.synchronise(); }); });
-        std::printf(
-            "{\"probe\":\"grouped\",\"kind\":\"%s\",\"channels\":%ld,\"learners\":%d,\"groupedMicroseconds\":%.2f,\"streamsMicroseconds\":%"
-            ".2f}\n",
-            kind, static_cast<long>(channels), learners, 1e6 * grouped / Operator::kRuns, 1e6 * apart / Operator::kRuns);
-        operators.clear();
-      }
+          const auto all = [&](const std::function<void(size_t)>& each) {
+            for (size_t k = 0; k < streams.size(); ++k) {
+              const UsedStream used(backend, streams[k].get());
+              each(k);
+            }
+          };
+          const double apart =
+              seconds_of([&] { all([&](size_t k) { operators[k]->run(); }); }, [&] { all([&](size_t) { backend.synchronise(); }); });
+          std::printf(
+              "{\"probe\":\"grouped\",\"kind\":\"%s\",\"channels\":%ld,\"learners\":%d,\"groupedMicroseconds\":%.2f,"
+              "\"streamsMicroseconds\":%"
+              ".2f}\n",
+              kind, static_cast<long>(channels), learners, 1e6 * grouped / Operator::kRuns, 1e6 * apart / Operator::kRuns);
+          operators.clear();
+        });
     }
+  }
+}
+
+// Rounds of synchronous model averaging, over vectors of zeros.
+void probe_average(Backend& backend) {
+  constexpr size_t kParameters = 464160;  // ResNet-32 for ten classes, rounded up
+  constexpr int kRuns = 50;
+  const auto stream = backend.stream();
+  const UsedStream used(backend, stream.get());
+  const auto vector = [&] { return backend.allocate(kParameters * sizeof(float)); };
+  AveragePass sum;
+  sum.end = kParameters;
+  sum.base = vector();
+  sum.to = vector();
+  std::vector<OptimiserPass> steps;
+  std::vector<const void*> corrections;
+  const auto microseconds = [&](const std::function<void()>& work) {
+    work();
+    backend.synchronise();
+    const auto recording = backend.capture([&] {
+      for (int i = 0; i < kRuns; ++i) work();
+    });
+    return 1e6 / kRuns * seconds_of([&] { recording->run(); }, [&] { backend.synchronise(); });
+  };
+  for (int learners = 1; learners <= 32; learners *= 2) {
+    while (steps.size() < static_cast<size_t>(learners)) {
+      OptimiserPass step;
+      step.end = kParameters;
+      step.weights = step.next = vector();
+      step.gradients = vector();
+      step.first = vector();
+      step.rate = 0.1;
+      step.momentum = 0.9;
+      step.meeting = OptimiserPass::Meeting::correction;
+      step.central = sum.base;
+      step.contribution = vector();
+      step.alpha = 1.0 / learners;
+      corrections.push_back(step.contribution);
+      steps.push_back(step);
+    }
+    sum.summands = corrections;
+    const double average = microseconds([&] { backend.average(sum); });
+    const double apart = microseconds([&] {
+      for (const OptimiserPass& step : steps) backend.optimise(step);
+      backend.average(sum);
+    });
+    const double together = microseconds([&] { backend.optimise_and_average(steps, sum); });
+    const double vectors = 4.0 * kParameters;
+    std::printf(
+        "{\"probe\":\"average\",\"learners\":%d,\"parameters\":%zu,\"averageMicroseconds\":%.2f,\"averageBytes\":%.0f,"
+        "\"stepsAndAverageMicroseconds\":%.2f,\"togetherMicroseconds\":%.2f,\"togetherBytes\":%.0f}\n",
+        learners, kParameters, average, (learners + 2) * vectors, apart, together, (5 * learners + 2) * vectors);
   }
 }
 
@@ -251,6 +315,7 @@ int main() {
     check(cudaMemset(data, 0, 32 * 128 * sizeof(float)));
     probe_nodes(stream, data);
     probe_dependent(stream, data);
+    probe_average(backend);
     probe_body(backend);
     probe_grouped(backend);
   } catch (const arbalest::Error& error) {
