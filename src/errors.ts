@@ -94,6 +94,11 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 }
 
+/** What was thrown, in words: it need not be an error. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
 /** A value as it appears in a message: short, quoted, on one line. */
 export function shown(value: unknown): string {
   if (typeof value === 'bigint' || typeof value === 'number') return String(value)

@@ -9,6 +9,7 @@ export type { LearnerMemory, SharedMemory } from './training/memory.js'
 export type { MemoryUse } from './compiler/memory-use.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
 export type { ExplainOptions } from './training/settings/explain.js'
+export { defaultsFor, type Defaults } from './training/defaults.js'
 export { defineConfig, type Config, type ConfigSource } from './training/config.js'
 export type { Job, JobEvents, PromisedModel } from './training/job.js'
 export type {
@@ -30,7 +31,8 @@ export type {
   WentBackEvent
 } from './training/events.js'
 export type { PopulationChange, PopulationSchedule } from './training/population.js'
-export type { PopulationFigures, TunerAction } from './actors/tuner/tuner.js'
+export type { PopulationFigures } from './actors/tuner/figures.js'
+export type { TunerAction } from './actors/tuner/tuner.js'
 export { readRuns, type RecordedRun } from './training/records/read-runs.js'
 export type { FailedEvent, RecordedEvent, RunEvent } from './training/records/records.js'
 export type {
@@ -143,10 +145,10 @@ export {
 } from './model/zoo/index.js'
 export { parameterCount, type LossChoice } from './model/graph-builder.js'
 
-export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/fromArrays.js'
+export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/from-arrays.js'
 export { datasetFromText, type TextDatasetOptions } from './data/text.js'
 export { openData, type OpenDataOptions } from './data/open-data.js'
-export { datasetNames, datasetTraits, openDataset, type OpenDatasetOptions } from './data/open.js'
+export { datasetNames, datasetTraits, openDataset, textNames, type OpenDatasetOptions } from './data/open.js'
 export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
 export { imageFolder } from './data/images/image-folder.js'
 export type { ImageFolderOptions } from './data/images/image-options.js'

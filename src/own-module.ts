@@ -1,5 +1,5 @@
 import { createJiti } from 'jiti'
-import { ArbalestError, shown, type ErrorCode } from './errors.js'
+import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
 
 /** Where a module of the user's was named. */
 export interface ModuleMention {
@@ -19,7 +19,7 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
     if (/\.[cm]?ts$/.test(new URL(module).pathname)) return await createJiti(module).import<Record<string, unknown>>(module)
     return (await import(module)) as Record<string, unknown>
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = messageOf(cause)
     // Below it stands how the module came to be wanted.
     throw moduleRefusal(mention, `it cannot be loaded: ${why.split('\n', 1)[0]}`, cause)
   }

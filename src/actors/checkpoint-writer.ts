@@ -37,7 +37,7 @@ export interface CheckpointOrder {
   readonly state: unknown
 }
 
-/** Writes checkpoints in a thread of its own, so that training waits for no disk. The folder is its own as long as it lives. */
+/** Writes checkpoints in a thread of its own, so that training waits for no disk. Its run holds the folder. */
 export class CheckpointWriter {
   readonly #options: CheckpointWriterOptions
   #engine!: Engine
@@ -47,11 +47,10 @@ export class CheckpointWriter {
     this.#options = options
   }
 
-  /** Rejects with WRITE_FAILED and INVALID_STATE where the folder cannot be had. */
   async started(): Promise<void> {
     const { engine, folder, keep } = this.#options
     this.#engine = await loadEngine(engine)
-    this.#store = await CheckpointStore.open(folder, { keep })
+    this.#store = await CheckpointStore.open(folder, { keep, held: true })
   }
 
   /** The run begins at an iteration (-1: at none): what lies beyond it is moved aside. Rejects with WRITE_FAILED. */

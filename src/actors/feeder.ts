@@ -3,6 +3,7 @@ import { sampleAt } from '../data/order.js'
 import { ReadPool } from '../data/read-pool.js'
 import type { StreamedSamples } from '../data/streamed.js'
 import type { BatchRequest, Engine, Handle } from '../engine/contract.js'
+import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { Later } from '../runtime/actor.js'
 import { loadEngine } from './engine-module.js'
@@ -197,5 +198,5 @@ export class Feeder {
 
 /** Bytes of one. */
 function sizeOf({ sample }: StreamedSamples): number {
-  return sample.reduce((product, extent) => product * extent, 1)
+  return elements(sample)
 }

@@ -92,6 +92,22 @@ export class Gate {
     }
   }
 
+  /**
+   * Repeats a call of a program that does not train until it has run; `done` counts the steps before. No group stands in its way: what it waits for
+   * is data that streams in. Throws an Interruption where its replica was cancelled, or where the learner ends while it waits.
+   */
+  async passAlone(call: (done: number) => RunReport): Promise<RunReport> {
+    let sum = NOTHING
+    for (;;) {
+      sum = plus(sum, call(sum.steps))
+      if (sum.outcome === 'ran') return sum
+      if (sum.outcome !== 'waiting') throw new Interruption('cancelled')
+      this.#pulse.beat(0)
+      await this.#turn()
+      if (this.#closed) throw new Interruption('cancelled')
+    }
+  }
+
   #rest(outcome: LearnerReport['outcome']): void {
     const { steps, busySeconds, waitSeconds, dataSeconds } = this.#report
     this.#resumed = deferred()

@@ -81,9 +81,9 @@ export class BoundProgram {
 
   /**
    * Whole steps in one native call: so many, or as many as fit into about 50 ms where that is less. `position` says where in the sequence of
-   * samples a program that does not train begins.
+   * samples a program that does not train begins: at the first if left out.
    */
-  run(steps: number = Number.MAX_SAFE_INTEGER, { position }: { position?: number } = {}): Promise<RunReport> {
+  run(steps: number = Number.MAX_SAFE_INTEGER, { position = 0 }: { position?: number } = {}): Promise<RunReport> {
     if (!(steps >= 1)) throw invalidOption('steps', steps, 'use a whole number of at least 1')
     this.#mayRun()
     const { engine, replica, rate, trace } = this.#parts
@@ -92,7 +92,7 @@ export class BoundProgram {
       engine.run(replica, this.#slot, {
         steps: steps - done,
         milliseconds: CALL_MILLISECONDS,
-        ...(position !== undefined && { position: position + done * this.batch }),
+        position: position + done * this.batch,
         ...(rate !== undefined && { rate })
       })
     )
@@ -137,20 +137,22 @@ export class BoundProgram {
   /** One step, each of its segments a span within the step's. */
   async #tracedStep(trace: TraceRing): Promise<RunReport> {
     const start = sharedClock()
-    let loss = 0
+    let [loss, correct] = [0, 0]
     for (let batch = 0; batch < this.accumulate; batch++) {
       for (const segment of BATCH_SEGMENTS) await this.#segment(segment)
       loss += this.read('loss')[0] ?? 0
+      // A training step need not count them.
+      if ('correct' in this.#program.named) correct += this.read('correct')[0] ?? 0
     }
     for (const segment of STEP_SEGMENTS) await this.#segment(segment)
     trace.detail--
     const end = sharedClock()
-    trace.write({ kind: 'step', start, end, steps: 1, waitSeconds: 0 })
+    trace.write({ kind: 'step', start, end, steps: 1, waitSeconds: 0, dataSeconds: 0 })
     return {
       outcome: 'ran',
       steps: 1,
       lossSum: loss / this.accumulate,
-      correctSum: 0,
+      correctSum: correct,
       busySeconds: (end - start) / 1000,
       waitSeconds: 0,
       dataSeconds: 0
@@ -158,17 +160,17 @@ export class BoundProgram {
   }
 
   async #pass(kind: SpanKind, call: (done: number) => RunReport): Promise<RunReport> {
-    if (!this.#trains) return call(0)
-    const { trace } = this.#parts
+    const { gate, trace } = this.#parts
+    if (!this.#trains) return gate.passAlone(call)
     const traced = (done: number) => {
       const start = sharedClock()
       const report = call(done)
-      const { steps, waitSeconds } = report
-      trace!.write({ kind, start, end: sharedClock(), steps, waitSeconds })
+      const { steps, waitSeconds, dataSeconds } = report
+      trace!.write({ kind, start, end: sharedClock(), steps, waitSeconds, dataSeconds })
       return report
     }
     try {
-      return await this.#parts.gate.pass(trace ? traced : call)
+      return await gate.pass(trace ? traced : call)
     } catch (error) {
       this.#parts.stepping = undefined
       throw error

@@ -17,8 +17,10 @@ export interface Loss {
   /** The group's round and iteration when it was lost. */
   readonly round: number
   readonly iteration: number
-  /** The learner that takes its place; null where there have been too many. */
+  /** The learner that takes its place; null where there have been too many, or where the place is vacant. */
   readonly replacedBy: number | null
+  /** Whether its place stays empty, and the others go on. */
+  readonly vacant: boolean
 }
 
 /** Makes a learner as a child of the supervisor. */
@@ -37,6 +39,8 @@ export interface PlaceOptions {
   readonly lost: (loss: Loss) => void
   /** Whether a learner comes with states of its own, from a checkpoint. */
   readonly resumed: (learner: number) => boolean
+  /** Whether the others go on without a learner that died of this, until their number is changed. */
+  readonly yields: (error: Error) => boolean
 }
 
 interface Holder {
@@ -62,6 +66,7 @@ export class Place {
   /** Whether whoever holds the place takes part in the group. */
   #member = false
   #closed = false
+  #vacant = false
   #first: Error | undefined
   #diedAtBirth = false
   #watched: { holder: Holder; beats: number; still: number } | undefined
@@ -71,8 +76,14 @@ export class Place {
     this.#intensity = new RestartIntensity(options.limits)
   }
 
-  /** The first learner is up, and no member yet. Rejects with what kept it from starting: what fails at once would fail again. */
+  /** Whether nobody holds it, nor is to until it is filled anew. */
+  get vacant(): boolean {
+    return this.#vacant
+  }
+
+  /** A learner is up, and no member yet. Rejects with what kept it from starting: what fails at once would fail again. */
   async fill(): Promise<void> {
+    this.#vacant = false
     const learner = this.#options.nextLearner()
     const holder = this.#hold(learner)
     this.#set(holder)
@@ -93,9 +104,10 @@ export class Place {
     return replica === undefined ? undefined : { learner: holder.learner, replica }
   }
 
-  /** Trains until the group pauses or stops, whoever holds the place meanwhile. Rejects where too many have died. */
-  async train(): Promise<LearnerReport> {
+  /** Trains until the group pauses or stops, whoever holds the place meanwhile; nothing comes of it where nobody does. Rejects where too many have died. */
+  async train(): Promise<LearnerReport | undefined> {
     for (;;) {
+      if (this.#vacant) return undefined
       const holder = await this.#holder
       this.#watched = { holder, beats: holder.pulse.beats, still: 0 }
       try {
@@ -169,12 +181,13 @@ export class Place {
     const { round, iterations: iteration } = engine.groupStatus(group)
     engine.evict(group, learner)
     this.#first ??= error
+    this.#vacant = this.#options.yields(error)
     // Who dies twice before a first step is not saved by a third life.
-    const possible = this.#intensity.allows(performance.now()) && !(atBirth && this.#diedAtBirth)
+    const possible = !this.#vacant && this.#intensity.allows(performance.now()) && !(atBirth && this.#diedAtBirth)
     this.#diedAtBirth = atBirth
     const replacedBy = possible ? nextLearner() : null
     this.#set(replacedBy === null ? Promise.reject(this.#tooMany(learner, error)) : this.#successor(replacedBy))
-    lost({ learner, rank, error, round, iteration, replacedBy })
+    lost({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
   }
 
   /** Up, and a member from the next round on where the one before was. */

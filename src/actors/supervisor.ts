@@ -24,6 +24,8 @@ export interface SupervisorOptions {
   readonly lost?: (loss: Loss) => void
   /** Whether a learner of the first population comes with states of its own, from a checkpoint. */
   readonly resumed?: (learner: number) => boolean
+  /** Whether the others go on without a learner that died of this, until `resize`; asked with others there. Nobody is left out if it is. */
+  readonly yields?: (error: Error) => boolean
 }
 
 /**
@@ -48,9 +50,12 @@ export class Supervisor {
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
     const { engine, group, devices = 1, supervision: limits, lost = () => {}, resumed = () => false } = options
+    // The last one is never let go: nobody would come to the rest at which there is a change.
+    const yields = (error: Error) => engine.groupStatus(group).members.length > 0 && (options.yields?.(error) ?? false)
     const nextLearner = () => this.#learners++
     const spawn: PlaceOptions['spawn'] = (learner, rank, pulse) => options.spawn(context, learner, rank, pulse)
-    this.#makePlace = (rank) => new Place({ engine, group, rank, device: rank % devices, limits, spawn, nextLearner, lost, resumed })
+    this.#makePlace = (rank) =>
+      new Place({ engine, group, rank, device: rank % devices, limits, spawn, nextLearner, lost, resumed, yields })
     this.#places = Array.from({ length: options.learners }, (_, rank) => this.#makePlace(rank))
   }
 
@@ -94,7 +99,8 @@ export class Supervisor {
 
   /**
    * So many learners take part from the group's next round on, to be called while it pauses. Those that come start from the central model; those
-   * that go are the last ones: their threads end and their memory is freed in the background. Throws INVALID_STATE while learners train.
+   * that go are the last ones: their threads end and their memory is freed in the background, or first where places among those that stay are
+   * vacant, which are filled anew. Throws INVALID_STATE while learners train.
    */
   async resize(learners: number): Promise<void> {
     if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
@@ -104,7 +110,20 @@ export class Supervisor {
     this.#prepared = []
     this.#places = all.slice(0, learners)
     for (const place of joining) await place.join()
-    for (const place of all.slice(learners).toReversed()) void place.retire()
+    const gone = Promise.all(
+      all
+        .slice(learners)
+        .toReversed()
+        .map((place) => place.retire())
+    )
+    for (const [rank, place] of this.#places.entries()) {
+      if (!place.vacant) continue
+      await gone
+      await place.fill().catch((error: unknown) => {
+        throw cannotStart(rank, error)
+      })
+      await place.join()
+    }
   }
 
   /** Of the learners that train, by their ranks, to be called while the group pauses; undefined for one that is just being replaced. */
@@ -127,7 +146,7 @@ export class Supervisor {
     let failure: { readonly error: unknown } | undefined
     const trained = this.#places.map(async (place) => {
       try {
-        return [await place.train()]
+        return [(await place.train()) ?? []].flat()
       } catch (error) {
         failure ??= { error }
         this.#close()

@@ -25,7 +25,13 @@ export class Synchroniser {
   constructor({ engine, group, resumes }: SynchroniserOptions) {
     this.#engine = engine
     this.#group = engine.createGroup(group)
-    if (resumes) engine.restoreGroup(this.#group, resumes)
+    try {
+      if (resumes) engine.restoreGroup(this.#group, resumes)
+    } catch (error) {
+      // An actor that was never made has no `stopping`.
+      engine.release(this.#group)
+      throw error
+    }
   }
 
   group(): Handle {

@@ -10,9 +10,11 @@ export interface Span {
   readonly steps: number
   /** Of it waiting for the group, in seconds. */
   readonly waitSeconds: number
+  /** Of it waiting for samples, in seconds. */
+  readonly dataSeconds: number
 }
 
-const FIELDS = 5
+const FIELDS = 6
 const CAPACITY = 8192
 const WRITTEN = 0
 const HEADER_BYTES = 8
@@ -44,20 +46,20 @@ export class TraceRing {
     this.#spans = new Float64Array(memory, HEADER_BYTES)
   }
 
-  write({ kind, start, end, steps, waitSeconds }: Span): void {
+  write({ kind, start, end, steps, waitSeconds, dataSeconds }: Span): void {
     const written = Atomics.load(this.#written, WRITTEN)
-    this.#spans.set([SPAN_KINDS.indexOf(kind), start, end, steps, waitSeconds], FIELDS * (written % CAPACITY))
+    this.#spans.set([SPAN_KINDS.indexOf(kind), start, end, steps, waitSeconds, dataSeconds], FIELDS * (written % CAPACITY))
     Atomics.store(this.#written, WRITTEN, written + 1)
   }
 
   /** All since it was read last, and how many were overwritten before. */
   read(): { readonly spans: readonly Span[]; readonly lost: number } {
-    const copies = () => Atomics.load(this.#written, WRITTEN)
-    const until = copies()
+    const written = () => Atomics.load(this.#written, WRITTEN)
+    const until = written()
     const from = Math.max(this.#read, until - CAPACITY)
     const spans = Array.from({ length: until - from }, (_, i) => this.#span(from + i))
     // Those that the writer came upon meanwhile may be half old and half new.
-    const torn = Math.max(0, Math.min(spans.length, copies() + 1 - CAPACITY - from))
+    const torn = Math.max(0, Math.min(spans.length, written() + 1 - CAPACITY - from))
     const lost = from - this.#read + torn
     this.#read = until
     return { spans: spans.slice(torn), lost }
@@ -65,13 +67,14 @@ export class TraceRing {
 
   #span(index: number): Span {
     const at = FIELDS * (index % CAPACITY)
-    const [kind, start, end, steps, waitSeconds] = this.#spans.subarray(at, at + FIELDS) as unknown as [
+    const [kind, start, end, steps, waitSeconds, dataSeconds] = this.#spans.subarray(at, at + FIELDS) as unknown as [
+      number,
       number,
       number,
       number,
       number,
       number
     ]
-    return { kind: SPAN_KINDS[kind]!, start, end, steps, waitSeconds }
+    return { kind: SPAN_KINDS[kind]!, start, end, steps, waitSeconds, dataSeconds }
   }
 }

@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { join } from 'node:path'
-import type { ArbalestError } from '../errors.js'
+import { messageOf, type ArbalestError } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/faults.js'
 import { replaceFile } from '../formats/replace-file.js'
-import { parseStrictJson, type JsonObject, type JsonValue } from '../formats/strict-json.js'
+import { parseStrictJson, plainJson } from '../formats/strict-json.js'
 
 /** What a checkpoint's folder holds and what it should look like; written last, so that a folder that has one was written whole. */
 export interface Manifest {
@@ -54,9 +54,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readText(path)
   let value: unknown
   try {
-    value = plain(parseStrictJson(text, { depth: DEEPEST }))
+    value = plainJson(parseStrictJson(text, { depth: DEEPEST }))
   } catch (cause) {
-    throw corruptFile(path, 'text', cause instanceof Error ? cause.message : String(cause), 'JSON', cause)
+    throw corruptFile(path, 'text', messageOf(cause), 'JSON', cause)
   }
   return checked(path, value)
 }
@@ -143,12 +143,4 @@ function checked(path: string, value: unknown): Manifest {
   }
   if (state === undefined) refuse('state', 'one', state)
   return manifest as unknown as Manifest
-}
-
-/** Objects for the parser's Maps; a name that JavaScript gives a meaning of its own stays a name. */
-function plain(value: JsonValue): unknown {
-  if (Array.isArray(value)) return value.map(plain)
-  if (!(value instanceof Map)) return value
-  const members = [...(value as JsonObject)].map(([name, member]) => [name, plain(member)] as const)
-  return Object.fromEntries(members)
 }

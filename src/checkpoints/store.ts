@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { access, constants, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import { unreadableFile, unwritableFile } from '../formats/faults.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
@@ -19,6 +19,8 @@ export interface CheckpointContents {
 export interface StoreOptions {
   /** How many of the newest stay. */
   readonly keep?: number
+  /** Whoever opens it holds the folder already, by `holdFolder`. */
+  readonly held?: boolean
 }
 
 /** Newest first. */
@@ -76,34 +78,54 @@ export async function bestOf(folder: string, upTo = Infinity): Promise<Found | u
 }
 
 /**
+ * Makes the folder of checkpoints where it is missing, and keeps other runs from writing there until it is let go; one that was made in vain is gone
+ * then. Throws WRITE_FAILED, INVALID_STATE.
+ */
+export async function holdFolder(folder: string): Promise<AsyncDisposable> {
+  let made: string | undefined
+  try {
+    made = await mkdir(folder, { recursive: true })
+    await access(folder, constants.W_OK | constants.X_OK)
+  } catch (cause) {
+    throw unwritableFile(folder, cause)
+  }
+  const lock = await FolderLock.take(folder)
+  return {
+    async [Symbol.asyncDispose]() {
+      await lock[Symbol.asyncDispose]()
+      // Only where nothing is in it.
+      if (made !== undefined) await rmdir(folder).catch(() => {})
+    }
+  }
+}
+
+/**
  * A folder of checkpoints, written by one run at a time. Each appears under its name only when every byte of it is on the disk; of those up to
  * the one just written the newest and the best stay, older ones go.
  */
 export class CheckpointStore implements AsyncDisposable {
   readonly folder: string
   readonly #keep: number
-  readonly #lock: FolderLock
+  /** Where the folder is held by nobody else. */
+  readonly #lock: AsyncDisposable | undefined
 
-  private constructor(folder: string, keep: number, lock: FolderLock) {
+  private constructor(folder: string, keep: number, lock: AsyncDisposable | undefined) {
     this.folder = folder
     this.#keep = keep
     this.#lock = lock
   }
 
   /** Makes the folder where it is missing and clears away what a killed run left unfinished. Throws WRITE_FAILED, INVALID_STATE. */
-  static async open(folder: string, { keep = 3 }: StoreOptions = {}): Promise<CheckpointStore> {
-    try {
-      await mkdir(folder, { recursive: true })
-      await access(folder, constants.W_OK | constants.X_OK)
-    } catch (cause) {
-      throw unwritableFile(folder, cause)
-    }
-    const lock = await FolderLock.take(folder)
-    for (const name of await readdir(folder)) if (UNFINISHED.test(name)) await rm(join(folder, name), { recursive: true, force: true })
-    return new CheckpointStore(folder, keep, lock)
+  static async open(folder: string, { keep = 3, held = false }: StoreOptions = {}): Promise<CheckpointStore> {
+    const store = new CheckpointStore(folder, keep, held ? undefined : await holdFolder(folder))
+    await store.#clear()
+    return store
   }
 
-  /** Returns the checkpoint's folder. Whatever fails, no part of it stays and the others are untouched. Throws WRITE_FAILED. */
+  /**
+   * Returns the checkpoint's folder. Whatever fails, no part of it stays and the others are untouched. Throws WRITE_FAILED; older ones that cannot
+   * be cleared away are a warning.
+   */
   async write({ iteration, files, ...about }: CheckpointContents): Promise<string> {
     const final = join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
     const unfinished = this.#besides(final)
@@ -117,7 +139,7 @@ export class CheckpointStore implements AsyncDisposable {
       await rm(unfinished, { recursive: true, force: true }).catch(() => {})
       throw cause instanceof ArbalestError ? cause : unwritableFile(final, cause)
     }
-    await this.#prune(iteration)
+    await cleared(`old checkpoints in ${this.folder}`, () => this.#prune(iteration))
     return final
   }
 
@@ -145,12 +167,22 @@ export class CheckpointStore implements AsyncDisposable {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
       throw error
     }
-    await rm(old, { recursive: true, force: true })
+    await this.#delete(old)
+  }
+
+  async #delete(old: string): Promise<void> {
+    await cleared(old, () => rm(old, { recursive: true, force: true }))
   }
 
   /** Where what is not finished, or not wanted any more, lies: beside its place, under a name that the next run clears away. */
   #besides(final: string): string {
     return join(this.folder, `.${basename(final)}.${randomBytes(6).toString('hex')}`)
+  }
+
+  async #clear(): Promise<void> {
+    await cleared(`what is unfinished in ${this.folder}`, async () => {
+      for (const name of await readdir(this.folder)) if (UNFINISHED.test(name)) await this.#delete(join(this.folder, name))
+    })
   }
 
   /** A checkpoint beyond `written` is not of this run's past: counted, it would crowd out what was just written. */
@@ -162,7 +194,16 @@ export class CheckpointStore implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#lock[Symbol.asyncDispose]()
+    await this.#lock?.[Symbol.asyncDispose]()
+  }
+}
+
+/** What is in the way of nobody costs no checkpoint where it cannot be cleared away: that is a warning. */
+async function cleared(what: string, clear: () => Promise<void>): Promise<void> {
+  try {
+    await clear()
+  } catch (error) {
+    process.emitWarning(`not cleared away: ${what} (${messageOf(error)})`, 'ArbalestWarning')
   }
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createJiti } from 'jiti'
+import { messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
 
@@ -59,7 +60,7 @@ export async function defaultExport(path: string, { parameter, wanted }: { param
     given = typeof exported === 'function' ? await (exported as () => unknown)() : exported
   } catch (cause) {
     if (cause instanceof ArbalestError) throw cause
-    throw refusal(parameter, path, `it cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
+    throw refusal(parameter, path, `it cannot be loaded: ${messageOf(cause)}`, cause)
   }
   if (given === undefined) throw refusal(parameter, path, `it has no default export; ${wanted}`)
   return given

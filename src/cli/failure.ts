@@ -1,4 +1,4 @@
-import { printable } from '../errors.js'
+import { messageOf, printable } from '../errors.js'
 import { ArbalestError, faultsOf } from '../index.js'
 
 export interface FailureOptions {
@@ -12,7 +12,7 @@ export interface FailureOptions {
 export function tellFailure(error: unknown, { json, stack }: FailureOptions): void {
   const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
-  const whole = error instanceof Error ? error.message : String(error)
+  const whole = messageOf(error)
   const lines = several ? whole.split('\n') : [whole.replaceAll(/\s*\n\s*/g, ' ')]
   const message = lines.map(printable).join('\n')
   if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)

@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { ArbalestError, datasetTraits, zoo } from '../index.js'
+import { unknownName } from '../errors.js'
+import { ArbalestError, datasetNames, defaultsFor, textNames, zoo } from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 
@@ -13,7 +14,13 @@ export interface InitFlags {
 }
 
 /** `arbalest init`: a config to begin with, in the working folder. Never over another one, but for `--force`. */
-export async function runInit({ js = false, force = false, json = false, model = 'lenet', data = 'digits' }: InitFlags): Promise<ExitCode> {
+export async function runInit({
+  js = false,
+  force = false,
+  json = false,
+  model = 'lenet',
+  data = usualData(model)
+}: InitFlags): Promise<ExitCode> {
   const file = js ? 'arbalest.config.mjs' : 'arbalest.config.ts'
   const there = CONFIG_NAMES.find((name) => existsSync(name))
   // Of two, the first in the order of search would be taken, and the other one forgotten.
@@ -25,9 +32,8 @@ export async function runInit({ js = false, force = false, json = false, model =
         data: { parameter: 'init', received: there }
       }
     )
-  datasetTraits(data)
-  if (!Object.hasOwn(zoo, model))
-    throw new ArbalestError('UNKNOWN_NAME', `--model: received ${JSON.stringify(model)}; use one of ${Object.keys(zoo).join(', ')}`)
+  checkData(data)
+  if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
   await writeFile(file, template(model, data)).catch((cause: Error) => {
     throw new ArbalestError('WRITE_FAILED', `init: ${file} cannot be written (${cause.message}); go to a folder that may be written`, {
       cause
@@ -41,8 +47,20 @@ export async function runInit({ js = false, force = false, json = false, model =
   return EXIT.done
 }
 
+/** A text for a model that takes nothing else. */
+function usualData(model: string): string {
+  return model === 'gpt' ? 'tinyshakespeare' : 'digits'
+}
+
+/** A data set by its name, or a folder of images, as `train` takes it. */
+function checkData(data: string): void {
+  const isFolder = statSync(data, { throwIfNoEntry: false })?.isDirectory() === true
+  if (!isFolder && !datasetNames.includes(data)) throw unknownName('--data', data, datasetNames)
+}
+
 /** What is commented out is the default, or an example where there is none. */
 function template(model: string, data: string): string {
+  const { batch, rate, momentum, weightDecay, milestones, decay, syncMomentum, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
 
 // Every option may be left out; flags of \`arbalest train\` come over what is here.
@@ -50,31 +68,31 @@ export default defineConfig({
   // A model of the zoo by its name, or one of your own: defineModel({ name, input, layers }).
   model: ${JSON.stringify(model)},
 
-  // A data set by its name, or datasetFromArrays({ sample, samples, labels, classes }).
+  // A data set by its name, a folder of images, or datasetFromArrays({ sample, samples, labels, classes }).
   data: ${JSON.stringify(data)},
-  // dataDir: 'data',
+  ${reading(data)}
 
   // Samples that a learner takes in a step. Keep it small: learners are added in its stead.
-  // batch: 16,
+  // batch: ${batch},
   // How many learners train: found while they train, or a number for the same result every time.
   // learners: 'auto',
 
   optimiser: {
     // Learning rate, the learners' momentum and weight decay; what is left out suits the model.
-    // rate: 0.01,
-    // momentum: 0.9,
-    // weightDecay: 5e-4,
+    // rate: ${rate},
+    // momentum: ${momentum},
+    // weightDecay: ${weightDecay},
     // Epochs at which the rate is multiplied by decay.
-    // milestones: [3],
-    // decay: 0.1
+    // milestones: [${milestones.map((share) => Number((share * epochs).toFixed(2))).join(', ')}],
+    // decay: ${decay}
   },
 
   // How learners are kept together: synchronous model averaging, every \`period\` iterations.
-  // synchroniser: { name: 'sma', period: 1 },
+  // synchroniser: { name: 'sma', period: 1, syncMomentum: ${syncMomentum} },
 
   // When to end, whichever comes first.
   until: {
-    epochs: 4
+    epochs: ${epochs}
     // accuracy: 0.99,
     // seconds: 600,
     // patience: 3
@@ -93,4 +111,10 @@ export default defineConfig({
   seed: 1
 })
 `
+}
+
+/** The options with which such data is read. */
+function reading(data: string): string {
+  if (!datasetNames.includes(data)) return '// images: { size: 224 },'
+  return textNames.includes(data) ? "// dataDir: 'data',\n  // context: 128," : "// dataDir: 'data',"
 }

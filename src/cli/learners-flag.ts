@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { messageOf } from '../errors.js'
 import type { TrainOptions } from '../index.js'
 import { refusal, wholeNumber } from './numbers.js'
 
@@ -19,7 +20,7 @@ function learnersOf(text: string, received: string): Learners {
   try {
     value = JSON.parse(text)
   } catch (error) {
-    throw refusal('--learners', received, `it is no JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw refusal('--learners', received, `it is no JSON: ${messageOf(error)}`)
   }
   // What the options are is checked by `train`, as what comes from JavaScript is.
   if (Array.isArray(value)) return { schedule: value as [] }
@@ -31,7 +32,7 @@ function fileText(text: string): string {
   try {
     return readFileSync(text.slice(1), 'utf8').trim()
   } catch (error) {
-    throw refusal('--learners', text, `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw refusal('--learners', text, `the file cannot be read: ${messageOf(error)}`)
   }
 }
 

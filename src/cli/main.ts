@@ -62,7 +62,7 @@ function commandLine(done: (code: ExitCode) => void, output: LostOutput): Comman
     .option('--js', 'plain JavaScript: arbalest.config.mjs')
     .option('--force', 'over the one that is there')
     .option('--model <name>', 'of the zoo (lenet)')
-    .option('--data <name>', 'a data set (digits)')
+    .option('--data <name>', 'a data set, or a folder of images (digits; tinyshakespeare for gpt)')
     .addHelpText('after', EXIT_CODES)
     .action(async (flags: InitFlags) => done(await runInit(flags)))
   addModelCommands(named, done)
@@ -103,13 +103,17 @@ function version(): string {
   return described.version
 }
 
-/** Commander's complaints in the project's own form. */
-function usageError(error: CommanderError, commands: readonly string[]): ArbalestError {
+/** What commander calls a command or an option that there is not. */
+const UNKNOWN: readonly string[] = ['commander.unknownCommand', 'commander.unknownOption']
+
+/** Commander's complaints in the project's own form. The help that lists what there is, is that of the command that was `typed`. */
+function usageError(error: CommanderError, commands: readonly string[], typed: string | undefined): ArbalestError {
   if (error.code === 'commander.help')
     return new ArbalestError('INVALID_OPTION', `command: received none; use one of ${commands.join(', ')}`, { cause: error })
   const what = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
-  const code = error.code === 'commander.unknownCommand' ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
-  return new ArbalestError(code, `${what}; see \`arbalest --help\``, { cause: error })
+  const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
+  const help = ['arbalest', ...commands.filter((name) => name === typed), '--help'].join(' ')
+  return new ArbalestError(code, `${what}; see \`${help}\``, { cause: error })
 }
 
 async function main(argv: readonly string[]): Promise<ExitCode> {
@@ -124,7 +128,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
     const commands = program.commands.map((command) => command.name())
-    const failure = error instanceof CommanderError ? usageError(error, commands) : error
+    const failure = error instanceof CommanderError ? usageError(error, commands, argv[0]) : error
     tellFailure(failure, { json, stack })
     return exitCodeOf(failure)
   }

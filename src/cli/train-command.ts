@@ -38,7 +38,7 @@ export async function runTrain(
       if (event.event === 'evaluated') losses.push(event.testLoss)
     }
     if (save !== undefined) await keep(job, save, json)
-    if ((flags.overfit ?? config.options.overfit) !== undefined && !signals.exitCode && !output.lost) return toldOverfit(losses, json)
+    if (learnsByHeart(flags, config) && !signals.exitCode && !output.lost) return toldOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()
@@ -53,6 +53,11 @@ function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options'
 async function keep(job: Job, file: string, json: boolean): Promise<void> {
   await job.model.save(file)
   if (!json) process.stdout.write(`model in ${file}\n`)
+}
+
+/** Two steps and no more, as a dry run takes, say nothing of what can be learnt. */
+function learnsByHeart(flags: TrainFlags, { options }: LoadedConfig): boolean {
+  return (flags.overfit ?? options.overfit) !== undefined && !(flags.dryRun ?? options.dryRun)
 }
 
 /** A model that could not learn a few batches by heart is a failure. */

@@ -33,6 +33,7 @@ export interface TrainFlags extends SizeFlags {
   readonly every?: number
   readonly alpha?: number
   readonly syncMomentum?: number
+  readonly lockstep?: boolean
   readonly outerRate?: number
   readonly outerMomentum?: number
   readonly push?: number
@@ -107,6 +108,7 @@ const PLACE = {
   every: 'synchroniser.period',
   alpha: 'synchroniser.alpha',
   syncMomentum: 'synchroniser.syncMomentum',
+  lockstep: 'synchroniser.lockstep',
   outerRate: 'synchroniser.outerRate',
   outerMomentum: 'synchroniser.outerMomentum',
   push: 'synchroniser.push',
@@ -195,6 +197,7 @@ export function addTrainFlags(command: Command): Command {
   whole('every', 'iterations', 'iterations of a round, tau (1 under sma)')
   real('alpha', 'number', 'how far a correction goes (min(1/k, 1/2) for k learners)')
   real('sync-momentum', 'number', "the central model's momentum, mu, under sma")
+  command.option('--lockstep', "a round's last step is taken by all learners at once, under sma, easgd and eamsgd: meant for GPUs")
   real('outer-rate', 'number', 'rate of the outer step of lookahead, slowmo and diloco')
   real('outer-momentum', 'number', 'its momentum, of slowmo and diloco')
   whole('push', 'iterations', 'iterations between two pushes of a learner, under downpour (1)')
@@ -220,7 +223,7 @@ export function addTrainFlags(command: Command): Command {
   command.option('--learner <file>', 'a module that exports a learner of your own (docs/write-a-learner.md)')
   command.option('--save <file>', 'where the trained model is written in the end, .safetensors or .onnx')
   command.option('--trace <file>', 'writes down what the actors do, for Perfetto or chrome://tracing')
-  whole('trace-steps', 'count', 'first steps of each learner that a trace shows in their segments (0)')
+  whole('trace-steps', 'count', 'first steps of each learner that a trace shows in their segments, as load and exchange (20)')
   command.option('--log <file>', 'every event as a line of JSON, appended; arbalest runs reads it')
   command.option('--log-dir <folder>', 'the same in a file of its own in this folder')
   command.option('--tensorboard <folder>', 'curves for TensorBoard')

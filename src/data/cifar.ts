@@ -1,5 +1,5 @@
 import type { DatasetSpec } from '../engine/contract.js'
-import { ByteReader } from './byteReader.js'
+import { ByteReader } from './byte-reader.js'
 import { allocate, labelOutOfRange } from './faults.js'
 
 const SAMPLE = [3, 32, 32] as const

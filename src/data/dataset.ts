@@ -1,4 +1,5 @@
 import type { DatasetSpec } from '../engine/contract.js'
+import { elements } from '../model/graph.js'
 import type { FeedOptions, StreamedSamples } from './streamed.js'
 
 /** Samples to learn from and samples to be measured on, with what the load segment does to them. */
@@ -27,7 +28,7 @@ export type DatasetTraits = Required<Omit<Dataset, 'name' | 'train' | 'test' | '
 
 /** How many answers a sample has that can be right or wrong: one a token in windows of a text, none where targets are not classes. */
 export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
-  if (test.stride !== undefined) return sample.reduce((product, extent) => product * extent, 1)
+  if (test.stride !== undefined) return elements(sample)
   return classes > 0 ? 1 : 0
 }
 

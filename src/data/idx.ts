@@ -1,5 +1,6 @@
 import type { DatasetSpec } from '../engine/contract.js'
-import { ByteReader } from './byteReader.js'
+import { elements } from '../model/graph.js'
+import { ByteReader } from './byte-reader.js'
 import { checkedLabels, corrupt } from './faults.js'
 
 /** Bytes in the shape that the file gives, row by row. */
@@ -26,7 +27,7 @@ export function readIdx(file: string, rank: number): Promise<IdxArray> {
     if (magic !== wanted) throw corrupt(file, `magic number ${wanted} (unsigned bytes, rank ${rank})`, `${magic}`)
     const header = await reader.take(4 * rank, 'extents')
     const shape = Array.from({ length: rank }, (_, axis) => word(header, 4 * axis))
-    const count = shape.reduce((product, extent) => product * extent, 1)
+    const count = elements(shape)
     if (count === 0 || count > MOST) throw corrupt(file, `between 1 and ${MOST} elements`, `the extents ${shape.join(' x ')}`)
     return { shape, bytes: await reader.take(count, `the ${shape.join(' x ')} elements of its header`) }
   })

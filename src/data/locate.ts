@@ -28,7 +28,7 @@ export async function locate(
   }
   const missing = closest?.missing ?? files
   const where = closest ? `${closest.folder} lacks` : `none of ${tried.join(', ')} holds`
-  const wanted = missing.map(({ name, packed }) => `${name}[${packed.join('|')}]`).join(', ')
+  const wanted = missing.map(({ name, packed }) => (packed.length > 0 ? `${name}[${packed.join('|')}]` : name)).join(', ')
   const message = `${dataset}: ${where} ${wanted}; ${mend}`
   throw new ArbalestError('DATA_NOT_FOUND', message, { data: { dataset, directory, folders: tried, missing } })
 }

@@ -5,8 +5,11 @@ import { digits, DIGITS } from './digits/digits.js'
 import { locate } from './locate.js'
 import { datasetFromText } from './text.js'
 
+/** Those of them that are texts: shapes and classes are in their files alone. */
+export const textNames: readonly string[] = [...TEXTS.keys()]
+
 /** The data sets that `openDataset` knows. */
-export const datasetNames: readonly string[] = ['digits', ...CATALOGUE.keys(), ...TEXTS.keys()]
+export const datasetNames: readonly string[] = ['digits', ...CATALOGUE.keys(), ...textNames]
 
 /** Where the files of a data set are, and what is drawn where there are none. */
 export interface OpenDatasetOptions {

@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import type { BadSample, ReadTask } from './read-task.js'
 
 /** A task is tried so often: what ends a thread may end the next one too. */
@@ -33,8 +33,7 @@ export class ReadPool implements AsyncDisposable {
         last = error
       }
     }
-    const why = last instanceof Error ? last.message : String(last)
-    const message = `samples: ${task.items.length} from ${task.items[0]} on could not be made in ${TRIES} tries (${why}); mend or leave them out`
+    const message = `samples: ${task.items.length} from ${task.items[0]} on could not be made in ${TRIES} tries (${messageOf(last)}); mend or leave them out`
     throw new ArbalestError('DATA_CORRUPT', message, { cause: last, data: { items: task.items } })
   }
 

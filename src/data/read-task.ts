@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.js'
 import type { OpenReader, ReadSample } from './reader.js'
 import { Draws } from './order.js'
 import type { ReaderSpec } from './streamed.js'
@@ -35,7 +36,7 @@ export default async function read(task: ReadTask): Promise<readonly BadSample[]
     try {
       await readSample(item, to, draws)
     } catch (error) {
-      bad.push({ at, reason: error instanceof Error ? error.message : String(error) })
+      bad.push({ at, reason: messageOf(error) })
     }
   }
   return bad

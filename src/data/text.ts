@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { ArbalestError, invalidOption } from '../errors.js'
+import { ArbalestError, invalidOption, messageOf } from '../errors.js'
 import { charactersOf } from './characters.js'
 import type { StoredDataset } from './dataset.js'
 import { corrupt } from './faults.js'
@@ -98,7 +98,6 @@ async function* textIn(file: string): AsyncGenerator<string, void> {
 }
 
 function unreadable(file: string, cause: unknown): ArbalestError {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  const message = `${file}: it cannot be read (${why}); give the path of a text`
+  const message = `${file}: it cannot be read (${messageOf(cause)}); give the path of a text`
   return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file } })
 }

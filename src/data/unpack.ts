@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import { corrupt } from './faults.js'
 
 const CHUNK = 1 << 20
@@ -103,8 +103,4 @@ function killedXz(file: string, signal: NodeJS.Signals): ArbalestError {
 function unreadable(file: string, cause: unknown): ArbalestError {
   const message = `${file}: cannot be read (${messageOf(cause)}); check the path and its permissions`
   return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file } })
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
 }

@@ -1,9 +1,9 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, messageOf } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './faults.js'
-import { parseStrictJson, type JsonValue } from './strict-json.js'
+import { parseStrictJson, plainJson } from './strict-json.js'
 
 /** The key of safetensors metadata under which a description stands. */
 export const DESCRIPTION = 'arbalest'
@@ -26,7 +26,7 @@ export function parseDescription(text: string, file: string): Model {
   const fault = (found: string, expected: string, cause?: unknown) => corruptFile(file, `metadata ${DESCRIPTION}`, found, expected, cause)
   let parsed: unknown
   try {
-    parsed = plain(parseStrictJson(text, { depth: DEPTH }))
+    parsed = plainJson(parseStrictJson(text, { depth: DEPTH }))
   } catch (cause) {
     throw fault('no such JSON', 'a description of a model', cause)
   }
@@ -41,15 +41,9 @@ export function parseDescription(text: string, file: string): Model {
   try {
     buildGraph(model as Model, { batch: 1, mode: 'predict' })
   } catch (cause) {
-    throw fault(cause instanceof Error ? cause.message : String(cause), 'layers that fit together', cause)
+    throw fault(messageOf(cause), 'layers that fit together', cause)
   }
   return model as Model
-}
-
-/** Maps as objects; whatever the names are, they are members and nothing else. */
-function plain(value: JsonValue): unknown {
-  if (value instanceof Map) return Object.fromEntries([...value].map(([name, member]) => [name, plain(member as JsonValue)]))
-  return Array.isArray(value) ? value.map((item) => plain(item as JsonValue)) : value
 }
 
 /** The module of the first operator of somebody's own, however deep in the layers. */

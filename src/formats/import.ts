@@ -148,7 +148,7 @@ function finite(data: Float32Array, { path, source }: { readonly path: string; r
 function unsuitable(path: string, model: Model, faults: readonly string[]): ArbalestError {
   const rest = faults.length - MOST_TOLD
   const told = [...faults.slice(0, MOST_TOLD), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
-  const message = `${path}: ${faults.length} of its tensors do not suit model ${printable(model.name)}: ${told}; translate names with \`names\`, list what shall start anew in \`fresh\` (--init-skip), or pass over what is missing and left over with \`strict: false\``
+  const message = `${path}: ${faults.length} of its tensors do not suit model ${printable(model.name)}: ${told}; translate names with \`names\`, list what shall start anew in \`fresh\` (--fresh, of train --init-skip), or pass over what is missing and left over with \`strict: false\` (--no-strict; train has no flag for it)`
   return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
 }
 

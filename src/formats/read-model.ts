@@ -63,7 +63,7 @@ function described(metadata: Metadata, numbers: number, path: string): Model {
     if (needed <= numbers) return model
     throw corruptFile(path, `metadata ${DESCRIPTION}`, `a model of ${needed} parameters`, `at most ${numbers}, as its tensors have`)
   }
-  const message = `model: received none; ${path} does not describe its model: give it`
+  const message = `model: received none; ${path} does not describe its model: name it with \`model\` (--model NAME)`
   throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
 }
 

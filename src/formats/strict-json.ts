@@ -18,6 +18,13 @@ export function parseStrictJson(text: string, { depth }: { depth: number }): Jso
   return value
 }
 
+/** The same as `JSON.parse` would give it. A name that JavaScript gives a meaning of its own stays a name, of a member and nothing else. */
+export function plainJson(value: JsonValue): unknown {
+  if (Array.isArray(value)) return value.map(plainJson)
+  if (!(value instanceof Map)) return value
+  return Object.fromEntries([...(value as JsonObject)].map(([name, member]) => [name, plainJson(member)]))
+}
+
 class Parser {
   readonly #text: string
   #at = 0

@@ -13,7 +13,10 @@ export interface ActorHooks {
   restarted?(reason: ExitReason): void | Promise<void>
   /** An actor that this one watches is no more. Comes ahead of the messages that wait. */
   terminated?(actor: string, reason: ExitReason): void | Promise<void>
-  /** After the last message and after its children, however the actor ends short of its thread being killed. */
+  /**
+   * After the last message and after its children, however the actor ends, unless its thread is killed, or it is left behind with a message that
+   * does not end within its `shutdown`.
+   */
   stopping?(): void | Promise<void>
 }
 

@@ -30,6 +30,8 @@ export interface CellSetting {
   readonly realm: Realm
   /** What its Meter counts in. */
   readonly figures: SharedArrayBuffer
+  /** Milliseconds for which the message in hand may hold up the end of an actor that has failed. */
+  readonly shutdown: number
   /** Whether another thread has asked it to stop. */
   readonly flagged?: () => boolean
 }
@@ -159,12 +161,13 @@ export class Cell {
     this.#ending = true
     this.#timers.cancel()
     for (const delivery of this.#mailbox.close()) delivery.lost?.(delivery.method)
-    // A failure is ended from inside of the message that failed: waiting for that message would wait for ever.
-    const idle = reason.kind === 'stopped' ? this.#mailbox.idle() : undefined
-    if (idle) await Promise.race([idle, this.#givenUp.reached])
+    const idle = this.#mailbox.idle().then(() => true)
+    const inTime = await this.#rest(idle, reason)
     this.rested.reach()
     await this.#children?.stop()
     this.childless.reach()
+    // Left behind, as one that was asked to stop is by whoever asked it.
+    if (reason.kind === 'failed' && !inTime) return this.#resolveExit(reason)
     await idle
     try {
       await this.#actor?.stopping?.()
@@ -172,6 +175,18 @@ export class Cell {
     } catch (error) {
       this.#resolveExit(reason.kind === 'failed' ? reason : { kind: 'failed', error: asError(error) })
     }
+  }
+
+  /**
+   * Until the message in hand is done; false where it was given up. It may be another than the one that failed: children and late replies fail
+   * an actor at any time. Who asks an actor to stop limits that himself, a failure has nobody else to limit it.
+   */
+  async #rest(idle: Promise<boolean>, { kind }: ExitReason): Promise<boolean> {
+    const { realm, shutdown } = this.#setting
+    const disarm = kind === 'failed' ? realm.clock.after(shutdown, () => this.giveUp()) : undefined
+    const inTime = await Promise.race([idle, this.#givenUp.reached.then(() => false)])
+    disarm?.()
+    return inTime
   }
 
   #context(): ActorContext<object> {

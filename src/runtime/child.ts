@@ -158,8 +158,8 @@ export class Child implements Correspondent {
     this.#gone = true
     for (const message of this.#gate.close()) if (message[0] === 'tell') this.lost(message[1], 'gone')
     this.#pending.close(reason)
-    this.#realm.publish({ event: 'exited', actor: this.spec.name, reason })
     this.#resolveExit(reason)
+    this.#realm.publish({ event: 'exited', actor: this.spec.name, reason })
   }
 
   answer(id: number, outcome: Outcome): void {

@@ -1,8 +1,9 @@
-import { ArbalestError, unknownName } from '../errors.js'
+import { ArbalestError } from '../errors.js'
 import type { ActorClass, ActorOf, ExitReason, OptionsOf } from './actor.js'
 import { Child, type ChildSpec } from './child.js'
 import { asError } from './errors-across-threads.js'
 import { goneError } from './gone.js'
+import { loadClass } from './load-class.js'
 import { LocalLife } from './local-life.js'
 import type { Realm } from './realm.js'
 import type { ActorRef } from './ref.js'
@@ -64,7 +65,7 @@ export class Family implements Offspring {
     how: SpawnOptions = {}
   ): Promise<ActorRef<ActorOf<C>>> {
     const { entry } = this.#realm
-    if (!entry) return this.#add(className, how, () => loadClass(module, className), options)
+    if (!entry) return this.#add(className, how, () => loadClass(module.href, className), options)
     const name = this.#nameOf(className, how)
     const { worker, heartbeat, cancel, shutdown = DEFAULT_SHUTDOWN } = how
     const begin: ChildSpec['begin'] = (owner, window, restarted, signal) => {
@@ -105,9 +106,11 @@ export class Family implements Offspring {
     options: unknown
   ): Promise<ActorRef<A>> {
     const name = this.#nameOf(className, how)
+    const spec = specOf(name, how)
+    const { shutdown } = spec
     const begin: ChildSpec['begin'] = (owner, _window, restarted, signal) =>
-      LocalLife.start({ name, load, options, restarted }, owner, this.#realm, signal)
-    return this.#begin({ ...specOf(name, how), begin })
+      LocalLife.start({ name, load, options, restarted, shutdown }, owner, this.#realm, signal)
+    return this.#begin({ ...spec, begin })
   }
 
   async #begin<A extends object>(spec: ChildSpec): Promise<ActorRef<A>> {
@@ -205,11 +208,4 @@ function specOf(name: string, how: SpawnOptions): Omit<ChildSpec, 'begin'> {
 function errorOf(child: Child, reason: ExitReason): Error {
   if (reason.kind === 'failed') return reason.error
   return goneError(child.spec.name, 'life', reason.kind === 'stopped' ? 'it stopped' : `its thread ended with code ${reason.code}`)
-}
-
-async function loadClass(module: URL, className: string): Promise<ActorClass> {
-  const exported = (await import(module.href)) as Record<string, unknown>
-  const found = exported[className]
-  if (typeof found !== 'function') throw unknownName(`class in ${module.href}`, className, Object.keys(exported))
-  return found as ActorClass
 }

@@ -10,6 +10,7 @@ export interface LocalStart {
   readonly load: () => ActorClass | Promise<ActorClass>
   readonly options: unknown
   readonly restarted?: ExitReason | undefined
+  readonly shutdown: number
 }
 
 /** An actor in this thread. Arguments and answers are passed as they are, not copied. */
@@ -25,13 +26,13 @@ export class LocalLife implements Life {
 
   /** Rejects with what the actor threw, or with the signal's reason; a life that comes to be after that is stopped. */
   static async start(
-    { name, load, options, restarted }: LocalStart,
+    { name, load, options, restarted, shutdown }: LocalStart,
     owner: Correspondent,
     realm: Realm,
     signal: AbortSignal
   ): Promise<LocalLife> {
     const making = Promise.resolve(load()).then((actorClass) =>
-      Cell.start(actorClass, options, { name, realm, figures: owner.figures }, restarted)
+      Cell.start(actorClass, options, { name, realm, figures: owner.figures, shutdown }, restarted)
     )
     const aborted = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })

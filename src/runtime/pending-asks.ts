@@ -1,4 +1,4 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { describeExit, type ExitReason } from './actor.js'
 import type { Clock, Reminder } from './clock.js'
 import { goneError } from './gone.js'
@@ -47,9 +47,11 @@ export class PendingAsks {
     return this.#pending.has(id)
   }
 
-  /** Opens an ask; `send` gets its id, and is not called where it is settled already. */
+  /** Opens an ask; `send` gets its id, and is not called where it is settled already. Rejects with INVALID_OPTION where no moment is its deadline. */
   open(method: string, options: AskOptions, send: (id: number) => void): Promise<unknown> {
     const { deadline = DEFAULT_ASK_DEADLINE, signal } = options
+    if (typeof deadline !== 'number' || Number.isNaN(deadline))
+      return Promise.reject(invalidOption('deadline', deadline, 'use a number of milliseconds, or Infinity'))
     if (this.#gone) return Promise.reject(this.#goneError(method, this.#gone))
     if (signal?.aborted) return Promise.reject(this.#abortedError(method, signal))
     return new Promise((resolve, reject) => {

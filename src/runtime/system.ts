@@ -76,7 +76,14 @@ export class ActorSystem implements Spawner {
     if (event.event === 'deadLetter') this.#deadLetters += event.count
     this.#census.note(event)
     publishDiagnostics(event)
-    this.#emitter.emit(event.event, event)
+    try {
+      this.#emitter.emit(event.event, event)
+    } catch (error) {
+      // Uncaught, as a listener's throw is anywhere; but not in the middle of an actor's start or end.
+      queueMicrotask(() => {
+        throw error
+      })
+    }
   }
 
   #fail(error: Error): void {

@@ -1,13 +1,13 @@
 /** Where a worker with actors in it begins. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { unknownName } from '../errors.js'
-import type { ActorClass, ExitReason } from './actor.js'
+import type { ExitReason } from './actor.js'
 import { Cell } from './cell.js'
 import { Inbox, Outbox, type Envelope, type Message } from './envelope.js'
 import { packError, unpackExit, type PortableError } from './errors-across-threads.js'
 import { packEvent } from './events.js'
 import { LateFamily } from './late-family.js'
 import type { Outcome } from './life.js'
+import { loadClass } from './load-class.js'
 import type { Realm } from './realm.js'
 import { threadRealm } from './thread-realm.js'
 import type { ThreadOrder, ThreadStart, WorkerStart } from './worker-thread.js'
@@ -30,12 +30,12 @@ class Resident {
   }
 
   async live(): Promise<void> {
-    const { name, options, flag, figures, restarted, port } = this.#start
+    const { name, module, className, options, flag, figures, shutdown, restarted, port } = this.#start
     const flags = new Int32Array(flag)
     const flagged = () => Atomics.load(flags, 0) !== 0
-    const setting = { name, realm: this.#realm, figures, flagged }
+    const setting = { name, realm: this.#realm, figures, shutdown, flagged }
     try {
-      const cell = await Cell.start(await load(this.#start), options, setting, restarted && unpackExit(restarted))
+      const cell = await Cell.start(await loadClass(module, className), options, setting, restarted && unpackExit(restarted))
       port.on('message', (envelope: Envelope) => this.#receive(cell, envelope))
       this.#say(['started'])
       this.leave(await cell.exited)
@@ -112,11 +112,4 @@ async function host(start: WorkerStart): Promise<void> {
   residents.add(resident)
   await resident.live()
   residents.delete(resident)
-}
-
-async function load({ module, className }: WorkerStart): Promise<ActorClass> {
-  const exported = (await import(module)) as Record<string, unknown>
-  const found = exported[className]
-  if (typeof found !== 'function') throw unknownName(`class in ${module}`, className, Object.keys(exported))
-  return found as ActorClass
 }

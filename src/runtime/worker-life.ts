@@ -96,18 +96,28 @@ export class WorkerLife implements Life {
     this.#outbox.post(['resume'])
   }
 
-  /** In this order: the flag, the owner's way into native code, the message; after the deadline the thread. */
+  /** The flag, the message, the owner's way into native code; after the deadline the thread. */
   stop(deadline: number): void {
     if (this.#ended) return
     Atomics.store(this.#flag, 0, 1)
-    this.#start.cancel?.()
     this.#outbox.post(['stop'])
     this.#after(deadline, () => this.#endNow())
+    this.#cancel()
+  }
+
+  /** Code of the owner's: whatever it throws, the actor ends by its deadline all the same. */
+  #cancel(): void {
+    const { name, cancel } = this.#start
+    try {
+      cancel?.()
+    } catch (error) {
+      process.emitWarning(`${name}: its cancel hook has thrown (${asError(error).message}); its deadline ends it`, 'ArbalestWarning')
+    }
   }
 
   /** A thread that is shared is joined where it is there already. */
   #enter(port: MessagePort, entry: URL): WorkerThread {
-    const { name, module, className, options, restarted, window, worker, silence } = this.#start
+    const { name, module, className, options, restarted, window, shutdown, worker, silence } = this.#start
     const start: WorkerStart = {
       port,
       name,
@@ -117,6 +127,7 @@ export class WorkerLife implements Life {
       restarted: restarted && packExit(restarted),
       flag: this.#flag.buffer,
       figures: this.#owner.figures,
+      shutdown,
       creditEvery: Math.max(1, window >> 2)
     }
     const found = worker === undefined ? undefined : this.#realm.shared.get(worker)

@@ -1,4 +1,5 @@
 import { Worker, type MessagePort } from 'node:worker_threads'
+import { invalidOption } from '../errors.js'
 import type { Cancel } from './clock.js'
 import { asError, type PortableExit } from './errors-across-threads.js'
 import { unpackEvent, type PortableEvent } from './events.js'
@@ -16,6 +17,8 @@ export interface WorkerStart {
   readonly flag: SharedArrayBuffer
   /** What its Meter counts in. */
   readonly figures: SharedArrayBuffer
+  /** Milliseconds that it has to end. */
+  readonly shutdown: number
   /** How many messages it takes before it says so. */
   readonly creditEvery: number
 }
@@ -57,12 +60,14 @@ export class WorkerThread {
   #actors = 1
   #closed = false
 
+  /** Throws INVALID_OPTION for a silence of no time, and what the options that cannot be cloned throw. */
   constructor(
     first: WorkerStart,
     realm: Realm,
     entry: URL,
     { shared, silence }: { shared: string | undefined; silence: number | undefined }
   ) {
+    if (silence !== undefined && !(silence > 0)) throw invalidOption('heartbeat.silence', silence, 'use more than 0 milliseconds')
     this.#realm = realm
     this.#shared = shared !== undefined
     const pulse =

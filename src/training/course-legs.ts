@@ -63,11 +63,11 @@ export class CourseLegs {
     this.#meter.start()
     const withdrawLimit = this.#stopAfter(this.#run.settings.until.seconds - this.seconds, stop)
     try {
-      await supervisor.askWith({ deadline: Infinity }).train()
+      await Promise.race([supervisor.askWith({ deadline: Infinity }).train(), watch.failed])
     } finally {
       this.#meter.pause()
       clearInterval(ticks)
-      clearInterval(watch)
+      watch.end()
       withdrawLimit()
       this.#control.stop.removeEventListener('abort', stop)
     }
@@ -76,14 +76,15 @@ export class CourseLegs {
     return status.round
   }
 
-  /** Lets the population's control look while the learners train, as often as it wants to; they rest soon where it wants a change. */
-  #watch(): NodeJS.Timeout | undefined {
+  /**
+   * Lets the population's control look while the learners train, as often as it wants to; they rest soon where it wants a change. `failed` rejects
+   * with what it throws.
+   */
+  #watch(): { readonly failed: Promise<never>; readonly end: () => void } {
     const { population } = this.#run
     const { synchroniser } = this.#crew
-    if (population.watchEvery === Infinity) return undefined
     let rests = false
-    const look = async () => {
-      const status = await synchroniser.ask.status()
+    const look = (status: GroupStatus) => {
       if (rests) return
       const { seconds } = this.#meter
       const left = { samples: this.#schedule.endPosition - status.position, seconds: this.#run.settings.until.seconds - seconds }
@@ -91,7 +92,20 @@ export class CourseLegs {
       this.tellPopulation(status)
       if (rests) synchroniser.tell.pauseSoon()
     }
-    return setInterval(() => void look().catch(() => {}), population.watchEvery)
+    let fail!: (error: unknown) => void
+    const failed = new Promise<never>((_, reject) => (fail = reject))
+    // A group that does not answer is met by whoever waits for its learners.
+    const ask = () =>
+      void synchroniser.ask
+        .status()
+        .then(look, () => {})
+        .catch(fail)
+    const timer = population.watchEvery === Infinity ? undefined : setInterval(ask, population.watchEvery)
+    const end = () => {
+      rests = true
+      clearInterval(timer)
+    }
+    return { failed, end }
   }
 
   #stopAfter(seconds: number, stop: () => void): Cancel {

@@ -9,6 +9,7 @@ import type { Engine, Handle } from '../engine/contract.js'
 import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
 import { withoutOperators } from '../model/composed.js'
+import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { ActorSystem } from '../runtime/system.js'
@@ -40,6 +41,8 @@ export interface Workplace {
   readonly system: ActorSystem
   readonly handles: HandleScope
   readonly lost: (loss: Loss) => void
+  /** Whether the others go on without a learner that has died of this. */
+  readonly yields: (error: Error) => boolean
   readonly trace: Trace | undefined
   readonly skipped: (sample: SkippedSample) => void
 }
@@ -70,7 +73,7 @@ export async function assembleCrew(
   workplace: Workplace,
   resumption?: Resumption
 ): Promise<Crew> {
-  const { engine, modules, system, handles, lost, skipped, trace } = workplace
+  const { engine, modules, system, handles, lost, yields, skipped, trace } = workplace
   const { backend, learners, threads, seed, rule, devices } = settings
   const layout = programs.train.parameters
   const initial = await firstWeights(model, settings)
@@ -158,7 +161,7 @@ export async function assembleCrew(
   const { supervision } = settings
   const supervisor = await system.spawnHere(
     Supervisor,
-    { engine, group, learners, devices: devices.devices.length, supervision, spawn, lost, resumed },
+    { engine, group, learners, devices: devices.devices.length, supervision, spawn, lost, resumed, yields },
     { name: 'supervisor' }
   )
   await supervisor.askWith({ deadline: Infinity }).start()
@@ -191,7 +194,5 @@ export function sharesOf<P extends Omit<Pass, 'program'>>(passes: readonly P[], 
 }
 
 function statisticsOf({ program }: ProgramPass): StatisticsPass['values'] {
-  return program.values
-    .filter(({ role }) => role === 'statistic')
-    .map(({ name, shape }) => ({ name, elements: shape.reduce((sum, extent) => sum * extent, 1) }))
+  return program.values.filter(({ role }) => role === 'statistic').map(({ name, shape }) => ({ name, elements: elements(shape) }))
 }

@@ -1,4 +1,5 @@
-import type { PopulationFigures, TunerAction } from '../actors/tuner/tuner.js'
+import type { PopulationFigures } from '../actors/tuner/figures.js'
+import type { TunerAction } from '../actors/tuner/tuner.js'
 import type { PopulationSchedule } from './population.js'
 import type { LevelName } from './settings/devices.js'
 import type { EarlyEnd } from './stopping.js'
@@ -157,8 +158,10 @@ export interface LearnerLostEvent {
   /** The group's when it was lost. */
   readonly round: number
   readonly iteration: number
-  /** The learner that starts from the central model in its place; null where too many have died there: the job fails then. */
+  /** The learner that starts from the central model in its place; null where it stays empty, or where too many have died there: the job fails then. */
   readonly replacedBy: number | null
+  /** Whether its place stays empty, because there is no memory for it: the others go on, and the population is made smaller. */
+  readonly vacant: boolean
 }
 
 /** The number of learners was decided on; where `from` and `to` differ it has changed, from this round on. */

@@ -17,9 +17,12 @@ export interface TrainOptions {
   readonly model: Model | string
   /** Of model `gpt`, where it is not the usual one: `{ layers: 6, heads: 6, width: 384 }`. */
   readonly size?: GptOptions
-  /** A Dataset, or the name of one: `digits` (generated), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`; or a folder of images. */
+  /**
+   * A Dataset, or the name of one: `digits` (generated, and the default), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`, `cifar-100-coarse`,
+   * `tinyshakespeare`; or a folder of images, with a folder in it for each class.
+   */
   readonly data?: Dataset | string
-  /** Where a named data set lies. */
+  /** The folder that holds the files of a named data set, or its parent; if left out, the environment's ARBALEST_DATA, else `data`. */
   readonly dataDir?: string
   /** Characters of a window, where `data` names a text: 128 if left out. */
   readonly context?: number
@@ -123,7 +126,10 @@ export interface InitialOptions extends Omit<ImportOptions, 'seed'> {
 /** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
 export interface TraceOptions {
   readonly file: string
-  /** So many first steps of each learner are shown in their segments; 0 if left out: calls of many steps, up to 50 ms each. */
+  /**
+   * So many first steps of each learner are shown in their segments, `load` and `exchange` among them; 20 if left out. What follows, and all with 0, is
+   * shown as calls of many steps, up to 50 ms each. Learners that share memory for activations, being more than the cores, have their own from then on.
+   */
   readonly steps?: number
 }
 

@@ -28,6 +28,8 @@ export interface PopulationControl {
   isDue(round: number): boolean
   /** They rest before this round: carries out what is due. True where the schedule is another one now. */
   change(round: number): Promise<boolean>
+  /** A learner has died of this: whether the others are to go on without it, for there will be fewer of them from the next rest on. */
+  yields(error: Error): boolean
   /** What has been decided since it was asked last. */
   news(): readonly PopulationNews[]
 }
@@ -44,7 +46,7 @@ export class GivenPopulation implements PopulationControl {
     this.schedule = schedule
     this.#supervisor = supervisor
     this.#learners = learnersAt(schedule, round)
-    this.#prepare(0)
+    this.#prepare(round)
   }
 
   restBefore(round: number): number {
@@ -78,6 +80,11 @@ export class GivenPopulation implements PopulationControl {
         .askWith({ deadline: Infinity })
         .prepare(learners)
         .catch(() => {})
+  }
+
+  /** Who has asked for so many is told that there are not. */
+  yields(): boolean {
+    return false
   }
 
   news(): readonly PopulationNews[] {

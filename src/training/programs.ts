@@ -3,6 +3,7 @@ import type { LoweringBackend, Precision, Program } from '../compiler/program.js
 import { answersOf, type Dataset } from '../data/dataset.js'
 import { streams } from '../data/streamed.js'
 import { ArbalestError, shown } from '../errors.js'
+import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Settings } from './settings.js'
 
@@ -97,7 +98,7 @@ function statisticsPass(
   like: (mode: 'statistics', batch: number, load: CompileOptions['load']) => Program,
   load: CompileOptions['load']
 ): ProgramPass {
-  const bytes = train.sample.reduce((product, extent) => product * extent, 1)
+  const bytes = elements(train.sample)
   const most = streams(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
   const samples = Math.min(STATISTICS_SAMPLES, train.count, most)
   const batch = Math.min(EVALUATION_BATCH, samples)

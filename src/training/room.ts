@@ -45,6 +45,38 @@ export function refusalOf(need: MemoryNeed, more: number, { free, devices }: Roo
   return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(free)} are free`
 }
 
+/**
+ * On GPUs, whose libraries take workspaces that nobody knows beforehand: what the first learners have really taken, where that is more. `before`: as it
+ * was without them.
+ */
+export function provenNeed(
+  engine: Engine,
+  settings: Pick<Settings, 'backend' | 'devices' | 'learners'>,
+  need: MemoryNeed,
+  before: Room
+): MemoryNeed {
+  if (!isGpu(settings.backend)) return need
+  const taken = before.free - roomOf(engine, settings).free
+  return { ...need, perLearner: Math.max(need.perLearner, (taken - need.shared) / Math.ceil(settings.learners / before.devices)) }
+}
+
+/**
+ * Before a run that is tuned begins to train on GPUs: what as many learners again as it begins with will take is kept ready, as far as half of what is
+ * free holds them. Growth then takes nothing from the driver, whose allocations may hold up all that a GPU does.
+ */
+export function reserveGrowth(
+  engine: Engine,
+  settings: Pick<Settings, 'backend' | 'devices' | 'learners' | 'population'>,
+  need: MemoryNeed
+): void {
+  const { backend, learners, population } = settings
+  if (!isGpu(backend) || !population.tuning) return
+  const { free, devices } = roomOf(engine, settings)
+  const wanted = Math.ceil(Math.min(learners, population.tuning.most - learners) / devices)
+  const more = Math.min(wanted, Math.floor(free / 2 / need.perLearner))
+  if (more > 0) engine.reserve(backend, devices, Math.ceil(more * need.perLearner))
+}
+
 /** Throws OUT_OF_MEMORY, with the figures, where the run would not fit. */
 export function checkMemory({ perLearner, shared }: MemoryNeed, learners: number, { free, devices }: Room): void {
   const wanted = Math.ceil(learners / devices) * perLearner + shared

@@ -50,7 +50,7 @@ export function setAsideEvent(moved: readonly SetAside[], refused: ResumedEvent[
   return { event: 'setAside', checkpoints }
 }
 
-export function lostEvent({ learner, rank, error, round, iteration, replacedBy }: Loss): LearnerLostEvent {
+export function lostEvent({ learner, rank, error, round, iteration, replacedBy, vacant }: Loss): LearnerLostEvent {
   const { code } = error as { code?: unknown }
   return {
     event: 'learnerLost',
@@ -60,6 +60,7 @@ export function lostEvent({ learner, rank, error, round, iteration, replacedBy }
     code: typeof code === 'string' ? code : null,
     round,
     iteration,
-    replacedBy
+    replacedBy,
+    vacant
   }
 }

@@ -1,15 +1,17 @@
 import { loadEngine } from '../actors/engine-module.js'
 import type { SkippedSample } from '../actors/feeder.js'
 import type { Loss } from '../actors/place.js'
+import { holdFolder } from '../checkpoints/store.js'
 import type { Engine } from '../engine/contract.js'
 import { showLive } from '../runtime/live/serve.js'
 import { ActorSystem } from '../runtime/system.js'
+import { afterwards } from './afterwards.js'
 import { Course } from './course.js'
 import { assembleCrew, type Crew, type RunModules, type Workplace } from './crew.js'
 import { HandleScope } from './handle-scope.js'
 import type { JobControl, JobOutcome } from './job.js'
 import type { MemoryNeed } from './memory.js'
-import { refusalOf, roomOf } from './room.js'
+import { provenNeed, refusalOf, reserveGrowth, roomOf, type Room } from './room.js'
 import type { PopulationSchedule } from './population.js'
 import { GivenPopulation, type PopulationControl } from './population-control.js'
 import { prepareRun, sourceNeeds, type PreparedRun } from './prepare-run.js'
@@ -35,7 +37,7 @@ export async function run(given: Settings, modules: RunModules, listener: JobCon
       runTraced(settings, modules, control, trace)
     )
   } finally {
-    trace?.close()
+    await afterwards(() => trace?.close())
   }
 }
 
@@ -50,20 +52,26 @@ function traced(listener: JobControl, trace: Trace): JobControl {
 }
 
 async function runTraced(given: Settings, modules: RunModules, control: JobControl, trace: Trace | undefined): Promise<JobOutcome> {
+  const { checkpoint: kept, trial } = given
+  // Before it is chosen what to go on from: another run may still be writing there.
+  await using _held = kept && !trial.dryRun ? await holdFolder(kept.dir) : undefined
   const engine = await loadEngine(modules.engine.href)
   const prepared = await prepareRun(given, engine)
   const { model, dataset, programs, settings, need, identity, levels, resumption } = prepared
   const { dryRun } = settings.trial
   if (dryRun) control.emit(plannedEvent(prepared))
   const lost = (loss: Loss) => control.emit(lostEvent(loss))
+  let population: PopulationControl | undefined
+  const yields = (error: Error) => population?.yields(error) ?? false
   let skips = 0
   const skipped = (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
-  const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine), lost, skipped, trace }
+  const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine), lost, yields, skipped, trace }
   using _live = showLive(`${model.name} on ${dataset.name}`, () => workplace.system.snapshot())
   let crew: Crew | undefined
   try {
     const brief = dryRun ? briefly(programs) : programs
     const plan = planSources(dataset, sourceNeeds(brief, settings), prepared.dataMemory)
+    const before = roomOf(engine, settings)
     crew = await assembleCrew(model, dataset, brief, settings, plan, workplace, resumption)
     const { synchroniser, group } = crew
     const checkpoint = dryRun ? undefined : settings.checkpoint
@@ -80,12 +88,13 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     if (levels) control.emit(levels)
     if (setAside.length > 0) control.emit(setAsideEvent(setAside, prepared.refused))
     if (resumption) control.emit(resumedEvent(resumption, prepared.refused))
+    population = populationControl(settings, crew, engine, { need, before }, resumption?.state.round)
     const course = new Course(
       crew,
       {
         schedule,
         reschedule,
-        population: populationControl(settings, crew, need, engine, resumption?.state.round),
+        population,
         trace,
         checkpoints,
         resumes: resumption && { state: resumption.state, best },
@@ -100,25 +109,29 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
     const finished = await Promise.race([course.finish(), crew.feed.failed])
     return { finished, model: await trainedModel(prepared, crew, workplace) }
   } finally {
-    trace?.unwatch()
-    try {
-      // Whoever holds it up, or has ended it, must not keep the threads and the memory of the others.
-      await crew?.supervisor.askWith({ deadline: Infinity }).close()
-    } finally {
-      try {
-        await workplace.system.stop()
-      } finally {
-        workplace.handles.release()
-      }
-    }
+    await afterwards(
+      () => trace?.unwatch(),
+      () => crew?.supervisor.askWith({ deadline: Infinity }).close(),
+      () => workplace.system.stop(),
+      () => workplace.handles.release()
+    )
   }
 }
 
-function populationControl(settings: Settings, { supervisor }: Crew, need: MemoryNeed, engine: Engine, round = 0): PopulationControl {
+/** `before`: the room that there was without the crew. */
+function populationControl(
+  settings: Settings,
+  { supervisor }: Crew,
+  engine: Engine,
+  { need, before }: { readonly need: MemoryNeed; readonly before: Room },
+  round = 0
+): PopulationControl {
   const { learners, population } = settings
   const { schedule, tuning } = population
   if (!tuning) return new GivenPopulation(schedule, supervisor, round)
-  const refusal = (more: number) => refusalOf(need, more, roomOf(engine, settings))
+  const proven = provenNeed(engine, settings, need, before)
+  reserveGrowth(engine, settings, proven)
+  const refusal = (more: number) => refusalOf(proven, more, roomOf(engine, settings))
   return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
 }
 

@@ -3,6 +3,7 @@ import type { Lane } from '../actors/feeder.js'
 import type { Dataset } from '../data/dataset.js'
 import { streams, type StreamedSamples } from '../data/streamed.js'
 import type { DatasetSpec, Engine, Handle, StreamSpec } from '../engine/contract.js'
+import { elements } from '../model/graph.js'
 import type { HandleScope } from './handle-scope.js'
 
 /** Batches made ahead of each learner, where nobody says. */
@@ -115,7 +116,7 @@ function shapeOf({ count, sample, classes }: StreamedSamples): Pick<StreamSpec, 
 
 function streamBytes({ batch, slots, sample }: StreamSpec): number {
   const label = 4
-  return slots * batch * (sample.reduce((all, extent) => all * extent, 1) + label)
+  return slots * batch * (elements(sample) + label)
 }
 
 function datasetBytes({ samples, labels, targets }: DatasetSpec): number {

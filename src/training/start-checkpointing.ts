@@ -28,7 +28,7 @@ export interface StartedCheckpointing {
   readonly setAside: readonly SetAside[]
 }
 
-/** Starts the writer, which takes the folder. Rejects with WRITE_FAILED and INVALID_STATE where that cannot be had. */
+/** Starts the writer in a folder that is held. Rejects with WRITE_FAILED where what lies beyond the run's beginning cannot be moved aside. */
 export async function startCheckpointing(
   { dir: folder, keep, every }: CheckpointSettings,
   { model, dataset, programs: { train, predict }, crew }: Kept,

@@ -23,7 +23,12 @@ export class TraceFile {
   constructor(path: string, title: string) {
     this.#path = path
     this.#file = this.#guard(() => openSync(path, 'w'))
-    this.#guard(() => writeSync(this.#file, '[\n'))
+    try {
+      this.#guard(() => writeSync(this.#file, '[\n'))
+    } catch (error) {
+      closeSync(this.#file)
+      throw error
+    }
     this.#meta('process_name', 0, title)
   }
 
@@ -56,8 +61,7 @@ export class TraceFile {
     // The last event has no comma behind it.
     const end = { ph: 'i', s: 'p', name: 'end', pid: PROCESS, tid: 0, ts: this.#time(sharedClock()) }
     this.#write(`${JSON.stringify(end)}\n]\n`)
-    this.#closed = true
-    closeSync(this.#file)
+    this.#end()
   }
 
   /** A run is not lost for its trace: where the disk is full that ends, with a warning. */
@@ -65,8 +69,17 @@ export class TraceFile {
     try {
       this.#guard(() => writeSync(this.#file, text))
     } catch (error) {
-      this.#closed = true
-      closeSync(this.#file)
+      process.emitWarning(error as Error)
+      this.#end()
+    }
+  }
+
+  #end(): void {
+    if (this.#closed) return
+    this.#closed = true
+    try {
+      this.#guard(() => closeSync(this.#file))
+    } catch (error) {
       process.emitWarning(error as Error)
     }
   }
@@ -85,7 +98,7 @@ export class TraceFile {
   }
 
   #add(event: Arguments): void {
-    this.#lines.push(`${JSON.stringify({ pid: PROCESS, ...event })},\n`)
+    if (!this.#closed) this.#lines.push(`${JSON.stringify({ pid: PROCESS, ...event })},\n`)
   }
 
   #time(clock: number): number {

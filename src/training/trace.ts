@@ -1,5 +1,4 @@
-import { TraceRing, type Span } from '../actors/trace-ring.js'
-import { sharedClock } from '../actors/trace-ring.js'
+import { sharedClock, TraceRing, type Span } from '../actors/trace-ring.js'
 import type { GroupStatus } from '../engine/contract.js'
 import type { JobEvent } from './events.js'
 import { TraceFile } from './trace-file.js'
@@ -52,19 +51,24 @@ export class Trace {
     this.#group = group
     // From here on they are recorded.
     group.levelSpans()
-    this.#timer = setInterval(() => {
+    const look = () => {
       void group
         .status()
         .then((now) => this.#look(now))
         .catch(() => {})
-    }, EVERY)
+    }
+    // The first rounds are told of as well: from now on.
+    look()
+    this.#timer = setInterval(look, EVERY)
   }
 
   /** Before the group goes. */
   unwatch(): void {
     clearInterval(this.#timer)
-    this.#drainLevels()
+    const group = this.#group
+    // Also where the engine has no more to say of it.
     this.#group = undefined
+    if (group) this.#drainLevels(group)
   }
 
   /** A stretch of work of the evaluators or the supervisor. */
@@ -78,16 +82,18 @@ export class Trace {
   }
 
   event(event: JobEvent): void {
-    if (event.event === 'learnerLost' || event.event === 'population') {
-      const { event: name, ...args } = event
-      this.#file.instant(
-        SUPERVISOR,
-        name === 'population' ? `population: ${event.event === 'population' ? event.action : ''}` : 'learner lost',
-        args
-      )
-    } else if (event.event === 'evaluated') {
-      const { event: name, ...args } = event
-      this.#file.instant(EVALUATION, name, args)
+    switch (event.event) {
+      case 'population':
+        this.#instant(SUPERVISOR, `population: ${event.action}`, event)
+        break
+      case 'learnerLost':
+        this.#instant(SUPERVISOR, 'learner lost', event)
+        break
+      case 'evaluated':
+        this.#instant(EVALUATION, 'evaluated', event)
+        break
+      default:
+      // Whatever else happens is seen in what the actors do.
     }
   }
 
@@ -95,6 +101,10 @@ export class Trace {
     this.unwatch()
     this.#drain()
     this.#file.close()
+  }
+
+  #instant(row: string, name: string, { event: _, ...args }: JobEvent): void {
+    this.#file.instant(row, name, args)
   }
 
   #look({ round, position, members }: GroupStatus): void {
@@ -112,10 +122,8 @@ export class Trace {
     this.#file.flush()
   }
 
-  #drainLevels(): void {
-    if (!this.#group) return
-    const { levels } = this.#group
-    const spans = this.#group.levelSpans()
+  #drainLevels({ levels, levelSpans }: WatchedGroup): void {
+    const spans = levelSpans()
     for (let i = 0; i < spans.length; i += 4) {
       const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
       this.#file.span(`level ${levels[level]}`, `round ${round}`, { start: 1000 * start, end: 1000 * end })
@@ -123,7 +131,7 @@ export class Trace {
   }
 
   #drain(): void {
-    this.#drainLevels()
+    if (this.#group) this.#drainLevels(this.#group)
     for (const [learner, ring] of this.#rings) {
       const { spans, lost } = ring.read()
       const row = `learner ${learner}`
@@ -132,11 +140,13 @@ export class Trace {
     }
   }
 
-  #span(row: string, { kind, start, end, steps, waitSeconds }: Span): void {
+  #span(row: string, { kind, start, end, steps, waitSeconds, dataSeconds }: Span): void {
     const waiting = Math.min(1000 * waitSeconds, end - start)
-    const args = kind === 'run' ? { steps, waitingMilliseconds: waiting } : {}
+    const forData = Math.min(1000 * dataSeconds, end - start - waiting)
+    const args = kind === 'run' ? { steps, waitingMilliseconds: waiting, waitingForDataMilliseconds: forData } : {}
     this.#file.span(row, kind === 'run' ? `${steps} ${steps === 1 ? 'step' : 'steps'}` : kind, { start, end, args })
-    // Where in a call of many steps it waited nobody knows: the sum is drawn at its end.
+    // Where in a call of many steps it waited nobody knows: the sums are drawn at its end.
+    if (forData > 0) this.#file.span(row, 'waiting for data', { start: end - waiting - forData, end: end - waiting })
     if (waiting > 0) this.#file.span(row, 'waiting', { start: end - waiting, end })
   }
 }

@@ -7,6 +7,7 @@ import { invalidOption, shown } from '../errors.js'
 import { saveModel, type SavedModel, type SaveOptions } from '../formats/save.js'
 import type { FloatTensors, Tensor } from '../formats/tensor.js'
 import { takesTokens } from '../model/graph-builder.js'
+import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { classifications, type Classification } from './classify.js'
 import { generate, type GenerateOptions } from './generate.js'
@@ -75,7 +76,7 @@ export class TrainedModel {
   predict(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
     const { engine, replica, program } = this.#options
     const { shape, type } = program.values[program.named['input']!]!
-    const size = product(shape.slice(1))
+    const size = elements(shape.slice(1))
     const suits = type === 'i32' ? samples instanceof Int32Array : samples instanceof Float32Array || samples instanceof Uint8Array
     if (!suits || samples.length % size !== 0)
       throw invalidOption(
@@ -85,7 +86,7 @@ export class TrainedModel {
       )
     const slot = this.#bound()
     const count = samples.length / size
-    const outputSize = product(program.values[program.named['output']!]!.shape.slice(1))
+    const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))
     const outputs = new Float32Array(count * outputSize)
     // The last batch is filled up with zeros: a prediction does not depend on its neighbours.
     const input = type === 'i32' ? new Int32Array(program.batch * size) : new Float32Array(program.batch * size)
@@ -154,7 +155,7 @@ export class TrainedModel {
     const vector = engine.readVector(replica, 'weights')
     const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
       name,
-      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + product(shape))) }
+      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
     ]
     return Object.fromEntries(program.parameters.parameters.map(tensor))
   }
@@ -207,14 +208,10 @@ export class TrainedModel {
   #normalise(samples: Float32Array | Uint8Array | Int32Array, to: Float32Array, [, channels = 1, ...pixels]: readonly number[]): void {
     const { mean, deviation } = this.#options.normalisation
     const unit = samples instanceof Uint8Array ? 255 : 1
-    const size = product(pixels)
+    const size = elements(pixels)
     for (let i = 0; i < samples.length; i++) {
       const channel = Math.floor(i / size) % channels
       to[i] = (samples[i]! / unit - (mean[channel] ?? mean[0] ?? 0)) / (deviation[channel] ?? deviation[0] ?? 1)
     }
   }
-}
-
-function product(shape: readonly number[]): number {
-  return shape.reduce((sum, extent) => sum * extent, 1)
 }

@@ -1,4 +1,5 @@
 import type { Supervisor } from '../actors/supervisor.js'
+import { ArbalestError } from '../errors.js'
 import { learners } from '../actors/tuner/search.js'
 import { Tuner, type Decision } from '../actors/tuner/tuner.js'
 import { asError } from '../runtime/errors-across-threads.js'
@@ -27,6 +28,7 @@ export class TunedPopulation implements PopulationControl {
   readonly watchEvery: number
   readonly #options: TunedPopulationOptions
   readonly #tuner: Tuner
+  readonly #least: number
   readonly #meter: WindowMeter
   readonly #idle = new IdleProcessors()
   readonly #news: PopulationNews[] = []
@@ -41,7 +43,8 @@ export class TunedPopulation implements PopulationControl {
     const { start, tuning, history = [{ round: 0, learners: start }] } = options
     this.#options = options
     const { most, threshold, by } = tuning
-    this.#tuner = new Tuner({ start, most, least: Math.min(start, by), by, threshold })
+    this.#least = Math.min(start, by)
+    this.#tuner = new Tuner({ start, most, least: this.#least, by, threshold })
     this.#meter = new WindowMeter(tuning.window)
     this.#schedule = history
     this.#learners = start
@@ -85,6 +88,14 @@ export class TunedPopulation implements PopulationControl {
     this.#learners = decision.to
     this.#meter.reset()
     this.#idle.take()
+    return true
+  }
+
+  /** There are more learners than memory holds: back to fewer. */
+  yields(error: Error): boolean {
+    if (!(error instanceof ArbalestError) || error.code !== 'OUT_OF_MEMORY' || this.#learners <= this.#least) return false
+    const decision = this.#tuner.retreat(this.#learners, `${learners(this.#learners)} cannot be had: ${error.message}`)
+    this.#pending = { decision, ready: true }
     return true
   }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { defineModel, flatten, linear } from '../../src/model/layers.js'
@@ -9,6 +10,7 @@ import { trainWith } from '../../src/training/train.js'
 import type { MortalReaderOptions } from '../fakes/mortal-reader.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
+import { warningsIn } from '../support/warnings.js'
 
 const READER = new URL('../fakes/mortal-reader.js', import.meta.url).href
 const FAILING_ENGINE = new URL('../fakes/failing-feeder-engine.js', import.meta.url)
@@ -28,8 +30,10 @@ function numbers(options: MortalReaderOptions): Dataset {
   return { name: 'numbers', sample: [1, 4, 4], classes: 4, ...parts, mean: [0], deviation: [1], augmentation: { padding: 0, flip: false } }
 }
 
-async function outcome(data: Dataset, modules: Parameters<typeof trainWith>[1] = {}) {
-  const job = trainWith({ model, data, learners: 2, batch: 5, until: { epochs: 3 }, seed: 1 }, modules)
+const ports = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
+
+async function outcome(data: Dataset, modules: Parameters<typeof trainWith>[1] = {}, epochs = 3) {
+  const job = trainWith({ model, data, learners: 2, batch: 5, until: { epochs }, seed: 1 }, modules)
   const events: JobEvent[] = []
   for await (const event of job) events.push(event)
   return { finished: await job.finished, lost: events.filter((event) => event.event === 'learnerLost') }
@@ -57,6 +61,20 @@ describe('The feeder', function () {
       expect(lost).to.deep.equal([])
       expect(finished.weightsSha256).to.equal(undisturbed)
     })
+
+  it('ends the run with the cause where it dies again and again, and leaves no thread', async () => {
+    process.env['ARBALEST_TEST_MARK'] = mark
+    process.env['ARBALEST_TEST_ENDING'] = 'always'
+    const before = ports()
+    const warnings = await warningsIn(async () => {
+      const endless = () => outcome(numbers({ deadly: 'none' }), { engine: FAILING_ENGINE }, 10_000)
+      const error = await refused('ACTOR_FAILED', endless, 'feeder: it ended too often')
+      expect(error).to.have.nested.property('cause.cause.message', 'on purpose')
+    })
+    expect(warnings).to.deep.equal([])
+    await sleep(50)
+    expect(ports()).to.equal(before)
+  })
 
   it('has what a dying thread of its pool had in hand made by another', async () => {
     const { finished, lost } = await outcome(numbers({ deadly: '77', mark }))

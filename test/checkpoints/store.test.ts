@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { bestOf, checkpointsIn, CheckpointStore, newestWhole } from '../../src/checkpoints/store.js'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
@@ -10,6 +10,8 @@ import { writeSafetensors } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
+import { unprivileged } from '../support/unprivileged.js'
+import { warningsIn } from '../support/warnings.js'
 
 const WRITER = new URL('./support/endless-writer.js', import.meta.url)
 
@@ -85,6 +87,26 @@ describe('The store of checkpoints', function () {
       await refused('DATA_CORRUPT', () => Checkpoint.open(written), name, 'a file')
     })
   }
+
+  it('writes on, and opens again, where old ones cannot be cleared away: with a warning', async () => {
+    await chmod(folder.path, 0o777)
+    await unprivileged(async () => {
+      const warnings = await warningsIn(async () => {
+        await using store = await CheckpointStore.open(dir, { keep: 1 })
+        await chmod(await store.write(contents(1)), 0o500)
+        await Checkpoint.open(await store.write(contents(2)))
+        expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([2])
+      })
+      expect(warnings).to.have.length(1)
+      expect(warnings[0]).to.contain(dir).and.contain('EACCES')
+      const again = await warningsIn(async () => {
+        await using store = await CheckpointStore.open(dir, { keep: 1 })
+        await store.write(contents(3))
+      })
+      expect(again).to.have.length(1)
+      for (const left of await readdir(dir)) await chmod(join(dir, left), 0o700)
+    })
+  })
 
   it('puts a new one in the place of one of the same iteration', async () => {
     await using store = await CheckpointStore.open(dir)

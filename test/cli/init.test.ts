@@ -1,6 +1,7 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import sharp from 'sharp'
 import { Folder } from '../data/support/files.js'
 import { run } from './support/arbalest.js'
 
@@ -41,9 +42,59 @@ describe('arbalest init', function () {
     expect(await readFile(path, 'utf8')).to.match(/^import \{ defineConfig \} from 'arbalest'/)
   })
 
+  const written = () => readFile(join(folder.path, 'arbalest.config.ts'), 'utf8')
+
+  for (const flags of [
+    ['--model', 'gpt', '--data', 'tinyshakespeare'],
+    ['--model', 'gpt']
+  ])
+    it(`takes a text, with \`${flags.join(' ')}\``, async () => {
+      const { code, stderr } = await here('init', ...flags)
+      expect(code, stderr).to.equal(0)
+      expect(await written())
+        .to.include('data: "tinyshakespeare"')
+        .and.include('// context: 128,')
+      await writeFile(join(folder.path, 'input.txt'), 'abcabcabd '.repeat(400))
+      const dry = await here('train', '--dry-run', '--learners', '1', '--context', '8', '--data-dir', '.', '--json')
+      expect(dry.code, dry.stderr).to.equal(0)
+      expect(dry.lines.find(({ event }) => event === 'started')).to.include({ model: 'gpt', data: 'tinyshakespeare' })
+    })
+
+  it('takes a folder of images', async () => {
+    for (const [i, flower] of ['daisy', 'rose'].entries()) {
+      await mkdir(join(folder.path, 'flowers', flower), { recursive: true })
+      for (let n = 0; n < 4; n++)
+        await sharp({ create: { width: 8, height: 8, channels: 3, background: { r: 200 * i, g: 10 * n, b: 0 } } })
+          .png()
+          .toFile(join(folder.path, 'flowers', flower, `${n}.png`))
+    }
+    const { code, stderr } = await here('init', '--model', 'logistic-regression', '--data', './flowers')
+    expect(code, stderr).to.equal(0)
+    expect(await written())
+      .to.include('data: "./flowers"')
+      .and.include('// images: { size: 224 },')
+    const dry = await here('train', '--dry-run', '--learners', '1', '--batch', '2', '--image-size', '8', '--json')
+    expect(dry.code, dry.stderr).to.equal(0)
+    expect(dry.lines.find(({ event }) => event === 'started')).to.include({ samples: 6 })
+  })
+
+  it("has the model's own numbers", async () => {
+    expect(await here('init', '--model', 'resnet20', '--data', 'cifar-10')).to.include({ code: 0 })
+    expect(await written())
+      .to.match(/^ {4}epochs: 30$/m)
+      .and.include('// batch: 32,')
+      .and.include('// rate: 0.05,')
+      .and.include('// milestones: [15, 24],')
+    expect(await here('init', '--force')).to.include({ code: 0 })
+    expect(await written())
+      .to.match(/^ {4}epochs: 4$/m)
+      .and.include('// batch: 16,')
+      .and.include('// milestones: [3],')
+  })
+
   it('refuses names that do not exist', async () => {
-    expect((await here('init', '--model', 'lenett')).stderr).to.match(/^UNKNOWN_NAME: --model/)
-    expect((await here('init', '--data', 'nmist')).stderr).to.match(/^UNKNOWN_NAME: data/)
+    expect((await here('init', '--model', 'lenett')).stderr).to.match(/^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/)
+    expect((await here('init', '--data', 'nmist')).stderr).to.match(/^UNKNOWN_NAME: --data: received "nmist"; use one of .*tinyshakespeare/)
     expect(await readdir(folder.path)).to.deep.equal([])
   })
 })

@@ -110,6 +110,9 @@ describe('arbalest train', () => {
     const not = await by('--steps', '5', '--rate', '1e-6')
     expect(not.code, not.stderr).to.equal(1)
     expect(not.stdout).to.match(/the loss did not collapse: 2\.\d+ to 2\.\d+; look at/)
+    const dry = await by('--dry-run')
+    expect(dry.code, dry.stderr).to.equal(0)
+    expect(dry.stdout).to.include('finished').and.not.include('collapse')
   })
 
   it('stops where nobody reads its output any more', async () => {

@@ -5,8 +5,9 @@ import { ROOT, run } from './support/arbalest.js'
 /** Arguments, and what the one line on stderr must say. */
 const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [[], /INVALID_OPTION: command: received none; use one of train, .*\n$/],
-  [['trian'], /^UNKNOWN_NAME: .*'trian'.*train/],
-  [['train', '--batchh', '3'], /^INVALID_OPTION: .*--batchh.*--batch/],
+  [['trian'], /^UNKNOWN_NAME: .*'trian'.*train.*; see `arbalest --help`\n$/],
+  [['--fast'], /^UNKNOWN_NAME: .*'--fast'; see `arbalest --help`\n$/],
+  [['train', '--batchh', '3'], /^UNKNOWN_NAME: .*--batchh.*--batch.*; see `arbalest train --help`\n$/],
   [['train', '--batch'], /^INVALID_OPTION: .*--batch/],
   [['train', '--batch', '12x'], /^INVALID_OPTION: --batch: received "12x"; use a whole number\n$/],
   [['train', '--batch', '1.5'], /^INVALID_OPTION: --batch: received "1.5"/],
@@ -22,8 +23,8 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
-  [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments/],
-  [['doctor', '--fast'], /^INVALID_OPTION: .*--fast/]
+  [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
+  [['doctor', '--fast'], /^UNKNOWN_NAME: .*--fast.*; see `arbalest doctor --help`\n$/]
 ]
 
 describe('The command line', () => {
@@ -52,7 +53,7 @@ describe('The command line', () => {
     const { code, lines } = await run(['train', '--batchh', '3', '--json'])
     expect(code).to.equal(2)
     expect(lines).to.have.length(1)
-    expect(lines[0]).to.include({ event: 'failed', code: 'INVALID_OPTION' })
+    expect(lines[0]).to.include({ event: 'failed', code: 'UNKNOWN_NAME' })
   })
 
   it('shows a stack only where it is asked for', async () => {
@@ -68,6 +69,15 @@ describe('The command line', () => {
     expect(all.stdout).to.include('train').and.include('doctor').and.include('Exit codes')
     for (const word of ['--model', 'resnet20', 'cifar-10', '--sync-momentum', '--json', 'Examples']) expect(train.stdout).to.include(word)
     expect(doctor.stdout).to.include('--json')
+  })
+
+  it('says of `--data` what it is for: a model is described by it, or measured on it', async () => {
+    const [measured, described] = await Promise.all([run(['eval', '--help']), run(['predict', '--help'])])
+    const said = ({ stdout }: { stdout: string }) => stdout.replaceAll(/\s+/g, ' ')
+    expect(said(measured))
+      .to.match(/--data <name> the data set that is measured on: digits, .*tinyshakespeare, or a folder of images \(digits\)/)
+      .and.not.include('whose shapes')
+    expect(said(described)).to.match(/--data <name> whose shapes, classes and normalisation it has: digits, /)
   })
 
   it('tells the version of the package', async () => {

@@ -1,4 +1,4 @@
-import { datasetFromArrays, type SampleArrays } from '../../src/data/fromArrays.js'
+import { datasetFromArrays, type SampleArrays } from '../../src/data/from-arrays.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { flatten, linear, defineModel } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'

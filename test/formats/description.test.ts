@@ -91,7 +91,7 @@ describe('A model that is read', () => {
   it('has to be told where the file is somebody else’s', async () => {
     const { tensors } = await readSafetensors(file)
     await writeSafetensors(file, tensors)
-    await refused('INVALID_OPTION', () => readModel(file), 'model: received none', file)
+    await refused('INVALID_OPTION', () => readModel(file), 'model: received none', file, '`model`', '--model NAME')
     const read = await readModel(file, { model, classNames: ['x', 'y', 'z'] })
     expect([read.normalisation, read.classNames]).to.deep.equal([{ mean: [], deviation: [] }, ['x', 'y', 'z']])
     expect(read.weights).to.deep.equal(saved.weights)

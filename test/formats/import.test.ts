@@ -123,7 +123,16 @@ describe('importing weights', function () {
       extra: counted([1], 0)
     }
     const names = (name: string): string => (name === 'bn.running_var' ? 'bn.runningMean' : name)
-    const error = await refused('SHAPE_MISMATCH', () => importing(tensors, { names }), file, 'small', 'names', 'fresh', 'strict')
+    const error = await refused(
+      'SHAPE_MISMATCH',
+      () => importing(tensors, { names }),
+      file,
+      'small',
+      'names',
+      '--fresh',
+      '--init-skip',
+      '--no-strict'
+    )
     expect(error.data['faults']).to.have.members([
       'fc.weight is [2,3] where the model has [3,2]',
       'bn.weight has elements of type I32 where it takes floats',

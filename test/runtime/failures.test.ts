@@ -106,6 +106,12 @@ describe('actors that fail', () => {
     )
   })
 
+  it('are refused a question whose deadline is no time', async () => {
+    const faulty = await here()
+    await refused('INVALID_OPTION', () => faulty.askWith({ deadline: NaN }).alive(), 'deadline: received NaN')
+    expect(await faulty.askWith({ deadline: 1_000 }).alive()).to.equal(true)
+  })
+
   it('give up a start that takes too long, and its thread', async () => {
     const spawned = system.spawn<typeof Faulty>(ACTORS, 'Faulty', { startTakes: 10_000 }, { deadline: 300 })
     await refused('DEADLINE_EXCEEDED', () => spawned, '300 ms')

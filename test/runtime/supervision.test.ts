@@ -5,7 +5,7 @@ import type { Strategy } from '../../src/runtime/restart-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
-import { Member, Parent, Slow, SlowParent, type Diary } from './support/family.js'
+import { Guardian, Member, Parent, Slow, SlowParent, type Diary } from './support/family.js'
 
 const MODULE = new URL('./support/family.js', import.meta.url)
 
@@ -95,6 +95,34 @@ describe('Supervision', () => {
     await kit.run(kit.system.stop())
     expect(diary.filter((entry) => entry.endsWith('has stopped'))).to.deep.equal(['p/1 has stopped', 'p/0 has stopped'])
     expect(await parent.exited).to.have.nested.property('error.code', 'DEADLINE_EXCEEDED')
+  })
+
+  it('lets an actor whose children fail too often end the message that it has in hand, and then stops it', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const guardian = await kit.until(kit.system.spawnHere(Guardian, { diary, clock: kit.clock }, { name: 'g' }))
+    guardian.tell.work(300)
+    const reason = await kit.run(guardian.exited)
+    expect(reason).to.have.nested.property('error.code', 'ACTOR_FAILED')
+    expect(diary).to.deep.equal(['g/child starts', 'g/child stops', 'g has worked', 'g stops'])
+  })
+
+  it('leaves it behind where that does not end within the time that it has to stop', async () => {
+    const kit = new TestKit()
+    const diary: Diary = []
+    const guardian = await kit.until(kit.system.spawnHere(Guardian, { diary, clock: kit.clock }, { name: 'g', shutdown: 1_000 }))
+    guardian.tell.work(Infinity)
+    const reason = await kit.run(guardian.exited)
+    expect(reason).to.have.nested.property('error.code', 'ACTOR_FAILED')
+    expect(kit.clock.now()).to.equal(1_000)
+    expect(diary).to.deep.equal(['g/child starts', 'g/child stops'])
+  })
+
+  it('does so in a worker, too', async () => {
+    await using system = new ActorSystem()
+    const guardian = await system.spawn<typeof Guardian>(MODULE, 'Guardian', { diary: [] }, { name: 'g', shutdown: 100 })
+    guardian.tell.work(Infinity)
+    expect(await guardian.exited).to.have.nested.property('error.code', 'ACTOR_FAILED')
   })
 
   it('stops children in reverse, before their parent', async () => {

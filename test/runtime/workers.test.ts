@@ -4,7 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SpawnOptions } from '../../src/runtime/spawning.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { transfer } from '../../src/runtime/transfer.js'
+import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
+import { warningsIn } from '../support/warnings.js'
 import type { Resident } from './support/residents.js'
 
 const MODULE = new URL('./support/residents.js', import.meta.url)
@@ -67,6 +69,25 @@ describe('Workers', () => {
     await sleep(30)
     expect(await actor.stop()).to.deep.equal({ kind: 'stopped' })
     expect(await answer).to.equal('broken off')
+  })
+
+  it('end by their deadline where the owner’s way to break them off throws, with a warning', async () => {
+    const cancel = () => {
+      throw new Error('told to throw')
+    }
+    const warnings = await warningsIn(async () => {
+      const [idle, busy] = [await spawn({ cancel }), await spawn({ cancel })]
+      busy.tell.spin()
+      expect(await idle.stop()).to.deep.equal({ kind: 'stopped' })
+      expect((await busy.stop({ deadline: 50 })).kind).to.equal('exited')
+    })
+    expect(warnings).to.have.length(2)
+    for (const warning of warnings) expect(warning).to.contain('Resident').and.contain('told to throw')
+  })
+
+  it('are refused a pulse that may not pause at all', async () => {
+    for (const silence of [NaN, 0, -1])
+      await refused('INVALID_OPTION', () => spawn({ heartbeat: { silence } }), 'heartbeat.silence', `${silence}`)
   })
 
   it('count as dead when their pulse stops, and are replaced', async () => {

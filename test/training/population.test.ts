@@ -3,9 +3,14 @@ import { expect } from 'chai'
 import type { FinishedEvent, JobEvent, PopulationEvent } from '../../src/training/events.js'
 import type { Job } from '../../src/training/job.js'
 import type { TrainOptions } from '../../src/training/options.js'
+import type { Supervisor } from '../../src/actors/supervisor.js'
+import { TestKit } from '../../src/runtime/testkit/index.js'
+import { GivenPopulation } from '../../src/training/population-control.js'
 import { trainWith } from '../../src/training/train.js'
 import { held } from '../fakes/engine.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+import { description } from '../fakes/undescribed-engine.js'
+import { rejection } from '../support/rejection.js'
 
 const TINY = { model: tinyModel(), data: tinyData(), batch: 4, seed: 5 } as const
 
@@ -83,6 +88,32 @@ describe('a job whose population changes', () => {
   })
 })
 
+describe('a given population', () => {
+  const schedule = [
+    { round: 0, learners: 2 },
+    { round: 100, learners: 8 },
+    { round: 200, learners: 4 },
+    { round: 400, learners: 6 }
+  ]
+
+  /** The learners that it has made ready from a round on. */
+  const prepared = async (round: number, given = schedule) => {
+    const kit = new TestKit()
+    const { ref, received } = await kit.probe<Supervisor>()
+    const population = new GivenPopulation(given, ref, round)
+    await kit.settle()
+    expect(population.isDue(round)).to.equal(false)
+    return received.map(({ method, args }) => [method, ...args])
+  }
+
+  it('makes those ready who come next, from wherever it begins', async () => {
+    expect(await prepared(0)).to.deep.equal([['prepare', 8]])
+    expect(await prepared(150)).to.deep.equal([])
+    expect(await prepared(300)).to.deep.equal([['prepare', 6]])
+    expect(await prepared(300, schedule.slice(0, 3))).to.deep.equal([])
+  })
+})
+
 describe('a job that is tuned', () => {
   const MODEL = { model: 'logistic-regression', data: 'digits', batch: 4, seed: 5 } as const
 
@@ -109,6 +140,42 @@ describe('a job that is tuned', () => {
     expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; 1 learner it is$/)
     expect(others.every(({ to }) => to === 1)).to.equal(true)
     expect((events.at(-1) as FinishedEvent).population).to.deep.equal([{ round: 0, learners: 1 }])
+  })
+
+  for (const [who, victim, start] of [
+    ['one that has just come', 2, 2],
+    ['one that was always there, whose place is filled anew', 0, 3]
+  ] as const)
+    it(`goes on with fewer where memory fails ${who}`, async () => {
+      const module = `data:text/javascript,${encodeURIComponent(`
+        import { ArbalestError } from '${new URL('../../src/errors.js', import.meta.url).href}'
+        export default ({ learner, replica }) => ({
+          steps: 0,
+          async step() {
+            if (learner === ${victim} && ++this.steps === 20) throw new ArbalestError('OUT_OF_MEMORY', 'graph: the GPU has no more memory')
+            await replica.run(1)
+          }
+        })`)}`
+      const options: TrainOptions = { ...MODEL, learners: { start, most: 3, window: 0.01 }, until: { epochs: 60 } }
+      const events = await eventsOf(trainWith(options, { learner: new URL(module) }))
+      const lost = events.filter((event) => event.event === 'learnerLost')
+      expect(lost.map(({ learner, replacedBy }) => [learner, replacedBy])).to.deep.equal([[victim, null]])
+      const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
+      const retreat = decisions.find(({ reason }) => reason.includes('graph: the GPU has no more memory'))
+      expect(retreat).to.include({ action: 'try', from: 3, to: 2, reason: '3 learners cannot be had: graph: the GPU has no more memory' })
+      expect(decisions.slice(decisions.indexOf(retreat!) + 1).every(({ to }) => to < 3)).to.equal(true)
+      expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed' })
+    })
+
+  it('ends the run with what goes wrong in it', async () => {
+    const engine = new URL('../fakes/undescribed-engine.js', import.meta.url)
+    const job = trainWith({ ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 40 } }, { engine })
+    job.once('progress', () => (description.fails = true))
+    try {
+      expect(await rejection(job.finished)).to.have.property('message', 'told to fail')
+    } finally {
+      description.fails = false
+    }
   })
 
   it('is left alone where it is short, and says so', async () => {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
+import { cpSync, existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Checkpoint } from '../../src/checkpoints/checkpoint.js'
-import { checkpointsIn } from '../../src/checkpoints/store.js'
+import { checkpointsIn, holdFolder } from '../../src/checkpoints/store.js'
 import { openDataset } from '../../src/data/open.js'
 import type { Dataset } from '../../src/data/dataset.js'
 import { batchNorm2d, conv2d, defineModel, dropout, globalAvgPool, linear, relu } from '../../src/model/layers.js'
@@ -10,10 +11,13 @@ import type { FinishedEvent, JobEvent, ResumedEvent, SetAsideEvent } from '../..
 import type { TrainOptions } from '../../src/training/options.js'
 import { engine } from '../../src/engine/native.js'
 import { loadModel } from '../../src/training/load-model.js'
-import { train } from '../../src/training/train.js'
+import { train, trainWith } from '../../src/training/train.js'
 import { makeOlder } from '../checkpoints/support/older.js'
 import { Folder } from '../data/support/files.js'
+import { start } from '../fakes/starting-engine.js'
 import { refused } from '../support/codes.js'
+
+const STARTING_ENGINE = new URL('../fakes/starting-engine.js', import.meta.url)
 
 const model = defineModel({
   name: 'restless',
@@ -312,6 +316,37 @@ describe('A run that goes on from a checkpoint', function () {
     expect(error.code).to.equal('INVALID_OPTION')
     expect(error.message).to.include('seed').and.include('batch')
     await refused('INVALID_OPTION', () => train(options({ checkpoint: { dir: checkpoint, resume: 'never' } })).finished, 'earlier run')
+  })
+
+  it('looks for what to go on from only where no other run writes any more', async () => {
+    const dir = join(folder.path, 'requeued')
+    await run(options({ checkpoint: { dir }, until: { steps: 20 } }))
+    const [newest] = await checkpointsIn(dir)
+    const later = join(dir, 'checkpoint-000000000030')
+    const lock = await holdFolder(dir)
+    // The run before writes its last checkpoint and ends while this one is under way.
+    start.begins = () => {
+      cpSync(newest!.folder, later, { recursive: true })
+      void lock[Symbol.asyncDispose]()
+    }
+    try {
+      const requeued = () => trainWith(options({ checkpoint: { dir } }), { engine: STARTING_ENGINE }).finished
+      await refused('INVALID_STATE', requeued, 'another run')
+    } finally {
+      start.begins = () => {}
+      await lock[Symbol.asyncDispose]()
+    }
+    expect(await checkpointsIn(dir)).to.deep.equal([newest])
+    // The folder is given back by runs that fail, too.
+    await refused('INVALID_OPTION', () => train(options({ checkpoint: { dir }, seed: 5 })).finished, 'seed')
+    const { finished } = await run(options({ checkpoint: { dir } }))
+    expect(finished.iterations).to.equal(36)
+  })
+
+  it('leaves no empty folder behind a run that was refused', async () => {
+    const dir = join(folder.path, 'in', 'vain')
+    await refused('DATA_NOT_FOUND', () => train(options({ data: 'mnist', dataDir: folder.path, checkpoint: { dir } })).finished)
+    expect(existsSync(dir)).to.equal(false)
   })
 
   it('lets one run at a time have a folder, and needs one that can be written', async () => {

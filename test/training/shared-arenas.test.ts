@@ -16,7 +16,13 @@ describe('arenas of activations', function () {
     expect(arenasFor(2, { threads: 2 * cores })).to.equal(1)
     expect(arenasFor(cores + 1, { threads: 1, own: true })).to.equal(undefined)
     const population = { schedule: [{ round: 0, learners: 1 }], tuning: undefined }
-    expect(sharedArenas({ population, learner: undefined, threads: 1, backend: 'cpu' })).to.equal(undefined)
+    const plain = { learner: undefined, threads: 1, trace: undefined, backend: 'cpu' } as const
+    expect(sharedArenas({ ...plain, population })).to.equal(undefined)
+    const crowd = { ...plain, population: { schedule: [{ round: 0, learners: cores + 1 }], tuning: undefined } }
+    expect(sharedArenas(crowd)).to.equal(cores)
+    // Steps that are told in their segments need arenas of their learner's own.
+    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 20 } })).to.equal(undefined)
+    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 0 } })).to.equal(cores)
   })
 
   const random = new Random(1)

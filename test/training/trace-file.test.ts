@@ -29,7 +29,7 @@ describe('a trace file', () => {
 })
 
 describe('a trace’s ring', () => {
-  const span = (start: number): Span => ({ kind: 'run', start, end: start + 1, steps: 1, waitSeconds: 0 })
+  const span = (start: number): Span => ({ kind: 'run', start, end: start + 1, steps: 1, waitSeconds: 0, dataSeconds: 0 })
 
   it('gives each span once, in another thread’s view of the same memory', () => {
     const reader = new TraceRing({ detail: 0 })

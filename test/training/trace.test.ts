@@ -82,16 +82,59 @@ describe('a traced job', () => {
     expect(steps + 5).to.equal(2000)
   })
 
+  it('shows by its file name alone who loads, averages, meets and measures', async () => {
+    const found = rows(await traced({ until: { steps: 2000 } }))
+    for (const learner of ['learner 0', 'learner 1']) {
+      const spans = found.get(learner)!
+      const times = (name: string) => spans.filter((span) => span.name === name).length
+      // A segment that has to wait for the others is a span each time that it is tried.
+      expect(times('step'), learner).to.equal(20)
+      for (const segment of ['load', 'exchange']) expect(times(segment), `${segment} of ${learner}`).to.be.at.least(20)
+      expect(total(spans, 'load'), learner).to.be.greaterThan(0)
+      // Beyond these steps it is told call by call.
+      expect(
+        spans.map(({ args }) => Number(args?.['steps'] ?? 0)).reduce((sum, each) => sum + each),
+        learner
+      ).to.equal(1980)
+    }
+    expect(total(found.get('evaluation')!, 'evaluation')).to.be.greaterThan(0)
+    expect(found.get('synchroniser')!.filter(({ name }) => name.startsWith('rounds'))).to.not.be.empty
+  })
+
+  it('shows no segments where none are asked for', async () => {
+    const found = rows(await traced({ trace: { file, steps: 0 } }))
+    expect(found.get('learner 0')!.filter(({ name }) => name === 'load' || name === 'step')).to.be.empty
+  })
+
   it('trains to the same weights as one that is not', async () => {
     const optimiser = { rate: 0.05, accumulate: 3 }
     const options = { model: 'mlp', data, learners: 2, batch: 8, until: { steps: 30 }, optimiser } as const
     const plain = await train(options).finished
-    const seen = await train({ ...options, trace: { file, steps: 20 } }).finished
+    const seen = await train({ ...options, trace: file }).finished
     expect(seen.weightsSha256).to.equal(plain.weightsSha256)
   })
 
+  it('gives learners of one’s own the same figures as one that is not', async () => {
+    const learner = new URL(
+      `data:text/javascript,${encodeURIComponent(`export default ({ options, replica }) => async () => {
+        const { correctSum, lossSum } = await replica.run(1)
+        options[0] += correctSum
+        options[1] += lossSum
+      }`)}`
+    )
+    const figures = async (trace?: string) => {
+      const learnerOptions = new Float64Array(new SharedArrayBuffer(16))
+      const until = { steps: 30 }
+      await train({ model: 'mlp', data, learners: 1, batch: 8, learner, learnerOptions, until, ...(trace && { trace }) }).finished
+      return [...learnerOptions]
+    }
+    const plain = await figures()
+    expect(plain[0]).to.be.greaterThan(0)
+    expect(await figures(file)).to.deep.equal(plain)
+  })
+
   it('shows who is slow: the other waits for it', async () => {
-    const found = rows(await traced({ learner: ONE_IS_SLOW, until: { steps: 40 } }))
+    const found = rows(await traced({ learner: ONE_IS_SLOW, until: { steps: 40 }, trace: { file, steps: 0 } }))
     expect(total(found.get('learner 0')!, 'waiting')).to.be.greaterThan(40 * 10_000)
     expect(total(found.get('learner 1')!, 'waiting')).to.be.lessThan(40 * 10_000)
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { StoredDataset } from '../../src/data/dataset.js'
-import { datasetFromArrays } from '../../src/data/fromArrays.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { EvaluatedEvent, JobEvent, PlannedEvent } from '../../src/training/events.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import { trainWith } from '../../src/training/train.js'

@@ -4,7 +4,7 @@ import { exportedNames, moduleRefusal, ownModule } from '../../own-module.js'
 import type { RuleContext } from './rule-options.js'
 import { stableAlpha } from './sma.js'
 
-/** What the module of a user's own rule exports as its default: from its options and what may be known of the run, the rule's data. */
+/** What the module of a user's own rule exports as its default: from its options, {} where none are given, and what may be known of the run, the rule's data. */
 export type RuleModule<Options = unknown> = (options: Options, context: RuleContext) => GroupRule
 
 /** Throws INVALID_OPTION where the module exports no rule or throws, and INVALID_OPTION or UNKNOWN_NAME where what it gives is none. */
@@ -14,7 +14,7 @@ export async function ownRule(module: URL, options: unknown, context: RuleContex
   const make = exported['default']
   if (typeof make !== 'function')
     throw moduleRefusal(mention, `it exports ${exportedNames(exported)}; export a function as its default: (options, run) => rule`)
-  const made: unknown = (make as RuleModule)(options, context)
+  const made: unknown = (make as RuleModule)(options ?? {}, context)
   checkRule(made, context.learners)
   return made
 }

@@ -1,7 +1,6 @@
-import { doubt, pooledDeviation } from './confidence.js'
-import { Drift } from './drift.js'
+import { figuresOf, type PopulationFigures } from './figures.js'
 import { learners, Search, type Step } from './search.js'
-import { Tally } from './tally.js'
+import { Settled, type Sign } from './settled.js'
 
 /** A stretch of training in which the population did not change. */
 export interface Window {
@@ -24,15 +23,6 @@ export interface TunerOptions {
   readonly threshold?: number
 }
 
-/** What was measured of one population. */
-export interface PopulationFigures {
-  readonly learners: number
-  readonly samplesPerSecond: number
-  /** Of one window from another, as a share. */
-  readonly deviation: number
-  readonly windows: number
-}
-
 /** - `try`: to measure another population. - `settle`: found; `to` may be what trains already. - `look`: the load seems to have changed. */
 export type TunerAction = 'try' | 'settle' | 'look'
 
@@ -51,8 +41,7 @@ export const THRESHOLD = 0.04
 const LOOK_WINDOWS = 8
 const WORTH = 20
 
-/** Windows after settling by which the level is known, and before which nothing is looked at anew; doubled by each look that brought nothing worth having. */
-const KNOWN_AFTER = 8
+/** Windows after settling before which nothing is looked at anew; doubled by each look that brought nothing worth having. */
 const PATIENCE = 8
 const MOST_PATIENCE = 64
 
@@ -61,10 +50,6 @@ const MOST_PATIENCE = 64
  * load changed may have ended anywhere.
  */
 const ROUTINE = 15
-
-/** So much of a processor more idle than when the population was settled, for so many windows, is a sign. */
-const IDLE = 0.5
-const IDLE_WINDOWS = 3
 
 /**
  * Finds the number of learners with which training is fastest, and finds it again when the load changes. It is fed whole windows and answers
@@ -121,6 +106,17 @@ export class Tuner {
     return this.#take(this.#search.refuse(reason))
   }
 
+  /** So many, which trained already, have proved more than can be had: fewer, and from there another search. */
+  retreat(from: number, reason: string): Decision {
+    const { least, by } = this.#options
+    const figures = figuresOf(this.#search.tallies)
+    this.#most = Math.max(least, from - by)
+    this.#learners = this.#most
+    this.#settled = undefined
+    this.#search = this.#newSearch('up', true)
+    return { action: 'try', from, to: this.#learners, reason, figures }
+  }
+
   #pays({ seconds, remaining = Infinity }: Window): boolean {
     return remaining >= WORTH * LOOK_WINDOWS * seconds
   }
@@ -129,14 +125,14 @@ export class Tuner {
   #rest({ seconds, remaining = Infinity }: Window): Decision {
     const reason = `the run ends in about ${remaining.toFixed(0)} s, and looking for a better population pays above ${(WORTH * LOOK_WINDOWS * seconds).toFixed(0)} s: ${learners(this.#learners)} it stays`
     this.#settle()
-    return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search) }
+    return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search.tallies) }
   }
 
   #take({ to, reason, found }: Step): Decision {
     const from = this.#learners
     this.#learners = to
     if (found) this.#settle()
-    const figures = figuresOf(this.#search)
+    const figures = figuresOf(this.#search.tallies)
     return { action: found ? 'settle' : 'try', from, to, reason, figures }
   }
 
@@ -161,89 +157,5 @@ export class Tuner {
     // Who has settled moves for a clear reason only: what is just as good as it is stays away.
     const slack = this.#settled ? threshold / 2 : threshold
     return new Search({ origin: this.#learners, least, most: this.#most, by, threshold, slack, first, both })
-  }
-}
-
-/** Why to look again, and where first. */
-interface Sign {
-  readonly reason: string
-  readonly first: 'up' | 'down'
-  readonly both: boolean
-}
-
-/** Watches whether what was settled on still holds. */
-class Settled {
-  readonly #threshold: number
-  readonly #routine: number
-  /** From the search, and since. */
-  readonly #before: Tally | undefined
-  readonly #since = new Tally()
-  #drift: Drift | undefined
-  #level = 0
-  #idle: number | undefined
-  #idleWindows = 0
-  #windows = 0
-
-  constructor(before: Tally | undefined, { threshold, routine }: { threshold: number; routine: number }) {
-    this.#before = before
-    this.#threshold = threshold
-    this.#routine = routine
-  }
-
-  get windows(): number {
-    return this.#windows
-  }
-
-  observe(throughput: number, idle: number | undefined): Sign | undefined {
-    this.#windows++
-    if (!this.#drift) {
-      this.#since.add(throughput)
-      if (idle !== undefined) this.#idle = (this.#idle ?? 0) + idle / KNOWN_AFTER
-      return this.#since.windows < KNOWN_AFTER ? undefined : this.#know()
-    }
-    const moved = this.#drift.observe(Math.log(throughput))
-    this.#idleWindows = idle !== undefined && idle >= (this.#idle ?? Infinity) + IDLE ? this.#idleWindows + 1 : 0
-    if (moved !== 0) return movedBy(moved)
-    if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; looking again', first: 'up', both: false }
-    if (this.#windows >= this.#routine)
-      return { reason: 'nothing has changed for long; looking whether it still is the best', first: 'up', both: true }
-    return undefined
-  }
-
-  figures(population: number): PopulationFigures[] {
-    return [figure(population, this.#since)]
-  }
-
-  /** The level by enough windows, from here on watched; a search whose own windows were of another load is not believed. */
-  #know(): Sign | undefined {
-    const tallies = this.#before ? [this.#before, this.#since] : [this.#since]
-    this.#level = this.#since.mean
-    const { deviation } = pooledDeviation(tallies)
-    const allowance = Math.max(this.#threshold / 2, deviation / 2)
-    this.#drift = new Drift({ level: this.#level, allowance, limit: Math.max(2 * this.#threshold, 6 * deviation) })
-    if (!this.#before) return undefined
-    const change = this.#since.mean - this.#before.mean
-    const certain = Math.abs(change) - doubt(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)
-    return certain ? movedBy(change) : undefined
-  }
-}
-
-/** `change`: of the logarithm of throughput. */
-function movedBy(change: number): Sign {
-  const percent = Math.abs(100 * Math.expm1(change)).toFixed(0)
-  const reason = `throughput has ${change > 0 ? 'risen' : 'fallen'} by ${percent}% from what was settled on; looking again`
-  return { reason, first: change > 0 ? 'up' : 'down', both: true }
-}
-
-function figuresOf(search: Search): PopulationFigures[] {
-  return [...search.tallies].map(([population, tally]) => figure(population, tally))
-}
-
-function figure(population: number, tally: Tally): PopulationFigures {
-  return {
-    learners: population,
-    samplesPerSecond: Math.exp(tally.mean),
-    deviation: tally.windows > tally.visits ? Math.sqrt(tally.squares / (tally.windows - tally.visits)) : 0,
-    windows: tally.windows
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { engine } from '../../engine/native.js'
 import type { BackendDescription } from '../../engine/contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from '../../engine/machine.js'
+import { messageOf } from '../../errors.js'
 import { bytes } from '../figures.js'
 import { cuda } from './cuda.js'
 import type { Finding } from './finding.js'
@@ -51,7 +52,7 @@ function backends(): readonly Finding[] {
   try {
     return engine.describe().backends.map(backend)
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error)
+    const detail = messageOf(error)
     return [{ name: 'native engine', status: 'missing', detail, mend: SET_UP }]
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { datasetNames } from '../../index.js'
 import type { ExitCode } from '../exit-codes.js'
 import { realNumber, wholeNumber } from '../numbers.js'
 import { runEval, type EvalFlags } from './eval-command.js'
@@ -8,6 +9,7 @@ import { addModelFlags } from './model-flags.js'
 import { runPredict, type PredictFlags } from './predict-command.js'
 
 const MODEL = 'safetensors, a checkpoint, or a folder of checkpoints'
+const MEASURED = `the data set that is measured on: ${datasetNames.join(', ')}, or a folder of images (digits)`
 
 /** The commands that take a trained model's file. */
 export function addModelCommands(named: (name: string, description: string) => Command, done: (code: ExitCode) => void): void {
@@ -21,7 +23,7 @@ export function addModelCommands(named: (name: string, description: string) => C
     .argument('<file>', MODEL)
     .requiredOption('--out <file>', 'what is written: safetensors')
     .action(async (file: string, flags: ExportFlags) => done(await runExport(file, { ...flags, format: 'safetensors' })))
-  addModelFlags(named('eval', 'Measures a model on the test samples of a data set.'))
+  addModelFlags(named('eval', 'Measures a model on the test samples of a data set.'), { data: MEASURED })
     .argument('<file>', MODEL)
     .option('--data-dir <folder>', "where the data set's files lie")
     .action(async (file: string, flags: EvalFlags) => done(await runEval(file, flags)))

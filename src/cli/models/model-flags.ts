@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { ArbalestError, datasetNames, datasetTraits, modelNamed, zoo } from '../../index.js'
-import type { LoadModelOptions, Model, Normalisation } from '../../index.js'
+import { messageOf } from '../../errors.js'
+import { unknownName } from '../../errors.js'
+import { datasetNames, datasetTraits, modelNamed, textNames, zoo } from '../../index.js'
+import type { DatasetTraits, LoadModelOptions, Model, Normalisation } from '../../index.js'
 import { defaultExport } from '../config-file.js'
-import { realNumber, wholeNumber } from '../numbers.js'
+import { realNumber, refusal, wholeNumber } from '../numbers.js'
 
 /** How the command line says which model a file holds; needed only where the file does not say itself. */
 export interface ModelFlags {
@@ -20,10 +22,13 @@ export interface ModelFlags {
   readonly best?: boolean
 }
 
-export function addModelFlags(command: Command): Command {
+const DATA = `whose shapes, classes and normalisation it has: ${datasetNames.join(', ')}`
+
+/** `data`: what --data names, where that is more than the model's own. */
+export function addModelFlags(command: Command, { data = DATA }: { data?: string } = {}): Command {
   return command
     .option('--model <name>', `where the file does not say: ${Object.keys(zoo).join(', ')}, or a module that exports a Model`)
-    .option('--data <name>', `whose shapes, classes and normalisation it has: ${datasetNames.join(', ')}`)
+    .option('--data <name>', data)
     .option('--input <shape>', "one sample's shape, as 3,32,32", extentsOf)
     .option('--classes <count>', 'how many classes a model of the zoo tells apart', wholeNumber('--classes'))
     .option(
@@ -40,7 +45,7 @@ export function addModelFlags(command: Command): Command {
 
 /** Throws INVALID_OPTION and UNKNOWN_NAME. */
 export async function readingOptions({ names, fresh, strict, best, mean, deviation, ...flags }: ModelFlags): Promise<LoadModelOptions> {
-  const traits = flags.data === undefined ? undefined : datasetTraits(flags.data)
+  const traits = traitsOf(flags.data)
   return {
     model: await modelOf(flags),
     ...(traits && { normalisation: traits, classNames: traits.classNames }),
@@ -52,13 +57,21 @@ export async function readingOptions({ names, fresh, strict, best, mean, deviati
   }
 }
 
+/** What a data set's name alone says; of a text nothing is known before it is read. */
+function traitsOf(data: string | undefined): DatasetTraits | undefined {
+  if (data === undefined || textNames.includes(data)) return undefined
+  if (!datasetNames.includes(data)) throw unknownName('--data', data, datasetNames)
+  return datasetTraits(data)
+}
+
 async function modelOf({ model, data, input, classes }: Omit<ModelFlags, 'strict'>): Promise<Model | undefined> {
   if (model === undefined) return undefined
   if (!Object.hasOwn(zoo, model) && (existsSync(model) || /\.[cm]?[jt]s$/.test(model))) return modelIn(model)
-  const traits = data === undefined ? undefined : datasetTraits(data)
+  if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
+  const traits = traitsOf(data)
   const shape = { input: input ?? traits?.sample, classes: classes ?? traits?.classes }
   if (shape.input !== undefined && shape.classes !== undefined) return modelNamed(model, { input: shape.input, classes: shape.classes })
-  throw refusal('--model', model, 'say its shapes too: --data NAME, or --input SHAPE and --classes COUNT')
+  throw refusal('--model', model, `say its shapes too: ${data === undefined ? '--data NAME, or ' : ''}--input SHAPE and --classes COUNT`)
 }
 
 /** A module's default export: a Model, or a config that has one. */
@@ -75,7 +88,7 @@ async function namesFrom(path: string): Promise<(name: string) => string | undef
   try {
     parsed = JSON.parse(await readFile(path, 'utf8'))
   } catch (cause) {
-    throw refusal('--names', path, `it cannot be read as JSON (${cause instanceof Error ? cause.message : String(cause)})`)
+    throw refusal('--names', path, `it cannot be read as JSON (${messageOf(cause)})`)
   }
   const fits = typeof parsed === 'object' && parsed !== null && Object.values(parsed).every((to) => to === null || typeof to === 'string')
   if (!fits || Array.isArray(parsed)) throw refusal('--names', path, 'write one object: {"the file\'s name": "the model\'s"}')
@@ -106,10 +119,4 @@ function extentsOf(text: string): number[] {
   const extents = text.split(/[,x]/).map(Number)
   if (extents.every((extent) => Number.isSafeInteger(extent) && extent > 0)) return extents
   throw refusal('--input', text, 'use whole numbers, as 3,32,32')
-}
-
-function refusal(parameter: string, received: string, mend: string): ArbalestError {
-  return new ArbalestError('INVALID_OPTION', `${parameter}: received ${JSON.stringify(received)}; ${mend}`, {
-    data: { parameter, received }
-  })
 }

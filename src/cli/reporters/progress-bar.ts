@@ -36,10 +36,10 @@ export class ProgressBar implements Reporter {
   show(event: JobEvent): void {
     switch (event.event) {
       case 'planned':
-        this.#output.write(`${plannedSentence(event)}\n`)
+        this.#say(plannedSentence(event))
         break
       case 'started':
-        this.#output.write(`${startedSentence(event)}\n`)
+        this.#say(startedSentence(event))
         this.#pace = new Pace(event)
         this.#begin(event)
         break
@@ -48,45 +48,39 @@ export class ProgressBar implements Reporter {
         break
       case 'evaluated':
         if (event.testAccuracy !== null) this.#accuracy = `  accuracy ${percent(event.testAccuracy)}`
-        this.#bars?.log(`${evaluatedSentence(event)}\n`)
         this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
-        this.#bars?.update()
+        this.#say(evaluatedSentence(event))
         break
       case 'levels':
-        this.#bars?.log(`${levelsSentence(event)}\n`)
-        this.#bars?.update()
+        this.#say(levelsSentence(event))
         break
       case 'setAside':
-        this.#bars?.log(`${setAsideSentence(event)}\n`)
-        this.#bars?.update()
+        this.#say(setAsideSentence(event))
         break
       case 'resumed':
-        this.#bars?.log(`${resumedSentence(event)}\n`)
         this.#bar?.update(event.iteration)
+        this.#say(resumedSentence(event))
         break
       case 'wentBack':
-        this.#bars?.log(`${wentBackSentence(event)}\n`)
         this.#bar?.update(0)
+        this.#say(wentBackSentence(event))
         break
       case 'checkpoint':
-        if (event.reason !== null) this.#bars?.log(`${checkpointSentence(event)}\n`)
+        this.#say(checkpointSentence(event))
         break
       case 'learnerLost':
-        this.#bars?.log(`${learnerLostSentence(event)}\n`)
-        this.#bars?.update()
+        this.#say(learnerLostSentence(event))
         break
       case 'population':
         this.#bar?.setTotal(event.iterations)
-        this.#bars?.log(`${populationSentence(event)}\n`)
-        this.#bars?.update()
+        this.#say(populationSentence(event))
         break
       case 'sampleSkipped':
-        this.#bars?.log(`${sampleSkippedSentence(event)}\n`)
-        this.#bars?.update()
+        this.#say(sampleSkippedSentence(event))
         break
       case 'finished':
         this.close()
-        this.#output.write(`${finishedSentence(event)}\n`)
+        this.#say(finishedSentence(event))
     }
   }
 
@@ -94,6 +88,15 @@ export class ProgressBar implements Reporter {
     this.#bars?.stop()
     this.#bars = undefined
     this.#bar = undefined
+  }
+
+  /** Above the bar, or where it will be and has been. */
+  #say(sentence: string | undefined): void {
+    if (sentence === undefined) return
+    if (this.#bars) {
+      this.#bars.log(`${sentence}\n`)
+      this.#bars.update()
+    } else this.#output.write(`${sentence}\n`)
   }
 
   #begin({ iterations, learners }: StartedEvent): void {

@@ -6,6 +6,7 @@ import type {
   LearnerLostEvent,
   LevelsEvent,
   PlannedEvent,
+  PlannedProgram,
   PopulationEvent,
   ProgressEvent,
   ResumedEvent,
@@ -14,8 +15,8 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
-import { columns } from '../columns.js'
 import { bytes, count, duration, loss, percent } from '../figures.js'
+import { tableLines, type Column } from '../table.js'
 
 /** What is said in words, the same on a terminal and in a file. */
 
@@ -28,6 +29,17 @@ export function startedSentence(event: StartedEvent): string {
   ].join(' ')
 }
 
+const PROGRAM_COLUMNS: readonly Column<PlannedProgram>[] = [
+  { title: 'program', cell: ({ name }) => name, side: 'left' },
+  { title: 'batch', cell: ({ batch }) => count(batch) },
+  { title: 'operators', cell: ({ operators }) => count(operators) },
+  { title: 'GFLOP', cell: ({ flops }) => (flops / 1e9).toPrecision(3) },
+  ...['weights', 'gradients', 'statistics', 'activations'].map((title) => ({
+    title,
+    cell: ({ arenas }: PlannedProgram) => bytes(arenas[title] ?? 0)
+  }))
+]
+
 export function plannedSentence({
   programs,
   learners,
@@ -37,17 +49,9 @@ export function plannedSentence({
   bytesShared,
   bytesFree
 }: PlannedEvent): string {
-  const heads = ['program', 'batch', 'operators', 'GFLOP', 'weights', 'gradients', 'statistics', 'activations']
-  const rows = programs.map(({ name, batch, operators, flops, arenas }) => [
-    name,
-    count(batch),
-    count(operators),
-    (flops / 1e9).toPrecision(3),
-    ...heads.slice(4).map((arena) => bytes(arenas[arena] ?? 0))
-  ])
-  const [head, ...lines] = columns([heads, ...rows], 1)
+  const [titles, ...lines] = tableLines(PROGRAM_COLUMNS, programs)
   const all = `${count(learners)} x ${bytes(bytesPerLearner)} for learners and ${bytes(bytesShared)} for all, of ${bytes(bytesFree)} that are free`
-  return [colours.dim(head), ...lines, `${count(steps)} steps of each learner, ${count(stepsAnEpoch)} an epoch; ${all}`].join('\n')
+  return [colours.dim(titles), ...lines, `${count(steps)} steps of each learner, ${count(stepsAnEpoch)} an epoch; ${all}`].join('\n')
 }
 
 /** Whether a few batches were learnt by heart: a loss that has fallen to a tenth has left chance behind. */
@@ -61,8 +65,9 @@ export function overfitSentence(before: number, after: number): { readonly learn
   return { learnt, text }
 }
 
-export function learnerLostSentence({ learner, round, reason, replacedBy }: LearnerLostEvent): string {
-  const then = replacedBy === null ? 'too many have died in its place' : `learner ${replacedBy} starts in its place`
+export function learnerLostSentence({ learner, round, reason, replacedBy, vacant }: LearnerLostEvent): string {
+  const ended = vacant ? 'the others go on without it' : 'too many have died in its place'
+  const then = replacedBy === null ? ended : `learner ${replacedBy} starts in its place`
   return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${then}`
 }
 

@@ -1,10 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import colours from 'picocolors'
+import { messageOf } from '../../errors.js'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
-import { columns } from '../columns.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { duration, loss, percent } from '../figures.js'
-import { differences } from './differences.js'
+import { tableLines, type Column } from '../table.js'
+import { differences, type Difference } from './differences.js'
 import { plotOf } from './plot.js'
 import { summaryOf, type RunSummary } from './summary.js'
 
@@ -29,11 +30,9 @@ export async function runRuns(
     if (compare) process.stdout.write(`${JSON.stringify({ differences: differing })}\n`)
     return EXIT.done
   }
-  const lines = runs.length === 0 ? ['No run is logged there.'] : listed(runs.map(summaryOf))
-  if (compare && runs.length > 1) {
-    const rows = differing.map(({ option, values }) => [option, ...values.map(shown)])
-    lines.push('', ...(rows.length > 0 ? headed([['option', ...runs.map(({ run }) => run)], ...rows], 1) : ['All options are the same.']))
-  }
+  const lines = runs.length === 0 ? ['No run is logged there.'] : headed(COLUMNS, runs.map(summaryOf))
+  if (compare && runs.length > 1)
+    lines.push('', ...(differing.length > 0 ? headed(optionColumns(runs), differing) : ['All options are the same.']))
   if (plot !== undefined) lines.push('', `curves in ${plot}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
@@ -51,25 +50,26 @@ function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readon
   return runs.filter(({ run }) => wanted.some((name) => run.startsWith(name)))
 }
 
-const COLUMNS: readonly (readonly [title: string, cell: (summary: RunSummary) => string])[] = [
-  ['run', ({ run }) => run],
-  ['model', ({ model }) => model],
-  ['data', ({ data }) => data],
-  ['end', ({ state }) => state],
-  ['learners', ({ learners }) => (learners === null ? '-' : String(learners))],
-  ['epochs', ({ epochs }) => epochs.toFixed(2)],
-  ['time', ({ seconds }) => duration(seconds)],
-  ['best accuracy', ({ bestAccuracy }) => (bestAccuracy === null ? '-' : percent(bestAccuracy))],
-  ['best loss', ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss))]
+const COLUMNS: readonly Column<RunSummary>[] = [
+  { title: 'run', cell: ({ run }) => run, side: 'left' },
+  { title: 'model', cell: ({ model }) => model, side: 'left' },
+  { title: 'data', cell: ({ data }) => data, side: 'left' },
+  { title: 'end', cell: ({ state }) => state, side: 'left' },
+  { title: 'learners', cell: ({ learners }) => (learners === null ? '-' : String(learners)) },
+  { title: 'epochs', cell: ({ epochs }) => epochs.toFixed(2) },
+  { title: 'time', cell: ({ seconds }) => duration(seconds) },
+  { title: 'best accuracy', cell: ({ bestAccuracy }) => (bestAccuracy === null ? '-' : percent(bestAccuracy)) },
+  { title: 'best loss', cell: ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss)) }
 ]
-const NAMES = 4
 
-function listed(summaries: readonly RunSummary[]): string[] {
-  return headed([COLUMNS.map(([title]) => title), ...summaries.map((summary) => COLUMNS.map(([, cell]) => cell(summary)))], NAMES)
+function optionColumns(runs: readonly RecordedRun[]): readonly Column<Difference>[] {
+  const columns = runs.map(({ run }, i): Column<Difference> => ({ title: run, cell: ({ values }) => shown(values[i]) }))
+  return [{ title: 'option', cell: ({ option }) => option, side: 'left' }, ...columns]
 }
 
-function headed(rows: readonly (readonly string[])[], names: number): string[] {
-  return columns(rows, names).map((line, row) => (row === 0 ? colours.dim(line) : line))
+function headed<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
+  const [titles, ...lines] = tableLines(columns, rows)
+  return [colours.dim(titles), ...lines]
 }
 
 function shown(value: unknown): string {
@@ -83,7 +83,7 @@ async function writePlot(path: string, runs: readonly RecordedRun[]): Promise<vo
   try {
     await writeFile(path, svg)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = messageOf(cause)
     throw new ArbalestError('WRITE_FAILED', `--plot: received ${JSON.stringify(path)}; it cannot be written (${why}); name another file`, {
       cause
     })

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { elements } from '../../model/graph.js'
 import { corrupt } from '../faults.js'
 import { ReadPool } from '../read-pool.js'
 import { readThreads } from '../read-threads.js'
@@ -33,7 +34,7 @@ export async function checkImages(parts: readonly StreamedSamples[], { threads, 
 
 /** By item: why it cannot be made. */
 async function badSamples({ items, sample, reader }: StreamedSamples, pool: ReadPool): Promise<Map<string, string>> {
-  const size = sample.reduce((product, extent) => product * extent, 1)
+  const size = elements(sample)
   const bad = new Map<string, string>()
   const starts = Array.from({ length: Math.ceil(items.length / AT_ONCE) }, (_, i) => i * AT_ONCE)
   // Nobody looks at the pixels: all may write to the same place.

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, messageOf } from '../../errors.js'
 import { corrupt } from '../faults.js'
 
 /** Endings of the files that are taken for images; others are passed over. */
@@ -30,7 +30,9 @@ export async function readClasses(path: string, least = 2): Promise<Classes> {
   const classes = new Map<string, readonly string[]>()
   for (const name of names) {
     const folder = join(path, name)
-    const images = (await imagesBelow(folder)).sort(byName)
+    const images: string[] = []
+    await addImagesBelow(folder, images)
+    images.sort(byName)
     if (images.length === 0)
       throw corrupt(folder, `images (${[...ENDINGS].join(' ')})`, 'none', { mend: 'put some there, or remove the folder' })
     classes.set(name, images)
@@ -39,25 +41,22 @@ export async function readClasses(path: string, least = 2): Promise<Classes> {
 }
 
 /** `seen`: the folders that have been looked into. A link back to one of them would double its images, or never end. */
-async function imagesBelow(folder: string, seen = new Set<string>()): Promise<string[]> {
-  const images: string[] = []
+async function addImagesBelow(folder: string, images: string[], seen = new Set<string>()): Promise<void> {
   const real = await realpath(folder).catch(() => folder)
   if (seen.has(real)) throw corrupt(folder, 'each folder of a class once', `${real} again`, { mend: 'remove the link' })
   seen.add(real)
   for (const entry of await entriesOf(folder)) {
     const path = join(folder, entry.name)
-    if (await isFolder(folder, entry)) images.push(...(await imagesBelow(path, seen)))
+    if (await isFolder(folder, entry)) await addImagesBelow(path, images, seen)
     else if (ENDINGS.has(extname(entry.name).toLowerCase())) images.push(path)
   }
-  return images
 }
 
 async function entriesOf(folder: string): Promise<Dirent[]> {
   try {
     return (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'))
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new ArbalestError('DATA_NOT_FOUND', `${folder}: cannot be read as a folder of images (${why}); check the path`, {
+    throw new ArbalestError('DATA_NOT_FOUND', `${folder}: cannot be read as a folder of images (${messageOf(cause)}); check the path`, {
       cause,
       data: { folder }
     })

@@ -43,7 +43,10 @@ export async function imageFolder(path: string, options: ImageFolderOptions = {}
 
 function samplesOf(classes: Classes, classNames: readonly string[], recipe: ImageRecipe): StreamedSamples {
   const { size, channels } = recipe
-  const labelled = [...classes].flatMap(([name, images]) => images.map((image) => ({ image, label: classNames.indexOf(name) })))
+  const labelled = [...classes].flatMap(([name, images]) => {
+    const label = classNames.indexOf(name)
+    return images.map((image) => ({ image, label }))
+  })
   return {
     count: labelled.length,
     sample: [channels, size, size],

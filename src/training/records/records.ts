@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, messageOf } from '../../errors.js'
 import type { JobEvent } from '../events.js'
 import type { JobControl, JobOutcome } from '../job.js'
 import type { Settings } from '../settings.js'
@@ -44,13 +44,7 @@ export async function recorded(
   if (records.length === 0) return run(control)
   const write = (event: RecordedEvent) => {
     for (const record of records.slice())
-      try {
-        record.write(event, Date.now() / 1000)
-      } catch (cause) {
-        // Hours of training are worth more than their log.
-        records.splice(records.indexOf(record), 1)
-        process.emitWarning(`a run's record is written no further: ${cause instanceof Error ? cause.message : String(cause)}`)
-      }
+      if (!succeeds(() => record.write(event, Date.now() / 1000))) close(records.splice(records.indexOf(record), 1))
   }
   try {
     write({ event: 'run', options: loggable(settings), versions: versions() })
@@ -65,10 +59,25 @@ export async function recorded(
     return outcome
   } catch (error) {
     const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
-    write({ event: 'failed', code, message: error instanceof Error ? error.message : String(error) })
+    write({ event: 'failed', code, message: messageOf(error) })
     throw error
   } finally {
-    for (const record of records) record.close()
+    close(records)
+  }
+}
+
+function close(records: readonly RunRecord[]): void {
+  for (const record of records) succeeds(() => record.close())
+}
+
+/** Hours of training are worth more than their log: where it fails, that is a warning. */
+function succeeds(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch (cause) {
+    process.emitWarning(`a run's record is written no further: ${messageOf(cause)}`)
+    return false
   }
 }
 
@@ -85,9 +94,9 @@ async function opened({ records: { log, logDir, tensorboard } }: Settings): Prom
     if (tensorboard !== undefined) records.push(await TensorBoardFile.open(tensorboard, run, now))
     return records
   } catch (cause) {
-    for (const record of records) record.close()
+    close(records)
     if (cause instanceof ArbalestError) throw cause
-    const message = `logDir, tensorboard: received ${JSON.stringify({ logDir, tensorboard })}; no file can be made there (${cause instanceof Error ? cause.message : String(cause)}); name folders that may be written`
+    const message = `logDir, tensorboard: received ${JSON.stringify({ logDir, tensorboard })}; no file can be made there (${messageOf(cause)}); name folders that may be written`
     throw new ArbalestError('WRITE_FAILED', message, { cause, data: { logDir, tensorboard } })
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
-import { ArbalestError } from '../../errors.js'
+import { ArbalestError, messageOf } from '../../errors.js'
 import type { RunRecord } from './records.js'
 
 /**
@@ -12,16 +12,16 @@ export class RunLog implements RunRecord {
 
   /** Throws WRITE_FAILED. */
   constructor(path: string, run: string) {
+    let file: number | undefined
     try {
-      this.#file = openSync(path, 'a+')
-      if (!endsWhole(this.#file)) writeSync(this.#file, '\n')
+      file = openSync(path, 'a+')
+      if (!endsWhole(file)) writeSync(file, '\n')
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause)
-      throw new ArbalestError('WRITE_FAILED', `log: received ${JSON.stringify(path)}; it cannot be written (${why}); name another file`, {
-        cause,
-        data: { parameter: 'log', file: path }
-      })
+      if (file !== undefined) closeSync(file)
+      const message = `log: received ${JSON.stringify(path)}; it cannot be written (${messageOf(cause)}); name another file`
+      throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: 'log', file: path } })
     }
+    this.#file = file
     this.#run = run
   }
 

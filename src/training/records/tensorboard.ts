@@ -51,7 +51,12 @@ export class TensorBoardFile implements RunRecord {
     mkdirSync(folder, { recursive: true })
     const file = openSync(join(folder, `events.out.tfevents.${Math.floor(seconds)}.${hostname()}.${process.pid}`), 'a')
     const opened = new TensorBoardFile(file, checksum)
-    opened.#record({ wallTime: seconds, fileVersion: 'brain.Event:2' })
+    try {
+      opened.#record({ wallTime: seconds, fileVersion: 'brain.Event:2' })
+    } catch (error) {
+      closeSync(file)
+      throw error
+    }
     return opened
   }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { messageOf } from '../../errors.js'
 import type { OptionChecks } from './option-checks.js'
 
 /** The address of a learner's module that exists; undefined for the built-in one. */
@@ -21,8 +22,7 @@ export function moduleAddress(checks: OptionChecks, path: string, given: unknown
     if (module.protocol !== 'file:' || existsSync(fileURLToPath(module))) return module
     checks.refuse(path, received, `there is no such file: name a module that exports ${what}`)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    checks.refuse(path, received, `that is no address (${why}): name a module that exports ${what}`)
+    checks.refuse(path, received, `that is no address (${messageOf(error)}): name a module that exports ${what}`)
   }
   return undefined
 }
@@ -32,8 +32,7 @@ export function learnerOptions(checks: OptionChecks, given: unknown): unknown {
   try {
     structuredClone(given)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    checks.refuse('learnerOptions', given, `it cannot be posted to a thread (${why}); use plain data and shared memory`)
+    checks.refuse('learnerOptions', given, `it cannot be posted to a thread (${messageOf(error)}); use plain data and shared memory`)
   }
   return given
 }

@@ -67,6 +67,8 @@ describe('a rule of one’s own', () => {
   it('is made by a module from its options and what it may know of the run', async () => {
     const source = `export default ({ period }, { learners, iterationAt }) => ({ ...${JSON.stringify(rule)}, period, from: learners * iterationAt(2) })`
     expect(await ownRule(module(source), { period: 3 }, RUN)).to.deep.equal({ ...rule, period: 3, from: 80 })
+    const calm = module(`export default ({ period = 4 }) => ({ ...${JSON.stringify(rule)}, period })`)
+    expect(await ownRule(calm, undefined, RUN)).to.deep.equal(rule)
   })
 
   it('is refused by name where it is none', async () => {

@@ -57,6 +57,13 @@ describe('arbalest export, import, eval and predict', function () {
     expect((await run(['predict', file, file])).stderr).to.match(/^DATA_CORRUPT: .*no image/)
     expect((await run(['predict', file, at('none.png')])).stderr).to.match(/^DATA_NOT_FOUND: .*none\.png/)
     expect((await run(['predict', at('one.png'), at('one.png')])).stderr).to.match(/^DATA_CORRUPT: /)
+    for (const [flag, name] of [
+      ['--data', 'nmist'],
+      ['--model', 'lenett']
+    ] as const)
+      expect((await run(['predict', file, at('one.png'), flag, name])).stderr).to.match(
+        new RegExp(`^UNKNOWN_NAME: ${flag}: received "${name}"; use one of `)
+      )
     expect((await run(['export', file, '--out', at('model.pdf')])).stderr).to.match(/^INVALID_OPTION: .*\.onnx/)
   })
 

@@ -107,6 +107,39 @@ export class Parent {
   }
 }
 
+export interface GuardianOptions {
+  readonly diary: Diary
+  readonly clock?: Clock
+}
+
+/** Has a child that may never fail, and a message that takes its time. */
+export class Guardian {
+  readonly #options: GuardianOptions
+  readonly #context: ActorContext<Guardian>
+  #child!: ActorRef<Member>
+
+  constructor(options: GuardianOptions, context: ActorContext<Guardian>) {
+    this.#options = options
+    this.#context = context
+    context.supervise({ intensity: { restarts: 0, within: 1 } })
+  }
+
+  async started(): Promise<void> {
+    this.#child = await this.#context.spawnHere(Member, { diary: this.#options.diary }, { name: 'child', restart: 'permanent' })
+  }
+
+  /** Its child fails, and then it works for so many milliseconds, by its clock; for ever without one. */
+  async work(milliseconds: number): Promise<void> {
+    this.#child.tell.fail()
+    await new Promise<void>((resolve) => this.#options.clock?.after(milliseconds, resolve))
+    this.#options.diary.push(`${this.#context.name} has worked`)
+  }
+
+  stopping(): void {
+    this.#options.diary.push(`${this.#context.name} stops`)
+  }
+}
+
 export interface SlowOptions {
   readonly diary: Diary
   readonly clock: Clock

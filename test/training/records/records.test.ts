@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import fs, { readdirSync, readlinkSync } from 'node:fs'
 import { appendFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createCRC32 } from 'hash-wasm'
@@ -10,6 +12,16 @@ import { trainWith } from '../../../src/training/train.js'
 import { Folder } from '../../data/support/files.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
 import { refused } from '../../support/codes.js'
+import { warningsIn } from '../../support/warnings.js'
+
+/** Where it leads; undefined where it is not there any more. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
 
 describe('the record of a run', function () {
   this.timeout(30_000)
@@ -65,6 +77,37 @@ describe('the record of a run', function () {
     await refused('WRITE_FAILED', () => start({ log: '/nowhere/log.jsonl' }).finished, 'log: received', '/nowhere')
     await refused('WRITE_FAILED', () => start({ tensorboard: join(at('log.jsonl'), 'in a file') }).finished, 'in a file')
     await refused('DATA_NOT_FOUND', () => readRuns('/nowhere'), '/nowhere')
+  })
+
+  it('costs the run nothing where the disk is full, and keeps no file open', async () => {
+    const open = () => readdirSync('/proc/self/fd').filter((file) => linkOf(`/proc/self/fd/${file}`) === '/dev/full')
+    const warnings = await warningsIn(async () => {
+      const job = start({ log: '/dev/full', logDir: at('beside') })
+      job.once('started', () => expect(open()).to.deep.equal([]))
+      expect(await job.finished).to.include({ reason: 'completed' })
+    })
+    expect(warnings).to.have.length(1)
+    expect(warnings[0]).to.contain('ENOSPC')
+    expect((await readRuns(at('beside')))[0]!.end).to.include({ event: 'finished' })
+  })
+
+  it('costs the run nothing where it cannot be closed', async () => {
+    const { closeSync } = fs
+    const warnings = await warningsIn(async () => {
+      const job = start({ log: at('unclosed.jsonl'), logDir: at('unclosed') })
+      await new Promise((resolve) => job.once('evaluated', resolve))
+      fs.closeSync = (file) => {
+        closeSync(file)
+        throw new Error('told to fail')
+      }
+      syncBuiltinESMExports()
+      expect(await job.finished).to.include({ reason: 'completed' })
+    }).finally(() => {
+      fs.closeSync = closeSync
+      syncBuiltinESMExports()
+    })
+    expect(warnings).to.have.length(2)
+    for (const warning of warnings) expect(warning).to.contain('told to fail')
   })
 
   describe('for TensorBoard', () => {

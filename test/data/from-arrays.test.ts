@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type ArrayDatasetOptions, datasetFromArrays } from '../../src/data/fromArrays.js'
+import { type ArrayDatasetOptions, datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { ErrorCode } from '../../src/errors.js'
 import { refused } from '../support/codes.js'
 

@@ -1,5 +1,6 @@
 import { ArbalestError, invalidOption, shown } from '../errors.js'
 import type { DatasetSpec } from '../engine/contract.js'
+import { elements } from '../model/graph.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import { checkedLabels } from './faults.js'
 import { pixelStatistics } from './statistics.js'
@@ -142,7 +143,7 @@ function checkShape(option: string, shape: readonly number[]): void {
 
 /** How many values of `shape` the array holds: a whole number, and not none. */
 function countOf(option: string, values: { readonly length: number }, shape: readonly number[]): number {
-  const each = shape.reduce((product, extent) => product * extent, 1)
+  const each = elements(shape)
   const count = values.length / each
   if (Number.isInteger(count) && count > 0) return count
   throw mismatch(option, `a positive multiple of ${each} numbers, the elements of (${shape.join(', ')})`, `${values.length}`)

@@ -1,0 +1,23 @@
+import type { Tally } from './tally.js'
+
+/** What was measured of one population. */
+export interface PopulationFigures {
+  readonly learners: number
+  readonly samplesPerSecond: number
+  /** Of one window from another, as a share. */
+  readonly deviation: number
+  readonly windows: number
+}
+
+export function figuresOf(tallies: ReadonlyMap<number, Tally>): PopulationFigures[] {
+  return [...tallies].map(([population, tally]) => figure(population, tally))
+}
+
+function figure(population: number, tally: Tally): PopulationFigures {
+  return {
+    learners: population,
+    samplesPerSecond: Math.exp(tally.mean),
+    deviation: tally.windows > tally.visits ? Math.sqrt(tally.squares / (tally.windows - tally.visits)) : 0,
+    windows: tally.windows
+  }
+}

@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { Gate } from '../../src/actors/gate.js'
+import { BoundProgram } from '../../src/actors/learner-replica.js'
+import { Pulse } from '../../src/actors/pulse.js'
+import { compile } from '../../src/compiler/compile.js'
+import type { Handle } from '../../src/engine/contract.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
+import { engine } from '../../src/engine/native.js'
+import { defineModel, flatten, linear } from '../../src/model/layers.js'
+import { refused } from '../support/codes.js'
+
+const BATCH = 4
+const SAMPLE = [1, 2, 2]
+const model = defineModel({ name: 'small', input: SAMPLE, layers: [flatten(), linear(3)] })
+/** Longer than a native call waits for data. */
+const LATE = 120
+
+describe('a program that does not train, on data that streams in', () => {
+  let stream: Handle
+  let replica: Handle
+  let pulse: Pulse
+  let gate: Gate
+  let program: BoundProgram
+  beforeEach(() => {
+    const compiled = compile(model, loweringBackend(engine, 'reference'), { mode: 'evaluate', batch: BATCH, precision: 'f32' })
+    stream = engine.createStream({ count: 100, sample: SAMPLE, classes: 3, batch: BATCH, slots: 3 })
+    replica = engine.createReplica({ backend: 'reference', layout: compiled.parameters, threads: 1, seed: 1 })
+    const handle = engine.createProgram(compiled)
+    const slot = engine.bind(replica, handle, stream)
+    engine.release(handle)
+    pulse = new Pulse()
+    gate = new Gate(pulse)
+    program = new BoundProgram({ engine, replica, gate, stepping: undefined, rate: undefined }, slot, compiled)
+  })
+  afterEach(() => {
+    engine.release(replica)
+    engine.release(stream)
+  })
+
+  /** The next batch that is waited for: sample s is four times the byte s. */
+  const feed = () => {
+    const { turn, position, count, samples } = engine.nextBatch(stream, 'waited')!
+    const numbers = samples ? [...samples] : Array.from({ length: count }, (_, i) => position + i)
+    const pixels = Uint8Array.from(numbers.flatMap((number) => [number, number, number, number]))
+    engine.feedBatch(
+      stream,
+      turn,
+      pixels,
+      Int32Array.from(numbers, (number) => number % 3)
+    )
+  }
+  const loaded = () => [...(program.read('target') as Int32Array)]
+
+  it('loads what it was told to, however late that comes, and beats meanwhile', async () => {
+    setTimeout(feed, LATE)
+    await program.load({ samples: [5, 7, 9, 11] })
+    expect(loaded()).to.deep.equal([2, 1, 0, 2])
+    await program.forward()
+    expect(
+      [...(program.read('input') as Float32Array)].map((pixel) => Math.round(pixel * 255)).filter((_, i) => i % 4 === 0)
+    ).to.deep.equal([5, 7, 9, 11])
+    expect(pulse.beats).to.be.greaterThan(0)
+    expect(pulse.steps).to.equal(0)
+  })
+
+  it('runs the step that it was told to, where it was told to begin', async () => {
+    setTimeout(feed, LATE)
+    expect(await program.run(1, { position: 20 })).to.include({ outcome: 'ran', steps: 1 })
+    expect(loaded()).to.deep.equal([2, 0, 1, 2])
+  })
+
+  for (const [how, end] of [
+    ['its replica is cancelled', () => engine.cancel(replica)],
+    ['its learner ends', () => gate.close()]
+  ] as const)
+    it(`is interrupted where ${how} while it waits`, async () => {
+      setTimeout(end, LATE)
+      await refused('ABORTED', () => program.run(1), 'cancelled')
+    })
+})

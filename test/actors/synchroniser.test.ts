@@ -1,0 +1,23 @@
+import { expect } from 'chai'
+import { sma } from '../../src/actors/sync/sma.js'
+import { Synchroniser } from '../../src/actors/synchroniser.js'
+import { compile } from '../../src/compiler/compile.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import { engine, held } from '../fakes/engine.js'
+import { tinyModel } from '../fakes/job.js'
+import { refused } from '../support/codes.js'
+
+describe('the synchroniser', () => {
+  it('keeps no group that cannot go on from what it was given', async () => {
+    held.clear()
+    await using system = new ActorSystem()
+    const { parameters: layout } = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
+    const initial = new Float32Array(layout.elements)
+    const group = { backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) } as const
+    // The fake engine cannot restore any.
+    const spawned = () => system.spawnHere(Synchroniser, { engine, group, resumes: { vectors: {}, counts: {} } })
+    await refused('UNSUPPORTED_OPERATOR', spawned, 'restoreGroup')
+    expect(held.size).to.equal(0)
+  })
+})

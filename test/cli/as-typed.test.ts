@@ -1,0 +1,31 @@
+import { expect } from 'chai'
+import { asTyped } from '../../src/cli/as-typed.js'
+import { ArbalestError, invalidOption, together, unknownName } from '../../src/errors.js'
+
+describe('A refusal as it was typed', () => {
+  const mend = 'use a number above 0'
+  const told = (error: ArbalestError, flags: object, file?: string) => asTyped(error, flags, file) as ArbalestError
+
+  it("names the config's file once a line, whatever the file is called and however alike the mends are", () => {
+    const error = together([
+      invalidOption('optimiser.rate', -1, mend),
+      invalidOption('until.seconds', -2, mend),
+      invalidOption('batch', 0, mend)
+    ])
+    const { message, data } = told(error, { batch: 0 }, 'run$&.ts')
+    expect(message.split('\n')).to.deep.equal([
+      '3 options cannot be used as they are:',
+      `  optimiser.rate: received -1; ${mend} (run$&.ts)`,
+      `  until.seconds: received -2; ${mend} (run$&.ts)`,
+      `  --batch: received 0; ${mend}`
+    ])
+    expect(data['parameter']).to.equal('optimiser.rate')
+  })
+
+  it('keeps code and figures, and any other error as it is', () => {
+    const { code, message, data } = told(unknownName('model', 'lenett', ['lenet', 'mlp']), { model: 'lenett' })
+    expect([code, message]).to.deep.equal(['UNKNOWN_NAME', '--model: received "lenett"; use one of lenet, mlp'])
+    expect(data).to.deep.include({ parameter: '--model', known: ['lenet', 'mlp'] })
+    for (const other of [new Error('no'), new ArbalestError('DATA_NOT_FOUND', 'no')]) expect(asTyped(other, {}, 'run.ts')).to.equal(other)
+  })
+})

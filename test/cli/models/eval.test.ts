@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { datasetFromText } from '../../../src/data/text.js'
+import { gpt } from '../../../src/model/zoo/index.js'
+import { train } from '../../../src/training/train.js'
+import { Folder } from '../../data/support/files.js'
+import { run } from '../support/arbalest.js'
+
+const TEXT = 'abcabcabd '.repeat(200)
+
+describe('arbalest eval on a text', () => {
+  let folder: Folder
+  let file: string
+  let testLoss: number | null
+  before(async () => {
+    folder = await Folder.make()
+    file = join(folder.path, 'text.safetensors')
+    const data = await datasetFromText({ text: TEXT, context: 8 })
+    const model = gpt({ input: data.sample, classes: data.classes }, { layers: 1, heads: 2, width: 16 })
+    await using job = train({ model, data, batch: 8, learners: 1, until: { steps: 10 } })
+    testLoss = (await job.finished).testLoss
+    await job.model.save(file)
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  const measured = async (text: string, ...flags: string[]) => {
+    await writeFile(join(folder.path, 'input.txt'), text)
+    return run(['eval', file, '--data', 'tinyshakespeare', '--data-dir', folder.path, ...flags])
+  }
+
+  it("measures as its training did, in windows of the model's length", async () => {
+    const { code, lines, stderr } = await measured(TEXT, '--json')
+    expect(code, stderr).to.equal(0)
+    expect(lines[0]).to.include({ model: 'gpt', data: 'tinyshakespeare', samples: 24, testLoss })
+    expect((await measured(TEXT)).stdout).to.match(/^gpt on tinyshakespeare: test accuracy \d+\.\d\d%, test loss \d/)
+  })
+
+  it('refuses other characters than it has learnt, as many as they may be, and what is no text', async () => {
+    expect((await measured(TEXT.replaceAll('a', 'x'))).stderr).to.match(/^INVALID_OPTION: --data: received "tinyshakespeare"; .*characters/)
+    const unshaped = await run(['predict', file, file, '--model', 'gpt', '--data', 'tinyshakespeare'])
+    expect(unshaped.stderr).to.match(/^INVALID_OPTION: --model: received "gpt"; say its shapes too: --input SHAPE and --classes COUNT\n$/)
+    expect((await run(['eval', file])).stderr).to.match(/^SHAPE_MISMATCH: data digits/)
+  })
+})
