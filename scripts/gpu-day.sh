@@ -40,8 +40,9 @@ failed=()
 left=()
 begun=false
 
-# Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds that this script's own end takes.
-least=20 share=70 reserve=15
+# Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds that this script's own end takes; with
+# what a step ends that has kept what it has found so far and is to be gone on with.
+least=20 share=70 reserve=15 unfinished=75
 
 # run NAME SECONDS COMMAND...: its output in NAME.txt. `limit` is what it got.
 run() {
@@ -56,11 +57,16 @@ run() {
   fi
   # Added to what an earlier turn has found.
   echo "== $(date -u +%FT%TZ), at most $limit s: $*" >>"$results/$name.txt"
-  timeout --kill-after=10 "$limit" "$@" >>"$results/$name.txt" 2>&1
+  step_seconds=$limit timeout --kill-after=10 "$limit" "$@" >>"$results/$name.txt" 2>&1
 }
 
+# What PyTorch has compiled goes along where it is not much: without it, it is compiled again.
 keep() {
-  [[ -z $archive ]] || { tar -C "$results" -czf "$archive.part" . && mv -f -- "$archive.part" "$archive"; }
+  [[ -n $archive ]] || return 0
+  local without=() megabytes
+  megabytes=$(du -sm "$results/cache/inductor" 2>/dev/null | { read -r size _; echo "${size:-0}"; })
+  if ((megabytes > 30)); then without=(--exclude=./cache/inductor); fi
+  tar -C "$results" "${without[@]}" -czf "$archive.part" . && mv -f -- "$archive.part" "$archive"
 }
 
 # report NAME STATUS SECONDS: one line, and the last words of what failed.
@@ -103,6 +109,9 @@ step() {
   run "$@" || status=$?
   if ((limit < $2 && (status == 124 || status == 137))); then
     echo "$name: cut off after ${limit}s, to be run again" && left+=("$name") && keep && return 3
+  fi
+  if ((status == unfinished)); then
+    echo "$name: not whole after $((SECONDS - began))s, to be gone on with" && left+=("$name") && keep && return 3
   fi
   report "$name" $status $((SECONDS - began))
   if ((status == 0)); then touch "$results/$name.done"; elif $ready; then touch "$results/$name.failed"; fi
@@ -154,6 +163,9 @@ unpack() {
   packages=$(python3 -c 'import sys; print(":".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
   export ARBALEST_CUDA_PATH=${ARBALEST_CUDA_PATH:-$packages:${CUDA_HOME:-/usr/local/cuda}}
   export ARBALEST_CACHE=$results/cache
+  export TORCHINDUCTOR_CACHE_DIR=$results/cache/inductor
+  # Of the packed sources, which have come without their history.
+  if [[ -e .gpu/commit ]]; then ARBALEST_COMMIT=$(cat .gpu/commit) && export ARBALEST_COMMIT; fi
 }
 
 # What is here, each in a command of its own: one that is missing does not hide the others.
@@ -177,46 +189,67 @@ ready=true
 set_up build 280 node scripts/build-cuda.js --packed --arch "${ARBALEST_CUDA_ARCH:-90}" || ready=false
 set_up machine 60 bash -c machine || ready=false
 keep
-# What each kernel of a step takes, of about a step of ResNet-32; unrecorded, so that launches are seen one by one.
+# kernels NAME LEARNERS LOCKSTEP SKIPPED LAUNCHES: what each kernel of ResNet-32 takes, of about a step of each learner; unrecorded, so that launches
+# are seen one by one.
 kernels() {
   command -v ncu >/dev/null || { echo 'left out: there is no ncu on this machine' && return 0; }
   set -o pipefail
   # After the first steps. The child trains until it is ended.
   ARBALEST_CUDA_GRAPHS=0 ncu --clock-control none --metrics gpu__time_duration.sum --csv --print-units base --target-processes all \
-    --launch-skip 3000 --launch-count 400 --kill yes node bench/dist/learners-child.js resnet32 16 1 bf16 cuda false </dev/null |
-    tee "$results/kernels.csv" | python3 scripts/cuda/kernel-times.py
+    --launch-skip "$4" --launch-count "$5" --kill yes node bench/dist/learners-child.js resnet32 16 "$2" bf16 cuda "$3" </dev/null |
+    tee "$results/$1.csv" | python3 scripts/cuda/kernel-times.py
 }
 export -f kernels
-# ResNet-20 to its accuracy, as a user would: the last line has it.
+# What is to be reached: the last line says whether it was.
+target() { python3 scripts/cuda/target.py "$@"; }
+export -f target
+# ResNet-20 to its accuracy, as a user would.
 accuracy() {
+  set -o pipefail
   node bin/arbalest.js train --json --no-config --backend cuda --precision bf16 --model resnet20 --data cifar-10 --data-dir "$data/cifar-10" \
-    --batch 32 --learners 4 --rate 0.1 --rate-schedule one-cycle --epochs 30 --seed 1
+    --batch 32 --learners 4 --rate 0.1 --rate-schedule one-cycle --epochs 30 --seed 1 | target testAccuracy least 0.88
 }
 export -f accuracy
+# Eight replicas of ResNet-32's size, averaged within 30 microseconds. The other probes have steps of their own: the first figure ends it.
+average() { native/build-cuda/Release/arbalest-cuda-probe average | target --first averageMicroseconds most 30 probe=average learners=8; }
+export -f average
 export data
 export results
-gpu() { node bench/dist/main.js gpu "$@" --json; }
+# Every measurement is in bench-gpu.jsonl as soon as it is made, and none is made twice; nothing is begun that would hardly end in the step's time.
+gpu() {
+  local hundredths=$(((step_seconds - 20) * 100 / 60))
+  if ((hundredths < 1)); then hundredths=1; fi
+  node bench/dist/main.js gpu "$@" --json --out "$results" --budget "$((hundredths / 100)).$(printf %02d $((hundredths % 100)))"
+}
 export -f gpu
 # What works, and one comparison with what PyTorch does without compiling first.
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
-step bench-first 200 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 2 --seconds 2'
+step bench-first 280 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2'
+step average 60 bash -c average
 step synchronisers 120 node scripts/test-gpu.js synchronisers
 if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
-# The figures that are to be reached.
-step bench-resnet32-k1 300 bash -c 'gpu resnet32 b16 k1 bf16 --pairs 3 --seconds 2'
-step bench-resnet32-k8 300 bash -c 'gpu resnet32 b16 k8 bf16 --pairs 3 --seconds 2'
-step kernels 120 bash -c kernels
+# The figures that are to be reached, and why where they are not.
+step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph stacked --pairs 3 --seconds 2'
+step kernels 120 bash -c 'kernels kernels 1 false 3000 400'
+step kernels-k8 240 bash -c 'kernels kernels-k8 8 true 24000 3200'
+step kernels-k8-apart 240 bash -c 'kernels kernels-k8-apart 8 false 24000 3200'
+step bench-compiled 540 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
+step faults 180 node scripts/test-gpu.js faults
 step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe
 step probe-8 90 env CUDA_DEVICE_MAX_CONNECTIONS=8 native/build-cuda/Release/arbalest-cuda-probe
 step memcheck 300 node scripts/test-gpu.js operators --sanitizer memcheck
-# Everything else.
-step bench-lenet 300 bash -c 'gpu lenet b16 k1 k8 bf16 --pairs 3 --seconds 2'
-step learners 300 bash -c 'gpu resnet32 b16 k2 k4 k16 k32 bf16 graph --pairs 2 --seconds 2'
-step bench-vgg16 400 bash -c 'gpu vgg16 b8 b64 k1 k4 bf16 --pairs 3 --seconds 2'
-step bench-resnet50 500 bash -c 'gpu resnet50 b16 b32 k1 k2 bf16 --pairs 3 --seconds 3'
-step batches 400 bash -c 'gpu resnet32 b8 b32 b64 k1 k8 bf16 graph --pairs 2 --seconds 2'
+# The grid: 1 to 32 learners of each model and batch, without compiling first.
+grid=(resnet32-b16 lenet-b16 vgg16-b16 resnet50-b16 resnet32-b8 resnet32-b32 resnet32-b64 lenet-b64 vgg16-b64 resnet50-b32 lenet-b8 lenet-b32 vgg16-b8 vgg16-b32)
+for part in "${grid[@]}"; do
+  step "grid-$part" 540 bash -c "gpu full ${part/-/ } eager graph stacked --pairs 3 --seconds 1.5"
+done
+step memcheck-synchronisers 400 node scripts/test-gpu.js synchronisers --sanitizer memcheck
+step memcheck-curves 500 node scripts/test-gpu.js curves --sanitizer memcheck
 step racecheck 300 node scripts/test-gpu.js operators --sanitizer racecheck
+for part in "${grid[@]}"; do
+  step "compiled-$part" 540 bash -c "gpu full ${part/-/ } --pairs 3 --seconds 1.5"
+done
 
 if ((${#failed[@]} > 0)); then echo "failed: ${failed[*]}; outputs in $results"; fi
 if ((${#left[@]} > 0)); then echo "left: ${left[*]}; the same command goes on with them" && exit 3; fi

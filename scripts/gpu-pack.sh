@@ -15,7 +15,9 @@ node scripts/build-cuda.js --packed
 
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
-mkdir -p "$work"/{bin,lib,native/build,node_modules,bench,.cuda} .gpu
+mkdir -p "$work"/{bin,lib,native/build,node_modules,bench,.cuda,.gpu} .gpu
+# What is measured there is told of this commit, with a + where the tree has been changed since.
+echo "$(git rev-parse --short=12 HEAD)$([[ -z $(git status --porcelain) ]] || echo +)" >"$work/.gpu/commit"
 
 cp "$(readlink -f "$(command -v node)")" "$work/bin/node"
 cp -r dist bin package.json "$work/"
@@ -41,7 +43,7 @@ strip --strip-debug "$work"/lib/*.so* "$work"/native/build/Release/*.so "$work"/
 
 # Whatever a bench or a test loads at its beginning has come along.
 (cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node bench/dist/main.js --help >/dev/null && bin/node bin/arbalest.js --help >/dev/null)
-(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node node_modules/mocha/bin/mocha.js --dry-run --reporter dot 'dist/test/engine/*.test.js' >/dev/null)
+(cd "$work" && LD_LIBRARY_PATH=$PWD/lib bin/node node_modules/mocha/bin/mocha.js --dry-run --reporter dot 'dist/test/engine/*.test.js' dist/test/training/gpu-faults.test.js >/dev/null)
 
 tar -C "$work" -c . | xz -T0 -6 >.gpu/bundle.tar.xz
 du -h .gpu/bundle.tar.xz

@@ -1,15 +1,16 @@
-// node scripts/test-gpu.js [operators] [curves] [synchronisers] [--sanitizer memcheck|racecheck|initcheck|synccheck]
-// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules. All of them without a
-// name. Ends with 1 and one sentence where there is no GPU to run on.
+// node scripts/test-gpu.js [operators] [curves] [synchronisers] [faults] [--sanitizer memcheck|racecheck|initcheck|synccheck]
+// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules, faults of a device. All of
+// them without a name. Ends with 1 and one sentence where there is no GPU to run on.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 const SUITES = {
-  operators: ['operators', 'load', 'stream', 'token-windows', 'dropout'],
-  curves: ['device'],
-  synchronisers: ['synchronisers', 'levels']
+  operators: ['engine/operators', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
+  curves: ['engine/device'],
+  synchronisers: ['engine/synchronisers', 'engine/levels'],
+  faults: ['training/gpu-faults']
 }
 /** Our kernels alone are looked at, those of the libraries being many and slow to, and memory rather than what the libraries' calls answer. */
 const SANITIZER = ['--kernel-name', 'kns=arbalest', '--report-api-errors', 'no', '--error-exitcode', '99', '--target-processes', 'all']
@@ -30,12 +31,12 @@ try {
 }
 
 const suites = positionals.length > 0 ? positionals : Object.keys(SUITES)
-const files = suites.flatMap((name) => SUITES[name]).map((name) => join(root, 'dist/test/engine', `${name}.test.js`))
-const mocha = [join(root, 'node_modules/mocha/bin/mocha.js'), '--timeout', values.sanitizer ? '0' : '120000', '--grep', 'cuda', ...files]
+const files = suites.flatMap((name) => SUITES[name]).map((name) => join(root, 'dist/test', `${name}.test.js`))
+const mocha = [join(root, 'node_modules/mocha/bin/mocha.js'), '--timeout', values.sanitizer ? '0' : '240000', '--grep', 'cuda', ...files]
 const sanitizer = values.sanitizer ? ['compute-sanitizer', '--tool', values.sanitizer, ...SANITIZER] : []
 const [program, ...args] = [...sanitizer, process.execPath, ...mocha]
-// The operator table has more shapes than any model; curves and rules search for plans as training does.
-const search = suites.includes('operators') || values.sanitizer ? { ARBALEST_TUNE: '0' } : {}
+// The operator table has more shapes than any model; curves and rules search for plans as training does. What fails needs no fast ones.
+const search = suites.includes('operators') || suites.includes('faults') || values.sanitizer ? { ARBALEST_TUNE: '0' } : {}
 const env = { ...search, ...process.env, ARBALEST_TEST_GPU: '1' }
 const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit', env })
 if (error) end(1, `test:gpu: ${program}: ${error.code === 'ENOENT' ? 'it is not on the PATH; the CUDA toolkit has it' : error.message}`)

@@ -14,6 +14,7 @@ const TOOLS = [
   'chmod',
   'date',
   'dirname',
+  'du',
   'env',
   'gzip',
   'mkdir',
@@ -41,11 +42,13 @@ describe('The day with a GPU', function () {
     folder = mkdtempSync(join(tmpdir(), 'arbalest gpu day '))
     for (const name of ['scripts/cuda', 'tools', '.gpu', 'native/build-cuda/Release', 'dist/src', 'native/build/Release'])
       mkdirSync(join(folder, name), { recursive: true })
-    for (const name of ['gpu-day.sh', 'cuda/kernel-times.py']) copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name))
+    for (const name of ['gpu-day.sh', 'cuda/kernel-times.py', 'cuda/target.py'])
+      copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name))
     for (const tool of [...TOOLS, 'python3']) symlinkSync(pathOf(tool), join(folder, 'tools', tool))
     for (const file of ['dist/src/index.js', 'native/build/Release/arbalest.node']) writeFileSync(join(folder, file), '')
-    for (const tool of ['node', 'nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
-    program(join(folder, 'native/build-cuda/Release/arbalest-cuda-probe'), 'echo probed')
+    for (const tool of ['nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
+    node('')
+    probe(29.5)
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
@@ -106,8 +109,64 @@ describe('The day with a GPU', function () {
     expect(status, stdout).to.equal(0)
     expect(stdout).not.to.include('toolkit')
     expect(readFileSync(join(folder, 'data/cifar-10/test_batch.bin'), 'utf8')).to.equal('test_batch')
+    node(`echo '{"event":"evaluated","testAccuracy":0.5}'; echo '{"event":"finished","testAccuracy":0.884}'`)
     expect(day('--only', 'accuracy').stdout).to.match(/^accuracy: done/m)
+    expect(output('accuracy')).to.match(/^target: testAccuracy is 0.884, at least 0.88 wanted$/m)
+    for (const [told, words] of [
+      [
+        `echo '{"event":"evaluated","testAccuracy":0.91}'; echo '{"event":"finished","testAccuracy":0.879}'`,
+        'is 0.879, at least 0.88 wanted: MISSED'
+      ],
+      ['', 'was not measured'],
+      [`echo '{"testAccuracy":0.91}'; exit 3`, 'is 0.91, at least 0.88 wanted']
+    ] as const) {
+      node(told)
+      const said = day('--only', 'accuracy', '--force').stdout
+      expect(said)
+        .to.match(/^accuracy: FAILED \([13]\)/m)
+        .and.include(`target: testAccuracy ${words}`)
+    }
     expect(output('accuracy')).to.match(/^ran bin\/arbalest\.js train .* --data-dir .*\/data\/cifar-10 /m)
+  })
+
+  it('says whether eight replicas are averaged in the time that is wanted', () => {
+    expect(day('--only', 'average').stdout).to.match(/^average: done/m)
+    probe(30.5)
+    expect(day('--only', 'average', '--force').stdout).to.match(
+      /^average: FAILED \(1\)(.*\n)+target: averageMicroseconds is 30.5, .*: MISSED$/m
+    )
+  })
+
+  it('gives every comparison its time and the folder in which it goes on', () => {
+    node('[[ $2 != gpu ]] || exit 75')
+    const { status, stdout } = day('--only', 'bench-first,grid-vgg16-b8,compiled-vgg16-b8')
+    expect(status, stdout).to.equal(3)
+    expect(stdout).to.match(/^bench-first: not whole after \d+s, to be gone on with$/m)
+    expect(stdout).to.match(/^left: bench-first grid-vgg16-b8 compiled-vgg16-b8; the same command/m)
+    node('')
+    expect(day('--only', 'bench-first,grid-vgg16-b8,compiled-vgg16-b8').stdout.match(/^(bench|grid|compiled).*: done in/gm)).to.have.length(
+      3
+    )
+    const command = (step: string) => /^ran bench\/dist\/main\.js (.*)$/m.exec(output(step).split('== ').at(-1)!)![1]
+    const kept = `--json --out ${join(folder, 'results/gpu')}`
+    expect(command('bench-first')).to.equal(`gpu resnet32 b16 k1 k8 bf16 eager graph --pairs 3 --seconds 2 ${kept} --budget 4.33`)
+    expect(command('grid-vgg16-b8')).to.equal(`gpu full vgg16 b8 eager graph stacked --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
+    expect(command('compiled-vgg16-b8')).to.equal(`gpu full vgg16 b8 --pairs 3 --seconds 1.5 ${kept} --budget 8.66`)
+  })
+
+  it('keeps what PyTorch has compiled, and carries it where it is not much', () => {
+    const archive = join(folder, 'day.tar.gz')
+    const compiled = join(folder, 'results/gpu/cache/inductor')
+    node(`mkdir -p "$TORCHINDUCTOR_CACHE_DIR"; echo ran "$TORCHINDUCTOR_CACHE_DIR" "$ARBALEST_COMMIT"`)
+    mkdirSync(join(folder, '.gpu'), { recursive: true })
+    writeFileSync(join(folder, '.gpu/commit'), 'abc+\n')
+    const carried = () => spawnSync('tar', ['-tzf', archive], { encoding: 'utf8' }).stdout
+    day('--only', 'curves', '--archive', archive)
+    expect(output('curves')).to.include(`ran ${compiled} abc+\n`)
+    expect(carried()).to.include('./cache/inductor/')
+    writeFileSync(join(compiled, 'kernels'), Buffer.alloc(40 * 2 ** 20, 1))
+    day('--only', 'operators', '--archive', archive)
+    expect(carried()).to.not.include('./cache/inductor')
   })
 
   it('unpacks where there is no xz', function () {
@@ -131,6 +190,17 @@ describe('The day with a GPU', function () {
     const file = join(folder, '.gpu/cifar-10', `${name}.bin.xz`)
     const packed = spawnSync(join(folder, 'tools/python3'), ['-c', pack, file, name], { encoding: 'utf8' })
     if (packed.status !== 0) skip(context, `python3 cannot pack: ${packed.stderr}`)
+  }
+
+  /** Says what it ran, and does this. */
+  function node(script: string): void {
+    program(join(folder, 'tools/node'), `echo "ran $*"\n${script}`)
+  }
+
+  /** The probes of a GPU that averages eight replicas in so many microseconds. */
+  function probe(microseconds: number): void {
+    const line = (learners: number, value: number) => `echo '{"probe":"average","learners":${learners},"averageMicroseconds":${value}}'`
+    program(join(folder, 'native/build-cuda/Release/arbalest-cuda-probe'), [line(8, microseconds), line(32, 90)].join('\n'))
   }
 
   function output(step: string): string {

@@ -1,144 +1,282 @@
 """Trains a model on a GPU, on random data that lies there, and tells how many images a second it manages.
 
-Modes: eager; graph, one CUDA graph a step; compile, torch.compile(mode="max-autotune"); stacked, as many replicas as there are learners in one
-model by torch.func, each with a batch of its own. Says {"ready": ...} when warm; then answers each line `run SECONDS`; ends with its input.
+Modes, all in channels last; in bfloat16 with float32 master weights, which a launch narrows and another widens gradients for, as with us:
+
+  eager          operator by operator
+  graph          a whole step as one CUDA graph: batch, forward, loss, backward, update
+  compile        forward and backward by torch.compile(mode="max-autotune"), which records CUDA graphs of its own; the rest eager
+  compile-graph  by torch.compile(mode="max-autotune-no-cudagraphs"), and a whole step as one CUDA graph
+  stacked        as many replicas as there are learners in one model by torch.func, each with a batch of its own, a whole step as one CUDA graph
+  stacked-eager  the same unrecorded
+
+Says {"ready": ...} when warm; then answers each line `run SECONDS`; ends with its input. TF32 is off unless ARBALEST_TF32=1, as it is with us.
 """
 
 import argparse
+import copy
 import json
+import os
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
+from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from models import build
 
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
+# Of pixels from 0 to 255.
+MEAN, DEVIATION = 127.5, 73.9
+
+COMPILED = {"compile": "max-autotune", "compile-graph": "max-autotune-no-cudagraphs"}
+STACKED = ("stacked", "stacked-eager")
+RECORDED = ("graph", "compile-graph", "stacked")
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--mode", choices=("eager", "graph", "compile", "stacked"), required=True)
+def arguments(given=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mode", choices=("eager", "graph", "compile", "compile-graph", "stacked", "stacked-eager"), required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--learners", type=int, default=1)
+    parser.add_argument("--learners", type=int, default=1, help="replicas of the stacked modes")
     parser.add_argument("--sample", type=int, nargs=3, required=True, metavar=("C", "H", "W"))
     parser.add_argument("--count", type=int, required=True, help="samples in memory")
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("f32", "bf16"), default="bf16")
-    return parser.parse_args()
+    parser.add_argument("--device", default="cuda", help="cpu: to look at the unrecorded modes where there is no GPU")
+    return parser.parse_args(given)
 
 
 class Data:
-    """Samples on the device; `fill` gathers the next batch into tensors that never move."""
+    """Samples on the device, and the next batch of them in tensors that never move: x (B, C, H, W), y (B), or one batch a replica, x (K, B, C, H, W).
 
-    def __init__(self, options, rows):
-        self.samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8, device="cuda")
-        self.labels = torch.randint(0, options.classes, (options.count,), device="cuda")
-        self.x = torch.empty((rows, *options.sample), device="cuda").contiguous(memory_format=torch.channels_last)
-        self.y = torch.empty((rows,), dtype=torch.long, device="cuda")
-        self.rows, self.count, self.first = rows, options.count, options.count
-        self.order = None
+    `fill` is the device's work alone and may be part of a graph: where the batch begins lies on the device, too. `turn` is not, and comes
+    before each `fill`.
+    """
+
+    def __init__(self, options, replicas=None):
+        device, (channels, height, width) = options.device, options.sample
+        batches = (options.batch,) if replicas is None else (replicas, options.batch)
+        self.rows = options.batch * (replicas or 1)
+        if self.rows > options.count:
+            raise ValueError(f"--count: received {options.count}; a step takes {self.rows} samples, give as many at least")
+        # Channels last, as they are wanted.
+        self.samples = torch.randint(0, 256, (options.count, height * width * channels), dtype=torch.uint8, device=device)
+        self.labels = torch.randint(0, options.classes, (options.count,), device=device)
+        self.order = torch.randperm(options.count, device=device)
+        self.begin = torch.arange(self.rows, device=device)
+        self.at = self.begin.clone()
+        self.steps = self.left = options.count // self.rows
+
+        self.chosen = torch.empty_like(self.begin)
+        self.raw = torch.empty((self.rows, self.samples.shape[1]), dtype=torch.uint8, device=device)
+        self.pixels = self.raw.view(*batches, height, width, channels).movedim(-1, -3)
+        self.shift = torch.tensor(-MEAN / DEVIATION, device=device)
+        dtype = torch.bfloat16 if options.precision == "bf16" else torch.float32
+        if replicas is None:
+            self.x = torch.empty((options.batch, height, width, channels), dtype=dtype, device=device).permute(0, 3, 1, 2)
+        else:
+            # As one batch of all replicas' channels side by side, which is what a grouped convolution takes.
+            together = torch.empty((options.batch, height, width, replicas, channels), dtype=dtype, device=device)
+            self.x = together.permute(3, 0, 4, 1, 2)
+        self.y = torch.empty(batches, dtype=torch.long, device=device)
+
+    def turn(self):
+        """An epoch that is over is followed by another, in an order of its own."""
+        if self.left == 0:
+            self.order.copy_(torch.randperm(self.order.numel(), device=self.order.device))
+            self.at.copy_(self.begin)
+            self.left = self.steps
+        self.left -= 1
 
     def fill(self):
-        if self.first + self.rows > self.count:
-            self.order, self.first = torch.randperm(self.count, device="cuda"), 0
-        chosen = self.order[self.first : self.first + self.rows]
-        self.first += self.rows
-        self.x.copy_(self.samples[chosen].to(torch.float32).sub_(127.5).mul_(1 / 73.9))
-        self.y.copy_(self.labels[chosen])
+        torch.index_select(self.order, 0, self.at, out=self.chosen)
+        torch.index_select(self.samples, 0, self.chosen, out=self.raw)
+        torch.index_select(self.labels, 0, self.chosen, out=self.y.view(-1))
+        torch.add(self.shift, self.pixels, alpha=1 / DEVIATION, out=self.x)
+        self.at.add_(self.rows)
 
 
-def autocast(options):
-    return torch.autocast("cuda", torch.bfloat16, enabled=options.precision == "bf16")
+class Trained:
+    """A model's parameters in the types that its kernels take, and float32 masters of those that are bfloat16."""
+
+    def __init__(self, parameters, narrow):
+        masters = [parameter.detach().clone(memory_format=torch.preserve_format) for parameter in narrow]
+        for parameter in narrow:
+            parameter.data = parameter.detach().to(torch.bfloat16)
+        for master in masters:
+            master.grad = torch.empty_like(master)
+        self.parameters, self.narrow, self.masters = parameters, narrow, masters
+        known = {id(parameter) for parameter in narrow}
+        wide = [parameter for parameter in parameters if id(parameter) not in known]
+        self.optimiser = torch.optim.SGD([*wide, *masters], RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=True)
+
+    def clear(self):
+        """Before the forward pass. A graph's gradients are made while it is recorded, in its own memory, and written anew by every replay."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self, loss):
+        loss.backward()
+        with torch.no_grad():
+            if self.narrow:
+                torch._foreach_copy_([master.grad for master in self.masters], [parameter.grad for parameter in self.narrow])
+            self.optimiser.step()
+            if self.narrow:
+                torch._foreach_copy_(self.narrow, self.masters)
+
+
+def products(model):
+    """The layers that compute in bfloat16 where the model does: norms have their parameters in float32, as under autocast."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, (nn.Conv2d, nn.Linear))}
 
 
 def one_model(options):
-    """A function that makes one step, and the images of a step."""
-    data = Data(options, options.batch)
-    model = build(options.model, options.sample, options.classes).cuda().to(memory_format=torch.channels_last)
-    optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, fused=True)
-    forward = torch.compile(model, mode="max-autotune") if options.mode == "compile" else model
+    """Data, and a function that makes a step of it."""
+    data = Data(options)
+    model = build(options.model, options.sample, options.classes).to(options.device, memory_format=torch.channels_last)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            # Nobody reads it, and counting is a kernel a layer.
+            module.num_batches_tracked = None
+    narrow = [p for module in products(model).values() for p in module.parameters()] if options.precision == "bf16" else []
+    trained = Trained(list(model.parameters()), narrow)
+
+    def loss_of(x, y):
+        return F.cross_entropy(model(x).float(), y)
+
+    forward = torch.compile(loss_of, mode=COMPILED[options.mode]) if options.mode in COMPILED else loss_of
 
     def compute():
-        # A graph's gradients are made while it is recorded, in its own memory, and written anew by every replay: none is added to.
-        optimiser.zero_grad(set_to_none=True)
-        with autocast(options):
-            loss = F.cross_entropy(forward(data.x), data.y)
-        loss.backward()
-        optimiser.step()
-
-    if options.mode == "graph":
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(5):
-                data.fill()
-                compute()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            compute()
-        compute = graph.replay
-
-    def step():
         data.fill()
-        compute()
+        trained.clear()
+        trained.step(forward(data.x, data.y))
 
-    return step, options.batch
+    return data, compute
+
+
+class NormOfAll(torch.autograd.Function):
+    """Batch norm, and that of all replicas under vmap as one of as many channels: PyTorch's own rule multiplies by the scale apart, in float32."""
+
+    @staticmethod
+    def forward(x, weight, bias, eps):
+        return F.batch_norm(x, None, None, weight, bias, True, 0.0, eps)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, dims, x, weight, bias, eps):
+        # x: (N, K, C, ...); weight, bias: (K, C)
+        x, weight, bias = x.movedim(dims[0], 1), weight.movedim(dims[1], 0).flatten(), bias.movedim(dims[2], 0).flatten()
+        return F.batch_norm(x.flatten(1, 2), None, None, weight, bias, True, 0.0, eps).unflatten(1, x.shape[1:3]), 1
+
+
+class StackedNorm(nn.BatchNorm2d):
+    """By the batch's statistics alone: running ones would be written in place under vmap."""
+
+    def forward(self, x):
+        return NormOfAll.apply(x, self.weight, self.bias, self.eps)
+
+
+class OutOfPlace(TorchFunctionMode):
+    """What vmap writes in place it writes through a view, for which autograd copies whole tensors in the backward pass."""
+
+    INSTEAD = {F.relu: lambda x, inplace: torch.relu(x), torch.Tensor.add_: torch.Tensor.add}
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return self.INSTEAD.get(function, function)(*args, **(kwargs or {}))
+
+
+def stack(replicas):
+    """One parameter (K, ...) for each of theirs, filters in channels last."""
+    stacked = {}
+    for named in zip(*(replica.named_parameters() for replica in replicas)):
+        together = torch.stack([value.detach() for _, value in named])
+        if together.dim() == 5:
+            together = together.movedim(2, -1).contiguous().movedim(-1, 2)
+        stacked[named[0][0]] = together.requires_grad_()
+    return stacked
 
 
 def stacked(options):
-    """Replicas side by side: one batched kernel where there were as many as learners."""
-    from torch.func import functional_call, grad, stack_module_state, vmap
+    """The same of replicas side by side: one grouped kernel where there were as many as learners."""
+    from torch.func import functional_call, vmap
 
-    replicas = [build(options.model, options.sample, options.classes).cuda() for _ in range(options.learners)]
-    parameters, buffers = stack_module_state(replicas)
-    parameters = {name: value.detach() for name, value in parameters.items()}
-    velocity = {name: torch.zeros_like(value) for name, value in parameters.items()}
-    base = replicas[0]
-    data = Data(options, options.batch * options.learners)
-
-    def loss_of(weights, statistics, x, y):
-        with autocast(options):
-            return F.cross_entropy(functional_call(base, (weights, statistics), (x,)), y)
-
-    gradients = vmap(grad(loss_of), in_dims=(0, 0, 0, 0), randomness="different")
-    # Batch statistics only: running ones would be written in place under vmap.
+    replicas = [build(options.model, options.sample, options.classes).to(options.device) for _ in range(options.learners)]
+    parameters = stack(replicas)
+    base = copy.deepcopy(replicas[0]).to("meta")
     for module in base.modules():
-        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
-            module.track_running_stats, module.running_mean, module.running_var, module.num_batches_tracked = False, None, None, None
-    buffers = {}
+        if isinstance(module, nn.BatchNorm2d):
+            module.__class__ = StackedNorm
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+    data = Data(options, options.learners)
+    names = [f"{name}.{own}" for name, module in products(base).items() for own, _ in module.named_parameters()]
+    trained = Trained(list(parameters.values()), [parameters[name] for name in names] if options.precision == "bf16" else [])
+
+    def loss_of(weights, x, y):
+        return F.cross_entropy(functional_call(base, weights, (x,)).float(), y)
+
+    losses = vmap(loss_of, randomness="different")
+
+    def compute():
+        data.fill()
+        trained.clear()
+        # Each is of its own replica's parameters alone, and so is each gradient of their sum.
+        with OutOfPlace():
+            loss = losses(parameters, data.x, data.y).sum()
+        trained.step(loss)
+
+    return data, compute
+
+
+def recorded(data, compute):
+    """What it does as one CUDA graph, after it has run a few times: until all is chosen, compiled and loaded."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            data.turn()
+            compute()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compute()
+    return graph.replay
+
+
+def prepared(options):
+    """A function that makes one step."""
+    data, compute = (stacked if options.mode in STACKED else one_model)(options)
+    if options.mode in RECORDED:
+        compute = recorded(data, compute)
 
     def step():
-        data.fill()
-        x = data.x.view(options.learners, options.batch, *options.sample)
-        y = data.y.view(options.learners, options.batch)
-        found = gradients(parameters, buffers, x, y)
-        names = list(parameters)
-        weights, moving = [parameters[n] for n in names], [velocity[n] for n in names]
-        torch._foreach_mul_(moving, MOMENTUM)
-        torch._foreach_add_(moving, [found[n] for n in names])
-        torch._foreach_add_(moving, weights, alpha=WEIGHT_DECAY)
-        torch._foreach_add_(weights, moving, alpha=-RATE)
+        data.turn()
+        compute()
 
-    return step, options.batch * options.learners
+    return step, data.rows
 
 
 def main():
     options = arguments()
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = True
-    step, images = (stacked if options.mode == "stacked" else one_model)(options)
+    tf32 = os.environ.get("ARBALEST_TF32") == "1"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    synchronise = torch.cuda.synchronize if options.device == "cuda" else lambda: None
+    step, images = prepared(options)
 
     def run(seconds):
-        torch.cuda.synchronize()
+        synchronise()
         start, done = time.perf_counter(), 0
         while True:
             for _ in range(10):
                 step()
-            torch.cuda.synchronize()
+            synchronise()
             done += 10
             elapsed = time.perf_counter() - start
             if elapsed >= seconds:

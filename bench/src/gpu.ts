@@ -1,144 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Attempts } from './attempts.js'
 import type { Bench, BenchOptions } from './bench.js'
 import { chosenCases, workloadOf, type Case } from './cases.js'
-import { ArbalestError } from './errors.js'
-import { startOurs } from './ours.js'
-import { compare, type Comparison } from './pairs.js'
+import { ArbalestError, invalidOption } from './errors.js'
+import { Allowance, OutOfTime } from './gpu/allowance.js'
+import { Contest, type ContestOptions, type Starts } from './gpu/contest.js'
+import { gridCases } from './gpu/grid.js'
+import { Journal, readEntries } from './gpu/journal.js'
+import { isMode, USUAL_MODES, WARM, type Mode } from './gpu/modes.js'
+import { placeOf } from './gpu/place.js'
+import { resultOf, savedResults, type Result } from './gpu/result.js'
 import { pythonsWithTorch, type Python } from './python.js'
-import { saveResults } from './results.js'
 import { Side } from './side.js'
 import { Table } from './table.js'
 
-/** How PyTorch may train on a GPU; `stacked` are as many replicas as we have learners, by torch.func, without averaging. */
-const MODES = ['eager', 'graph', 'compile', 'stacked'] as const
-type Mode = (typeof MODES)[number]
-
-interface Result {
-  readonly bench: 'gpu'
-  readonly case: string
-  readonly peer: 'pytorch'
-  readonly unit: 'images/s'
-  /** Images/s of a window of ours alone, before the comparison. */
-  readonly alone?: number
-  /** Images/s of each of the peer's modes, or why one did not run. */
-  readonly peerModes: Readonly<Record<string, number | string>>
-  /** The fastest of them, which ours was compared with. */
-  readonly peerMode?: string
-  readonly compared?: Comparison
-  /** Images/s of ours with the learners in lockstep, where there are several. */
-  readonly lockstep?: number
-  /** What of all this could not be measured, and why. */
-  readonly failures: Readonly<Record<string, string>>
-}
-
-/** Milliseconds in which a mode is warm: what is compiled is searched for, too. */
-const WARM: Readonly<Record<Mode, number>> = { eager: 90_000, graph: 90_000, compile: 300_000, stacked: 120_000 }
-
+const LEARNERS = fileURLToPath(new URL('./gpu/learners-child.js', import.meta.url))
 const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
+const RESULTS = new URL('../results/', import.meta.url)
+/** With which it ends where time was up before all was measured: the same command goes on. */
+const LEFT = 75
+
+/** Seconds in which learners are warm: each shape of a convolution is searched for a plan once, up to half a second. */
+const OURS_WARM = 180
+
+function startOurs(one: Case, lockstep: boolean): Promise<Side> {
+  const args = [LEARNERS, one.model, String(one.batch), String(one.learners), one.precision, 'cuda', String(lockstep)]
+  return Side.start([{ program: process.execPath, args }], OURS_WARM * 1000)
+}
 
 function startPyTorch({ program }: Python, one: Case, mode: Mode): Promise<Side> {
   const { sample, count, classes } = workloadOf(one.model)
   const settings = { mode, model: one.model, batch: one.batch, learners: one.learners, count, classes, precision: one.precision }
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
-  return Side.start([{ program, args: ['pytorch_gpu.py', '--sample', ...sample.map(String), ...args], cwd: PEERS, env: {} }], WARM[mode])
+  return Side.start([{ program, args: ['pytorch_gpu.py', '--sample', ...sample.map(String), ...args], cwd: PEERS }], WARM[mode] * 1000)
 }
 
-/** Images/s of PyTorch in a mode, or why it did not run. */
-async function rateOf(python: Python, one: Case, mode: Mode, seconds: number): Promise<number | string> {
-  const attempts = new Attempts()
-  const rate = await attempts.of(mode, () => windowOf(startPyTorch(python, one, mode), seconds))
-  return rate ?? attempts.failures[mode]!
-}
+/** What is told of each case as soon as there is something to tell, and again where more is known. */
+class Told {
+  readonly #json: boolean
+  readonly #table: Table
+  readonly #torch: string
 
-/** Of a side that runs for nothing else. */
-async function windowOf(starting: Promise<Side>, seconds: number): Promise<number> {
-  const side = await starting
-  try {
-    return await side.run(seconds)
-  } finally {
-    side.close()
+  constructor(json: boolean, torch: string) {
+    this.#json = json
+    this.#torch = torch
+    this.#table = new Table([28, 10, 10, 7, 15], json ? null : process.stdout)
+    this.#table.row(['case', 'images/s', 'PyTorch', 'ratio', 'min-max'])
+  }
+
+  tell(result: Result): void {
+    if (this.#json) process.stdout.write(`${JSON.stringify(result)}\n`)
+    const { compared, ours, lockstep, failures, peerModes } = result
+    const [peer, ratio, range] = compared
+      ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
+      : ['-', '-', '-']
+    this.#table.row([result.case, (compared?.value ?? ours?.median)?.toFixed(0) ?? 'failed', peer, ratio, range])
+    if (lockstep) this.#table.note(`in lockstep ${lockstep.median.toFixed(0)} images/s`)
+    const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
+    this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
+    for (const [what, why] of Object.entries(failures)) this.#table.note(`${what}: ${why}`)
   }
 }
 
-/** What PyTorch manages in each mode. All but the stacked replicas are the same for any number of learners, and are measured once. */
-class PeerRates {
-  readonly #python: Python
-  readonly #modes: readonly Mode[]
-  readonly #seconds: number
-  readonly #known = new Map<string, number | string>()
+/** Whether there is nothing more to find; more learners than the GPU has memory for are found to be so. */
+function isWhole({ compared, failures }: Result): boolean {
+  const words = Object.values(failures)
+  const tooLarge = words.length > 0 && words.every((why) => why.includes('OUT_OF_MEMORY: '))
+  return tooLarge || (compared !== undefined && words.length === 0)
+}
 
-  constructor(python: Python, modes: readonly Mode[], seconds: number) {
-    this.#python = python
-    this.#modes = modes
-    this.#seconds = seconds
-  }
-
-  /** A window a mode; `best` is undefined where none ran. */
-  async of(one: Case): Promise<{ best: Mode | undefined; rates: Result['peerModes'] }> {
-    const rates: Record<string, number | string> = {}
-    for (const mode of this.#modes) {
-      if (mode === 'stacked' && one.learners === 1) continue
-      const key = [mode, one.model, one.batch, one.precision, mode === 'stacked' ? one.learners : ''].join(' ')
-      const rate = this.#known.get(key) ?? (await rateOf(this.#python, one, mode, this.#seconds))
-      this.#known.set(key, rate)
-      rates[mode] = rate
-      tell(one, `PyTorch ${mode}`, rate)
+/** All cases without compiling, then what compiling brings for each: a start that is cut off has the most that it could. Throws OutOfTime. */
+async function measure(cases: readonly Case[], options: ContestOptions, tell: (one: Case) => void): Promise<void> {
+  const inTurn = async (each: (contest: Contest, one: Case) => Promise<void>): Promise<void> => {
+    for (const one of cases) {
+      const contest = new Contest(one, options)
+      try {
+        await each(contest, one)
+      } finally {
+        contest.close()
+      }
     }
-    const ran = this.#modes.filter((mode) => typeof rates[mode] === 'number')
-    return { best: ran.toSorted((a, b) => Number(rates[b]) - Number(rates[a]))[0], rates }
   }
+  await inTurn(async (contest, one) => {
+    await contest.withoutCompiling()
+    tell(one)
+  })
+  await inTurn(async (contest, one) => {
+    if (await contest.compiled()) tell(one)
+  })
 }
 
-/** On stderr, as it comes: the whole comparison may take minutes, and may be cut off. */
-function tell(one: Case, what: string, found: number | string): void {
-  process.stderr.write(`${one.name}: ${what}: ${typeof found === 'number' ? `${found.toFixed(0)} images/s` : found}\n`)
+/** What a folder's journal has, as a file of bench/results. */
+async function collect(folder: string | undefined, name: string | undefined): Promise<void> {
+  if (folder === undefined || name === undefined)
+    throw invalidOption('gpu collect', 'no folder or no name', 'give --out FOLDER, which has the journal, and --save NAME')
+  const results = savedResults(readEntries(folder), (subject) => chosenCases([subject])[0]!)
+  if (results.length === 0) throw invalidOption('--out', folder, 'give a folder in which `gpu --out` has measured')
+  await save(name, results)
+  process.stdout.write(`bench/results/${name}.json: ${results.length} cases\n`)
 }
 
-/** What matters most comes first: a case may be cut off. Whatever fails is told in the result, and the rest is measured. */
-async function measure(python: Python, peers: PeerRates, one: Case, { pairs, seconds }: BenchOptions): Promise<Result> {
-  const attempts = new Attempts()
-  const attempt = async <T extends number | Comparison>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
-    const found = await attempts.of(what, work)
-    tell(one, what, typeof found === 'object' ? `${found.ratio.toFixed(2)} times PyTorch` : (found ?? attempts.failures[what]!))
-    return found
-  }
-  const alone = await attempt('ours', () => windowOf(startOurs(one, { backend: 'cuda' }), seconds))
-  const { best, rates } = await peers.of(one)
-  // Where one of the two does not run, its own words are there already.
-  const compared =
-    best !== undefined && alone !== undefined
-      ? await attempt('compared', () => compareWith(python, one, best, { pairs, seconds }))
-      : undefined
-  const lockstep =
-    one.learners > 1
-      ? await attempt('in lockstep', () => windowOf(startOurs(one, { backend: 'cuda', lockstep: true }), seconds))
-      : undefined
-  return {
-    bench: 'gpu',
-    case: one.name,
-    peer: 'pytorch',
-    unit: 'images/s',
-    ...(alone !== undefined && { alone }),
-    peerModes: rates,
-    ...(best !== undefined && { peerMode: best }),
-    ...(compared && { compared }),
-    ...(lockstep !== undefined && { lockstep }),
-    failures: attempts.failures
-  }
-}
-
-async function compareWith(python: Python, one: Case, mode: Mode, options: { pairs: number; seconds: number }): Promise<Comparison> {
-  const sides: Side[] = []
-  try {
-    const ours = await startOurs(one, { backend: 'cuda' })
-    sides.push(ours)
-    const peer = await startPyTorch(python, one, mode)
-    sides.push(peer)
-    return await compare(ours, peer, options)
-  } finally {
-    for (const side of sides) side.close()
-  }
+async function save(name: string, results: readonly object[]): Promise<void> {
+  await mkdir(RESULTS, { recursive: true })
+  await writeFile(new URL(`${name}.json`, RESULTS), `${JSON.stringify({ bench: 'gpu', node: process.version, results }, null, 2)}\n`)
 }
 
 /** Learners on one GPU against PyTorch's best way of using it. */
@@ -146,35 +110,54 @@ export const gpu: Bench = {
   summary: 'images/s of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, stacked replicas',
   filters: [
     'as throughput; without one: lenet resnet32, batch 16, 1 and 8 learners, bf16',
-    "eager, graph, compile, stacked: PyTorch's modes to try (all)"
+    'full: LeNet, ResNet-32 and VGG-16 at batch 8 to 64, ResNet-50 at 16 and 32, 1 to 32 learners; other words narrow it',
+    "eager, graph, stacked, compile-graph, compile: PyTorch's modes to try (all)",
+    '--out FOLDER keeps every measurement in FOLDER/bench-gpu.jsonl, where the next start goes on',
+    `--budget M begins nothing that would hardly end within M minutes, and ends with ${LEFT} where something is left`,
+    'collect --out FOLDER --save NAME: bench/results/NAME.json from what was measured there; needs no GPU'
   ],
 
-  async run(filters, options) {
+  async run(filters: readonly string[], options: BenchOptions): Promise<void> {
     const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
-    const modes = MODES.filter((mode) => words.includes(mode))
-    const others = words.filter((word) => !MODES.some((mode) => mode === word))
-    const cases = chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
+    if (words.includes('collect')) return collect(options.out, options.save)
+    const modes = words.filter(isMode)
+    const others = words.filter((word) => !isMode(word) && word !== 'full')
+    const cases = words.includes('full')
+      ? gridCases(others)
+      : chosenCases(others.length > 0 ? others : ['lenet', 'resnet32', 'b16', 'k1', 'k8', 'bf16'])
     const [python] = await pythonsWithTorch()
-    const peers = new PeerRates(python!, modes.length > 0 ? modes : MODES, options.seconds)
-    const table = new Table([28, 10, 10, 7, 15], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'PyTorch', 'ratio', 'min-max'])
-    const results: Result[] = []
-    for (const one of cases) {
-      const result = await measure(python!, peers, one, options)
-      results.push(result)
-      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-      const { compared, alone, lockstep, failures } = result
-      const images = compared?.value ?? alone
-      const [peer, ratio, range] = compared
-        ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
-        : ['-', '-', '-']
-      table.row([result.case, images?.toFixed(0) ?? 'failed', peer, ratio, range])
-      if (lockstep !== undefined) table.note(`in lockstep ${lockstep.toFixed(0)} images/s`)
-      table.note(`PyTorch ${python!.torch}, ${result.peerMode ?? 'in no mode'}; ${JSON.stringify(result.peerModes)}`)
-      for (const [what, why] of Object.entries(failures)) table.note(`${what}: ${why}`)
+    const place = await placeOf(python!.torch)
+    const journal = new Journal(place, options.out)
+    const starts: Starts = {
+      ours: (one, { lockstep }) => startOurs(one, lockstep),
+      pytorch: (one, mode) => startPyTorch(python!, one, mode)
     }
-    if (options.save !== undefined) await saveResults(options.save, results)
-    const failed = results.filter(({ compared, failures }) => !compared || Object.keys(failures).length > 0)
+    const contest: ContestOptions = {
+      starts,
+      journal,
+      allowance: new Allowance(options.budget),
+      modes: modes.length > 0 ? modes : USUAL_MODES,
+      pairs: options.pairs,
+      seconds: options.seconds,
+      tell: (line) => void process.stderr.write(`${line}\n`)
+    }
+    const told = new Told(options.json, python!.torch)
+    const results = () => cases.map((one) => resultOf(one, (subject, what) => journal.known(subject, what)))
+    try {
+      await measure(cases, contest, (one) => told.tell(results()[cases.indexOf(one)]!))
+    } catch (error) {
+      if (!(error instanceof OutOfTime)) throw error
+      process.exitCode = LEFT
+      process.stderr.write('gpu: time is up; the same command goes on\n')
+    }
+    const found = results()
+    if (options.save !== undefined)
+      await save(
+        options.save,
+        found.map((result) => ({ ...place, ...result }))
+      )
+    if (process.exitCode === LEFT) return
+    const failed = found.filter((result) => !isWhole(result))
     if (failed.length > 0)
       throw new ArbalestError('INTERNAL', `gpu: ${failed.map((each) => each.case).join(', ')}: not all of it could be measured`)
   }

@@ -6,18 +6,13 @@ function node(file: string, args: readonly string[]): { program: string; args: r
   return { program: process.execPath, args: [fileURLToPath(new URL(file, import.meta.url)), ...args] }
 }
 
-interface Ours {
-  readonly backend?: 'cpu' | 'cuda'
-  readonly lockstep?: boolean
-}
-
-/** Milliseconds in which learners are warm. On a GPU each shape of a convolution is searched for a plan, up to half a second. */
-const WARM = { cpu: 120_000, cuda: 300_000 } as const
+/** Milliseconds in which learners are warm. */
+const WARM = 120_000
 
 /** Learners with SMA at every step, in a process of their own. */
-export function startOurs(one: Omit<Case, 'name'>, { backend = 'cpu', lockstep = false }: Ours = {}): Promise<Side> {
-  const args = [one.model, String(one.batch), String(one.learners), one.precision, backend, String(lockstep)]
-  return Side.start([node('learners-child.js', args)], WARM[backend])
+export function startOurs(one: Omit<Case, 'name'>): Promise<Side> {
+  const args = [one.model, String(one.batch), String(one.learners), one.precision, 'cpu', 'false']
+  return Side.start([node('learners-child.js', args)], WARM)
 }
 
 /** Fused multiply-adds on so many cores at once: floating-point operations a second. */

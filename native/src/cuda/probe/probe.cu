@@ -1,5 +1,5 @@
-// arbalest-cuda-probe: what a GPU gives to many small learners, as one JSON object a line. Run it once with CUDA_DEVICE_MAX_CONNECTIONS=8
-// and once with 32: the number of hardware queues is fixed when the process begins.
+// arbalest-cuda-probe [NAME...]: what a GPU gives to many small learners, as one JSON object a line. Run it once with
+// CUDA_DEVICE_MAX_CONNECTIONS=8 and once with 32: the number of hardware queues is fixed when the process begins.
 //
 //   nodes     kernels a second of one CUDA graph of 1 to 32 parallel branches of small kernels
 //   dependent the same of a chain in a stream, a graph, and a stream with programmatic dependent launch
@@ -303,9 +303,17 @@ void probe_average(Backend& backend) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
   // A line a measurement, also where it ends before its time.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::vector<std::string> asked(words + 1, words + count);
+  const std::vector<std::string> known{"nodes", "dependent", "average", "body", "grouped"};
+  for (const std::string& each : asked) {
+    if (std::find(known.begin(), known.end(), each) != known.end()) continue;
+    std::fprintf(stderr, "arbalest-cuda-probe: received %s; use any of nodes, dependent, average, body, grouped\n", each.c_str());
+    return 2;
+  }
+  const auto wanted = [&](const char* name) { return asked.empty() || std::find(asked.begin(), asked.end(), name) != asked.end(); };
   try {
     Backend& backend = *arbalest_backend("cuda");
     cudaStream_t stream;
@@ -313,11 +321,11 @@ int main() {
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     check(cudaMalloc(&data, 32 * 128 * sizeof(float)));
     check(cudaMemset(data, 0, 32 * 128 * sizeof(float)));
-    probe_nodes(stream, data);
-    probe_dependent(stream, data);
-    probe_average(backend);
-    probe_body(backend);
-    probe_grouped(backend);
+    if (wanted("nodes")) probe_nodes(stream, data);
+    if (wanted("dependent")) probe_dependent(stream, data);
+    if (wanted("average")) probe_average(backend);
+    if (wanted("body")) probe_body(backend);
+    if (wanted("grouped")) probe_grouped(backend);
   } catch (const arbalest::Error& error) {
     std::fprintf(stderr, "arbalest-cuda-probe: %s\n", error.what());
     return 1;

@@ -1,0 +1,190 @@
+import { Attempts } from '../attempts.js'
+import type { Case } from '../cases.js'
+import { compare, type Contestant } from '../pairs.js'
+import { median, spread } from '../statistics.js'
+import type { Allowance } from './allowance.js'
+import type { Finding, Journal, Rate, What } from './journal.js'
+import { isCompiled, isStacked, WARM, type Mode } from './modes.js'
+
+/** Windows of a process of which the median is told. */
+const WINDOWS = 3
+
+/** Seconds that a process takes to be warm, about. */
+function startOf(what: What): number {
+  return what === 'compile' || what === 'compile-graph' ? WARM[what] : 15
+}
+
+/** A Side. */
+export interface Runner extends Contestant {
+  close(): void
+}
+
+/** Our learners, and PyTorch in a mode. */
+export interface Starts {
+  readonly ours: (one: Case, how: { readonly lockstep: boolean }) => Promise<Runner>
+  readonly pytorch: (one: Case, mode: Mode) => Promise<Runner>
+}
+
+export interface ContestOptions {
+  readonly starts: Starts
+  readonly journal: Journal
+  readonly allowance: Allowance
+  readonly modes: readonly Mode[]
+  readonly pairs: number
+  readonly seconds: number
+  /** Each measurement as it comes: the whole comparison may take minutes, and may be cut off. */
+  readonly tell: (line: string) => void
+}
+
+/** Under which name a measurement of a case stands: most of PyTorch's modes are the same for any number of learners, and are measured once. */
+export function subjectOf(one: Case, what: What): string {
+  const alike = what !== 'ours' && what !== 'lockstep' && what !== 'compared' && !isStacked(what)
+  return alike ? `${one.model} b${one.batch} ${one.precision}` : one.name
+}
+
+/**
+ * One case against PyTorch: first against what it does without compiling, then, in a turn of its own, against what it has compiled. What the journal
+ * has already is not measured again. To be closed.
+ */
+export class Contest {
+  readonly #one: Case
+  readonly #options: ContestOptions
+  #ours: Runner | undefined
+  /** The fastest of PyTorch that this contest has started. */
+  #peer: { readonly mode: Mode; readonly side: Runner } | undefined
+
+  constructor(one: Case, options: ContestOptions) {
+    this.#one = one
+    this.#options = options
+  }
+
+  /** What matters most comes first. Throws OutOfTime. */
+  async withoutCompiling(): Promise<void> {
+    await this.#rate('ours', async () => this.#windows(await this.#startedOurs()))
+    for (const mode of this.#modes(false)) {
+      await this.#rateOf(mode)
+      const recordable = mode !== 'stacked' || 'rate' in (this.#known(mode) ?? {})
+      if (!recordable) await this.#rateOf('stacked-eager')
+    }
+    await this.#compare()
+    if (this.#one.learners > 1) {
+      const { starts } = this.#options
+      await this.#rate('lockstep', async () => {
+        this.close()
+        const side = await starts.ours(this.#one, { lockstep: true })
+        try {
+          return await this.#windows(side)
+        } finally {
+          side.close()
+        }
+      })
+    }
+  }
+
+  /** True where ours was compared anew. Throws OutOfTime. */
+  async compiled(): Promise<boolean> {
+    for (const mode of this.#modes(true)) await this.#rateOf(mode)
+    return this.#compare()
+  }
+
+  close(): void {
+    this.#ours?.close()
+    this.#peer?.side.close()
+    this.#ours = this.#peer = undefined
+  }
+
+  #modes(compiled: boolean): readonly Mode[] {
+    const { modes } = this.#options
+    return modes.filter((mode) => isCompiled(mode) === compiled && (!isStacked(mode) || this.#one.learners > 1))
+  }
+
+  #known(what: What): Finding | undefined {
+    return this.#options.journal.known(subjectOf(this.#one, what), what)
+  }
+
+  async #startedOurs(): Promise<Runner> {
+    return (this.#ours ??= await this.#options.starts.ours(this.#one, { lockstep: false }))
+  }
+
+  async #windows(side: Runner): Promise<Rate> {
+    const rates: number[] = []
+    while (rates.length < WINDOWS) rates.push(await side.run(this.#options.seconds))
+    return { n: rates.length, median: median(rates), ...spread(rates) }
+  }
+
+  /** A process that is the fastest so far stays: ours is compared with it, and what is compiled is not compiled again. */
+  async #rateOf(mode: Mode): Promise<void> {
+    const before = bestOf(this.#one, this.#options)?.median ?? 0
+    await this.#rate(mode, async () => {
+      const side = await this.#options.starts.pytorch(this.#one, mode)
+      try {
+        const rate = await this.#windows(side)
+        if (rate.median > before) {
+          this.#peer?.side.close()
+          this.#peer = { mode, side }
+        }
+        return rate
+      } finally {
+        if (this.#peer?.side !== side) side.close()
+      }
+    })
+  }
+
+  async #rate(what: What, measure: () => Promise<Rate>): Promise<void> {
+    if (this.#known(what)) return
+    const { seconds } = this.#options
+    await this.#note(what, startOf(what) + WINDOWS * (seconds + 1), async () => ({ rate: await measure() }))
+  }
+
+  /** With the fastest mode, where there is one and it has not been done. */
+  async #compare(): Promise<boolean> {
+    const best = bestOf(this.#one, this.#options)
+    if (!best || !('rate' in (this.#known('ours') ?? {}))) return false
+    const known = this.#known('compared')
+    const { starts, pairs, seconds } = this.#options
+    if (known && (!('compared' in known) || (known.compared.peerMode === best.mode && known.compared.n >= pairs))) return false
+    const start = startOf('ours') + (this.#peer?.mode === best.mode ? 0 : startOf(best.mode))
+    await this.#note('compared', start + 2 * pairs * (seconds + 1), async () => {
+      const ours = await this.#startedOurs()
+      if (this.#peer?.mode !== best.mode) {
+        this.#peer?.side.close()
+        this.#peer = undefined
+        this.#peer = { mode: best.mode, side: await starts.pytorch(this.#one, best.mode) }
+      }
+      return { compared: { peerMode: best.mode, ...(await compare(ours, this.#peer.side, { pairs, seconds })) } }
+    })
+    return true
+  }
+
+  /** Kept and told, whatever came of it. */
+  async #note(what: What, seconds: number, measure: () => Promise<Finding>): Promise<void> {
+    this.#options.allowance.begin(seconds)
+    const attempts = new Attempts()
+    const finding = (await attempts.of(what, measure)) ?? { failure: attempts.failures[what]! }
+    // What answers no more is of no use to the next.
+    if ('failure' in finding && (what === 'ours' || what === 'compared')) this.close()
+    this.#options.journal.note(subjectOf(this.#one, what), what, finding)
+    this.#options.tell(`${this.#one.name}: ${what}: ${inWords(finding)}`)
+  }
+}
+
+/** PyTorch's fastest mode of those wanted, as far as they are known. */
+export function bestOf(
+  one: Case,
+  { journal, modes }: Pick<ContestOptions, 'journal' | 'modes'>
+): (Rate & { readonly mode: Mode }) | undefined {
+  const tried: readonly Mode[] = modes.includes('stacked') ? [...modes, 'stacked-eager'] : modes
+  return tried
+    .filter((mode) => !isStacked(mode) || one.learners > 1)
+    .flatMap((mode) => {
+      const known = journal.known(subjectOf(one, mode), mode)
+      return known && 'rate' in known ? [{ mode, ...known.rate }] : []
+    })
+    .toSorted((a, b) => b.median - a.median)[0]
+}
+
+function inWords(finding: Finding): string {
+  if ('failure' in finding) return finding.failure
+  if ('rate' in finding) return `${finding.rate.median.toFixed(0)} images/s`
+  return `${finding.compared.ratio.toFixed(2)} times PyTorch's ${finding.compared.peerMode}`
+}

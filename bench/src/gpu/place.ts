@@ -1,0 +1,31 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { commit } from '../results.js'
+
+/** Of what, and where it is measured: figures of two places are not compared. */
+export interface Place {
+  readonly commit: string
+  readonly device: string
+  readonly driver: string
+  /** PyTorch's version. */
+  readonly torch: string
+}
+
+/** `ARBALEST_COMMIT` is the commit where the sources have come without their history. */
+export async function placeOf(torch: string): Promise<Place> {
+  const [device, driver] = await gpu()
+  return { commit: process.env['ARBALEST_COMMIT'] || (await commit()), device, driver, torch }
+}
+
+async function gpu(): Promise<[device: string, driver: string]> {
+  try {
+    const { stdout } = await promisify(execFile)('nvidia-smi', ['--query-gpu=name,driver_version', '--format=csv,noheader'])
+    const [device = '', driver = ''] = stdout
+      .split('\n')[0]!
+      .split(',')
+      .map((field) => field.trim())
+    return [device, driver]
+  } catch {
+    return ['unknown', 'unknown']
+  }
+}
