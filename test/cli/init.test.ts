@@ -88,7 +88,8 @@ describe('arbalest init', function () {
     expect(await here('init', '--force')).to.include({ code: 0 })
     expect(await written())
       .to.match(/^ {4}epochs: 4$/m)
-      .and.include('// batch: 16,')
+      .and.include('// batch: 32,')
+      .and.include('// rate: 0.02,')
       .and.include('// milestones: [3],')
   })
 

@@ -96,6 +96,8 @@ describe('openDataset', function () {
       'test_batch.bin[.gz|.xz]'
     )
     expect(error.data['folders']).to.deep.equal([nowhere, join(nowhere, 'cifar-10'), join(nowhere, 'cifar-10-batches-bin')])
+    // A text is never packed: no empty brackets.
+    await refused('DATA_NOT_FOUND', () => openDataset('tinyshakespeare', { directory: nowhere }), 'holds input.txt;')
     await folder.write('train-images-idx3-ubyte', Buffer.alloc(1))
     await folder.write('t10k-images-idx3-ubyte', Buffer.alloc(1))
     const lacking = await refused('DATA_NOT_FOUND', () => openDataset('mnist', { directory: folder.path }), `${folder.path} lacks`)

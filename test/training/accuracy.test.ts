@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { train, type TrainOptions } from '../../src/index.js'
 import { requireData } from '../support/data.js'
 
-/** What the README promises: two learners of batch 16, two epochs, everything else by default. */
-const OPTIONS: TrainOptions = { model: 'lenet', batch: 16, learners: 2, until: { epochs: 2 } }
+/** Two learners, half of the epochs that are LeNet's by default, and everything else by default. */
+const OPTIONS: TrainOptions = { model: 'lenet', learners: 2, until: { epochs: 2 } }
 
 describe('LeNet after two epochs with two learners', function () {
   this.timeout(10 * 60 * 1000)

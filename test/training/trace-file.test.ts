@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { sharedClock, TraceRing, type Span } from '../../src/actors/trace-ring.js'
+import { Trace } from '../../src/training/trace.js'
 import { TraceFile } from '../../src/training/trace-file.js'
 
 describe('a trace file', () => {
@@ -25,6 +26,52 @@ describe('a trace file', () => {
     trace.close()
     const names = (JSON.parse(readFileSync(path, 'utf8')) as { name: string }[]).map(({ name }) => name)
     expect(names).to.deep.equal(['process_name', 'thread_name', 'work', 'not yet flushed', 'end'])
+  })
+})
+
+describe('a trace', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'trace-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  /** Name, start and length of each span that it shows of one, in milliseconds from its start. */
+  const shown = (span: Partial<Span>) => {
+    const file = join(folder, 'spans.json')
+    const trace = new Trace({ file, steps: 0 }, 'spans')
+    const ring = new TraceRing(trace.learner(0))
+    const start = sharedClock()
+    ring.write({ kind: 'run', start, end: start + 100, steps: 4, waitSeconds: 0, dataSeconds: 0, ...span })
+    trace.close()
+    const events = JSON.parse(readFileSync(file, 'utf8')) as { ph: string; name: string; ts: number; dur: number; args?: unknown }[]
+    const spans = events.filter(({ ph }) => ph === 'X')
+    const first = spans[0]!.ts
+    return { args: spans[0]!.args, spans: spans.map(({ name, ts, dur }) => [name, Math.round((ts - first) / 1000), Math.round(dur / 1000)]) }
+  }
+
+  it('shows within a call how long it waited, for the others last and for data before', () => {
+    const { args, spans } = shown({ waitSeconds: 0.02, dataSeconds: 0.03 })
+    expect(args).to.deep.equal({ steps: 4, waitingMilliseconds: 20, waitingForDataMilliseconds: 30 })
+    expect(spans).to.deep.equal([
+      ['4 steps', 0, 100],
+      ['waiting for data', 50, 30],
+      ['waiting', 80, 20]
+    ])
+    expect(shown({ dataSeconds: 0.01 }).spans).to.deep.equal([
+      ['4 steps', 0, 100],
+      ['waiting for data', 90, 10]
+    ])
+    expect(shown({ waitSeconds: 0.01 }).spans).to.deep.equal([
+      ['4 steps', 0, 100],
+      ['waiting', 90, 10]
+    ])
+  })
+
+  it('shows no wait that is longer than its call', () => {
+    expect(shown({ waitSeconds: 0.08, dataSeconds: 0.5 }).spans).to.deep.equal([
+      ['4 steps', 0, 100],
+      ['waiting for data', 0, 20],
+      ['waiting', 20, 80]
+    ])
   })
 })
 
