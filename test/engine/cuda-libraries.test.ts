@@ -31,7 +31,9 @@ describe('The libraries of the CUDA backend', () => {
       const { ARBALEST_CUDA_PATH: _, LD_LIBRARY_PATH: __, ...env } = process.env
       const found = JSON.parse(execFileSync(process.execPath, ['-e', asked], { env, encoding: 'utf8' })) as CudaReport
       if (found.versions['cuDNN'] !== undefined) skip(this, 'this machine’s own loader finds a cuDNN')
-      expect(found.missing['cuDNN']).to.match(/^backend cuda: cuDNN is there and cannot be opened \(.*libcudnn\.so\.9.*\); run `npx arbalest setup --cuda`/)
+      expect(found.missing['cuDNN']).to.match(
+        /^backend cuda: cuDNN is there and cannot be opened \(.*libcudnn\.so\.9.*\); run `npx arbalest setup --cuda`/
+      )
       expect(found.missing['NVRTC']).to.match(/^backend cuda: NVRTC \(libnvrtc\.so\.13\) is not to be found; run/)
     } finally {
       rmSync(folder, { recursive: true })

@@ -45,7 +45,10 @@ describe('a trace', () => {
     const events = JSON.parse(readFileSync(file, 'utf8')) as { ph: string; name: string; ts: number; dur: number; args?: unknown }[]
     const spans = events.filter(({ ph }) => ph === 'X')
     const first = spans[0]!.ts
-    return { args: spans[0]!.args, spans: spans.map(({ name, ts, dur }) => [name, Math.round((ts - first) / 1000), Math.round(dur / 1000)]) }
+    return {
+      args: spans[0]!.args,
+      spans: spans.map(({ name, ts, dur }) => [name, Math.round((ts - first) / 1000), Math.round(dur / 1000)])
+    }
   }
 
   it('shows within a call how long it waited, for the others last and for data before', () => {
