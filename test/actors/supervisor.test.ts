@@ -41,7 +41,10 @@ describe('the supervisor', () => {
     await system.stop()
   })
 
-  async function twoLearners(module: string, deadline = 60_000) {
+  async function twoLearners(
+    module: string,
+    { deadline = 60_000, yields = () => false }: { deadline?: number; yields?: () => boolean } = {}
+  ) {
     const step = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const { parameters, batch } = step
     const initial = new Float32Array(parameters.elements).fill(3)
@@ -68,7 +71,7 @@ describe('the supervisor', () => {
     const losses: Loss[] = []
     const supervision = { restarts: 3, window: 60_000, deadline }
     const lost = (loss: Loss) => void losses.push(loss)
-    const supervisor = await system.spawnHere(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost })
+    const supervisor = await system.spawnHere(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost, yields })
     await supervisor.ask.start()
     return { synchroniser, supervisor, losses }
   }
@@ -80,7 +83,7 @@ describe('the supervisor', () => {
     ['hangs', plugin('for (;;);'), 800, /no step within 800 ms/]
   ] as const) {
     it(`replaces a learner that ${how} while all are paused`, async () => {
-      const { synchroniser, supervisor, losses } = await twoLearners(module, deadline)
+      const { synchroniser, supervisor, losses } = await twoLearners(module, { deadline })
       await synchroniser.ask.pauseAt(5)
       await supervisor.ask.train()
       expect(losses).to.deep.equal([])
@@ -99,12 +102,35 @@ describe('the supervisor', () => {
     })
   }
 
+  it('lets the others go on without one where it yields, fills its place at a change, and never lets the last one go', async () => {
+    const { synchroniser, supervisor, losses } = await twoLearners(plugin('throw new RangeError("told to throw")'), { yields: () => true })
+    const trainedUntil = async (round: number) => {
+      await synchroniser.ask.pauseAt(round)
+      return (await supervisor.askWith({ deadline: 20_000 }).train()).map(({ outcome }) => outcome)
+    }
+    const terminated = (worker: Worker) => Promise.all([once(worker, 'exit'), worker.terminate()])
+    expect(await trainedUntil(5)).to.deep.equal(['paused', 'paused'])
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(await trainedUntil(12)).to.deep.equal(['paused'])
+    expect(losses.splice(0)[0]).to.include({ learner: 1, rank: 1, replacedBy: null, vacant: true })
+    expect(await synchroniser.ask.status()).to.deep.include({ round: 12, members: [0] })
+
+    await terminated(workers[0]!)
+    expect(await trainedUntil(15)).to.deep.equal(['paused'])
+    expect(losses.splice(0)[0]).to.include({ learner: 0, rank: 0, replacedBy: 2, vacant: false })
+
+    await supervisor.ask.resize(2)
+    expect(await trainedUntil(18)).to.deep.equal(['paused', 'paused'])
+    expect(await synchroniser.ask.status()).to.deep.include({ round: 18, members: [2, 3] })
+    expect(losses).to.be.empty
+  }).timeout(40_000)
+
   it('does not take for dead who waits for another', async () => {
     const slow = `data:text/javascript,${encodeURIComponent(`export default ({ replica }) => async () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
       await replica.run(1)
     }`)}`
-    const { synchroniser, supervisor, losses } = await twoLearners(slow, 1600)
+    const { synchroniser, supervisor, losses } = await twoLearners(slow, { deadline: 1600 })
     await synchroniser.ask.pauseAt(6)
     await supervisor.askWith({ deadline: 20_000 }).train()
     expect(losses).to.deep.equal([])
@@ -145,6 +171,42 @@ describe('the supervisor, while a learner is coming up', () => {
     giveUp(new RangeError('no thread'))
     await idlers[0]!.stop()
     expect(await rejection(trained)).to.include({ message: 'no thread' })
+  })
+})
+
+describe('the supervisor, when the number of learners changes', () => {
+  it('fills a vacant place only once the memory of those that go is free', async () => {
+    await using system = new ActorSystem()
+    const order: string[] = []
+    const { supervisor, idlers } = await idleSupervisor(
+      system,
+      3,
+      (learner) => void order.push(`learner ${learner} starts`),
+      () => true
+    )
+    order.length = 0
+    const exit = () => new Promise<void>((resolve) => void system.events.once('exited', () => resolve()))
+    const first = exit()
+    idlers[0]!.tell.die()
+    await first
+    system.events.once('exited', ({ actor }) => order.push(`${actor} is gone`))
+    await supervisor.askWith({ deadline: Infinity }).resize(2)
+    expect(order).to.deep.equal(['supervisor/learner 2 is gone', 'learner 3 starts'])
+    expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([3, 1])
+  })
+
+  it('lets a learner join that has replaced one before its time, no sooner than that one', async () => {
+    await using system = new ActorSystem()
+    const { supervisor, idlers, members } = await idleSupervisor(system, 1)
+    await supervisor.askWith({ deadline: Infinity }).prepare(2)
+    const died = new Promise<void>((resolve) => void system.events.once('exited', () => resolve()))
+    idlers[1]!.tell.die()
+    await died
+    while (idlers[2] === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
+    await supervisor.ask.replicas()
+    expect(members()).to.deep.equal([0])
+    await supervisor.askWith({ deadline: Infinity }).resize(2)
+    expect(members()).to.deep.equal([0, 2])
   })
 })
 

@@ -21,26 +21,42 @@ class IdleLearner {
   }
 }
 
-const engine = {
-  stop: () => {},
-  evict: () => {},
-  join: () => 0,
-  groupStatus: () => ({ round: 0, iterations: 0, position: 0, members: [], arrived: [], notFiniteAt: -1 })
-} as Partial<Engine> as Engine
+/** Of a group that never gets on. */
+function idleEngine(): Engine {
+  const members = new Set<number>()
+  const engine: Partial<Engine> = {
+    stop: () => {},
+    evict: (_, learner) => void members.delete(learner),
+    join: (_, learner) => members.add(learner).size,
+    groupStatus: () => ({ round: 0, iterations: 0, position: 0, members: [...members], arrived: [], notFiniteAt: -1 })
+  }
+  return engine as Engine
+}
 
-/** A supervisor that has started its learners, who do nothing. Each of them, and of those to come, waits for `mayStart` before it is made. */
+/**
+ * A supervisor that has started its learners, who do nothing. Each of them, and of those to come, waits for `mayStart` before it is made. The others
+ * go on without one that dies if it `yields`.
+ */
 export async function idleSupervisor(
   system: ActorSystem,
   learners: number,
-  mayStart: (learner: number) => Promise<void> | void = () => {}
-): Promise<{ readonly supervisor: ActorRef<Supervisor>; readonly idlers: readonly ActorRef<IdleLearner>[] }> {
+  mayStart: (learner: number) => Promise<void> | void = () => {},
+  yields: (error: Error) => boolean = () => false
+): Promise<{
+  readonly supervisor: ActorRef<Supervisor>
+  readonly idlers: readonly ActorRef<IdleLearner>[]
+  readonly members: () => readonly number[]
+}> {
   const idlers: ActorRef<IdleLearner>[] = []
   const spawn = (async (spawner: Spawner, learner: number) => {
     await mayStart(learner)
     return (idlers[learner] = await spawner.spawnHere(IdleLearner, undefined, { name: `learner ${learner}` }))
   }) as unknown as SpawnLearner
   const supervision = { restarts: 3, window: 60_000, deadline: 60_000 }
-  const supervisor = await system.spawnHere(Supervisor, { engine, group: 1, learners, supervision, spawn }, { name: 'supervisor' })
+  const engine = idleEngine()
+  const members = () => engine.groupStatus(1).members
+  const options = { engine, group: 1, learners, supervision, spawn, yields }
+  const supervisor = await system.spawnHere(Supervisor, options, { name: 'supervisor' })
   await supervisor.ask.start()
-  return { supervisor, idlers }
+  return { supervisor, idlers, members }
 }

@@ -112,6 +112,19 @@ describe('a given population', () => {
     expect(await prepared(300)).to.deep.equal([['prepare', 6]])
     expect(await prepared(300, schedule.slice(0, 3))).to.deep.equal([])
   })
+
+  it('makes those ready who come after a change, while the others train', async () => {
+    const kit = new TestKit()
+    const { ref, received } = await kit.probe<Supervisor>()
+    const population = new GivenPopulation(schedule, ref, 150)
+    expect(population.isDue(200)).to.equal(true)
+    await kit.run(population.change(200))
+    await kit.settle()
+    expect(received.map(({ method, args }) => [method, ...args])).to.deep.equal([
+      ['resize', 4],
+      ['prepare', 6]
+    ])
+  })
 })
 
 describe('a job that is tuned', () => {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
+import { ArbalestError } from '../../src/errors.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import type { PopulationNews } from '../../src/training/population-control.js'
 import { TunedPopulation } from '../../src/training/tuned-population.js'
@@ -46,4 +47,57 @@ describe('a population that is tuned', () => {
       )
       expect(population.schedule.at(-1)).to.deep.include({ learners: 2 })
     })
+
+  /** Two to six learners, at first as many as `start`. */
+  async function tuned(system: ActorSystem, start: number) {
+    const { supervisor } = await idleSupervisor(system, start)
+    const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 2 }
+    return new TunedPopulation({ start, tuning, supervisor, refusal: () => undefined })
+  }
+
+  const outOfMemory = () => new ArbalestError('OUT_OF_MEMORY', 'graph: no memory')
+
+  it('goes on with fewer where a learner dies for want of memory, at the next rest', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 4)
+    expect(population.yields(new RangeError('something else'))).to.equal(false)
+    expect(population.yields(new ArbalestError('LEARNER_FAILED', 'something else'))).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+    expect(population.yields(outOfMemory())).to.equal(true)
+    expect(population.isDue()).to.equal(true)
+    expect(await population.change(7)).to.equal(true)
+    expect(population.news()).to.deep.include({
+      action: 'try',
+      from: 4,
+      to: 2,
+      reason: '4 learners cannot be had: graph: no memory',
+      figures: []
+    })
+    expect(population.schedule).to.deep.equal([
+      { round: 0, learners: 4 },
+      { round: 7, learners: 2 }
+    ])
+  })
+
+  it('has none to give up where there is one on each device', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 2)
+    expect(population.yields(outOfMemory())).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+  })
+
+  it('measures no window in which a learner was missing', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 4)
+    const decisionsOf = (missing: (look: number) => boolean) => {
+      for (let look = 1; look <= 400; look++) {
+        const members = missing(look) ? [0, 1, 2] : [0, 1, 2, 3]
+        const status = { round: look, iterations: look, position: 4 * look, notFiniteAt: -1, arrived: [], members }
+        population.watch({ ...status, seconds: 0.02 * look, left: { samples: 1e9, seconds: Infinity } })
+      }
+      return population.news().length + (population.isDue() ? 1 : 0)
+    }
+    // Every fourth look: no window of five is whole.
+    expect(decisionsOf((look) => look % 4 === 0)).to.equal(0)
+  })
 })

@@ -238,6 +238,24 @@ describe('the tuner', () => {
     expect(run.decisions.every(({ to }) => to <= 4)).to.equal(true)
   })
 
+  for (const [when, windows] of [
+    ['while it looks', 0],
+    ['after it has settled', 200]
+  ] as const)
+    it(`looks for the best of fewer where memory proves too small ${when}, and never comes back`, () => {
+      const tuner = new Tuner({ start: 4, most: 8 })
+      const run = new SimulatedRun(tuner, { curve: (k) => Math.min(k, 4), noise: 0.01, seed: 5 })
+      run.windows(windows)
+      const from = run.learners
+      expect(from).to.equal(4)
+      const { action, to, reason } = tuner.retreat(from, 'told to')
+      expect([action, to, reason, tuner.learners]).to.deep.equal(['try', 3, 'told to', 3])
+      run.decisions.length = 0
+      run.windows(200)
+      expect(run.decisions.every((decision) => decision.to <= 3)).to.equal(true)
+      expect(run.decisions.find((decision) => decision.action !== 'try')).to.include({ action: 'settle', to: 3 })
+    })
+
   it('settles on what it has measured below where the best it has found cannot be had any more', () => {
     const curve = (k: number) => [0, 0, 181, 190, 200, 200, 200][k]!
     // Neither 5 and 6 nor 3 and 2 are worth it: who has come to train with 2 is to go back to 4.
