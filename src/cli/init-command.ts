@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
-import { ArbalestError, datasetNames, defaultsFor, textNames, zoo } from '../index.js'
+import { ArbalestError, datasetNames, defaultsFor, textNames, zoo, type Defaults } from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 
@@ -60,7 +60,7 @@ function checkData(data: string): void {
 
 /** What is commented out is the default, or an example where there is none. */
 function template(model: string, data: string): string {
-  const { batch, rate, momentum, weightDecay, milestones, decay, syncMomentum, epochs } = defaultsFor(model)
+  const { batch, rate, momentum, weightDecay, syncMomentum, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
 
 // Every option may be left out; flags of \`arbalest train\` come over what is here.
@@ -82,9 +82,7 @@ export default defineConfig({
     // rate: ${rate},
     // momentum: ${momentum},
     // weightDecay: ${weightDecay},
-    // Epochs at which the rate is multiplied by decay.
-    // milestones: [${milestones.map((share) => Number((share * epochs).toFixed(2))).join(', ')}],
-    // decay: ${decay}
+    ${course(defaultsFor(model))}
   },
 
   // How learners are kept together: synchronous model averaging, every \`period\` iterations.
@@ -111,6 +109,13 @@ export default defineConfig({
   seed: 1
 })
 `
+}
+
+/** How the rate goes on from where it begins. */
+function course({ schedule, milestones, decay, epochs }: Defaults): string {
+  if (schedule !== 'multistep') return `// The course of the rate over the run.\n    // schedule: '${schedule}'`
+  const drops = milestones.map((share) => Number((share * epochs).toFixed(2))).join(', ')
+  return `// Epochs at which the rate is multiplied by decay.\n    // milestones: [${drops}],\n    // decay: ${decay}`
 }
 
 /** The options with which such data is read. */

@@ -181,7 +181,7 @@ export function addTrainFlags(command: Command): Command {
   real('evaluate-every', 'epochs', 'from one measurement to the next, also parts of an epoch (1)')
   command.option('--keep <which>', 'last, or best: the central model that was measured best (last)')
   real('rate', 'number', 'learning rate')
-  command.option('--rate-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (multistep)')
+  command.option('--rate-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (what suits the model)')
   real('warmup', 'epochs', 'in which the rate rises linearly to what its schedule says (0)')
   real('label-smoothing', 'number', 'share of each target that is spread over all classes (0)')
   whole('top-k', 'count', 'tells how often the right class is among so many likeliest')

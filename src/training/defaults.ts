@@ -1,12 +1,16 @@
+import type { ScheduleName } from './options.js'
+
 /** What a model is trained with where the caller does not say. */
 export interface Defaults {
   /** Samples a learner takes in a step. */
   readonly batch: number
   readonly rate: number
+  /** The course of the rate. */
+  readonly schedule: ScheduleName
   readonly momentum: number
   readonly weightDecay: number
   readonly epochs: number
-  /** Shares of the run after which the rate is multiplied by `decay`, so that a shorter run has them too. */
+  /** Shares of the run after which `multistep` multiplies the rate by `decay`, so that a shorter run has them too. */
   readonly milestones: readonly number[]
   readonly decay: number
   readonly syncMomentum: number
@@ -16,7 +20,7 @@ export interface Defaults {
  * Momentum is the learners' and not the central model's: with 0.9 on both, two learners are stable only at rates an order of magnitude
  * smaller.
  */
-const COMMON = { momentum: 0.9, decay: 0.1, syncMomentum: 0 }
+const COMMON = { schedule: 'multistep', momentum: 0.9, decay: 0.1, syncMomentum: 0 } as const
 
 const SMALL: Defaults = { ...COMMON, batch: 16, rate: 0.01, weightDecay: 5e-4, epochs: 4, milestones: [0.75] }
 
@@ -24,6 +28,9 @@ const SMALL: Defaults = { ...COMMON, batch: 16, rate: 0.01, weightDecay: 5e-4, e
 const LENET: Defaults = { ...SMALL, batch: 32, rate: 0.02 }
 
 const RESIDUAL: Defaults = { ...COMMON, batch: 32, rate: 0.05, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] }
+
+/** Once up and down takes them further than drops do, in as many epochs: docs/speed.md. The rate is from bench/results/tta.md. */
+const CIFAR_RESNET: Defaults = { ...RESIDUAL, rate: 0.1, schedule: 'one-cycle' }
 
 /** The usual 90 epochs of ImageNet, at the rate of 0.1 for 256 samples scaled to 32 (Goyal et al., 2017). */
 const IMAGENET: Defaults = { ...COMMON, batch: 32, rate: 0.0125, weightDecay: 1e-4, epochs: 90, milestones: [1 / 3, 2 / 3, 8 / 9] }
@@ -48,7 +55,7 @@ const BY_MODEL: Readonly<Record<string, Defaults>> = {
  */
 export function defaultsFor(model: string): Defaults {
   if (Object.hasOwn(BY_MODEL, model)) return BY_MODEL[model]!
-  return isCifarResnet(model) ? RESIDUAL : SMALL
+  return isCifarResnet(model) ? CIFAR_RESNET : SMALL
 }
 
 /** Whether the name is that of 6n+2 layers, as `resnet` gives it. */

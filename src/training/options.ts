@@ -173,15 +173,15 @@ export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
 
 /**
  * How learners step along their gradients: SGD with momentum and weight decay where no name is given. The formulas are PyTorch's; what is left out of
- * `sgd` and `lars` suits the model: momentum, weight decay and a rate that drops. `adam` and `adamw` have PyTorch's numbers, and the drops.
+ * `sgd` and `lars` suits the model: momentum, weight decay, a rate and its course. `adam` and `adamw` have PyTorch's numbers, and the model's course.
  */
 export interface OptimiserOptions {
   readonly name?: OptimiserName
   /** Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ rate: 0.1 })`. */
   readonly rate?: number | RateSchedule
   /**
-   * The course of a rate that is a number; `multistep` if left out, with drops that suit the model. `step` drops after each third of the run,
-   * `exponential` falls to 1% over the run.
+   * The course of a rate that is a number; one that suits the model if left out, and `multistep` where there are `milestones` or a `decay`. `multistep`
+   * has drops that suit the model, `step` drops after each third of the run, `exponential` falls to 1% over the run.
    */
   readonly schedule?: ScheduleName
   /** Epochs, or another span, in which the rate rises linearly from 0 to what the schedule says. */

@@ -86,8 +86,8 @@ describe('learning rates', () => {
 })
 
 describe('the rate of a run', () => {
-  const run = (optimiser: OptimiserOptions) =>
-    scheduleOf(runSettings(settingsOf({ model: 'resnet20', learners: 1, batch: 10, until: { epochs: 10 }, optimiser }), 100), 100)
+  const run = (optimiser: OptimiserOptions, model = 'vgg16') =>
+    scheduleOf(runSettings(settingsOf({ model, learners: 1, batch: 10, until: { epochs: 10 }, optimiser }), 100), 100)
   const at = (optimiser: OptimiserOptions, iterations: readonly number[]): number[] =>
     iterations.map((iteration) => Number(rateAt(run(optimiser).rates, iteration).toPrecision(6)))
 
@@ -101,6 +101,17 @@ describe('the rate of a run', () => {
     expect(at({ rate: 1 }, [49, 50, 80])).to.deep.equal([1, 0.1, 0.01])
     expect(run({ rate: 1 }).restarts).to.deep.equal([50, 80])
     expect(run({ rate: 1, schedule: 'one-cycle' }).restarts).to.deep.equal([])
+  })
+
+  it('rises and falls once by default where that suits the model, and drops where anything is said of drops', () => {
+    const rates = (optimiser: OptimiserOptions) => [0, 30, 60, 99].map((iteration) => rateAt(run(optimiser, 'resnet20').rates, iteration))
+    expect(rates({})).to.deep.equal(rates({ rate: oneCycle({ rate: 0.1 }) }))
+    expect(rates({ rate: 1 })).to.deep.equal(rates({ rate: oneCycle({ rate: 1 }) }))
+    expect(rates({ name: 'adam' })).to.deep.equal(rates({ rate: oneCycle({ rate: 0.001 }) }))
+    const drops = (points: readonly number[], decay: number) => rates({ rate: multistep({ rate: 0.1, at: points, decay }) })
+    expect(rates({ schedule: 'multistep' })).to.deep.equal(drops([5, 8], 0.1))
+    expect(rates({ milestones: [4] })).to.deep.equal(drops([4], 0.1))
+    expect(rates({ decay: 0.5 })).to.deep.equal(drops([5, 8], 0.5))
   })
 
   it('is refused with the path of what is wrong', () => {

@@ -67,7 +67,7 @@ describe('a run’s schedule', () => {
   })
 
   it('places default milestones by the run’s length', () => {
-    const { restarts, iterations } = schedule({ model: 'resnet20', learners: 1, batch: 10, until: { epochs: 10 }, optimiser: {} }, 100)
+    const { restarts, iterations } = schedule({ model: 'vgg16', learners: 1, batch: 10, until: { epochs: 10 }, optimiser: {} }, 100)
     expect([restarts, iterations]).to.deep.equal([[50, 80], 100])
   })
 })

@@ -41,7 +41,9 @@ export function rateSettings(checks: OptionChecks, options: Partial<OptimiserOpt
 
 function named(checks: OptionChecks, value: number, options: Partial<OptimiserOptions>, defaults: Defaults): RateSchedule {
   const rate = positive(checks, 'optimiser.rate', value)
-  const kind = checks.name('optimiser.schedule', options.schedule ?? 'multistep', SCHEDULES)
+  // Who says where or how far the rate drops means that it does.
+  const usual = options.milestones === undefined && options.decay === undefined ? defaults.schedule : 'multistep'
+  const kind = checks.name('optimiser.schedule', options.schedule ?? usual, SCHEDULES)
   const drops = kind === 'step' || kind === 'multistep'
   const decay = checks.real('optimiser.decay', options.decay ?? defaults.decay, 'above 0, at most 1', (each) => each > 0 && each <= 1)
   if (!drops && options.decay !== undefined) checks.refuse('optimiser.decay', options.decay, `leave it out: ${kind} has no drops`)
