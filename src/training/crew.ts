@@ -122,9 +122,8 @@ export async function assembleCrew(
   )
 
   const program = handles.own(engine.createProgram(programs.train))
-  const count = sharedArenas(settings)
   const bytes = programs.train.arenas.activations
-  const arenas = count === undefined ? {} : { arenas: handles.own(engine.createArenas({ backend, bytes, count })) }
+  const arenas = sharedArenas(settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
   const task: LearnerTask = {
     model: withoutOperators(model),
     step: programs.train,
@@ -144,7 +143,7 @@ export async function assembleCrew(
       engine: modules.engine.href,
       module: modules.learner.href,
       options: settings.learnerOptions,
-      replica: { backend, device, layout, threads, seed, group, learner, ...arenas },
+      replica: { backend, device, layout, threads, seed, group, learner, ...(arenas && { arenas: arenas[device]! }) },
       program,
       dataset: sources.train,
       task,

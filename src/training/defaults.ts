@@ -50,6 +50,14 @@ const BY_MODEL: Readonly<Record<string, Defaults>> = {
 }
 
 /**
+ * The rate for a learner's `batch`: in proportion for smaller ones than the usual, as their gradients are noisier (Goyal et al., 2017); larger ones get no
+ * higher rate, for what they can bear nobody knows. Where the updates of `adding` learners are added up and no mean is taken, each has its share of it.
+ */
+export function rateFor(defaults: Defaults, batch: number, adding: number): number {
+  return (defaults.rate * Math.min(1, batch / defaults.batch)) / adding
+}
+
+/**
  * By the model's name alone, for a Model that a function of the zoo has made is plain data like any other: one of the user's own that is called as one of
  * the zoo has that one's defaults, too. Any other name gets those of a small network.
  */

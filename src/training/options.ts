@@ -177,7 +177,10 @@ export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
  */
 export interface OptimiserOptions {
   readonly name?: OptimiserName
-  /** Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ rate: 0.1 })`. */
+  /**
+   * Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ rate: 0.1 })`. What is left out suits the model,
+   * the batch, and rules that add up what their learners do.
+   */
   readonly rate?: number | RateSchedule
   /**
    * The course of a rate that is a number; one that suits the model if left out, and `multistep` where there are `milestones` or a `decay`. `multistep`

@@ -18,7 +18,7 @@ import { identityOf, type RunIdentity } from './run-identity.js'
 import { loadedSettings, type RunSettings } from './schedule.js'
 import type { Settings } from './settings.js'
 import { checkLevels } from './settings/devices.js'
-import { sharedArenas } from './shared-arenas.js'
+import { sharedArenas, total } from './shared-arenas.js'
 import { planSources, type SourceNeeds, type SourcePlan } from './sources.js'
 import { DRY_STEPS, fewSamples } from './trial.js'
 import { vectorCount } from './vectors.js'
@@ -103,9 +103,10 @@ export function sourceNeeds({ statistics, evaluate }: Programs, settings: RunSet
 function memoryOf({ train, statistics, evaluate, predict }: Programs, plan: SourcePlan, settings: RunSettings): MemoryNeed {
   const evaluation = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
   const measuring = { programs: evaluation, replicas: evaluatorCount(settings) }
+  const arenas = sharedArenas(settings)
   return memoryNeed(train, measuring, plan.bytes, {
     vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
-    arenas: sharedArenas(settings),
+    arenas: arenas && total(arenas),
     checkpoints: settings.checkpoint !== undefined && !settings.trial.dryRun
   })
 }

@@ -4,7 +4,7 @@ import type { EvaluationAverage } from '../engine/contract.js'
 import type { TraceSettings } from './trace.js'
 import { notFiniteSettings, type NotFiniteSettings } from './settings/not-finite.js'
 import { checkpointSettings, type CheckpointSettings } from './settings/checkpoint.js'
-import { defaultsFor } from './defaults.js'
+import { defaultsFor, rateFor } from './defaults.js'
 import type { InitialOptions, TrainOptions } from './options.js'
 import { averageSettings } from './settings/average.js'
 import { devicesSettings, type DevicesSettings } from './settings/devices.js'
@@ -16,7 +16,7 @@ import { OptionChecks, type OptionNames } from './settings/option-checks.js'
 import { optimiserSettings, type OptimiserSettings } from './settings/optimiser.js'
 import { subjectSettings, type SubjectSettings } from './settings/subject.js'
 import { supervisionSettings } from './settings/supervision.js'
-import { hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './settings/synchroniser.js'
+import { addsUpdates, hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './settings/synchroniser.js'
 import { traceSettings } from './settings/trace.js'
 import { trialSettings, type TrialSettings } from './settings/trial.js'
 import { untilSettings, type UntilSettings } from './settings/until.js'
@@ -127,12 +127,14 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
   if (options.signal !== undefined && !(options.signal instanceof AbortSignal))
     checks.refuse('signal', options.signal, 'give an AbortSignal')
   const most = Math.max(...population.schedule.map(({ learners }) => learners))
+  const batch = checks.whole('batch', options.batch ?? defaults.batch, 1, 2 ** 20)
+  const rate = rateFor(defaults, batch, addsUpdates(options.synchroniser) ? most : 1)
   return {
     ...subject,
     learners: population.schedule[0]!.learners,
     population,
-    batch: checks.whole('batch', options.batch ?? defaults.batch, 1, 2 ** 20),
-    optimiser: optimiserSettings(checks, options.optimiser, defaults, hasNesterovLearners(options.synchroniser)),
+    batch,
+    optimiser: optimiserSettings(checks, options.optimiser, { ...defaults, rate }, hasNesterovLearners(options.synchroniser)),
     synchroniser: synchroniserSettings(checks, options.synchroniser, most, defaults),
     average: averageSettings(checks, options.average),
     labelSmoothing:

@@ -1,28 +1,39 @@
 import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
 import type { Settings } from './settings.js'
+import type { DeviceSettings } from './settings/devices.js'
 
 /**
- * How many arenas of activations the learners share: as many as compute at once. Undefined where each has its own: there are never more learners
- * than that, or they are the user's own, who may read activations between two calls, or their first steps are traced segment by segment, or they
- * queue their work on a GPU.
+ * How many arenas of activations the learners of each device share: as many as compute there at once. Undefined where each learner has its own: there
+ * are never more learners than that, or they are the user's own, who may read activations between two calls, or their first steps are traced segment
+ * by segment, or they queue their work on a GPU.
  */
 export function sharedArenas({
-  population,
+  population: { schedule, tuning },
   learner,
   threads,
   trace,
-  backend
-}: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend'>): number | undefined {
-  const { schedule, tuning } = population
-  return arenasFor(Math.max(tuning?.most ?? 0, ...schedule.map(({ learners }) => learners)), {
-    threads,
-    own: learner !== undefined || (trace?.steps ?? 0) > 0 || isGpu(backend)
-  })
+  backend,
+  devices: { devices }
+}: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend' | 'devices'>): readonly number[] | undefined {
+  if (learner !== undefined || (trace?.steps ?? 0) > 0 || isGpu(backend)) return undefined
+  return arenasFor(Math.max(tuning?.most ?? 0, ...schedule.map(({ learners }) => learners)), { threads, devices })
 }
 
-/** The same for so many learners at most; `own`: they share none. */
-export function arenasFor(most: number, { threads, own = false }: { threads: number; own?: boolean }): number | undefined {
-  const atOnce = Math.max(1, Math.floor(usableCores() / threads))
-  return !own && most > atOnce ? atOnce : undefined
+/** The same for so many learners at most, on the devices by turns. A device without cores of its own has all of the process. */
+export function arenasFor(
+  most: number,
+  { threads, devices = [{ cores: [] }] }: { threads: number; devices?: readonly DeviceSettings[] }
+): readonly number[] | undefined {
+  const counts = devices.map(({ cores }, device) => {
+    const there = Math.ceil((most - device) / devices.length)
+    const atOnce = Math.max(1, Math.floor((cores.length || usableCores()) / threads))
+    return Math.min(there, atOnce)
+  })
+  return total(counts) < most ? counts : undefined
+}
+
+/** The arenas of all devices together. */
+export function total(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FinishedEvent, JobEvent, PopulationEvent } from '../../src/training/events.js'
+import type { RunModules } from '../../src/training/crew.js'
 import type { Job } from '../../src/training/job.js'
 import type { TrainOptions } from '../../src/training/options.js'
 import type { Supervisor } from '../../src/actors/supervisor.js'
@@ -130,9 +131,20 @@ describe('a given population', () => {
 describe('a job that is tuned', () => {
   const MODEL = { model: 'logistic-regression', data: 'digits', batch: 4, seed: 5 } as const
 
+  /** Until it has decided as is wanted: a run that is to be long is not too short to be tuned, however busy the machine. */
+  async function tunedUntil(options: Partial<TrainOptions>, modules: Partial<RunModules>, wanted: (decision: PopulationEvent) => boolean) {
+    const job = trainWith({ ...MODEL, until: { epochs: 10_000 }, optimiser: { milestones: [] }, ...options }, modules)
+    const events: JobEvent[] = []
+    for await (const event of job) {
+      events.push(event)
+      if (event.event === 'population' && wanted(event)) void job.stop()
+    }
+    return events
+  }
+
   it('tries other numbers of learners, and its schedule gives the same weights again', async () => {
-    const options: TrainOptions = { ...MODEL, learners: { start: 1, most: 2, window: 0.004 }, until: { epochs: 40 } }
-    const events = await eventsOf(trainWith(options, {}))
+    const options = { learners: { start: 1, most: 2, window: 0.004 } }
+    const events = await tunedUntil(options, {}, ({ action }) => action === 'settle')
     const { population, weightsSha256, iterations } = events.at(-1) as FinishedEvent
     const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
     const changes = decisions.filter(({ from, to }) => from !== to)
@@ -140,14 +152,14 @@ describe('a job that is tuned', () => {
     expect(population).to.deep.equal([{ round: 0, learners: 1 }, ...changes.map(({ round, to }) => ({ round, learners: to }))])
     expect(decisions.some(({ action }) => action === 'settle')).to.equal(true)
     expect(changes.every(({ reason, figures }) => reason !== '' && figures.length > 0)).to.equal(true)
-    const again = await trainWith({ ...options, learners: { schedule: population } }, {}).finished
+    const given = { ...MODEL, learners: { schedule: population }, until: { steps: iterations }, optimiser: { milestones: [] } }
+    const again = await trainWith(given, {}).finished
     expect(again).to.deep.include({ weightsSha256, iterations, population })
   })
 
   it('stays as it is, and says so, where memory holds no more', async () => {
     const engine = new URL('../fakes/filling-engine.js', import.meta.url)
-    const options: TrainOptions = { ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 40 } }
-    const events = await eventsOf(trainWith(options, { engine }))
+    const events = await tunedUntil({ learners: { start: 1, most: 3, window: 0.004 } }, { engine }, () => true)
     const [first, ...others] = events.filter((event): event is PopulationEvent => event.event === 'population')
     expect(first).to.include({ action: 'settle', from: 1, to: 1 })
     expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; 1 learner it is$/)
@@ -169,8 +181,12 @@ describe('a job that is tuned', () => {
             await replica.run(1)
           }
         })`)}`
-      const options: TrainOptions = { ...MODEL, learners: { start, most: 3, window: 0.01 }, until: { epochs: 60 } }
-      const events = await eventsOf(trainWith(options, { learner: new URL(module) }))
+      let retreated = false
+      const events = await tunedUntil({ learners: { start, most: 3, window: 0.01 } }, { learner: new URL(module) }, ({ reason }) => {
+        const goesOn = retreated
+        retreated ||= reason.includes('no more memory')
+        return goesOn
+      })
       const lost = events.filter((event) => event.event === 'learnerLost')
       expect(lost.map(({ learner, replacedBy }) => [learner, replacedBy])).to.deep.equal([[victim, null]])
       const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
@@ -180,12 +196,12 @@ describe('a job that is tuned', () => {
       // Two learners are measured, which shows that both are there.
       expect(after).to.not.be.empty
       expect(after.every(({ to }) => to < 3)).to.equal(true)
-      expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed' })
+      expect(events.at(-1)).to.include({ event: 'finished', reason: 'stopped' })
     })
 
   it('ends the run with what goes wrong in it', async () => {
     const engine = new URL('../fakes/undescribed-engine.js', import.meta.url)
-    const job = trainWith({ ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 40 } }, { engine })
+    const job = trainWith({ ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 10_000 } }, { engine })
     job.once('progress', () => (description.fails = true))
     try {
       expect(await rejection(job.finished)).to.have.property('message', 'told to fail')

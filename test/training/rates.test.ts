@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { rateAt, ratePieces, type RunClock } from '../../src/training/rates/pieces.js'
 import { courseOf, type RateSchedule } from '../../src/training/rates/rate-schedule.js'
 import { runSettings, scheduleOf } from '../../src/training/schedule.js'
+import { defaultsFor, rateFor } from '../../src/training/defaults.js'
 import { settingsOf } from '../../src/training/settings.js'
 import {
   constant,
@@ -105,10 +106,11 @@ describe('the rate of a run', () => {
 
   it('rises and falls once by default where that suits the model, and drops where anything is said of drops', () => {
     const rates = (optimiser: OptimiserOptions) => [0, 30, 60, 99].map((iteration) => rateAt(run(optimiser, 'resnet20').rates, iteration))
-    expect(rates({})).to.deep.equal(rates({ rate: oneCycle({ rate: 0.1 }) }))
+    const usual = rateFor(defaultsFor('resnet20'), 10, 1)
+    expect(rates({})).to.deep.equal(rates({ rate: oneCycle({ rate: usual }) }))
     expect(rates({ rate: 1 })).to.deep.equal(rates({ rate: oneCycle({ rate: 1 }) }))
     expect(rates({ name: 'adam' })).to.deep.equal(rates({ rate: oneCycle({ rate: 0.001 }) }))
-    const drops = (points: readonly number[], decay: number) => rates({ rate: multistep({ rate: 0.1, at: points, decay }) })
+    const drops = (points: readonly number[], decay: number) => rates({ rate: multistep({ rate: usual, at: points, decay }) })
     expect(rates({ schedule: 'multistep' })).to.deep.equal(drops([5, 8], 0.1))
     expect(rates({ milestones: [4] })).to.deep.equal(drops([4], 0.1))
     expect(rates({ decay: 0.5 })).to.deep.equal(drops([5, 8], 0.5))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { usableCores } from '../../src/engine/machine.js'
+import { usableCores, usableProcessors } from '../../src/engine/machine.js'
 import { Random } from '../../src/data/random.js'
 import { datasetFromArrays, train, type FinishedEvent, type TrainOptions } from '../../src/index.js'
 import { arenasFor, sharedArenas } from '../../src/training/shared-arenas.js'
@@ -11,20 +11,31 @@ describe('arenas of activations', function () {
   const cores = usableCores()
 
   it('are shared by learners that cannot all compute at once', () => {
-    expect(arenasFor(cores + 1, { threads: 1 })).to.equal(cores)
+    expect(arenasFor(cores + 1, { threads: 1 })).to.deep.equal([cores])
     expect(arenasFor(cores, { threads: 1 })).to.equal(undefined)
-    expect(arenasFor(2, { threads: 2 * cores })).to.equal(1)
-    expect(arenasFor(cores + 1, { threads: 1, own: true })).to.equal(undefined)
+    expect(arenasFor(2, { threads: 2 * cores })).to.deep.equal([1])
     const population = { schedule: [{ round: 0, learners: 1 }], tuning: undefined }
-    const plain = { learner: undefined, threads: 1, trace: undefined, backend: 'cpu' } as const
+    const devices = { devices: [{ cores: [] }], levels: [], ordered: false } as const
+    const plain = { learner: undefined, threads: 1, trace: undefined, backend: 'cpu', devices } as const
     expect(sharedArenas({ ...plain, population })).to.equal(undefined)
     const crowd = { ...plain, population: { schedule: [{ round: 0, learners: cores + 1 }], tuning: undefined } }
-    expect(sharedArenas(crowd)).to.equal(cores)
+    expect(sharedArenas(crowd)).to.deep.equal([cores])
+    expect(sharedArenas({ ...crowd, learner: BUILT_IN })).to.equal(undefined)
     // Steps that are told in their segments need arenas of their learner's own.
     expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 20 } })).to.equal(undefined)
-    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 0 } })).to.equal(cores)
+    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 0 } })).to.deep.equal([cores])
     // What one has queued on a GPU may run while the next one queues.
     expect(sharedArenas({ ...crowd, backend: 'cuda' })).to.equal(undefined)
+  })
+
+  it('are those of a device: as many as its cores, and no more than its learners', () => {
+    const devices = [{ cores: [0] }, { cores: [1, 2, 3] }]
+    expect(arenasFor(2, { threads: 1, devices })).to.equal(undefined)
+    expect(arenasFor(3, { threads: 1, devices })).to.deep.equal([1, 1])
+    expect(arenasFor(6, { threads: 1, devices })).to.deep.equal([1, 3])
+    expect(arenasFor(9, { threads: 1, devices })).to.deep.equal([1, 3])
+    expect(arenasFor(9, { threads: 3, devices })).to.deep.equal([1, 1])
+    expect(arenasFor(2, { threads: 1, devices: [{ cores: [0] }] })).to.deep.equal([1])
   })
 
   const random = new Random(1)
@@ -43,5 +54,14 @@ describe('arenas of activations', function () {
       const apart = await finish({ synchroniser: { name }, learner: BUILT_IN })
       expect(together.weightsSha256, name).to.equal(apart.weightsSha256)
     }
+  })
+
+  it('change no bit where each device has its own', async () => {
+    const devices = usableProcessors()
+      .slice(0, 2)
+      .map((core) => ({ cores: [core] }))
+    const finish = (options: Partial<TrainOptions>): Promise<FinishedEvent> =>
+      train({ model: 'lenet', data, batch: 4, devices, learners: 5, until: { steps: 12 }, seed: 3, ...options }).finished
+    expect((await finish({})).weightsSha256).to.equal((await finish({ learner: BUILT_IN })).weightsSha256)
   })
 })

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
 import { ruleNames, train, type TrainOptions } from '../../src/index.js'
+import { thrown } from '../support/thrown.js'
 import { killedJob } from './support/killed-job.js'
 
 const OWN = new URL('../../examples/synchroniser/part-way.js', import.meta.url)
@@ -32,6 +33,35 @@ describe('training under every rule', () => {
     const { testAccuracy, epochs, iterations } = await job({ optimiser, until: { epochs: 4 }, synchroniser: 'ssgd' }).finished
     expect([epochs, iterations]).to.deep.equal([4, 125])
     expect(testAccuracy).above(0.5)
+  })
+
+  it('eamsgd wants an optimiser with Nesterov’s momentum: without it it would be easgd', () => {
+    for (const [optimiser, path] of [
+      ['adam', 'optimiser.name'],
+      [{ name: 'adamw' }, 'optimiser.name'],
+      [{ nesterov: false }, 'optimiser.nesterov']
+    ] as const) {
+      const error = thrown(() => job({ synchroniser: { name: 'eamsgd' }, optimiser }))
+      expect(error).to.include({ code: 'INVALID_OPTION' })
+      expect(error).to.have.property('message').that.includes(path).and.includes('easgd')
+    }
+  })
+
+  it('learners under ssgd are one learner on the joined batch', async () => {
+    const optimiser = { rate: 0.02, weightDecay: 1e-3, milestones: [] }
+    const trained = async (learners: number) => {
+      const one = job({ model: 'lenet', learners, batch: 60 / learners, synchroniser: 'ssgd', optimiser, until: { steps: 20 } })
+      await one.finished
+      return Object.values(one.model.weights()).flatMap(({ data }) => [...data])
+    }
+    const alone = await trained(1)
+    for (const learners of [2, 3, 5]) {
+      const together = await trained(learners)
+      expect(
+        together.reduce((most, value, i) => Math.max(most, Math.abs(value - alone[i]!)), 0),
+        `${learners} learners`
+      ).below(1e-4)
+    }
   })
 
   it('an average is what is measured and what one gets', async () => {

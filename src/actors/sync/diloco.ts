@@ -4,7 +4,7 @@ import type { OuterMomentumOptions } from './slowmo.js'
 
 /**
  * DiLoCo: D = z - mean w is the gradient of an outer SGD with Nesterov momentum, u' = momentum u + D and z' = z - rate (D + momentum u'); all go
- * on from z'. Its learners have AdamW.
+ * on from z'. In the publication they have AdamW, which is for `optimiser` to say.
  *
  * Douillard et al., "DiLoCo: Distributed low-communication training of language models", 2023.
  */

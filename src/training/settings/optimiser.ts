@@ -37,7 +37,7 @@ const OWN = {
   lars: ['momentum', 'nesterov', 'trust']
 } as const satisfies Readonly<Record<OptimiserName, readonly (keyof OptimiserOptions)[]>>
 
-/** `nesterov`: whether learners have Nesterov's momentum where nobody says. */
+/** `nesterov`: whether the rule is one whose learners have Nesterov's momentum; without it it would be another rule. */
 export function optimiserSettings(
   checks: OptionChecks,
   given: OptimiserName | OptimiserOptions | undefined,
@@ -50,6 +50,10 @@ export function optimiserSettings(
   for (const each of Object.values(OWN).flat())
     if (options[each] !== undefined && !own.includes(each))
       checks.refuse(`optimiser.${each}`, options[each], `${name} has only ${own.join(', ')}`)
+  if (nesterov && (name === 'adam' || name === 'adamw'))
+    checks.refuse('optimiser.name', name, "use sgd or lars: learners of eamsgd have Nesterov's momentum; easgd takes any")
+  if (nesterov && options.nesterov === false)
+    checks.refuse('optimiser.nesterov', false, "leave it out: learners of eamsgd have Nesterov's momentum; easgd takes any")
   const ownDefaults = usual(name, defaults)
   const { weightDecay = ownDefaults.weightDecay } = options
   return {

@@ -39,7 +39,18 @@ export function synchroniserSettings(
   return { name, options }
 }
 
-/** Whether the rule is one whose learners have Nesterov's momentum where nobody says otherwise. */
+/** Whether the rule is one whose learners have Nesterov's momentum. */
 export function hasNesterovLearners(given: TrainOptions['synchroniser']): boolean {
-  return given === 'eamsgd' || (typeof given === 'object' && given !== null && 'name' in given && given.name === 'eamsgd')
+  return nameOf(given) === 'eamsgd'
+}
+
+/** Whether the rule adds all that its learners do to the central model, and takes no mean of it. */
+export function addsUpdates(given: TrainOptions['synchroniser']): boolean {
+  return ['downpour', 'hogwild'].includes(nameOf(given) ?? '')
+}
+
+/** Of one of ours; there is nothing to be said of a user's own. */
+function nameOf(given: TrainOptions['synchroniser']): string | undefined {
+  if (typeof given !== 'object' || given === null) return given
+  return 'name' in given ? given.name : undefined
 }
