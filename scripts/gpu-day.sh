@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that a GPU has to tell, in one command and in the order of its worth: what was found goes to results/gpu (or the folder given), a file
-# a step. A step that has run to its end is not run again, whatever came of it: a session that was cut off is gone on with by the same command,
-# also on another machine, where the folder has been brought along.
+# a step. A step that has run to its end is not run again for the same commit, whatever came of it: a session that was cut off is gone on with by the
+# same command, also on another machine, where the folder has been brought along.
 #
 #   scripts/gpu-day.sh [FOLDER] [--within SECONDS] [--archive FILE] [--only STEP,...] [--force]
 #
@@ -39,6 +39,20 @@ results=$(cd -- "$results" && pwd)
 failed=()
 left=()
 begun=false
+running=''
+
+# `timeout` ends what it has started, and with a shell not what that shell has: what is left of its process group would keep memory and time of the GPU
+# from the next step. What is killed lets go of its memory a moment later.
+end_running() {
+  local tries=30
+  [[ -n $running ]] || return 0
+  if kill -KILL -- "-$running" 2>/dev/null; then
+    while ((tries-- > 0)) && kill -0 -- "-$running" 2>/dev/null; do sleep 0.1; done
+  fi
+  running=''
+}
+trap 'end_running; exit 130' INT
+trap 'end_running; exit 143' TERM HUP
 
 # Seconds that a step needs at least, and of its limit, which few come near to, so many hundredths; seconds that this script's own end takes; with
 # what a step ends that has kept what it has found so far and is to be gone on with.
@@ -57,7 +71,12 @@ run() {
   fi
   # Added to what an earlier turn has found.
   echo "== $(date -u +%FT%TZ), at most $limit s: $*" >>"$results/$name.txt"
-  step_seconds=$limit timeout --kill-after=10 "$limit" "$@" >>"$results/$name.txt" 2>&1
+  local status=0
+  step_seconds=$limit timeout --kill-after=10 "$limit" "$@" >>"$results/$name.txt" 2>&1 &
+  running=$!
+  wait "$running" || status=$?
+  end_running
+  return $status
 }
 
 # What PyTorch has compiled goes along where it is not much: without it, it is compiled again.
@@ -95,12 +114,15 @@ fits() {
 # chosen NAME: by --only, which leaves out none where it is not given.
 chosen() { [[ -z $only || $only == *",$1,"* ]]; }
 
+# marked NAME WORD: whether NAME.WORD is there and tells of this commit; one of another says nothing of what is here.
+marked() { [[ -e $results/$1.$2 && $(<"$results/$1.$2") == "$commit" ]]; }
+
 # step NAME SECONDS COMMAND...: NAME.done or NAME.failed once it has run to its end; not failed where the machine is what was missing.
 step() {
   local name=$1 began=$SECONDS status=0
   if ! chosen "$name"; then return 0; fi
-  if ! $force && [[ -e $results/$name.done ]]; then echo "$name: done before" && return 0; fi
-  if ! $force && [[ -e $results/$name.failed ]]; then
+  if ! $force && marked "$name" 'done'; then echo "$name: done before" && return 0; fi
+  if ! $force && marked "$name" failed; then
     echo "$name: FAILED before; --only $name --force runs it again" && failed+=("$name") && return 1
   fi
   if ! fits "$2"; then left+=("$name") && return 3; fi
@@ -114,7 +136,7 @@ step() {
     echo "$name: not whole after $((SECONDS - began))s, to be gone on with" && left+=("$name") && keep && return 3
   fi
   report "$name" $status $((SECONDS - began))
-  if ((status == 0)); then touch "$results/$name.done"; elif $ready; then touch "$results/$name.failed"; fi
+  if ((status == 0)); then echo "$commit" >"$results/$name.done"; elif $ready; then echo "$commit" >"$results/$name.failed"; fi
   keep
   return $status
 }
@@ -126,6 +148,7 @@ take_data() {
   for packed in .gpu/cifar-10/*.xz; do
     [[ -e $packed ]] || continue
     file=${packed##*/} && file=$data/cifar-10/${file%.xz}
+    if [[ -e $file ]]; then continue; fi
     mkdir -p "$data/cifar-10"
     python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1]), open(sys.argv[2], "wb"))' "$packed" "$file.part" &&
       mv -f -- "$file.part" "$file" && echo "data: $file"
@@ -139,10 +162,12 @@ has_cifar() {
 }
 
 unpack() {
-  local bundle=.gpu/bundle.tar.xz here=''
+  local bundle=.gpu/bundle.tar.xz here='' wanted=false
   if [[ -e $bundle ]]; then here=$(sha256sum <$bundle); fi
-  if [[ -n $here && $here != "$(cat .gpu/unpacked 2>/dev/null)" ]] ||
-    [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
+  if [[ -n $here && $here != "$(cat .gpu/unpacked 2>/dev/null)" ]]; then wanted=true; fi
+  # Of what was unpacked before, a checkout that was brought up to date since may have kept a part alone.
+  if [[ -n $here ]] && { [[ ! -x bin/node ]] || ! compgen -G 'lib/*' >/dev/null; }; then wanted=true; fi
+  if $wanted || [[ ! -e dist/src/index.js || ! -e native/build/Release/arbalest.node ]]; then
     [[ -n $here ]] || { echo 'gpu-day: nothing is built here and there is no .gpu/bundle.tar.xz' >&2; exit 1; }
     if command -v xz >/dev/null; then tar -xJf $bundle; else python3 -c "import tarfile; tarfile.open('$bundle').extractall()"; fi ||
       { echo "gpu-day: $bundle cannot be unpacked by tar with xz, nor by python3" >&2; exit 1; }
@@ -158,6 +183,9 @@ unpack() {
   if [[ -d $PWD/lib ]]; then export LD_LIBRARY_PATH=$PWD/lib${given:+:$given}; fi
   # Where neither the PATH nor CUDA_HOME has the toolkit, compute-sanitizer and nvcc are in its usual place.
   export PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
+  # Nsight Compute has a folder a release.
+  local nsight=(/opt/nvidia/nsight-compute/*/)
+  if [[ -d ${nsight[-1]} ]]; then export PATH=$PATH:${nsight[-1]%/}; fi
   # PyTorch's packages have cuDNN, cuBLASLt, NVRTC and NCCL, and their headers.
   local packages
   packages=$(python3 -c 'import sys; print(":".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
@@ -166,6 +194,7 @@ unpack() {
   export TORCHINDUCTOR_CACHE_DIR=$results/cache/inductor
   # Of the packed sources, which have come without their history.
   if [[ -e .gpu/commit ]]; then ARBALEST_COMMIT=$(cat .gpu/commit) && export ARBALEST_COMMIT; fi
+  commit=${ARBALEST_COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$([[ -z $(git status --porcelain 2>/dev/null) ]] || echo +)}
 }
 
 # What is here, each in a command of its own: one that is missing does not hide the others.
@@ -175,7 +204,14 @@ machine() {
   nvcc --version || missing=1
   node --version || missing=1
   python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' || missing=1
-  node bin/arbalest.js doctor || missing=1
+  # It ends with 0 where there is a GPU that cannot be trained on: a CPU is all that it needs.
+  node bin/arbalest.js doctor --json | python3 -c '
+import json, sys
+told = sys.stdin.read()
+print(told)
+findings = [found for line in told.splitlines() if line.startswith("{") for found in json.loads(line).get("findings", [])]
+if not any(found["name"] == "CUDA" and found["status"] == "present" for found in findings):
+    sys.exit("machine: backend cuda cannot be used here; the finding named CUDA says why")' || missing=1
   return $missing
 }
 
@@ -192,11 +228,15 @@ keep
 # kernels NAME LEARNERS LOCKSTEP SKIPPED LAUNCHES: what each kernel of ResNet-32 takes, of about a step of each learner; unrecorded, so that launches
 # are seen one by one.
 kernels() {
-  command -v ncu >/dev/null || { echo 'left out: there is no ncu on this machine' && return 0; }
   set -o pipefail
-  # After the first steps. The child trains until it is ended.
-  ARBALEST_CUDA_GRAPHS=0 ncu --clock-control none --metrics gpu__time_duration.sum --csv --print-units base --target-processes all \
-    --launch-skip "$4" --launch-count "$5" --kill yes node bench/dist/learners-child.js resnet32 16 "$2" bf16 cuda "$3" </dev/null |
+  export ARBALEST_CUDA_GRAPHS=0
+  # It trains until it is ended.
+  local child=(node bench/dist/learners-child.js resnet32 16 "$2" bf16 cuda "$3")
+  # Plans that this GPU has none of yet are searched for: those launches are not to be measured, nor to be timed beside a profiler.
+  timeout --foreground --kill-after=5 20 "${child[@]}" </dev/null
+  # After the first steps.
+  ncu --clock-control none --cache-control none --metrics gpu__time_duration.sum --csv --print-units base --target-processes all \
+    --launch-skip "$4" --launch-count "$5" --kill yes "${child[@]}" </dev/null |
     tee "$results/$1.csv" | python3 scripts/cuda/kernel-times.py
 }
 export -f kernels
@@ -219,9 +259,15 @@ export results
 gpu() {
   local hundredths=$(((step_seconds - 20) * 100 / 60))
   if ((hundredths < 1)); then hundredths=1; fi
-  node bench/dist/main.js gpu "$@" --json --out "$results" --budget "$((hundredths / 100)).$(printf %02d $((hundredths % 100)))"
+  # It ends in time by itself, unless something hangs. Cut off it has lost one measurement. In the step's process group, which is ended with it.
+  local most=$((step_seconds > 11 ? step_seconds - 10 : 1)) status=0
+  timeout --foreground --kill-after=5 "$most" \
+    node bench/dist/main.js gpu "$@" --json --out "$results" --budget "$((hundredths / 100)).$(printf %02d $((hundredths % 100)))" || status=$?
+  if ((status == 124 || (status == 137 && SECONDS >= most))); then return "$unfinished"; fi
+  return $status
 }
 export -f gpu
+export unfinished
 # What works, and one comparison with what PyTorch does without compiling first.
 step operators 180 node scripts/test-gpu.js operators
 step curves 150 node scripts/test-gpu.js curves
@@ -231,9 +277,12 @@ step synchronisers 120 node scripts/test-gpu.js synchronisers
 if has_cifar; then step accuracy 300 bash -c accuracy; elif chosen accuracy; then echo "accuracy: left out, there is no whole CIFAR-10 in $data/cifar-10"; fi
 # The figures that are to be reached, and why where they are not.
 step bench-resnet32 300 bash -c 'gpu resnet32 b16 k1 k8 bf16 eager graph stacked --pairs 3 --seconds 2'
-step kernels 120 bash -c 'kernels kernels 1 false 3000 400'
-step kernels-k8 240 bash -c 'kernels kernels-k8 8 true 24000 3200'
-step kernels-k8-apart 240 bash -c 'kernels kernels-k8-apart 8 false 24000 3200'
+profile() {
+  if command -v ncu >/dev/null; then step "$1" "$2" bash -c "kernels $1 $3"; elif chosen "$1"; then echo "$1: left out, there is no ncu on this machine"; fi
+}
+profile kernels 140 '1 false 3000 400'
+profile kernels-k8 260 '8 true 24000 3200'
+profile kernels-k8-apart 260 '8 false 24000 3200'
 step bench-compiled 540 bash -c 'gpu resnet32 b16 k1 k8 bf16 --pairs 3 --seconds 2'
 step faults 180 node scripts/test-gpu.js faults
 step probe-32 90 env CUDA_DEVICE_MAX_CONNECTIONS=32 native/build-cuda/Release/arbalest-cuda-probe

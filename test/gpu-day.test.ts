@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -47,6 +47,12 @@ describe('The day with a GPU', function () {
     for (const tool of [...TOOLS, 'python3']) symlinkSync(pathOf(tool), join(folder, 'tools', tool))
     for (const file of ['dist/src/index.js', 'native/build/Release/arbalest.node']) writeFileSync(join(folder, file), '')
     for (const tool of ['nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
+    // `torch` is imported to tell its version.
+    mkdirSync(join(folder, 'torch/torch'), { recursive: true })
+    writeFileSync(
+      join(folder, 'torch/torch/__init__.py'),
+      'from types import SimpleNamespace as N\n__version__, version, backends = "2", N(cuda="13"), N(cudnn=N(version=lambda: 9))\n'
+    )
     node('')
     probe(29.5)
   })
@@ -95,8 +101,8 @@ describe('The day with a GPU', function () {
       /^kernels: FAILED \(1\)(.*\n)+==ERROR== ERR_NVGPUCTRPERM\nkernel-times: no launch was measured$/m
     )
     rmSync(join(folder, 'tools/ncu'))
-    expect(day('--only', 'kernels', '--force').stdout).to.match(/^kernels: done/m)
-    expect(output('kernels')).to.match(/^left out: there is no ncu on this machine$/m)
+    expect(day('--only', 'kernels', '--force').stdout).to.match(/^kernels: left out, there is no ncu on this machine$/m)
+    expect(existsSync(join(folder, 'results/gpu/kernels.done'))).to.equal(false)
   })
 
   it('trains on CIFAR-10 once all of it has come, in several turns', function () {
@@ -127,6 +133,52 @@ describe('The day with a GPU', function () {
         .and.include(`target: testAccuracy ${words}`)
     }
     expect(output('accuracy')).to.match(/^ran bin\/arbalest\.js train .* --data-dir .*\/data\/cifar-10 /m)
+  })
+
+  it('measures kernels once their plans have been searched for, as the machine has them', () => {
+    program(join(folder, 'tools/ncu'), `echo "ncu $*"; cat rows`)
+    writeFileSync(join(folder, 'rows'), '')
+    day('--only', 'kernels-k8')
+    expect(output('kernels-k8')).to.match(
+      /^ran bench\/dist\/learners-child\.js resnet32 16 8 bf16 cuda true\n(.*\n)*ncu --clock-control none --cache-control none /m
+    )
+  })
+
+  it('runs again what was done of another commit', () => {
+    const of = (commit: string) => writeFileSync(join(folder, '.gpu/commit'), `${commit}\n`)
+    of('abc')
+    day('--only', 'curves')
+    node('[[ $1 != scripts/test-gpu.js ]] || exit 3')
+    expect(day('--only', 'curves').stdout).to.match(/^curves: done before$/m)
+    of('def')
+    expect(day('--only', 'curves').stdout).to.match(/^curves: FAILED \(3\)/m)
+    expect(day('--only', 'curves').stdout).to.match(/^curves: FAILED before/m)
+    of('ghi')
+    node('')
+    expect(day('--only', 'curves').stdout).to.match(/^curves: done in/m)
+  })
+
+  it('leaves nothing running of a step that is over, and goes on with a bench that hangs', () => {
+    node(`if [[ $2 != gpu ]]; then exit; fi\nsleep 301 & echo "left $!"\nwait`)
+    const { stdout } = day('--within', '40', '--only', 'bench-first')
+    expect(stdout).to.match(/^bench-first: not whole after \d+s, to be gone on with$/m)
+    node(`if [[ $1 != scripts/test-gpu.js ]]; then exit; fi\nsleep 302 & echo "left $!"`)
+    expect(day('--only', 'curves').stdout).to.match(/^curves: done/m)
+    for (const step of ['bench-first', 'curves']) {
+      const left = Number(/^left (\d+)$/m.exec(output(step))![1])
+      const state = existsSync(`/proc/${left}/stat`) ? readFileSync(`/proc/${left}/stat`, 'utf8').split(' ')[2] : 'gone'
+      // Nobody may be there to take note of its end.
+      expect(state).to.be.oneOf(['gone', 'Z'])
+    }
+  })
+
+  it('takes no machine on which the backend cannot be used', () => {
+    expect(day('--only', 'curves').stdout).to.match(/^machine: done/m)
+    node('exit 1', 'absent')
+    const { stdout } = day('--only', 'operators')
+    expect(stdout).to.match(/^machine: FAILED \(1\)(.*\n)+machine: backend cuda cannot be used here/m)
+    // The machine is what was missing.
+    expect(existsSync(join(folder, 'results/gpu/operators.failed'))).to.equal(false)
   })
 
   it('says whether eight replicas are averaged in the time that is wanted', () => {
@@ -178,8 +230,30 @@ describe('The day with a GPU', function () {
     expect(stdout).to.match(/^operators: done in/m)
   })
 
+  it('unpacks again where a part has been taken away since', function () {
+    const pack = `import os, sys, tarfile
+with tarfile.open(sys.argv[1], 'w:xz') as bundle:
+    for name in ['dist/src/index.js', 'native/build/Release/arbalest.node', 'bin/node', 'lib/libdnnl.so']:
+        bundle.add(name)`
+    const file = (name: string) => join(folder, name)
+    for (const name of ['bin', 'lib']) mkdirSync(file(name))
+    copyFileSync(file('tools/node'), file('bin/node'))
+    for (const name of ['dist/src/index.js', 'lib/libdnnl.so']) writeFileSync(file(name), 'packed')
+    const packed = spawnSync(file('tools/python3'), ['-c', pack, file('.gpu/bundle.tar.xz')], { encoding: 'utf8', cwd: folder })
+    if (packed.status !== 0) skip(this, `python3 cannot pack: ${packed.stderr}`)
+    day('--only', 'operators')
+    for (const part of ['bin/node', 'lib']) {
+      rmSync(file(part), { recursive: true })
+      day('--only', 'operators')
+      expect(existsSync(file('bin/node')) && existsSync(file('lib/libdnnl.so')), part).to.equal(true)
+    }
+    writeFileSync(file('dist/src/index.js'), 'built here')
+    day('--only', 'operators')
+    expect(readFileSync(file('dist/src/index.js'), 'utf8')).to.equal('built here')
+  })
+
   function day(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
-    const env = { PATH: join(folder, 'tools'), HOME: folder, ARBALEST_DATA: join(folder, 'data') }
+    const env = { PATH: join(folder, 'tools'), HOME: folder, ARBALEST_DATA: join(folder, 'data'), PYTHONPATH: join(folder, 'torch') }
     return spawnSync(join(folder, 'scripts/gpu-day.sh'), args, { encoding: 'utf8', env })
   }
 
@@ -192,9 +266,10 @@ describe('The day with a GPU', function () {
     if (packed.status !== 0) skip(context, `python3 cannot pack: ${packed.stderr}`)
   }
 
-  /** Says what it ran, and does this. */
-  function node(script: string): void {
-    program(join(folder, 'tools/node'), `echo "ran $*"\n${script}`)
+  /** Says what it ran, and does this; as doctor, what it finds of CUDA. */
+  function node(script: string, cuda = 'present'): void {
+    const doctor = `echo '{"event":"doctor","findings":[{"name":"CUDA","status":"${cuda}","detail":"13"}]}'; exit`
+    program(join(folder, 'tools/node'), `if [[ $2 == doctor ]]; then ${doctor}; fi\necho "ran $*"\n${script}`)
   }
 
   /** The probes of a GPU that averages eight replicas in so many microseconds. */

@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import time
+import traceback
 
 import torch
 import torch.nn.functional as F
@@ -245,7 +246,14 @@ def recorded(data, compute):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         compute()
-    return graph.replay
+
+    def replay():
+        graph.replay()
+
+    # A graph owns what was made while it was recorded, and has no more than the addresses of the rest: model, masters and the optimiser's state
+    # would go to others with the last that refers to them.
+    replay.recorded_from = compute
+    return replay
 
 
 def prepared(options):
@@ -294,5 +302,20 @@ def main():
         say(run(float(seconds)))
 
 
+def out_of_memory(error):
+    """The error among those that led to this one that says that memory was at its end."""
+    while error is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception as error:
+        found = out_of_memory(error)
+        if found is not None and found is not error:
+            traceback.print_exc()
+            # Last: the end of a recording that it cut off is another error, whose words would hide it from who started this.
+            sys.exit(f"OutOfMemoryError: {found}")
+        raise

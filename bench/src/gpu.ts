@@ -9,7 +9,7 @@ import { gridCases } from './gpu/grid.js'
 import { Journal, readEntries } from './gpu/journal.js'
 import { isMode, USUAL_MODES, WARM, type Mode } from './gpu/modes.js'
 import { placeOf } from './gpu/place.js'
-import { resultOf, savedResults, type Result } from './gpu/result.js'
+import { isWhole, resultOf, savedResults, type Result } from './gpu/result.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { Side } from './side.js'
 import { Table } from './table.js'
@@ -55,18 +55,12 @@ class Told {
       ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
       : ['-', '-', '-']
     this.#table.row([result.case, (compared?.value ?? ours?.median)?.toFixed(0) ?? 'failed', peer, ratio, range])
+    if (compared?.apart) this.#table.note('compared in turns, each alone on the GPU: it has no memory for both')
     if (lockstep) this.#table.note(`in lockstep ${lockstep.median.toFixed(0)} images/s`)
     const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
     this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
     for (const [what, why] of Object.entries(failures)) this.#table.note(`${what}: ${why}`)
   }
-}
-
-/** Whether there is nothing more to find; more learners than the GPU has memory for are found to be so. */
-function isWhole({ compared, failures }: Result): boolean {
-  const words = Object.values(failures)
-  const tooLarge = words.length > 0 && words.every((why) => why.includes('OUT_OF_MEMORY: '))
-  return tooLarge || (compared !== undefined && words.length === 0)
 }
 
 /** All cases without compiling, then what compiling brings for each: a start that is cut off has the most that it could. Throws OutOfTime. */

@@ -48,15 +48,22 @@ OptimiserSpec optimiser_spec(const Attributes& attributes) {
   return spec;
 }
 
+// Bytes; every parameter begins at a multiple of it.
+constexpr size_t kLine = 64;
+
 Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec)
     : backend_(backend), spec_(spec), type_(layout.type()) {
   bool joins = false;
+  const size_t line = kLine / size_of(type_);
   for (const PlacedParameter& parameter : layout.parameters) {
     if (parameter.frozen) {
       joins = false;
       continue;
     }
-    const size_t begin = parameter.offset / size_of(type_), end = (parameter.offset + parameter.bytes) / size_of(type_);
+    const size_t begin = parameter.offset / size_of(type_);
+    size_t end = (parameter.offset + parameter.bytes) / size_of(type_);
+    // With the zeros behind it, which the next parameter begins after: backends read several elements at once where that divides the range.
+    if (spec_.trust == 0) end = std::min((end + line - 1) / line * line, layout.length());
     // Biases and batch norms are too small for a ratio of norms to mean anything: they take plain steps.
     const bool adapted = spec_.trust > 0 && parameter.spec.shape.size() > 1;
     if (spec_.trust == 0 && std::exchange(joins, true))

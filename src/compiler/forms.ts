@@ -11,17 +11,25 @@ export interface Form {
   readonly layout: Layout
 }
 
+interface FormsOptions {
+  readonly precision: Precision
+  /** As LoweringBackend says it. */
+  readonly layoutsOfAnyType?: boolean
+}
+
 /** How the values of a step lie, as far as that is decided. */
 export class Forms {
   readonly #values: GraphWriter
   readonly #precision: Precision
+  readonly #layoutsOfAnyType: boolean
   readonly #decided = new Map<ValueId, Form>()
   readonly #parameters: ReadonlyMap<string, ValueId>
 
   /** `fixed`: how the parameters lie already. Throws INVALID_PROGRAM where they are those of another model. */
-  constructor({ name, values }: Step, writer: GraphWriter, precision: Precision, fixed?: ParameterLayout) {
+  constructor({ name, values }: Step, writer: GraphWriter, { precision, layoutsOfAnyType = false }: FormsOptions, fixed?: ParameterLayout) {
     this.#values = writer
     this.#precision = precision
+    this.#layoutsOfAnyType = layoutsOfAnyType
     const parameters = values.filter(({ role }) => role === 'parameter')
     this.#parameters = new Map(parameters.map((parameter) => [parameter.name, parameter.id]))
     for (const { id, role } of values) if (role === 'statistic') this.set(id, { type: parameterType(precision), layout: PLAIN })
@@ -53,13 +61,17 @@ export class Forms {
     return { shape: value.shape, type: form?.type ?? typeOf(value, this.#precision), layout: form?.layout ?? null }
   }
 
-  /** How it lies; the first reader's wish decides. Parameters stay masters in their own type, canonical where a reader wants another. */
+  /**
+   * How it lies; the first reader's wish decides. Parameters stay masters in their own type, canonical where a reader wants another and its layout is
+   * for that type alone.
+   */
   decide(id: ValueId, wanted: Form): Form {
     const decided = this.get(id)
     if (decided) return decided
     const value = this.#values.get(id)
     const own = parameterType(this.#precision)
-    const form = value.role === 'parameter' && wanted.type !== own ? { type: own, layout: PLAIN } : wanted
+    const form =
+      value.role === 'parameter' && wanted.type !== own ? { type: own, layout: this.#layoutsOfAnyType ? wanted.layout : PLAIN } : wanted
     this.set(id, form)
     return form
   }

@@ -156,6 +156,8 @@ export interface LoweringBackend {
    * than what it moves.
    */
   readonly reordersTogether?: boolean
+  /** Whether a layout is the same for every element type: masters then lie as the narrower copies do that are made of them. */
+  readonly layoutsOfAnyType?: boolean
   /** Bytes of a tensor in a layout, padding included. */
   bytes(shape: readonly number[], type: ElementType, layout: Layout): number
 }

@@ -7,6 +7,7 @@ export function loweringBackend(engine: Engine, name: EngineBackend, threads = 1
   return {
     name,
     reordersTogether: isGpu(name),
+    layoutsOfAnyType: isGpu(name),
     lower: (request) => engine.lower(name, threads === 1 ? request : { ...request, threads }),
     bytes: (shape, type, layout) => engine.bytes(name, shape, type, layout)
   }

@@ -156,6 +156,15 @@ describe('compile', () => {
     expect(program.values.filter(({ name }) => name === 'conv1.weight.bf16.weights-forward')).to.have.length(1)
   })
 
+  it('has masters lie as their bf16 copies do where layouts are the same for every type', () => {
+    const options = { batch: 4, mode: 'train' } as const
+    const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })
+    const layouts = (precision: 'f32' | 'bf16') =>
+      compile(model, new FakeLowering(true, true), { ...options, precision }).parameters.parameters.map(({ layout }) => layout)
+    expect(new Set(layouts('bf16')).size).to.be.above(1)
+    expect(layouts('bf16')).to.deep.equal(layouts('f32'))
+  })
+
   it('reorders all parameters by one operator at the beginning where the backend can', () => {
     const options = { batch: 4, mode: 'train', precision: 'bf16' } as const
     const model = modelNamed('resnet20', { input: [3, 32, 32], classes: 10 })

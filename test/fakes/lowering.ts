@@ -20,8 +20,11 @@ export class FakeLowering implements LoweringBackend {
 
   readonly reordersTogether: boolean
 
-  constructor(reordersTogether = false) {
+  readonly layoutsOfAnyType: boolean
+
+  constructor(reordersTogether = false, layoutsOfAnyType = false) {
     this.reordersTogether = reordersTogether
+    this.layoutsOfAnyType = layoutsOfAnyType
   }
 
   bytes(shape: readonly number[], type: ElementType, layout: Layout): number {

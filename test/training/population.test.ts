@@ -137,7 +137,7 @@ describe('a job that is tuned', () => {
     const events: JobEvent[] = []
     for await (const event of job) {
       events.push(event)
-      if (event.event === 'population' && wanted(event)) void job.stop()
+      if (event.event === 'population' && wanted(event)) job.stop()
     }
     return events
   }

@@ -52,7 +52,7 @@ describe('training under every rule', () => {
     const trained = async (learners: number) => {
       const one = job({ model: 'lenet', learners, batch: 60 / learners, synchroniser: 'ssgd', optimiser, until: { steps: 20 } })
       await one.finished
-      return Object.values(one.model.weights()).flatMap(({ data }) => [...data])
+      return Object.values(one.model.weights()).flatMap((tensor) => [...tensor.data])
     }
     const alone = await trained(1)
     for (const learners of [2, 3, 5]) {

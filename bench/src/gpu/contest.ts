@@ -3,7 +3,8 @@ import type { Case } from '../cases.js'
 import { compare, type Contestant } from '../pairs.js'
 import { median, spread } from '../statistics.js'
 import type { Allowance } from './allowance.js'
-import type { Finding, Journal, Rate, What } from './journal.js'
+import type { Compared, Finding, Journal, Rate, What } from './journal.js'
+import { isOutOfMemory } from './memory.js'
 import { isCompiled, isStacked, WARM, type Mode } from './modes.js'
 
 /** Windows of a process of which the median is told. */
@@ -115,19 +116,32 @@ export class Contest {
   /** A process that is the fastest so far stays: ours is compared with it, and what is compiled is not compiled again. */
   async #rateOf(mode: Mode): Promise<void> {
     const before = bestOf(this.#one, this.#options)?.median ?? 0
-    await this.#rate(mode, async () => {
-      const side = await this.#options.starts.pytorch(this.#one, mode)
-      try {
-        const rate = await this.#windows(side)
-        if (rate.median > before) {
-          this.#peer?.side.close()
-          this.#peer = { mode, side }
+    await this.#rate(mode, () =>
+      this.#withRoom(async () => {
+        const side = await this.#options.starts.pytorch(this.#one, mode)
+        try {
+          const rate = await this.#windows(side)
+          if (rate.median > before) {
+            this.#peer?.side.close()
+            this.#peer = { mode, side }
+          }
+          return rate
+        } finally {
+          if (this.#peer?.side !== side) side.close()
         }
-        return rate
-      } finally {
-        if (this.#peer?.side !== side) side.close()
-      }
-    })
+      })
+    )
+  }
+
+  /** Once more and alone, where what else is held here may have left too little of the GPU's memory. */
+  async #withRoom<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutOfMemory(wordsOf(error)) || (!this.#ours && !this.#peer)) throw error
+      this.close()
+      return work()
+    }
   }
 
   async #rate(what: What, measure: () => Promise<Rate>): Promise<void> {
@@ -141,19 +155,45 @@ export class Contest {
     const best = bestOf(this.#one, this.#options)
     if (!best || !('rate' in (this.#known('ours') ?? {}))) return false
     const known = this.#known('compared')
-    const { starts, pairs, seconds } = this.#options
+    const { pairs, seconds } = this.#options
     if (known && (!('compared' in known) || (known.compared.peerMode === best.mode && known.compared.n >= pairs))) return false
     const start = startOf('ours') + (this.#peer?.mode === best.mode ? 0 : startOf(best.mode))
     await this.#note('compared', start + 2 * pairs * (seconds + 1), async () => {
-      const ours = await this.#startedOurs()
-      if (this.#peer?.mode !== best.mode) {
-        this.#peer?.side.close()
-        this.#peer = undefined
-        this.#peer = { mode: best.mode, side: await starts.pytorch(this.#one, best.mode) }
+      try {
+        return { compared: await this.#together(best.mode) }
+      } catch (error) {
+        if (!isOutOfMemory(wordsOf(error))) throw error
+        // Slower modes that do fit beside ours would flatter it.
+        this.close()
+        return { compared: await this.#apart(best.mode, error) }
       }
-      return { compared: { peerMode: best.mode, ...(await compare(ours, this.#peer.side, { pairs, seconds })) } }
     })
     return true
+  }
+
+  async #together(mode: Mode): Promise<Compared> {
+    const { starts, pairs, seconds } = this.#options
+    // Another mode would only take their memory.
+    if (this.#peer?.mode !== mode) {
+      this.#peer?.side.close()
+      this.#peer = undefined
+    }
+    const ours = await this.#startedOurs()
+    this.#peer ??= { mode, side: await starts.pytorch(this.#one, mode) }
+    return { peerMode: mode, ...(await compare(ours, this.#peer.side, { pairs, seconds })) }
+  }
+
+  /** Each started anew for each of its windows. Throws why they do not run together where there is no time for that. */
+  async #apart(mode: Mode, why: unknown): Promise<Compared> {
+    const { starts, allowance, pairs, seconds } = this.#options
+    try {
+      allowance.begin(pairs * (startOf('ours') + startOf(mode) + 2 * (seconds + 1)))
+    } catch {
+      throw why
+    }
+    const ours = alone(() => starts.ours(this.#one, { lockstep: false }))
+    const peer = alone(() => starts.pytorch(this.#one, mode))
+    return { peerMode: mode, apart: true, ...(await compare(ours, peer, { pairs, seconds })) }
   }
 
   /** Kept and told, whatever came of it. */
@@ -165,6 +205,20 @@ export class Contest {
     if ('failure' in finding && (what === 'ours' || what === 'compared')) this.close()
     this.#options.journal.note(subjectOf(this.#one, what), what, finding)
     this.#options.tell(`${this.#one.name}: ${what}: ${inWords(finding)}`)
+  }
+}
+
+/** A side that has the GPU's memory for as long as its window lasts. */
+function alone(start: () => Promise<Runner>): Contestant {
+  return {
+    run: async (seconds) => {
+      const side = await start()
+      try {
+        return await side.run(seconds)
+      } finally {
+        side.close()
+      }
+    }
   }
 }
 
@@ -186,5 +240,10 @@ export function bestOf(
 function inWords(finding: Finding): string {
   if ('failure' in finding) return finding.failure
   if ('rate' in finding) return `${finding.rate.median.toFixed(0)} images/s`
-  return `${finding.compared.ratio.toFixed(2)} times PyTorch's ${finding.compared.peerMode}`
+  const { ratio, peerMode, apart } = finding.compared
+  return `${ratio.toFixed(2)} times PyTorch's ${peerMode}${apart ? ', each alone on the GPU' : ''}`
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -16,6 +16,8 @@ export interface Rate extends Spread {
 
 export interface Compared extends Comparison {
   readonly peerMode: Mode
+  /** Both do not fit into the memory together: each was started anew for each of its windows, and alone. */
+  readonly apart?: true
 }
 
 /** What one measurement found, or why it could not be made. */

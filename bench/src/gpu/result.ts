@@ -1,5 +1,6 @@
 import type { Case } from '../cases.js'
 import { subjectOf } from './contest.js'
+import { isOutOfMemory } from './memory.js'
 import { MODES, isStacked, type Mode } from './modes.js'
 import type { Compared, Entry, Finding, Rate, What } from './journal.js'
 
@@ -45,6 +46,17 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
     ...(compared && 'compared' in compared && { compared: compared.compared }),
     failures: Object.fromEntries(failed.filter(([, why]) => why !== undefined))
   }
+}
+
+/**
+ * Whether there is nothing more to find. More learners than the GPU has memory for are found to be so, and so is a PyTorch that runs by itself and not
+ * in the comparison.
+ */
+export function isWhole({ compared, failures }: Result): boolean {
+  const found = Object.entries(failures)
+  const tooLarge = ([what, why]: [string, string]): boolean =>
+    why.includes('OUT_OF_MEMORY: ') || (what === 'compared' && isOutOfMemory(why))
+  return found.length === 0 ? compared !== undefined : found.every(tooLarge)
 }
 
 /** A result as it is committed: with all that is needed to judge it. */

@@ -8,7 +8,7 @@ import { bestOf, Contest, type ContestOptions, type Runner } from '../gpu/contes
 import { gridCases } from '../gpu/grid.js'
 import { Journal, readEntries } from '../gpu/journal.js'
 import { USUAL_MODES } from '../gpu/modes.js'
-import { resultOf, savedResults } from '../gpu/result.js'
+import { isWhole, resultOf, savedResults } from '../gpu/result.js'
 
 const PLACE = { commit: 'abc', device: 'a GPU', driver: '580', torch: '2.11' }
 const [k1, k8] = chosenCases(['resnet32', 'b16', 'k1', 'k8', 'bf16']) as [Case, Case]
@@ -128,6 +128,70 @@ describe('The comparison on a GPU', () => {
     contest.close()
     expect(found(k8, given).compared).to.include({ peerMode: 'stacked-eager' })
     expect(found(k8, given).peerModes.stacked).to.equal('no stacked here')
+  })
+
+  describe('where memory is short', () => {
+    /** Gigabytes that each has while it is open, of 79. */
+    const TAKES: Record<string, number> = { ours: 43, lockstep: 43, eager: 4, graph: 5, stacked: 55, 'compile-graph': 5, compile: 38 }
+    const used = (): number => [...open].reduce((sum, what) => sum + TAKES[what]!, 0)
+
+    async function startWithin(what: string): Promise<Runner> {
+      if (used() + TAKES[what]! > 79) {
+        started.push(`${what}: too large`)
+        throw new Error(`pytorch_gpu.py ended: torch.OutOfMemoryError: CUDA out of memory beside ${used()} GB`)
+      }
+      return start(what)
+    }
+
+    function within(more: Partial<ContestOptions> = {}): ContestOptions {
+      const starts = {
+        ours: (one: Case, { lockstep }: { lockstep: boolean }) => startWithin(lockstep ? 'lockstep' : 'ours'),
+        pytorch: (one: Case, mode: string) => startWithin(mode)
+      }
+      return options({ starts, ...more })
+    }
+
+    it('measures PyTorch alone, and compares in turns that have the GPU to themselves', async () => {
+      rates['stacked'] = 800
+      const given = within({ modes: ['eager', 'graph', 'stacked'] })
+      await whole(k8, given)
+      const result = found(k8, given)
+      expect(started.slice(2, 5)).to.deep.equal(['graph', 'stacked: too large', 'stacked'])
+      expect(result.peerModes.stacked).to.have.property('median', 800)
+      expect(result.compared).to.include({ peerMode: 'stacked', apart: true, ratio: 0.5, n: 2 })
+      expect(told).to.include("resnet32 b16 k8 bf16: compared: 0.50 times PyTorch's stacked, each alone on the GPU")
+      expect(isWhole(result)).to.equal(true)
+      started = []
+      await whole(k8, within({ modes: ['eager', 'graph', 'stacked'] }))
+      expect(started).to.deep.equal([])
+    })
+
+    it('says that they do not run together where there is no time for turns, and is whole all the same', async () => {
+      const rate = (median: number) => ({ rate: { n: 3, median, min: median, max: median, quartiles: [median, median] as const } })
+      const known = new Journal(PLACE, folder)
+      known.note(k8.name, 'ours', rate(400))
+      known.note(k8.name, 'stacked', rate(800))
+      for (const tries of [1, 1, 0]) {
+        started = []
+        const given = within({ modes: ['stacked'], allowance: new Allowance(0.1) })
+        const contest = new Contest(k8, given)
+        await contest.compiled()
+        contest.close()
+        expect(started).to.deep.equal(tries ? ['ours', 'stacked: too large'] : [])
+        expect(found(k8, given).failures.compared).to.match(/out of memory beside 43 GB$/)
+        expect(isWhole(found(k8, given))).to.equal(true)
+      }
+      expect(isWhole({ ...found(k8, within()), failures: { lockstep: 'CUDA out of memory' } })).to.equal(false)
+    })
+
+    it('tells of what does not fit even alone', async () => {
+      TAKES['stacked'] = 90
+      const given = within({ modes: ['graph', 'stacked'] })
+      await whole(k8, given)
+      TAKES['stacked'] = 55
+      expect(found(k8, given).peerModes.stacked).to.match(/out of memory beside 0 GB$/)
+      expect(found(k8, given).compared).to.include({ peerMode: 'graph' }).and.not.have.property('apart')
+    })
   })
 
   it('goes on where the start before was cut off, on the same GPU alone', async () => {

@@ -5,6 +5,7 @@ import { skip } from '../../../dist/test/support/skip.js'
 
 const PEERS = fileURLToPath(new URL('../../peers/', import.meta.url))
 const CHECK = fileURLToPath(new URL('../../src/test/pytorch_gpu_check.py', import.meta.url))
+const LIFETIME = fileURLToPath(new URL('../../src/test/pytorch_gpu_lifetime_check.py', import.meta.url))
 const PYTHON = process.env['ARBALEST_PYTHON'] || 'python3'
 
 function python(...args: readonly string[]): { status: number | null; stdout: string; stderr: string } {
@@ -18,8 +19,15 @@ describe('PyTorch as a peer on a GPU', function () {
   it('is written in Python that can be read', function () {
     const read = `import ast, sys; [ast.parse(open(file).read(), file) for file in sys.argv[1:]]`
     if (python('--version').status !== 0) skip(this, `no ${PYTHON} here`)
-    const { status, stderr } = python('-c', read, 'pytorch_gpu.py', 'models.py', CHECK)
+    const { status, stderr } = python('-c', read, 'pytorch_gpu.py', 'models.py', CHECK, LIFETIME)
     expect(status, stderr).to.equal(0)
+  })
+
+  it('keeps what a recorded step uses for as long as it may be replayed', function () {
+    if (python('--version').status !== 0) skip(this, `no ${PYTHON} here`)
+    const { status, stdout, stderr } = python(LIFETIME)
+    expect(status, stderr).to.equal(0)
+    expect(stdout.match(/^ok /gm)).to.have.length(6)
   })
 
   it('has batches and replicas side by side as they are meant, without a GPU', function () {

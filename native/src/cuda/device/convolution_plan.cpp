@@ -163,7 +163,10 @@ ConvolutionPlan::Found ConvolutionPlan::fastest(Pointers& pointers) {
   const Clock::time_point deadline = Clock::now() + kLongestSearch;
   for (int64_t i = 0; i < graph_.get_execution_plan_count() && timed < kMostTimed; ++i) {
     if (best >= 0 && (!tunes() || Clock::now() >= deadline)) break;
-    if (graph_.build_plan_at_index(i).is_bad()) continue;
+    if (auto built = graph_.build_plan_at_index(i); built.is_bad()) {
+      if (const Error error = error_of(built, "convolution"); error.code() == "OUT_OF_MEMORY") lacked = error;
+      continue;
+    }
     int64_t bytes = 0;
     if (graph_.get_workspace_size_plan_at_index(i, bytes).is_bad() || bytes > kMostWorkspace) continue;
     std::optional<float> time;

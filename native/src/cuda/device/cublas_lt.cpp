@@ -41,6 +41,7 @@ const CublasLt& cublas_lt() {
 
 void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
+  check_device(what);
   throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? "OUT_OF_MEMORY" : "INTERNAL",
               std::string(what) + ": cuBLASLt answered " + std::to_string(static_cast<int>(status)) + "; report this");
 }

@@ -56,6 +56,9 @@ class IdleHandles {
   std::map<int, std::vector<cudnnHandle_t>> idle_;
 };
 
+// By a status' name, which is all that the frontend hands on: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED and its like.
+bool is_short_of_memory(const std::string& name) { return name.find("ALLOCATION_FAILED") != std::string::npos; }
+
 // Never destroyed: streams of other threads may end with the process.
 IdleHandles& idle_handles() {
   static auto& handles = *new IdleHandles;
@@ -73,16 +76,33 @@ CudnnHandle::CudnnHandle(cudaStream_t stream) {
   open_cudnn();
   check(cudaGetDevice(&device_), "device");
   handle_ = idle_handles().take(device_);
-  if (!handle_ && cudnn_frontend::detail::create_handle(&handle_) != CUDNN_STATUS_SUCCESS)
-    throw Error("BACKEND_UNAVAILABLE", "backend cuda: cuDNN cannot be started on this GPU; its driver may be too old");
-  cudnn_frontend::detail::set_stream(handle_, stream);
+  if (!handle_) {
+    const cudnnStatus_t made = cudnn_frontend::detail::create_handle(&handle_);
+    if (is_short_of_memory(cudnn_frontend::detail::get_error_string(made)))
+      throw Error("OUT_OF_MEMORY", "backend cuda: the GPU has no memory left to start cuDNN");
+    if (made != CUDNN_STATUS_SUCCESS)
+      throw Error("BACKEND_UNAVAILABLE", "backend cuda: cuDNN cannot be started on this GPU; its driver may be too old");
+  }
+  if (cudnn_frontend::detail::set_stream(handle_, stream) == CUDNN_STATUS_SUCCESS) return;
+  idle_handles().give_back(device_, handle_);
+  throw Error("INTERNAL", "backend cuda: cuDNN does not take a stream of this GPU; report this");
 }
 
-CudnnHandle::~CudnnHandle() { idle_handles().give_back(device_, handle_); }
+CudnnHandle::~CudnnHandle() {
+  // It outlives its stream, which is still there.
+  cudnn_frontend::detail::set_stream(handle_, nullptr);
+  idle_handles().give_back(device_, handle_);
+}
+
+Error error_of(cudnn_frontend::error_object status, const std::string& what) {
+  check_device(what.c_str());
+  const std::string said = status.get_message();
+  if (is_short_of_memory(said)) return Error("OUT_OF_MEMORY", what + ": the GPU has no memory left for cuDNN");
+  return Error("UNSUPPORTED_OPERATOR", what + ": cuDNN refused it (" + said + ")");
+}
 
 void check(cudnn_frontend::error_object status, const std::string& what) {
-  if (status.is_good()) return;
-  throw Error("UNSUPPORTED_OPERATOR", what + ": cuDNN refused it (" + status.get_message() + ")");
+  if (status.is_bad()) throw error_of(status, what);
 }
 
 }  // namespace arbalest::cuda

@@ -27,6 +27,8 @@ class CudnnHandle {
   cudnnHandle_t handle_ = nullptr;
 };
 
+// What a bad status means: OUT_OF_MEMORY, else UNSUPPORTED_OPERATOR. Throws DEVICE_FAILED where the device has failed.
+Error error_of(cudnn_frontend::error_object status, const std::string& what);
 void check(cudnn_frontend::error_object status, const std::string& what);
 
 }  // namespace arbalest::cuda

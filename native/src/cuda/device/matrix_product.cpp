@@ -10,8 +10,9 @@ namespace arbalest::cuda {
 namespace {
 
 constexpr uint64_t kMostWorkspace = 32u << 20;
-// Sums of parts in the order in which they happen to finish differ from run to run: these two have an order.
-constexpr uint32_t kOrderedReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+// Sums of parts in the order in which they happen to finish differ from run to run. This one has an order; so has that of the output's
+// type, which would round the parts to bfloat16.
+constexpr uint32_t kOrderedReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t data_type(Type type) { return type == Type::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -85,8 +86,10 @@ class Product {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_));
     int found = 0;
-    check(blas.heuristics(handle_, &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found),
-          "matmul");
+    const cublasStatus_t answer =
+        blas.heuristics(handle_, &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found);
+    // So it says that there is none.
+    if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "matmul");
     if (found == 0 || choice_.state != CUBLAS_STATUS_SUCCESS)
       throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
     workspace_ = stream_.workspace(choice_.workspaceSize);

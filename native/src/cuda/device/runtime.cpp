@@ -71,6 +71,11 @@ void check(cudaError_t error, const char* what) {
   throw Error("INTERNAL", std::string(what) + ": " + words + "; report this");
 }
 
+void check_device(const char* what) {
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), what);
+}
+
 void use_device(int device) noexcept {
   int now = -1;
   if (cudaGetDevice(&now) != cudaSuccess || now != device) cudaSetDevice(device);

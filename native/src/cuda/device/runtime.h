@@ -15,6 +15,9 @@ namespace arbalest::cuda {
 void check(cudaError_t error, const char* what);
 bool is_sticky(cudaError_t error);
 
+// Throws DEVICE_FAILED where the calling thread's device has failed: libraries only say then that something is wrong.
+void check_device(const char* what);
+
 // What the driver reads when it starts: before the first call of the runtime, whoever makes it. Needs no GPU.
 void prepare_environment();
 // How a thread waits for the calling thread's device: said to each device.

@@ -157,7 +157,7 @@ MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
     using T = typename P::T;
     constexpr int V = P::V;
-    const ChannelTiles chunks(image.rows(), image.c / V, 4, kMostPartials), tiles(image.rows(), image.c / V, 4, 256);
+    const ChannelTiles chunks(image.rows(), image.c / V, kMostPartials), tiles(image.rows(), image.c / V, 256);
     auto* const partials = static_cast<float*>(spec.scratch);
     const ChunkMoments<T, V> moments{spec.inputs[0].as<T>(), partials, chunks, chunks.lanes};
     const Normalise<T, V> normalise{spec.inputs[0].as<T>(),

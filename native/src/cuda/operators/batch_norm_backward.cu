@@ -161,7 +161,7 @@ MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stre
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
     using T = typename P::T;
     constexpr int V = P::V;
-    const ChannelTiles chunks(image.rows(), image.c / V, 4, kMostPartials), tiles(image.rows(), image.c / V, 4, 256);
+    const ChannelTiles chunks(image.rows(), image.c / V, kMostPartials), tiles(image.rows(), image.c / V, 256);
     auto* const partials = static_cast<float*>(spec.scratch);
     const Gradients<T, V> from{spec.inputs[0].as<T>(),
                                flag(spec.attributes, "relu") ? spec.inputs[4].as<T>() : nullptr,

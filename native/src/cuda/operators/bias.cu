@@ -83,7 +83,7 @@ void queue_bias(const Tensor& y, int64_t channels, const float* bias, bool relu,
 void queue_bias_gradient(const Tensor& gy, int64_t channels, float* sums, float* partials, DeviceStream& stream) {
   const int64_t rows = elements_of(gy.shape()) / channels;
   by_packs(gy.spec.type, channels, [&]<class P>(P) -> MadeKernel {
-    const ChannelTiles tiles(static_cast<int>(rows), static_cast<int>(channels / P::V), 4, kMostPartials);
+    const ChannelTiles tiles(static_cast<int>(rows), static_cast<int>(channels / P::V), kMostPartials);
     reduce(stream, tiles.blocks(), ChunkColumns<typename P::T, P::V>{gy.as<typename P::T>(), partials, tiles, tiles.lanes});
     each(stream, channels, SumOfChunks{partials, sums, tiles.chunks, static_cast<int>(channels)});
     return nullptr;

@@ -15,11 +15,12 @@ struct ChannelTiles {
   int chunk_rows;  // rows of a block
   int chunks;
 
-  // As many chunks as leave each thread `rows_a_thread` rows, but `most_chunks`.
-  ChannelTiles(int rows_, int packs_, int rows_a_thread, int most_chunks) : rows(rows_), packs(packs_), lanes(1) {
+  // As many chunks as leave each thread a row, but `most_chunks`: images of small batches would else keep a few multiprocessors busy, and
+  // no more.
+  ChannelTiles(int rows_, int packs_, int most_chunks) : rows(rows_), packs(packs_), lanes(1) {
     while (lanes < packs && lanes < 32) lanes *= 2;
     columns = (packs + lanes - 1) / lanes;
-    const int wanted = std::clamp(rows / (kThreads / lanes * rows_a_thread), 1, most_chunks);
+    const int wanted = std::clamp(rows / (kThreads / lanes), 1, most_chunks);
     chunk_rows = (rows + wanted - 1) / wanted;
     chunks = (rows + chunk_rows - 1) / chunk_rows;
   }

@@ -142,7 +142,7 @@ MadeKernel make_layer_norm_backward(const OperatorSpec& spec, DeviceStream& stre
     constexpr int V = P::V;
     const NormalisedRows<T, V> from{spec.inputs[0].as<T>(), spec.inputs[4].as<T>(), spec.inputs[2].as<float>(), spec.inputs[3].as<float>(),
                                     features / V};
-    const ChannelTiles tiles(rows, features / V, 4, kMostPartials);
+    const ChannelTiles tiles(rows, features / V, kMostPartials);
     auto* const partials = static_cast<float*>(spec.scratch);
     const ChunksOfRows<T, V> sums{from, partials, tiles, tiles.lanes};
     const ParameterGradients gradients{partials, spec.outputs[1].as<float>(), spec.outputs[2].as<float>(), tiles.chunks, features};

@@ -31,6 +31,16 @@ struct OptimiserRates {
   float alpha = 0, ahead = 0;
 };
 
+// Rounded by itself, and never a part of a multiply-add: a correction has the same bits where it is added up at once and where it is
+// written first.
+EVERYWHERE inline float rounded_product(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
 // V elements of one learner, held in registers between what reads and what writes them.
 template <int V> struct LearnerStep {
   Pack<float, V> weights, next, correction;
@@ -45,7 +55,7 @@ template <int V> struct LearnerStep {
       const float scaled = fminf(fmaxf(rates.scale * gradients.at[v], -rates.limit), rates.limit);
       const float step = rates.algorithm == OptimiserRates::kAdam ? adam(rates, scaled + rates.decay * w, w, first.at[v], second.at[v])
                                                                   : sgd(rates, scaled + rates.decay * w, of.first, first.at[v]);
-      if (rates.meeting == OptimiserRates::kCorrection) correction.at[v] = rates.alpha * (position - central->at[v]);
+      if (rates.meeting == OptimiserRates::kCorrection) correction.at[v] = rounded_product(rates.alpha, position - central->at[v]);
       if (rates.meeting == OptimiserRates::kAccumulation) correction.at[v] = step;
       next.at[v] = w - step - (rates.meeting == OptimiserRates::kCorrection ? correction.at[v] : 0.0f);
     }

@@ -1,19 +1,21 @@
 // arbalest-cuda-probe [NAME...]: what a GPU gives to many small learners, as one JSON object a line. Run it once with
-// CUDA_DEVICE_MAX_CONNECTIONS=8 and once with 32: the number of hardware queues is fixed when the process begins.
+// CUDA_DEVICE_MAX_CONNECTIONS=8 and once with 32: the number of hardware queues is fixed when the process begins. One that
+// fails is {"probe": ..., "error": ...}; the others are made all the same, and the exit status is 1.
 //
 //   nodes     kernels a second of one CUDA graph of 1 to 32 parallel branches of small kernels
 //   dependent the same of a chain in a stream, a graph, and a stream with programmatic dependent launch
 //   body      microseconds of cuDNN's three convolutions at ResNet-32's stage shapes, batch 16, bf16, as captured graphs
 //   grouped   k learners' convolutions as one of k groups, against k streams
 //   average   microseconds in which the corrections of 1 to 32 replicas of ResNet-32 meet the central model, and in which their last steps
-//   and that
-//             are one launch, as captured graphs; with the bytes that this moves
+//             and that are one launch, as captured graphs; with the bytes that this moves. Again and again over the same vectors: as many
+//             of them as fit are in the L2 cache
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,10 +30,73 @@ namespace {
 using namespace arbalest;
 
 void check(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "arbalest-cuda-probe: %s\n", cudaGetErrorString(error));
-  std::exit(1);
+  if (error != cudaSuccess) throw Error("DEVICE_FAILED", cudaGetErrorString(error));
 }
+
+std::string quoted(const std::string& words) {
+  std::string json = "\"";
+  for (const char c : words) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return json + '"';
+}
+
+// Measurements of which one that fails is told, and the others go on.
+class Attempts {
+ public:
+  template <class Work> void operator()(const std::string& what, const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      failed_ = true;
+      std::printf("{\"probe\":%s,\"error\":%s}\n", quoted(what).c_str(), quoted(error.what()).c_str());
+      // An error that does not stay in the context would be told again by the next check.
+      cudaGetLastError();
+    }
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  bool failed_ = false;
+};
+
+// A stream of one probe: what has failed while it was recorded must not reach the next.
+class OwnStream {
+ public:
+  OwnStream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  ~OwnStream() {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
+      cudaGraph_t graph = nullptr;
+      if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    }
+    cudaStreamDestroy(stream_);
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// What the small kernels write, 128 floats a branch.
+class SmallData {
+ public:
+  explicit SmallData(int branches) {
+    const size_t bytes = static_cast<size_t>(branches) * 128 * sizeof(float);
+    check(cudaMalloc(&data_, bytes));
+    check(cudaMemset(data_, 0, bytes));
+  }
+  SmallData(const SmallData&) = delete;
+  SmallData& operator=(const SmallData&) = delete;
+  ~SmallData() { cudaFree(data_); }
+  float* get() const { return data_; }
+
+ private:
+  float* data_ = nullptr;
+};
 
 // About a microsecond on one multiprocessor.
 __global__ void small(float* data) {
@@ -94,7 +159,11 @@ cudaGraphExec_t branches(cudaStream_t stream, int count, int length, float* data
   return ready;
 }
 
-void probe_nodes(cudaStream_t stream, float* data) {
+void probe_nodes() {
+  const SmallData small_data(32);
+  const OwnStream own;
+  const cudaStream_t stream = own.get();
+  float* const data = small_data.get();
   constexpr int kLength = 100;
   const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   for (int count : {1, 2, 4, 8, 16, 32}) {
@@ -118,7 +187,11 @@ void launch_dependent(cudaStream_t stream, float* data) {
   check(cudaLaunchKernelEx(&config, small_dependent, data));
 }
 
-void probe_dependent(cudaStream_t stream, float* data) {
+void probe_dependent() {
+  const SmallData small_data(1);
+  const OwnStream own;
+  const cudaStream_t stream = own.get();
+  float* const data = small_data.get();
   constexpr int kLength = 400;
   const auto wait = [&] { check(cudaStreamSynchronize(stream)); };
   const auto plain = [&] {
@@ -188,16 +261,7 @@ std::unique_ptr<Operator> convolution(Backend& backend, const char* kind, int64_
 constexpr const char* kKinds[] = {"conv2d", "conv2dBackwardData", "conv2dBackwardWeights"};
 constexpr int64_t kStages[][2] = {{16, 32}, {32, 16}, {64, 8}};
 
-// One that fails is told, and the others go on.
-template <class Work> void attempt(const std::string& what, const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    std::fprintf(stderr, "arbalest-cuda-probe: %s: %s\n", what.c_str(), error.what());
-  }
-}
-
-void probe_body(Backend& backend) {
+void probe_body(Backend& backend, Attempts& attempt) {
   const auto stream = backend.stream();
   const UsedStream used(backend, stream.get());
   for (const auto& [channels, side] : kStages) {
@@ -211,7 +275,7 @@ void probe_body(Backend& backend) {
   }
 }
 
-void probe_grouped(Backend& backend) {
+void probe_grouped(Backend& backend, Attempts& attempt) {
   for (const auto& [channels, side] : kStages) {
     for (int learners : {2, 4, 8}) {
       for (const char* kind : kKinds)
@@ -314,21 +378,15 @@ int main(int count, char** words) {
     return 2;
   }
   const auto wanted = [&](const char* name) { return asked.empty() || std::find(asked.begin(), asked.end(), name) != asked.end(); };
-  try {
-    Backend& backend = *arbalest_backend("cuda");
-    cudaStream_t stream;
-    float* data = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    check(cudaMalloc(&data, 32 * 128 * sizeof(float)));
-    check(cudaMemset(data, 0, 32 * 128 * sizeof(float)));
-    if (wanted("nodes")) probe_nodes(stream, data);
-    if (wanted("dependent")) probe_dependent(stream, data);
-    if (wanted("average")) probe_average(backend);
-    if (wanted("body")) probe_body(backend);
-    if (wanted("grouped")) probe_grouped(backend);
-  } catch (const arbalest::Error& error) {
-    std::fprintf(stderr, "arbalest-cuda-probe: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  Attempts attempt;
+  const auto probe = [&](const char* name, const std::function<void()>& work) {
+    if (wanted(name)) attempt(name, work);
+  };
+  const auto backend = []() -> Backend& { return *arbalest_backend("cuda"); };
+  probe("nodes", probe_nodes);
+  probe("dependent", probe_dependent);
+  probe("average", [&] { probe_average(backend()); });
+  probe("body", [&] { probe_body(backend(), attempt); });
+  probe("grouped", [&] { probe_grouped(backend(), attempt); });
+  return attempt.failed() ? 1 : 0;
 }
