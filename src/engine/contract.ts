@@ -113,8 +113,9 @@ export interface Engine {
   /** Whether the central model, and what is evaluated in its place, have finite numbers alone; a loss that is one does not say so. */
   isFinite(group: Handle): boolean
   /**
-   * What the group's levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a span:
-   * the level's place from the bottom, the round, start and end in seconds of the clock that all threads of the machine share.
+   * What the group's rule and levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a
+   * span: the level's place from the bottom, or -1 for the passes by which the rule averages on the CPU's devices; the round; start and end in seconds
+   * of the clock that all threads of the machine share.
    */
   levelSpans(group: Handle): Float64Array
   /** Replaces the central model; only while no learner runs. */

@@ -23,6 +23,7 @@ const EVERY = 100
 const SUPERVISOR = 'supervisor'
 const SYNCHRONISER = 'synchroniser'
 const EVALUATION = 'evaluation'
+const AVERAGING = 'averaging'
 
 /** Writes down what the actors of a run do, while they do it. */
 export class Trace {
@@ -126,7 +127,8 @@ export class Trace {
     const spans = levelSpans()
     for (let i = 0; i < spans.length; i += 4) {
       const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
-      this.#file.span(`level ${levels[level]}`, `round ${round}`, { start: 1000 * start, end: 1000 * end })
+      const row = level < 0 ? AVERAGING : `level ${levels[level]}`
+      this.#file.span(row, `round ${round}`, { start: 1000 * start, end: 1000 * end })
     }
   }
 

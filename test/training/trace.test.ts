@@ -99,6 +99,13 @@ describe('a traced job', () => {
     }
     expect(total(found.get('evaluation')!, 'evaluation')).to.be.greaterThan(0)
     expect(found.get('synchroniser')![0]!.name).to.match(/^rounds 0 to /)
+    const averaged = found.get('averaging')!
+    const first = Number(/^round (\d+)$/.exec(averaged[0]!.name)![1])
+    // Those before anybody looked are not there.
+    expect(first).to.be.below(20)
+    expect(averaged.map(({ name }) => name)).to.deep.equal(averaged.map((_, i) => `round ${first + i}`))
+    expect(averaged.length + first).to.equal(2000)
+    expect(averaged.reduce((sum, { dur }) => sum + dur, 0)).to.be.greaterThan(0)
   })
 
   it('shows no segments where none are asked for', async () => {
@@ -138,6 +145,26 @@ describe('a traced job', () => {
     expect(total(found.get('learner 0')!, 'waiting')).to.be.greaterThan(40 * 10_000)
     expect(total(found.get('learner 1')!, 'waiting')).to.be.lessThan(40 * 10_000)
   })
+
+  for (const [rule, synchroniser, ahead] of [
+    ['bsp', { name: 'downpour', bound: 'bsp' }, 1],
+    ['ssp', { name: 'downpour', bound: 'ssp', slack: 3 }, 4],
+    ['local-sgd', { name: 'local-sgd', period: 8 }, 0],
+    ['asp', { name: 'downpour', bound: 'asp' }, Infinity]
+  ] as const)
+    it(`shows that who is slow slows the other no more than ${rule} requires`, async () => {
+      const found = rows(await traced({ learner: ONE_IS_SLOW, synchroniser, until: { steps: 40 }, trace: { file, steps: 0 } }))
+      const [quick, slow] = [found.get('learner 0')!, found.get('learner 1')!]
+      const steps = (spans: readonly TraceEvent[]) => spans.reduce((sum, { args }) => sum + Number(args?.['steps'] ?? 0), 0)
+      expect(steps(quick) + steps(slow)).to.equal(80)
+      expect(steps(quick) - steps(slow)).to.be.within(0, ahead)
+      // Each of the other's steps takes 20 ms; without a bound it waits for none of them, but for what is handed out at a rest.
+      if (ahead < Infinity) expect(total(quick, 'waiting')).to.be.greaterThan(steps(slow) * 10_000)
+      else {
+        expect(steps(quick)).to.be.greaterThan(2 * steps(slow))
+        expect(total(quick, 'waiting')).to.be.lessThan(3 * 20_000)
+      }
+    })
 
   it('is refused before any work where its file cannot be written', async () => {
     const error = await rejection(train({ model: 'mlp', data, trace: join(folder, 'no', 'where') }).finished)

@@ -106,7 +106,7 @@ Napi::Value read_device_central(const Info& info) {
 
 Napi::Value is_finite(const Info& info) { return Napi::Boolean::New(info.Env(), group_of(info)->is_finite()); }
 
-// Four numbers a span: level, round, start and end in seconds.
+// Four numbers a span: level (-1: the rule), round, start and end in seconds.
 Napi::Value level_spans(const Info& info) {
   std::vector<double> numbers;
   for (const auto& [level, round, start, end] : group_of(info)->level_spans())

@@ -8,15 +8,12 @@
 namespace arbalest {
 namespace {
 
-constexpr size_t kMostSpans = 4096;
 constexpr std::chrono::milliseconds kSlice{10};
-
-double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-Ascent::Ascent(std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed)
-    : levels_(std::move(levels)), arrived_(std::move(arrived)), failed_(std::move(failed)), storeys_(levels_.size()) {
+Ascent::Ascent(std::vector<std::unique_ptr<Level>> levels, LevelSpans& spans, Arrived arrived, Failed failed)
+    : levels_(std::move(levels)), spans_(spans), arrived_(std::move(arrived)), failed_(std::move(failed)), storeys_(levels_.size()) {
   try {
     for (size_t level = 0; level < levels_.size(); ++level) storeys_[level].thread = std::thread([this, level] { work(level); });
   } catch (const std::system_error&) {
@@ -84,7 +81,7 @@ void Ascent::carry_through(size_t number) {
   streams.backend(0).use_threads(1);
   while (!given_up_) {
     for (Passage& passage : take(number, !under_way.empty())) {
-      const double at = now();
+      const double at = LevelSpans::now();
       for (size_t device = 0; device < streams.devices(); ++device) {
         const UsedStream used = streams.use(device);
         streams.backend(device).wait(passage.parts[device].ready);
@@ -101,29 +98,14 @@ void Ascent::carry_through(size_t number) {
       passage.parts[device].ready = streams.backend(device).record();
     }
     // Those under way at once are told one after another, as they were waited for.
-    const double end = now();
-    record({number, passage.round, std::max(oldest.at, free_from), end});
+    const double end = LevelSpans::now();
+    spans_.record({static_cast<int64_t>(number), passage.round, std::max(oldest.at, free_from), end});
     free_from = end;
     if (number + 1 < levels_.size())
       push(number + 1, std::move(passage));
     else
       arrived_(passage);
   }
-}
-
-void Ascent::record(const LevelSpan& span) {
-  const std::lock_guard lock(mutex_);
-  if (!recording_) return;
-  if (spans_.size() == kMostSpans) spans_.pop_front();
-  spans_.push_back(span);
-}
-
-std::vector<LevelSpan> Ascent::spans() {
-  const std::lock_guard lock(mutex_);
-  recording_ = true;
-  const std::vector<LevelSpan> taken(spans_.begin(), spans_.end());
-  spans_.clear();
-  return taken;
 }
 
 }  // namespace arbalest

@@ -19,7 +19,7 @@ class Ascent {
   using Arrived = std::function<void(const Passage&)>;
   using Failed = std::function<void(std::exception_ptr)>;
 
-  Ascent(std::vector<std::unique_ptr<Level>> levels, Arrived arrived, Failed failed);
+  Ascent(std::vector<std::unique_ptr<Level>> levels, LevelSpans& spans, Arrived arrived, Failed failed);
   // What is still under way is given up.
   ~Ascent();
   Ascent(const Ascent&) = delete;
@@ -29,8 +29,6 @@ class Ascent {
   void end();
   // In the order of rounds, and of the buckets of a round.
   void carry(Passage passage);
-  // Since it was asked last, the newest 4096 at most; the first call starts the recording.
-  std::vector<LevelSpan> spans();
 
  private:
   struct Storey {
@@ -44,16 +42,14 @@ class Ascent {
   std::deque<Passage> take(size_t level, bool under_way);
   void work(size_t level);
   void carry_through(size_t level);
-  void record(const LevelSpan& span);
 
   const std::vector<std::unique_ptr<Level>> levels_;
+  LevelSpans& spans_;
   const Arrived arrived_;
   const Failed failed_;
   std::atomic<bool> given_up_{false};
   std::mutex mutex_;
   std::deque<Storey> storeys_;
-  std::deque<LevelSpan> spans_;
-  bool recording_ = false;
 };
 
 }  // namespace arbalest

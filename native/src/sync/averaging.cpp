@@ -23,7 +23,7 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
   for (const auto& level : levels)
     if (level->size() > 1) between_devices_ = level.get();
   ascent_ = std::make_unique<Ascent>(
-      std::move(levels), [this](const Passage& passage) { arrived_from_above(passage); },
+      std::move(levels), spans_, [this](const Passage& passage) { arrived_from_above(passage); },
       [this](std::exception_ptr failure) {
         const std::lock_guard lock(mutex_);
         fail(std::move(failure));
@@ -61,6 +61,7 @@ void Averaging::begin(const RoundEnd& round, size_t present) {
   left_ = buckets_.size() * central_.size();
   brought_ = 0;
   weighed_ = false;
+  rule_from_ = 0;
   for (size_t device = 0; device < central_.size(); ++device) {
     const UsedStream used = streams_.use(device);
     central_[device].begin_round(round);
@@ -129,6 +130,7 @@ void Averaging::arrived_from_above(const Passage& passage) {
 
 void Averaging::apply(size_t bucket, size_t device, const std::vector<const void*>& contributions, int64_t learners) {
   CentralModel& central = central_[device];
+  if (rule_from_ == 0) rule_from_ = LevelSpans::now();
   SharedPass::Work work;
   if (central.needs_whole_sum())
     work = [&central, contributions, scale = 1.0 / static_cast<double>(std::max<int64_t>(learners, 1))](size_t begin, size_t end) {
@@ -144,6 +146,7 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
 void Averaging::apply(size_t bucket, const std::vector<const void*>& contributions,
                       const std::vector<std::shared_ptr<const DueStep>>& due) {
   const CentralModel& central = central_.front();
+  if (rule_from_ == 0) rule_from_ = LevelSpans::now();
   begin_pass(
       bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply(contributions, due, begin, end); },
       [this](Lock& lock) { applied(lock); });
@@ -174,6 +177,8 @@ void Averaging::applied(Lock& lock) {
 
 void Averaging::finish() {
   for (CentralModel& central : central_) central.finish_round();
+  // On streams it is queued, and nobody waits to see when it runs.
+  if (!has_streams()) spans_.record({LevelSpan::kRule, round_, rule_from_, LevelSpans::now()});
   if (has_streams()) {
     // Nothing but the last events is asked for; what earlier rounds keep goes as soon as it may.
     const auto is_done = [](const Queued& round) {

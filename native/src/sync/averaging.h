@@ -58,7 +58,7 @@ class Averaging {
   void follow(size_t device) const;
   // Of a pass or a level; no round becomes whole any more.
   std::exception_ptr failure() const { return failure_; }
-  std::vector<LevelSpan> level_spans() { return ascent_ ? ascent_->spans() : std::vector<LevelSpan>(); }
+  std::vector<LevelSpan> level_spans() { return spans_.take(); }
 
  private:
   struct Pass {
@@ -108,12 +108,14 @@ class Averaging {
   size_t left_ = 0;                                // buckets, each on every device, whose present pass is not done
   int64_t brought_ = 0;                            // contributions to any bucket
   bool weighed_ = false;                           // the sum is whole, and the rule is being applied
+  double rule_from_ = 0;                           // when the rule's first pass was begun; 0 before
 
   std::vector<Pass> passes_;
   std::deque<Queued> queued_;  // the last whole round's at the end
   Level* between_devices_ = nullptr;
   std::vector<int> present_;  // as the level between devices was told
   std::exception_ptr failure_;
+  LevelSpans spans_;
   std::unique_ptr<Ascent> ascent_;  // where there are levels; its threads end before all else goes
 };
 

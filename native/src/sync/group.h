@@ -17,16 +17,10 @@
 #include "../program.h"
 #include "../snapshot.h"
 #include "../vectors.h"
+#include "level_spans.h"
 #include "rule.h"
 
 namespace arbalest {
-
-// That a level worked at a bucket of a round, in seconds of the monotonic clock.
-struct LevelSpan {
-  size_t level = 0;
-  int64_t round = 0;
-  double start = 0, end = 0;
-};
 
 // One member's share of one iteration.
 struct Ticket {
@@ -84,7 +78,7 @@ class Group {
   virtual void read_central(std::byte* canonical) const = 0;
   // The central model that a device has: the same on all, bit for bit.
   virtual void read_device_central(int, std::byte* canonical) const { read_central(canonical); }
-  // What the levels have done since it was asked last.
+  // What the rule and the levels have done since it was asked last.
   virtual std::vector<LevelSpan> level_spans() { return {}; }
   // Whether the central model and what is evaluated in its place have finite numbers alone. Kernels may hide one that is none: a ReLU takes
   // it for a zero.
