@@ -160,32 +160,59 @@ export class PlainLocalSgd extends PlainMean {
 
 /** Algorithm 1 of Lookahead: the slow weights go a share of the way to the fast ones. */
 export class PlainLookahead extends PlainMean {
+  readonly #share: number
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, share = 0.5) {
+    super(initial, numbers)
+    this.#share = share
+  }
+
   protected meet(mean: Float64Array): void {
-    this.z = this.z.map((slow, i) => slow + 0.5 * (mean[i]! - slow))
+    this.z = this.z.map((slow, i) => slow + this.#share * (mean[i]! - slow))
     this.adopt()
   }
 }
 
-/** Algorithm 1 of SlowMo, with a slow rate of 1 and a slow momentum of 0.5. */
+/** The outer optimiser of SlowMo and of DiLoCo. */
+export interface OuterNumbers {
+  readonly outerRate: number
+  readonly outerMomentum: number
+}
+
+/** Algorithm 1 of SlowMo. */
 export class PlainSlowMo extends PlainMean {
+  readonly #outer: OuterNumbers
   #u = new Float64Array(this.z.length)
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerRate: 1, outerMomentum: 0.5 }) {
+    super(initial, numbers)
+    this.#outer = outer
+  }
 
   protected meet(mean: Float64Array): void {
     const { rate } = this
-    this.#u = this.#u.map((u, i) => 0.5 * u + (this.z[i]! - mean[i]!) / rate)
-    this.z = this.z.map((z, i) => z - rate * this.#u[i]!)
+    const { outerRate, outerMomentum } = this.#outer
+    this.#u = this.#u.map((u, i) => outerMomentum * u + (this.z[i]! - mean[i]!) / rate)
+    this.z = this.z.map((z, i) => z - outerRate * rate * this.#u[i]!)
     this.adopt()
   }
 }
 
 /** Algorithm 1 of DiLoCo: Nesterov momentum, as PyTorch's SGD has it, on the outer gradient. */
 export class PlainDiLoCo extends PlainMean {
+  readonly #outer: OuterNumbers
   #u = new Float64Array(this.z.length)
 
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerRate: 0.7, outerMomentum: 0.9 }) {
+    super(initial, numbers)
+    this.#outer = outer
+  }
+
   protected meet(mean: Float64Array): void {
-    const outer = this.z.map((z, i) => z - mean[i]!)
-    this.#u = this.#u.map((u, i) => 0.9 * u + outer[i]!)
-    this.z = this.z.map((z, i) => z - 0.7 * (outer[i]! + 0.9 * this.#u[i]!))
+    const { outerRate, outerMomentum } = this.#outer
+    const gradient = this.z.map((z, i) => z - mean[i]!)
+    this.#u = this.#u.map((u, i) => outerMomentum * u + gradient[i]!)
+    this.z = this.z.map((z, i) => z - outerRate * (gradient[i]! + outerMomentum * this.#u[i]!))
     this.adopt()
   }
 }

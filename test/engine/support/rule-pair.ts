@@ -27,6 +27,8 @@ const PIECES = [
 ]
 export const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
 const CLOSE = 1e-5
+/** Another outer optimiser than any rule has by default. */
+const OUTER = { outerRate: 0.4, outerMomentum: 0.3 }
 
 export const rule = ({ name = 'sma', ...options }: NamedRule, learners: number): GroupRule =>
   ruleOf(name, options, { learners, iterations: 0, iterationAt: (epoch) => epoch })
@@ -70,7 +72,19 @@ export const CASES: Record<string, RuleCase> = {
   'local-sgd': { options: (period) => ({ name: 'local-sgd', period }), plain: (initial) => new PlainLocalSgd(initial, NUMBERS) },
   lookahead: { options: (period) => ({ name: 'lookahead', period }), plain: (initial) => new PlainLookahead(initial, NUMBERS) },
   slowmo: { options: (period) => ({ name: 'slowmo', period }), plain: (initial) => new PlainSlowMo(initial, NUMBERS) },
-  diloco: { options: (period) => ({ name: 'diloco', period }), plain: (initial) => new PlainDiLoCo(initial, NUMBERS) }
+  diloco: { options: (period) => ({ name: 'diloco', period }), plain: (initial) => new PlainDiLoCo(initial, NUMBERS) },
+  'lookahead with a share of its own': {
+    options: (period) => ({ name: 'lookahead', period, outerRate: 0.8 }),
+    plain: (initial) => new PlainLookahead(initial, NUMBERS, 0.8)
+  },
+  'slowmo with numbers of its own': {
+    options: (period) => ({ name: 'slowmo', period, ...OUTER }),
+    plain: (initial) => new PlainSlowMo(initial, NUMBERS, OUTER)
+  },
+  'diloco with numbers of its own': {
+    options: (period) => ({ name: 'diloco', period, ...OUTER }),
+    plain: (initial) => new PlainDiLoCo(initial, NUMBERS, OUTER)
+  }
 }
 
 /** The engine's group and a plain model side by side. */
