@@ -40,7 +40,8 @@ describe('A job on several GPUs (cuda-host)', function () {
 
   const run = async (more: Partial<TrainOptions>) => {
     const events: JobEvent[] = []
-    const job = train({ model: 'mlp', data, backend: 'cuda-host' as 'cuda', batch: 4, learners: 3, until: { steps: 30 }, ...more })
+    const common = { model: 'mlp', data, batch: 4, learners: 3, optimiser: { rate: 0.02 }, until: { steps: 30 } } as const
+    const job = train({ ...common, backend: 'cuda-host' as 'cuda', ...more })
     for await (const event of job) events.push(event)
     return { finished: await job.finished, events }
   }
