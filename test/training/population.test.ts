@@ -135,9 +135,12 @@ describe('a job that is tuned', () => {
   async function tunedUntil(options: Partial<TrainOptions>, modules: Partial<RunModules>, wanted: (decision: PopulationEvent) => boolean) {
     const job = trainWith({ ...MODEL, until: { epochs: 10_000 }, optimiser: { milestones: [] }, ...options }, modules)
     const events: JobEvent[] = []
+    let decided = Infinity
     for await (const event of job) {
       events.push(event)
-      if (event.event === 'population' && wanted(event)) job.stop()
+      if (event.event === 'population' && wanted(event)) decided = Math.min(decided, event.round)
+      // Once it has trained as was decided: a change in its last round would be none.
+      if (event.event === 'progress' && event.iteration > decided) job.stop()
     }
     return events
   }
