@@ -224,6 +224,18 @@ describe('a training job that fails', () => {
     expect(lost.filter(({ replacedBy }) => replacedBy === null)).to.have.length.within(1, 2)
   })
 
+  it('gives up who dies twice before a first step, however many restarts there may be', async () => {
+    const learner = new URL('../fakes/failing-learner.js?how=born', import.meta.url)
+    const job = start({ ...ENDLESS, learners: 1, supervision: { restarts: 100 } }, { learner })
+    const lost: LearnerLostEvent[] = []
+    job.on('learnerLost', (event) => void lost.push(event))
+    await refused('LEARNER_FAILED', () => job.finished, 'two deaths before a first step')
+    expect(lost.map((event) => [event.learner, event.replacedBy])).to.deep.equal([
+      [0, 1],
+      [1, null]
+    ])
+  })
+
   it('says the first cause and the last where replacing does not help', async () => {
     const learner = new URL('../fakes/failing-learner.js?how=throw', import.meta.url)
     const job = start({ ...ENDLESS, learners: 1, supervision: { restarts: 2 } }, { learner })
