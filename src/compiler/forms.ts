@@ -14,7 +14,7 @@ export interface Form {
 interface FormsOptions {
   readonly precision: Precision
   /** As LoweringBackend says it. */
-  readonly layoutsOfAnyType?: boolean
+  readonly layoutsOfAnyType?: boolean | undefined
 }
 
 /** How the values of a step lie, as far as that is decided. */

@@ -61,7 +61,7 @@ class Lowering {
     this.#backend = backend
     this.#precision = precision
     this.#writer = new GraphWriter({ name: step.name, batch: step.batch, values: step.values, operators: [], named: step.named })
-    this.#forms = new Forms(step, this.#writer, { precision, layoutsOfAnyType: backend.layoutsOfAnyType === true }, parameters)
+    this.#forms = new Forms(step, this.#writer, { precision, layoutsOfAnyType: backend.layoutsOfAnyType }, parameters)
   }
 
   lower(operator: Operator, segment: SegmentName): void {

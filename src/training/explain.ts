@@ -11,7 +11,7 @@ import { withOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
 import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory.js'
 import { EVALUATION_BATCH } from './programs.js'
-import { arenasFor, total as together } from './shared-arenas.js'
+import { arenasFor, totalArenas } from './shared-arenas.js'
 import { explainSettings, type ExplainOptions } from './settings/explain.js'
 
 /** One operator of a training step. */
@@ -84,7 +84,7 @@ export async function explainWith(engine: Engine, options: ExplainOptions): Prom
   const operators = explainedOperators(train, speeds)
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
   const arenas = isGpu(name) ? undefined : arenasFor(learners, { threads })
-  const sharing = { arenas: arenas && together(arenas) }
+  const sharing = { arenas: arenas && totalArenas(arenas) }
   const learner = learnerMemory(train, sharing)
   const shared = sharedMemory(train, { programs: measuring, replicas: Math.min(learners, usableCores()) }, 0, sharing)
   return {

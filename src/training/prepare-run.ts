@@ -18,7 +18,7 @@ import { identityOf, type RunIdentity } from './run-identity.js'
 import { loadedSettings, type RunSettings } from './schedule.js'
 import type { Settings } from './settings.js'
 import { checkLevels } from './settings/devices.js'
-import { sharedArenas, total } from './shared-arenas.js'
+import { sharedArenas, totalArenas } from './shared-arenas.js'
 import { planSources, type SourceNeeds, type SourcePlan } from './sources.js'
 import { DRY_STEPS, fewSamples } from './trial.js'
 import { vectorCount } from './vectors.js'
@@ -106,7 +106,7 @@ function memoryOf({ train, statistics, evaluate, predict }: Programs, plan: Sour
   const arenas = sharedArenas(settings)
   return memoryNeed(train, measuring, plan.bytes, {
     vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
-    arenas: arenas && total(arenas),
+    arenas: arenas && totalArenas(arenas),
     checkpoints: settings.checkpoint !== undefined && !settings.trial.dryRun
   })
 }

@@ -30,10 +30,10 @@ export function arenasFor(
     const atOnce = Math.max(1, Math.floor((cores.length || usableCores()) / threads))
     return Math.min(there, atOnce)
   })
-  return total(counts) < most ? counts : undefined
+  return totalArenas(counts) < most ? counts : undefined
 }
 
 /** The arenas of all devices together. */
-export function total(counts: readonly number[]): number {
+export function totalArenas(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0)
 }

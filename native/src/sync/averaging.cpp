@@ -177,9 +177,10 @@ void Averaging::applied(Lock& lock) {
 
 void Averaging::finish() {
   for (CentralModel& central : central_) central.finish_round();
-  // On streams it is queued, and nobody waits to see when it runs.
-  if (!has_streams()) spans_.record({LevelSpan::kRule, round_, rule_from_, LevelSpans::now()});
-  if (has_streams()) {
+  if (!has_streams()) {
+    // On streams it is queued, and nobody waits to see when it runs.
+    spans_.record({LevelSpan::kRule, round_, rule_from_, LevelSpans::now()});
+  } else {
     // Nothing but the last events is asked for; what earlier rounds keep goes as soon as it may.
     const auto is_done = [](const Queued& round) {
       return std::ranges::all_of(round.done, [](const auto& event) { return event->reached(); });
