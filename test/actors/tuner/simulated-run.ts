@@ -44,9 +44,12 @@ export class SimulatedRun {
     }
   }
 
-  /** To the end of the search in hand, where there is one. */
+  /** To the end of the search in hand, where there is one. Throws where that never ends: the longest there can be is of 48 populations, 16 windows each, and a runoff. */
   settle(): void {
-    for (let left = 300; left > 0 && this.decisions.at(-1)?.action !== 'settle'; left--) this.windows(1)
+    for (let left = 1000; this.decisions.at(-1)?.action !== 'settle'; left--) {
+      if (left === 0) throw new Error('the search has no end')
+      this.windows(1)
+    }
   }
 
   #decide(decision: Decision | undefined): void {
