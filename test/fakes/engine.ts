@@ -128,10 +128,17 @@ function newProgram(program: Program): Handle {
   return at
 }
 
-function newReplica({ layout, group, learner }: ReplicaSpec): Handle {
+function newReplica({ layout, group, learner, device = 0, arenas }: ReplicaSpec): Handle {
+  if (arenas !== undefined) giveArenas(arenas, device)
   const at = memory.allocate(REPLICA.weights + layout.elements)
   memory.numbers.set([layout.elements, group ?? 0, learner ?? -1], at)
   return at
+}
+
+/** To a device alone: the first whose replica wants them. */
+function giveArenas(arenas: Handle, device: number): void {
+  memory.numbers[arenas] ||= device + 1
+  if (memory.numbers[arenas] !== device + 1) unsupported(`share arenas of device ${memory.numbers[arenas]! - 1} with device ${device}`)
 }
 
 function weightsOf(replica: Handle): Float64Array {

@@ -3,6 +3,9 @@ import { usableCores, usableProcessors } from '../../src/engine/machine.js'
 import { Random } from '../../src/data/random.js'
 import { datasetFromArrays, train, type FinishedEvent, type TrainOptions } from '../../src/index.js'
 import { arenasFor, sharedArenas } from '../../src/training/shared-arenas.js'
+import { trainWith } from '../../src/training/train.js'
+import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+import { skip } from '../support/skip.js'
 
 const BUILT_IN = new URL('../../src/actors/native-learner.js', import.meta.url)
 
@@ -56,10 +59,18 @@ describe('arenas of activations', function () {
     }
   })
 
+  const devices = usableProcessors()
+    .slice(0, 2)
+    .map((core) => ({ cores: [core] }))
+
+  it('are shared on a device, and by no two devices', async function () {
+    if (devices.length < 2) skip(this, 'a device needs a core, and this process may use only one')
+    // The fake engine throws where a replica is given arenas of another device.
+    const job = trainWith({ model: tinyModel(), data: tinyData(), batch: 4, devices, learners: 5, until: { steps: 12 } }, FAKES)
+    expect(await job.finished).to.include({ reason: 'completed', iterations: 12 })
+  })
+
   it('change no bit where each device has its own', async () => {
-    const devices = usableProcessors()
-      .slice(0, 2)
-      .map((core) => ({ cores: [core] }))
     const finish = (options: Partial<TrainOptions>): Promise<FinishedEvent> =>
       train({ model: 'lenet', data, batch: 4, devices, learners: 5, until: { steps: 12 }, seed: 3, ...options }).finished
     expect((await finish({})).weightsSha256).to.equal((await finish({ learner: BUILT_IN })).weightsSha256)
