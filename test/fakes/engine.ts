@@ -138,7 +138,7 @@ function newReplica({ layout, group, learner, device = 0, arenas }: ReplicaSpec)
 /** To a device alone: the first whose replica wants them. */
 function giveArenas(arenas: Handle, device: number): void {
   memory.numbers[arenas] ||= device + 1
-  if (memory.numbers[arenas] !== device + 1) unsupported(`share arenas of device ${memory.numbers[arenas]! - 1} with device ${device}`)
+  if (memory.numbers[arenas] !== device + 1) unsupported(`share arenas of device ${memory.numbers[arenas] - 1} with device ${device}`)
 }
 
 function weightsOf(replica: Handle): Float64Array {
