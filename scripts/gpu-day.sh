@@ -194,7 +194,7 @@ unpack() {
   export TORCHINDUCTOR_CACHE_DIR=$results/cache/inductor
   # Of the packed sources, which have come without their history.
   if [[ -e .gpu/commit ]]; then ARBALEST_COMMIT=$(cat .gpu/commit) && export ARBALEST_COMMIT; fi
-  commit=${ARBALEST_COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)$([[ -z $(git status --porcelain 2>/dev/null) ]] || echo +)}
+  commit=${ARBALEST_COMMIT:-$(scripts/commit.sh 2>/dev/null || echo unknown)}
 }
 
 # What is here, each in a command of its own: one that is missing does not hide the others.

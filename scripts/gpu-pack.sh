@@ -16,8 +16,8 @@ node scripts/build-cuda.js --packed
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 mkdir -p "$work"/{bin,lib,native/build,node_modules,bench,.cuda,.gpu} .gpu
-# What is measured there is told of this commit, with a + where the tree has been changed since.
-echo "$(git rev-parse --short=12 HEAD)$([[ -z $(git status --porcelain) ]] || echo +)" >"$work/.gpu/commit"
+# What is measured there is told of these sources.
+scripts/commit.sh >"$work/.gpu/commit"
 
 cp "$(readlink -f "$(command -v node)")" "$work/bin/node"
 cp -r dist bin package.json "$work/"

@@ -92,7 +92,6 @@ export default defineConfig({
   until: {
     epochs: ${epochs}
     // accuracy: 0.99,
-    // seconds: 600,
     // patience: 3
   },
 

@@ -114,7 +114,7 @@ export interface Engine {
   isFinite(group: Handle): boolean
   /**
    * What the group's rule and levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a
-   * span: the level's place from the bottom, or -1 for the passes by which the rule averages on the CPU's devices; the round; start and end in seconds
+   * span: the level's place from the bottom, or -1 for passes by which the rule averages on the CPU's devices, those of several buckets that overlap in one span; the round; start and end in seconds
    * of the clock that all threads of the machine share.
    */
   levelSpans(group: Handle): Float64Array

@@ -136,7 +136,7 @@ export class CourseLegs {
 
   #notFinite(what: string, iteration: number): ArbalestError {
     const { optimiser, rateScale } = this.#run.settings
-    const rate = peakOf(optimiser.rate)
+    const rate = peakOf(optimiser.rate) / (optimiser.isShared ? this.#run.population.schedule.at(-1)!.learners : 1)
     const message = `optimiser.rate: received ${rate}; ${what} at iteration ${iteration}: use a lower rate`
     return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, rate, rateScale } })
   }

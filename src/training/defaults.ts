@@ -50,11 +50,11 @@ const BY_MODEL: Readonly<Record<string, Defaults>> = {
 }
 
 /**
- * The rate for a learner's `batch`: in proportion for smaller ones than the usual, as their gradients are noisier (Goyal et al., 2017); larger ones get no
- * higher rate, for what they can bear nobody knows. Where the updates of `adding` learners are added up and no mean is taken, each has its share of it.
+ * The rate for so many samples a step of a learner: in proportion for fewer than the usual, as their gradients are noisier (Goyal et al., 2017); more get no
+ * higher rate, for what they can bear nobody knows.
  */
-export function rateFor(defaults: Defaults, batch: number, adding: number): number {
-  return (defaults.rate * Math.min(1, batch / defaults.batch)) / adding
+export function rateFor(defaults: Defaults, samples: number): number {
+  return defaults.rate * Math.min(1, samples / defaults.batch)
 }
 
 /**

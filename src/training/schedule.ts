@@ -7,6 +7,7 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import type { PopulationSchedule } from './population.js'
 import { ratePieces, varyingIterations, type RunClock } from './rates/pieces.js'
 import { courseOf } from './rates/rate-schedule.js'
+import { sharedRates } from './rates/shared.js'
 import type { Progress, Span } from './rates/span.js'
 import { iterationSamples, type Settings } from './settings.js'
 import { Timeline, type Cut } from './timeline.js'
@@ -109,6 +110,8 @@ export function scheduleOf(
       `use fewer epochs or steps, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`
     )
   const { pieces, drops } = ratePieces(course, clock)
+  const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
+  const rates = optimiser.isShared ? sharedRates(pieces, sharing) : pieces
   return {
     iterations,
     rounds,
@@ -119,8 +122,8 @@ export function scheduleOf(
     restarts: rule.kind === 'synchronous' && rule.central.kind === 'sma' ? drops.map((iteration) => timeline.roundBy(iteration)) : [],
     rates:
       settings.rateScale === 1
-        ? pieces
-        : pieces.map(({ from, rates }) => ({ from, rates: rates.map((rate) => rate * settings.rateScale) })),
+        ? rates
+        : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.rateScale) })),
     measuredAfter: (round) => {
       const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * watch.every)
       // A multiple of a tenth may lie a little above what it is by position.

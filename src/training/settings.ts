@@ -4,7 +4,7 @@ import type { EvaluationAverage } from '../engine/contract.js'
 import type { TraceSettings } from './trace.js'
 import { notFiniteSettings, type NotFiniteSettings } from './settings/not-finite.js'
 import { checkpointSettings, type CheckpointSettings } from './settings/checkpoint.js'
-import { defaultsFor, rateFor } from './defaults.js'
+import { defaultsFor } from './defaults.js'
 import type { InitialOptions, TrainOptions } from './options.js'
 import { averageSettings } from './settings/average.js'
 import { devicesSettings, type DevicesSettings } from './settings/devices.js'
@@ -19,7 +19,7 @@ import { supervisionSettings } from './settings/supervision.js'
 import { addsUpdates, hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './settings/synchroniser.js'
 import { traceSettings } from './settings/trace.js'
 import { trialSettings, type TrialSettings } from './settings/trial.js'
-import { untilSettings, type UntilSettings } from './settings/until.js'
+import { endsByTimeAlone, untilSettings, type UntilSettings } from './settings/until.js'
 import { watchSettings, type WatchSettings } from './settings/watch.js'
 
 /** A run's options, checked and complete. */
@@ -128,13 +128,17 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
     checks.refuse('signal', options.signal, 'give an AbortSignal')
   const most = Math.max(...population.schedule.map(({ learners }) => learners))
   const batch = checks.whole('batch', options.batch ?? defaults.batch, 1, 2 ** 20)
-  const rate = rateFor(defaults, batch, addsUpdates(options.synchroniser) ? most : 1)
   return {
     ...subject,
     learners: population.schedule[0]!.learners,
     population,
     batch,
-    optimiser: optimiserSettings(checks, options.optimiser, { ...defaults, rate }, hasNesterovLearners(options.synchroniser)),
+    optimiser: optimiserSettings(checks, options.optimiser, {
+      defaults: endsByTimeAlone(options.until) ? { ...defaults, schedule: 'multistep' } : defaults,
+      batch,
+      nesterov: hasNesterovLearners(options.synchroniser),
+      adds: addsUpdates(options.synchroniser)
+    }),
     synchroniser: synchroniserSettings(checks, options.synchroniser, most, defaults),
     average: averageSettings(checks, options.average),
     labelSmoothing:

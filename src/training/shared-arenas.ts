@@ -23,11 +23,15 @@ export function sharedArenas({
 /** The same for so many learners at most, on the devices by turns. A device without cores of its own has all of the process. */
 export function arenasFor(
   most: number,
-  { threads, devices = [{ cores: [] }] }: { threads: number; devices?: readonly DeviceSettings[] }
+  { threads, devices = [{ cores: [] }] }: { threads: number; devices?: readonly DeviceSettings[] },
+  usable = usableCores()
 ): readonly number[] | undefined {
+  const declared = devices.reduce((sum, { cores }) => sum + cores.length, 0)
   const counts = devices.map(({ cores }, device) => {
     const there = Math.ceil((most - device) / devices.length)
-    const atOnce = Math.max(1, Math.floor((cores.length || usableCores()) / threads))
+    // A process may have the time of fewer cores than it may run on: each device has its share of that.
+    const own = cores.length > 0 ? (cores.length * Math.min(usable, declared)) / declared : usable
+    const atOnce = Math.max(1, Math.floor(own / threads))
     return Math.min(there, atOnce)
   })
   return totalArenas(counts) < most ? counts : undefined

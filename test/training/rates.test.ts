@@ -106,7 +106,7 @@ describe('the rate of a run', () => {
 
   it('rises and falls once by default where that suits the model, and drops where anything is said of drops', () => {
     const rates = (optimiser: OptimiserOptions) => [0, 30, 60, 99].map((iteration) => rateAt(run(optimiser, 'resnet20').rates, iteration))
-    const usual = rateFor(defaultsFor('resnet20'), 10, 1)
+    const usual = rateFor(defaultsFor('resnet20'), 10)
     expect(rates({})).to.deep.equal(rates({ rate: oneCycle({ rate: usual }) }))
     expect(rates({ rate: 1 })).to.deep.equal(rates({ rate: oneCycle({ rate: 1 }) }))
     expect(rates({ name: 'adam' })).to.deep.equal(rates({ rate: oneCycle({ rate: 0.001 }) }))

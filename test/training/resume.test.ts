@@ -116,6 +116,22 @@ describe('A run that goes on from a checkpoint', function () {
     })
   }
 
+  it('goes on with another number of learners, also where these share the rate', async () => {
+    const dir = join(folder.path, 'others')
+    for (const synchroniser of ['sma', 'downpour'] as const) {
+      const common = { synchroniser, optimiser: {}, checkpoint: { dir: join(dir, synchroniser), every: 10 } }
+      await run(options({ ...common, learners: 2, until: { steps: 20 } }))
+      for (const [learners, steps] of [
+        [1, 30],
+        [3, 40]
+      ] as const) {
+        const { events, finished } = await run(options({ ...common, learners, until: { steps } }))
+        expect(events.map(({ event }) => event)).to.include('resumed')
+        expect(finished).to.include({ learners, iterations: steps })
+      }
+    }
+  })
+
   it('goes on after a stop, and says so', async () => {
     const dir = join(folder.path, 'stopped')
     const more = { until: { steps: 300 }, checkpoint: { dir } }

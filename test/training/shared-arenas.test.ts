@@ -33,11 +33,13 @@ describe('arenas of activations', function () {
 
   it('are those of a device: as many as its cores, and no more than its learners', () => {
     const devices = [{ cores: [0] }, { cores: [1, 2, 3] }]
-    expect(arenasFor(2, { threads: 1, devices })).to.equal(undefined)
-    expect(arenasFor(3, { threads: 1, devices })).to.deep.equal([1, 1])
-    expect(arenasFor(6, { threads: 1, devices })).to.deep.equal([1, 3])
-    expect(arenasFor(9, { threads: 1, devices })).to.deep.equal([1, 3])
-    expect(arenasFor(9, { threads: 3, devices })).to.deep.equal([1, 1])
+    expect(arenasFor(2, { threads: 1, devices }, 4)).to.equal(undefined)
+    expect(arenasFor(3, { threads: 1, devices }, 4)).to.deep.equal([1, 1])
+    expect(arenasFor(6, { threads: 1, devices }, 4)).to.deep.equal([1, 3])
+    expect(arenasFor(9, { threads: 1, devices }, 4)).to.deep.equal([1, 3])
+    expect(arenasFor(9, { threads: 3, devices }, 4)).to.deep.equal([1, 1])
+    // A process with the time of two cores may run on four.
+    expect(arenasFor(9, { threads: 1, devices: [{ cores: [0, 1] }, { cores: [2, 3] }] }, 2)).to.deep.equal([1, 1])
     expect(arenasFor(2, { threads: 1, devices: [{ cores: [0] }] })).to.deep.equal([1])
   })
 

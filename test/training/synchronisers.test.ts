@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Dataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
 import { ruleNames, train, type TrainOptions } from '../../src/index.js'
+import { faultsOf } from '../../src/errors.js'
 import { thrown } from '../support/thrown.js'
 import { killedJob } from './support/killed-job.js'
 
@@ -39,12 +40,17 @@ describe('training under every rule', () => {
     for (const [optimiser, path] of [
       ['adam', 'optimiser.name'],
       [{ name: 'adamw' }, 'optimiser.name'],
-      [{ nesterov: false }, 'optimiser.nesterov']
+      [{ nesterov: false }, 'optimiser.nesterov'],
+      [{ momentum: 0 }, 'optimiser.momentum']
     ] as const) {
       const error = thrown(() => job({ synchroniser: { name: 'eamsgd' }, optimiser }))
       expect(error).to.include({ code: 'INVALID_OPTION' })
       expect(error).to.have.property('message').that.includes(path).and.includes('easgd')
     }
+    // One fault is told once, and by what was given.
+    const both = thrown(() => job({ synchroniser: { name: 'eamsgd' }, optimiser: { name: 'adam', nesterov: false } }))
+    const told = faultsOf(both).map(({ path }) => path)
+    expect(told.sort()).to.deep.equal(['optimiser.name', 'optimiser.nesterov'])
   })
 
   it('learners under ssgd are one learner on the joined batch', async () => {

@@ -107,6 +107,19 @@ describe('a traced job', () => {
     expect(averaged.reduce((sum, { dur }) => sum + dur, 0)).to.be.greaterThan(0)
   })
 
+  it('shows averaging bucket by bucket, where that goes on under the backward pass', async () => {
+    const found = rows(
+      await traced({ model: 'resnet20', synchroniser: 'ssgd', batch: 16, until: { steps: 25 }, trace: { file, steps: 0 } })
+    )
+    const spans = found.get('averaging')!.toSorted((a, b) => a.ts - b.ts)
+    const rounds = new Set(spans.map(({ name }) => name)).size
+    expect(spans.length).to.be.greaterThan(rounds)
+    // What lies between two buckets is somebody's backward pass.
+    const [first, last] = [spans[0]!, spans.at(-1)!]
+    const passes = spans.reduce((sum, { dur }) => sum + dur, 0)
+    expect(passes / (last.ts + last.dur - first.ts)).to.be.below(0.25)
+  })
+
   it('shows no segments where none are asked for', async () => {
     const found = rows(await traced({ trace: { file, steps: 0 } }))
     expect(found.get('learner 0')!.filter(({ name }) => name === 'load' || name === 'step')).to.be.empty

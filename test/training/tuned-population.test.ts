@@ -23,7 +23,7 @@ describe('a population that is tuned', () => {
       for (let look = 0; look < 2000 && news.at(-1)?.action !== 'settle'; look++) {
         round++
         seconds += 0.02
-        position += [0, 0, 181, 190, 200, 200, 200][learners]! / 50
+        position += [0, 0, 160, 178, 200, 180, 170][learners]! / 50
         // Others take the machine as soon as it tries fewer than it will settle on.
         full = learners < 4
         const left = { samples: 1e9, seconds: Infinity }

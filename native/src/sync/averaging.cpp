@@ -61,7 +61,6 @@ void Averaging::begin(const RoundEnd& round, size_t present) {
   left_ = buckets_.size() * central_.size();
   brought_ = 0;
   weighed_ = false;
-  rule_from_ = 0;
   for (size_t device = 0; device < central_.size(); ++device) {
     const UsedStream used = streams_.use(device);
     central_[device].begin_round(round);
@@ -130,7 +129,6 @@ void Averaging::arrived_from_above(const Passage& passage) {
 
 void Averaging::apply(size_t bucket, size_t device, const std::vector<const void*>& contributions, int64_t learners) {
   CentralModel& central = central_[device];
-  if (rule_from_ == 0) rule_from_ = LevelSpans::now();
   SharedPass::Work work;
   if (central.needs_whole_sum())
     work = [&central, contributions, scale = 1.0 / static_cast<double>(std::max<int64_t>(learners, 1))](size_t begin, size_t end) {
@@ -146,7 +144,6 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
 void Averaging::apply(size_t bucket, const std::vector<const void*>& contributions,
                       const std::vector<std::shared_ptr<const DueStep>>& due) {
   const CentralModel& central = central_.front();
-  if (rule_from_ == 0) rule_from_ = LevelSpans::now();
   begin_pass(
       bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply(contributions, due, begin, end); },
       [this](Lock& lock) { applied(lock); });
@@ -177,10 +174,7 @@ void Averaging::applied(Lock& lock) {
 
 void Averaging::finish() {
   for (CentralModel& central : central_) central.finish_round();
-  if (!has_streams()) {
-    // On streams it is queued, and nobody waits to see when it runs.
-    spans_.record({LevelSpan::kRule, round_, rule_from_, LevelSpans::now()});
-  } else {
+  if (has_streams()) {
     // Nothing but the last events is asked for; what earlier rounds keep goes as soon as it may.
     const auto is_done = [](const Queued& round) {
       return std::ranges::all_of(round.done, [](const auto& event) { return event->reached(); });
@@ -199,6 +193,7 @@ void Averaging::finish() {
 
 void Averaging::begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<void(Lock&)> then) {
   const auto& [begin, end] = buckets_[bucket];
+  if (passes_.empty()) passes_from_ = LevelSpans::now();
   passes_.push_back({device, std::make_shared<SharedPass>(begin, end, backend(device).piece(), std::move(work)), std::move(then)});
   changed_.notify_all();
 }
@@ -219,6 +214,8 @@ void Averaging::help(Lock& lock) {
       lock.lock();
       if (!last) continue;
       std::erase_if(passes_, [&](const Pass& each) { return each.work == pass.work; });
+      // On streams it is queued, and nobody waits to see when it runs.
+      if (passes_.empty() && !has_streams()) spans_.record({LevelSpan::kRule, round_, passes_from_, LevelSpans::now()});
       pass.then(lock);
     }
   } catch (...) {

@@ -108,9 +108,9 @@ class Averaging {
   size_t left_ = 0;                                // buckets, each on every device, whose present pass is not done
   int64_t brought_ = 0;                            // contributions to any bucket
   bool weighed_ = false;                           // the sum is whole, and the rule is being applied
-  double rule_from_ = 0;                           // when the rule's first pass was begun; 0 before
 
   std::vector<Pass> passes_;
+  double passes_from_ = 0;     // since when there have been some
   std::deque<Queued> queued_;  // the last whole round's at the end
   Level* between_devices_ = nullptr;
   std::vector<int> present_;  // as the level between devices was told

@@ -10,7 +10,7 @@
 
 namespace arbalest {
 
-// That a level worked at a bucket of a round, or the rule at the round, in seconds of the monotonic clock.
+// That a level worked at a bucket of a round, or the rule at one bucket or several, in seconds of the monotonic clock.
 struct LevelSpan {
   // From the bottom; kRule for the passes that the rule makes on the devices.
   static constexpr int64_t kRule = -1;

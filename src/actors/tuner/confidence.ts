@@ -23,12 +23,12 @@ export function halfWidth(a: Tally, b: Tally, all: Iterable<Tally>): number {
 /** Before populations have been visited again, visits are thought to differ as single windows do; that weighs as much as so many degrees of freedom. */
 const PRIOR_FREEDOM = 3
 
-/** At least they are thought to differ by this: where the system has put the threads shows in no window of a single visit, however well these agree. */
-const LEAST_DEVIATION_OF_VISITS = 0.03
-
-/** By how much a population may be better against another than their visits say: one-sided, at 95%, by how visits differ and not windows. */
-export function doubt(a: Tally, b: Tally, all: readonly Tally[]): number {
-  let sum = PRIOR_FREEDOM * Math.max(LEAST_DEVIATION_OF_VISITS, pooledDeviation(all).deviation) ** 2
+/**
+ * By how much a population may be better against another than their visits say: one-sided, at 95%, by how visits differ and not windows. At first visits
+ * are thought to differ by `least` at least.
+ */
+export function doubt(a: Tally, b: Tally, all: readonly Tally[], least = 0): number {
+  let sum = PRIOR_FREEDOM * Math.max(least, pooledDeviation(all).deviation) ** 2
   let freedom = PRIOR_FREEDOM
   for (const tally of all) {
     sum += tally.squaresOfVisits

@@ -24,9 +24,13 @@ export class Runoff {
 
   /** Where to go from a population: undefined where it is decided. */
   next(from: number): number | undefined {
-    this.#left = this.#left.filter((population) => this.#standings.canHave(population))
     if (this.#left.length === 0) this.#left = this.#round(from)
     return this.#left.shift()
+  }
+
+  /** Where one of them cannot be had any more, others may be beyond doubt. */
+  endRound(): void {
+    this.#left = []
   }
 
   #round(from: number): number[] {

@@ -98,6 +98,7 @@ export class Search {
   refuse(reason: string): Step {
     this.#standings.refuse(this.#at)
     if (this.#over) return this.#find(reason)
+    this.#runoff?.endRound()
     return this.#runoff ? this.#visit(reason) : this.#turn(reason)
   }
 

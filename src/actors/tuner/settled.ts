@@ -25,6 +25,8 @@ export class Settled {
   readonly #before: Tally | undefined
   readonly #since = new Tally()
   #drift: Drift | undefined
+  /** That the level was not what the search had found, once it is known. */
+  #disbelief: Sign | undefined
   #level = 0
   #idle: number | undefined
   #idleWindows = 0
@@ -45,11 +47,13 @@ export class Settled {
     if (!this.#drift) {
       this.#since.add(throughput)
       if (idle !== undefined) this.#idle = (this.#idle ?? 0) + idle / KNOWN_AFTER
-      return this.#since.windows < KNOWN_AFTER ? undefined : this.#know()
+      if (this.#since.windows === KNOWN_AFTER) this.#know()
+      return this.#disbelief
     }
     const moved = this.#drift.observe(Math.log(throughput))
     this.#idleWindows = idle !== undefined && idle >= (this.#idle ?? Infinity) + IDLE ? this.#idleWindows + 1 : 0
     if (moved !== 0) return movedBy(moved)
+    if (this.#disbelief) return this.#disbelief
     if (this.#idleWindows >= IDLE_WINDOWS) return { reason: 'processors have fallen idle; looking again', first: 'up', both: false }
     if (this.#windows >= this.#routine)
       return { reason: 'nothing has changed for long; looking whether it still is the best', first: 'up', both: true }
@@ -61,16 +65,16 @@ export class Settled {
   }
 
   /** The level by enough windows, from here on watched; a search whose own windows were of another load is not believed. */
-  #know(): Sign | undefined {
+  #know(): void {
     const tallies = this.#before ? [this.#before, this.#since] : [this.#since]
     this.#level = this.#since.mean
     const { deviation } = pooledDeviation(tallies)
     const allowance = Math.max(this.#threshold / 2, deviation / 2)
     this.#drift = new Drift({ level: this.#level, allowance, limit: Math.max(2 * this.#threshold, 6 * deviation) })
-    if (!this.#before) return undefined
+    if (!this.#before) return
     const change = this.#since.mean - this.#before.mean
     const certain = Math.abs(change) - doubt(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)
-    return certain ? movedBy(change) : undefined
+    if (certain) this.#disbelief = movedBy(change)
   }
 }
 

@@ -12,6 +12,9 @@ export interface StandingsOptions {
 /** Nobody shall miss more of the best throughput than so many times the threshold. */
 const MISS = 1.25
 
+/** Where the system has put the threads shows in no window of a single visit, however well these agree: another visit may differ by this. */
+const LUCK = 0.03
+
 /** What a search has measured of each population, and what that says of those that can be had. */
 export class Standings {
   readonly tallies = new Map<number, Tally>()
@@ -71,7 +74,7 @@ export class Standings {
   }
 
   #doubt(population: number, best: number): number {
-    return population === best ? 0 : doubt(this.tallies.get(population)!, this.tallies.get(best)!, [...this.tallies.values()])
+    return population === best ? 0 : doubt(this.tallies.get(population)!, this.tallies.get(best)!, [...this.tallies.values()], LUCK)
   }
 
   #populations(): number[] {

@@ -1,5 +1,5 @@
 import type { OptimiserAttributes } from '../../compiler/optimiser.js'
-import type { Defaults } from '../defaults.js'
+import { rateFor, type Defaults } from '../defaults.js'
 import type { OptimiserName, OptimiserOptions } from '../options.js'
 import type { RateSchedule } from '../rates/rate-schedule.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
@@ -7,6 +7,8 @@ import { rateSettings } from './rate.js'
 
 export interface OptimiserSettings {
   readonly rate: RateSchedule
+  /** Each learner has its share of the rate: what all of them do is added up, and nobody has said at which rate. */
+  readonly isShared?: true
   /** The optimiser itself, as programs have it. */
   readonly update: OptimiserAttributes
 }
@@ -37,30 +39,41 @@ const OWN = {
   lars: ['momentum', 'nesterov', 'trust']
 } as const satisfies Readonly<Record<OptimiserName, readonly (keyof OptimiserOptions)[]>>
 
-/** `nesterov`: whether the rule is one whose learners have Nesterov's momentum; without it it would be another rule. */
+/** What an optimiser depends on. */
+export interface OptimiserContext {
+  readonly defaults: Defaults
+  /** Of a learner. */
+  readonly batch: number
+  /** Whether the rule is one whose learners have Nesterov's momentum; without it it would be another rule. */
+  readonly nesterov: boolean
+  /** Whether the rule adds all that its learners do to the central model. */
+  readonly adds: boolean
+}
+
 export function optimiserSettings(
   checks: OptionChecks,
   given: OptimiserName | OptimiserOptions | undefined,
-  defaults: Defaults,
-  nesterov: boolean
+  { defaults, batch, nesterov, adds }: OptimiserContext
 ): OptimiserSettings {
   const options = typeof given === 'string' ? { name: given } : checks.group<OptimiserOptions>('optimiser', given, NAMES)
   const name = checks.name('optimiser.name', options.name ?? 'sgd', ['sgd', 'adam', 'adamw', 'lars'])
   const own: readonly string[] = OWN[name]
-  for (const each of Object.values(OWN).flat())
+  for (const each of new Set(Object.values(OWN).flat()))
     if (options[each] !== undefined && !own.includes(each))
       checks.refuse(`optimiser.${each}`, options[each], `${name} has only ${own.join(', ')}`)
   if (nesterov && (name === 'adam' || name === 'adamw'))
     checks.refuse('optimiser.name', name, "use sgd or lars: learners of eamsgd have Nesterov's momentum; easgd takes any")
-  if (nesterov && options.nesterov === false)
+  if (nesterov && own.includes('nesterov') && options.nesterov === false)
     checks.refuse('optimiser.nesterov', false, "leave it out: learners of eamsgd have Nesterov's momentum; easgd takes any")
-  const ownDefaults = usual(name, defaults)
+  const ofGradient = gradient(checks, options)
+  const ownDefaults = usual(name, { ...defaults, rate: rateFor(defaults, batch * (ofGradient.accumulate ?? 1)) })
   const { weightDecay = ownDefaults.weightDecay } = options
   return {
     rate: rateSettings(checks, options, ownDefaults),
+    ...(adds && options.rate === undefined && { isShared: true }),
     update: {
       ...(name === 'adam' || name === 'adamw' ? adam(checks, name, options) : descent(checks, name, options, defaults, nesterov)),
-      ...gradient(checks, options),
+      ...ofGradient,
       weightDecay: checks.real('optimiser.weightDecay', weightDecay, 'of at least 0', (value) => value >= 0)
     }
   }
@@ -86,7 +99,10 @@ function adam(checks: OptionChecks, name: 'adam' | 'adamw', { beta1 = 0.9, beta2
 function descent(checks: OptionChecks, name: 'sgd' | 'lars', options: Partial<OptimiserOptions>, defaults: Defaults, byDefault: boolean) {
   const { momentum = defaults.momentum, trust = 0.001 } = options
   const nesterov = checks.truth('optimiser.nesterov', options.nesterov ?? byDefault)
-  if (nesterov && momentum === 0) checks.refuse('optimiser.nesterov', nesterov, 'it wants a momentum above 0')
+  if (nesterov && momentum === 0) {
+    if (byDefault) checks.refuse('optimiser.momentum', 0, "use one above 0: learners of eamsgd have Nesterov's momentum; easgd takes any")
+    else checks.refuse('optimiser.nesterov', nesterov, 'it wants a momentum above 0')
+  }
   return {
     name,
     momentum: checks.real('optimiser.momentum', momentum, 'from 0 to below 1', (value) => value >= 0 && value < 1),

@@ -27,6 +27,13 @@ const NAMES: OptionNames<UntilOptions> = {
   watch: true
 }
 
+/** Whether nobody has said how many steps or epochs there shall be: where in its course such a run ends nobody knows. */
+export function endsByTimeAlone(given: UntilOptions | undefined): boolean {
+  // Whatever was given, checked or not.
+  const { seconds, epochs, steps } = { ...given }
+  return seconds !== undefined && epochs === undefined && steps === undefined
+}
+
 export function untilSettings(checks: OptionChecks, given: UntilOptions | undefined, defaults: Defaults): UntilSettings {
   const { epochs, steps, seconds, accuracy, loss, patience, minDelta = 0, watch } = checks.group('until', given, NAMES)
   const unlimited = steps === undefined ? defaults.epochs : Infinity

@@ -305,6 +305,20 @@ describe('the tuner', () => {
     expect(settled[0]!.figures.map(({ learners }) => learners)).to.include.members([2, 3])
   })
 
+  it('looks again where the load came while it was settling, however patient it has become', () => {
+    for (const from of [1, 2]) {
+      const run = new SimulatedRun(new Tuner({ start: from, most: 2 }), { curve: (k) => 60 + 40 * k, noise: 0.005, seed: 5 })
+      run.settle()
+      expect(run.learners).to.equal(2)
+      run.curve = (k) => 0.9 * (60 + 40 * k)
+      run.windows(24)
+      expect(
+        run.decisions.some(({ action, reason }) => action === 'look' && /fallen by \d+% from/.test(reason)),
+        `from ${from}`
+      ).to.equal(true)
+    }
+  })
+
   it('leaves a run alone that is too short', () => {
     const tuner = new Tuner({ start: 2, most: MOST })
     const decisions = Array.from({ length: 20 }, (_, i) => tuner.observe({ samples: 100, seconds: 0.5, remaining: 20 - i / 2 }))
