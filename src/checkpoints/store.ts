@@ -3,6 +3,7 @@ import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node
 import { basename, join } from 'node:path'
 import { ArbalestError, messageOf } from '../errors.js'
 import { unreadableFile, unwritableFile } from '../formats/faults.js'
+import { makeFolder } from '../formats/make-folder.js'
 import { Checkpoint } from './checkpoint.js'
 import { FolderLock } from './folder-lock.js'
 import { readManifest, writeManifest } from './manifest.js'
@@ -84,7 +85,7 @@ export async function bestOf(folder: string, upTo = Infinity): Promise<Found | u
 export async function holdFolder(folder: string): Promise<AsyncDisposable> {
   let made: string | undefined
   try {
-    made = await mkdir(folder, { recursive: true })
+    made = makeFolder(folder)
     await access(folder, constants.W_OK | constants.X_OK)
   } catch (cause) {
     throw unwritableFile(folder, cause)

@@ -1,4 +1,5 @@
 import { checkSavePath, train, type Job, type Model } from '../index.js'
+import { invalidOption } from '../errors.js'
 import { asTyped } from './as-typed.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -24,7 +25,7 @@ export async function runTrain(
   output: LostOutput
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
-  if (save !== undefined) await checkSavePath(save, modelOf(flags, config.options))
+  if (save !== undefined) await checkSave(save, flags, config)
   const job = begin(flags, config)
   const reporter = reporterFor(process.stdout, { json })
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
@@ -45,12 +46,22 @@ export async function runTrain(
   }
 }
 
+/** Throws INVALID_OPTION and what `checkSavePath` throws. */
+async function checkSave(file: string, flags: TrainFlags, { options }: LoadedConfig): Promise<void> {
+  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', file, 'leave it out: a dry run trains nothing that is worth keeping')
+  await checkSavePath(file, modelOf(flags, options))
+}
+
 /** Those of the zoo have a form in every format. */
 function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options']): Model | undefined {
   return named === undefined && typeof model === 'object' ? model : undefined
 }
 
 async function keep(job: Job, file: string, json: boolean): Promise<void> {
+  if ((await job.finished).iterations === 0) {
+    process.stderr.write(`nothing has been trained: no model in ${file} (an older one stays)\n`)
+    return
+  }
   await job.model.save(file)
   if (!json) process.stdout.write(`model in ${file}\n`)
 }

@@ -236,9 +236,25 @@ export function addTrainFlags(command: Command): Command {
   return command
 }
 
+/** What there is of several kinds, each with options of its own: the flags that say which, and the kind where nobody does. */
+const KINDS: Readonly<Record<string, { readonly flags: readonly (keyof TrainFlags)[]; readonly usual?: string }>> = {
+  optimiser: { flags: ['optimiser'], usual: 'sgd' },
+  synchroniser: { flags: ['sync', 'syncModule'], usual: 'sma' },
+  average: { flags: ['average'] }
+}
+
+/** Whether a flag names another one than the config does: what the config says of that one is not meant for this. */
+function isReplaced(group: string, flags: TrainFlags, configured: unknown): boolean {
+  const { flags: naming, usual } = KINDS[group]!
+  const named = naming.map((flag) => flags[flag]).find((value) => value !== undefined)
+  const { name, module } = groupOf(configured, group) as { readonly name?: unknown; readonly module?: unknown }
+  return named !== undefined && named !== (module === undefined ? (name ?? usual) : undefined)
+}
+
 /** The config's options, with the flags in their places over them. */
 export function trainOptionsOf(flags: TrainFlags, config: Config = {}): TrainOptions {
   const options: Record<string, unknown> = { model: DEFAULT_MODEL, ...config }
+  for (const group of Object.keys(KINDS)) if (isReplaced(group, flags, options[group])) delete options[group]
   for (const [flag, place] of Object.entries(PLACE)) {
     const value = flags[flag as keyof TrainFlags]
     if (value === undefined) continue

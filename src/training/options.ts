@@ -221,7 +221,7 @@ export interface OwnRuleOptions {
 
 /** An average of the central model that is evaluated, saved and exported in its place; it takes no part in training. */
 export type AverageOptions =
-  /** decay e + (1 - decay) z, every round; decay is 0.999 if left out. */
+  /** The mean of all of them, one each round, weighted by decay to the power of their ages in rounds; decay is 0.999 if left out. */
   | { readonly name: 'ema'; readonly decay?: number }
   /** The mean of the central models at every `every`-th epoch's end (1) from epoch `from` on (0). */
   | { readonly name: 'swa'; readonly from?: number; readonly every?: number }

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { Checkpoint } from '../checkpoints/checkpoint.js'
 import { GROUP_FILE, learnerFile } from '../checkpoints/files.js'
+import { MANIFEST } from '../checkpoints/manifest.js'
 import { bestOf, checkpointsIn, newestWhole } from '../checkpoints/store.js'
 import { readVectors } from '../checkpoints/vectors.js'
 import type { ParameterLayout } from '../compiler/program.js'
@@ -69,16 +72,26 @@ async function checkpointOf(
   refused: (folder: string, error: ArbalestError) => void
 ): Promise<Checkpoint | undefined> {
   if (goesBack) {
-    const named = resume === 'auto' || resume === 'never' ? undefined : await Checkpoint.open(resume)
+    const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume)
     const newest = await newestWhole(dir, refused, checkSound)
     // What lies in the folder up to the named one's iteration is no part of this run: what lay beyond has made way for it.
     return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
   }
   if (resume === 'auto') return newestWhole(dir, refused)
-  if (resume !== 'never') return Checkpoint.open(resume)
+  if (resume !== 'never') return namedCheckpoint(resume)
   if ((await checkpointsIn(dir)).length > 0)
     throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
   return undefined
+}
+
+async function namedCheckpoint(folder: string): Promise<Checkpoint> {
+  if (!existsSync(join(folder, MANIFEST)))
+    throw invalidOption(
+      'checkpoint.resume',
+      folder,
+      "no checkpoint is there; use 'auto', 'never', or the path of one, a folder within checkpoint.dir"
+    )
+  return Checkpoint.open(folder)
 }
 
 /** Throws LOSS_NOT_FINITE for a model that was diverging already. */

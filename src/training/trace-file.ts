@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
 import { sharedClock } from '../actors/trace-ring.js'
 import { unwritableFile } from '../formats/faults.js'
 
@@ -17,6 +17,8 @@ export class TraceFile {
   readonly #began = sharedClock()
   readonly #rows = new Map<string, number>()
   #lines: string[] = []
+  /** Bytes of whole lines in the file. */
+  #length = 2
   #closed = false
 
   /** Throws WRITE_FAILED. */
@@ -24,7 +26,7 @@ export class TraceFile {
     this.#path = path
     this.#file = this.#guard(() => openSync(path, 'w'))
     try {
-      this.#guard(() => writeSync(this.#file, '[\n'))
+      this.#guard(() => writeFileSync(this.#file, '[\n'))
     } catch (error) {
       closeSync(this.#file)
       throw error
@@ -67,9 +69,12 @@ export class TraceFile {
   /** A run is not lost for its trace: where the disk is full that ends, with a warning. */
   #write(text: string): void {
     try {
-      this.#guard(() => writeSync(this.#file, text))
+      this.#guard(() => writeFileSync(this.#file, text))
+      this.#length += Buffer.byteLength(text)
     } catch (error) {
       process.emitWarning(error as Error)
+      // What there was room for of the last line is none.
+      this.#guard(() => ftruncateSync(this.#file, this.#length))
       this.#end()
     }
   }

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { flagOf, trainOptionsOf } from '../../src/cli/train-flags.js'
+import type { TrainOptions } from '../../src/index.js'
 import { run } from './support/arbalest.js'
 
 describe('The flags of a training', () => {
@@ -11,6 +12,31 @@ describe('The flags of a training', () => {
       lockstep: true
     })
     expect(flagOf('synchroniser.lockstep', { lockstep: true })).to.equal('--lockstep')
+  })
+
+  it('that name another kind than the config does leave out what it says of that one', () => {
+    const config = {
+      synchroniser: { name: 'sma', alpha: 0.3 },
+      optimiser: { rate: 0.02, momentum: 0.9 },
+      average: { name: 'swa', from: 3 }
+    } as const
+    expect(trainOptionsOf({}, config)).to.deep.include(config)
+    const others = trainOptionsOf({ sync: 'local-sgd', optimiser: 'adam', rate: 0.001, average: 'ema' }, config)
+    expect(others).to.deep.include({
+      synchroniser: { name: 'local-sgd' },
+      optimiser: { name: 'adam', rate: 0.001 },
+      average: { name: 'ema' }
+    })
+    const same = trainOptionsOf({ sync: 'sma', optimiser: 'sgd', average: 'swa', every: 2 }, config)
+    expect(same).to.deep.include({
+      synchroniser: { name: 'sma', alpha: 0.3, period: 2 },
+      optimiser: { name: 'sgd', rate: 0.02, momentum: 0.9 },
+      average: { name: 'swa', from: 3 }
+    })
+    expect(trainOptionsOf({ syncModule: 'own.mjs' }, config).synchroniser).to.deep.equal({ module: 'own.mjs' })
+    const own = { synchroniser: { module: 'own.mjs', options: { a: 1 } } } as unknown as TrainOptions
+    expect(trainOptionsOf({ sync: 'slowmo' }, own).synchroniser).to.deep.equal({ name: 'slowmo' })
+    expect(trainOptionsOf({ syncModule: 'own.mjs' }, own).synchroniser).to.deep.equal({ module: 'own.mjs' })
   })
 
   it('are told of where lockstep cannot be', async () => {

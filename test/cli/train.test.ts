@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, start } from './support/arbalest.js'
@@ -48,6 +48,11 @@ describe('arbalest train', () => {
       const measured = await run(['eval', file, '--data', 'digits', '--json'])
       const [accuracy] = /\d+\.\d\d(?=%)/.exec(stdout.split('\n').findLast((line) => line.startsWith('finished'))!)!
       expect((100 * Number(measured.lines.at(-1)!['testAccuracy'])).toFixed(2)).to.equal(accuracy)
+      const kept = await readFile(file)
+      const dry = await run([...TINY, '--dry-run', '--save', file])
+      expect([dry.code, dry.stdout]).to.deep.equal([2, ''])
+      expect(dry.stderr).to.match(/^INVALID_OPTION: --save: .*a dry run/)
+      expect(await readFile(file)).to.deep.equal(kept)
       for (const [bad, said] of [
         [join(folder, 'model.bin'), /^INVALID_OPTION: .*\.onnx or \.safetensors/],
         [join(folder, 'missing', 'model.onnx'), /^WRITE_FAILED: .*missing/]

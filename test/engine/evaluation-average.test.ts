@@ -23,8 +23,11 @@ function evaluated(backend: 'reference' | 'cpu', k: number, rule: GroupRule, ave
   })
 }
 
-const mean = (models: readonly Float64Array[]) =>
-  models[0]!.map((_, i) => models.reduce((sum, model) => sum + model[i]!, 0) / models.length)
+const weighted = (models: readonly (readonly [weight: number, model: Float64Array])[]) => {
+  const all = models.reduce((sum, [weight]) => sum + weight, 0)
+  return models[0]![1].map((_, i) => models.reduce((sum, [weight, model]) => sum + weight * model[i]!, 0) / all)
+}
+const mean = (models: readonly Float64Array[]) => weighted(models.map((model) => [1, model]))
 
 for (const backend of ['reference', 'cpu'] as const)
   describe(`evaluation averages on ${backend}`, () => {
@@ -42,9 +45,9 @@ for (const backend of ['reference', 'cpu'] as const)
             for (const [round, model] of evaluated(backend, k, rule(k), average).entries())
               expect(largestDifference(model, expected(round)), `${average.kind}, round ${round}`).below(1e-5)
           }
-          let ema: Float64Array | undefined
-          const emas = z.map((model) => (ema = ema ? ema.map((e, i) => 0.8 * e + 0.2 * model[i]!) : model))
-          same({ kind: 'ema', decay: 0.8, from: 0, every: 1 }, (round) => emas[round]!)
+          const ema = (round: number, decay: number) => weighted(z.slice(0, round + 1).map((model, i) => [decay ** (round - i), model]))
+          same({ kind: 'ema', decay: 0.8, from: 0, every: 1 }, (round) => ema(round, 0.8))
+          same({ kind: 'ema', decay: 0.999, from: 0, every: 1 }, (round) => ema(round, 0.999))
           // Samples come to 5 rounds' worth at the end of round 4, and to two more at that of 6, 8, ...
           const taken = (round: number) => z.filter((_, each) => each <= round && each >= 4 && each % 2 === 0)
           const marks = { from: 5 * samples, every: 2 * samples }

@@ -66,6 +66,16 @@ describe('defaults', () => {
     expect(thrown(() => kindOf('soon' as unknown as undefined)).data.parameter).to.equal('until')
   })
 
+  it('are of no use where the data are none', () => {
+    const samples = { count: 1 }
+    for (const data of [
+      {},
+      { name: 'x', sample: [1], classes: 2, train: samples },
+      { name: 'x', sample: 1, classes: 2, train: samples, test: samples }
+    ])
+      expect(thrown(() => settingsOf({ model: 'mlp', data: data as never })).data.parameter).to.equal('data')
+  })
+
   it('are a small network’s under any other name', () => {
     for (const name of ['resnet9', 'resnet2', 'resnet', 'resnet20d', 'own', 'constructor']) {
       const { batch, until } = settingsOf({ model: defineModel({ name, input: [4], layers: [linear(2)] }) })

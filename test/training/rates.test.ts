@@ -95,6 +95,7 @@ describe('the rate of a run', () => {
   it('is a number with a name and a warm-up, or a schedule', () => {
     expect(at({ rate: 1, schedule: 'cosine' }, [0, 50])).to.deep.equal([1, 0.5])
     expect(at({ rate: 1, schedule: 'cosine', warmup: 2 }, [0, 10])).to.deep.equal([0, 0.487764])
+    expect(at({ rate: 1, schedule: 'cosine', warmup: 0 }, [0, 50])).to.deep.equal([1, 0.5])
     expect(at({ rate: 1, schedule: 'step' }, [0, 40, 99])).to.deep.equal([1, 0.1, 0.01])
     expect(at({ rate: 1, schedule: 'exponential' }, [0, 50])).to.deep.equal([1, 0.1])
     expect(at({ rate: cosine({ rate: 1 }), warmup: { iterations: 10 } }, [5])).to.deep.equal([0.496922])

@@ -209,6 +209,16 @@ describe('A run that goes on from a checkpoint', function () {
     })
   })
 
+  it('is refused where no checkpoint is at the path', async () => {
+    for (const resume of [join(folder.path, 'nowhere'), folder.path])
+      await refused(
+        'INVALID_OPTION',
+        () => train(options({ checkpoint: { dir: join(folder.path, 'kept'), resume } })).finished,
+        'checkpoint.resume',
+        resume
+      )
+  })
+
   it('begins anew where every checkpoint is damaged, says so, and keeps what it then writes', async () => {
     const dir = join(folder.path, 'all damaged')
     const checkpoint = { dir, every: 10, keep: 1 }

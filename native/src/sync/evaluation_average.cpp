@@ -1,6 +1,7 @@
 #include "evaluation_average.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace arbalest {
@@ -25,11 +26,19 @@ void RunningAverage::apply(const std::byte* central, size_t begin, size_t end, b
   std::byte* const to = averages_[1 - current_].data();
   if (!changes) return backend_.blend({type_, begin, end, central, central, to, 1});
   if (spec_.kind != EvaluationAverage::Kind::lawa) {
-    const double weight = spec_.kind == EvaluationAverage::Kind::ema ? 1 - spec_.decay : 1.0 / static_cast<double>(taken_ + 1);
-    return backend_.blend({type_, begin, end, from, central, to, taken_ == 0 ? 1 : weight});
+    return backend_.blend({type_, begin, end, from, central, to, weight()});
   }
   backend_.blend({type_, begin, end, central, central, window_[static_cast<size_t>(taken_ % spec_.window)].data(), 1});
   backend_.average({type_, begin, end, nullptr, to, models_, 1.0 / static_cast<double>(models_.size()), 0});
+}
+
+double RunningAverage::weight() const {
+  if (taken_ == 0) return 1;
+  const auto count = static_cast<double>(taken_ + 1);
+  if (spec_.kind != EvaluationAverage::Kind::ema) return 1 / count;
+  // The sum of all weights is one from the first round on, so that the models of the beginning weigh no more than their age says: the
+  // correction of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+  return (1 - spec_.decay) / (1 - std::pow(spec_.decay, count));
 }
 
 void RunningAverage::capture(Snapshot& snapshot) const {

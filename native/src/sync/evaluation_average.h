@@ -30,6 +30,9 @@ class RunningAverage {
   void restore(const Snapshot& snapshot);
 
  private:
+  // Of the model that is taken next.
+  double weight() const;
+
   Backend& backend_;
   const EvaluationAverage spec_;
   const Type type_;

@@ -45,7 +45,7 @@ struct AsynchronousRule {
 struct EvaluationAverage {
   enum class Kind : uint8_t { ema, swa, lawa };
   Kind kind = Kind::ema;
-  double decay = 0;    // of ema
+  double decay = 0;    // of ema: a model weighs so much less each round
   int64_t window = 1;  // of lawa: how many are averaged, the last ones
   uint64_t from = 0, every = 1;
 };

@@ -1,6 +1,6 @@
 import type { GroupRule } from '../../engine/contract.js'
-import { invalidOption, together, unknownName, type ArbalestError } from '../../errors.js'
-import { exportedNames, moduleRefusal, ownModule } from '../../own-module.js'
+import { invalidOption, messageOf, together, unknownName, type ArbalestError } from '../../errors.js'
+import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../../own-module.js'
 import type { RuleContext } from './rule-options.js'
 import { stableAlpha } from './sma.js'
 
@@ -14,9 +14,19 @@ export async function ownRule(module: URL, options: unknown, context: RuleContex
   const make = exported['default']
   if (typeof make !== 'function')
     throw moduleRefusal(mention, `it exports ${exportedNames(exported)}; export a function as its default: (options, run) => rule`)
-  const made: unknown = (make as RuleModule)(options ?? {}, context)
+  const made = ruleMadeBy(make as RuleModule, options ?? {}, context, mention)
+  if (made instanceof Promise)
+    throw moduleRefusal(mention, 'it gave a Promise; give the rule itself, for await what it needs at the top of the module')
   checkRule(made, context.learners)
   return made
+}
+
+function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, mention: ModuleMention): unknown {
+  try {
+    return make(options, context)
+  } catch (cause) {
+    throw moduleRefusal(mention, `it throws where it makes the rule: ${messageOf(cause)}`, cause)
+  }
 }
 
 type Shape = Readonly<Record<string, (value: unknown) => boolean>>

@@ -77,7 +77,7 @@ export interface AsynchronousRule {
 
 /**
  * An average of the central model, taken at the end of each round in which the samples handed out come to `from` plus a multiple of `every`.
- * `ema`: decay e + (1 - decay) z; `swa`: the mean of all that were taken; `lawa`: of the last `window`. Until the first is taken it is z.
+ * `ema`: weighted by decay to the power of their ages; `swa`: the mean of all that were taken; `lawa`: of the last `window`. Until the first is taken it is z.
  */
 export type EvaluationAverage = { readonly from: number; readonly every: number } & (
   { readonly kind: 'ema'; readonly decay: number } | { readonly kind: 'swa' } | { readonly kind: 'lawa'; readonly window: number }

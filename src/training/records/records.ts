@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArbalestError, messageOf } from '../../errors.js'
+import { makeFolder } from '../../formats/make-folder.js'
 import type { JobEvent } from '../events.js'
 import type { JobControl, JobOutcome } from '../job.js'
 import type { Settings } from '../settings.js'
@@ -88,7 +89,7 @@ async function opened({ records: { log, logDir, tensorboard } }: Settings): Prom
   try {
     if (log !== undefined) records.push(new RunLog(log, run))
     if (logDir !== undefined) {
-      mkdirSync(logDir, { recursive: true })
+      makeFolder(logDir)
       records.push(new RunLog(join(logDir, `${run}.jsonl`), run))
     }
     if (tensorboard !== undefined) records.push(await TensorBoardFile.open(tensorboard, run, now))

@@ -1,8 +1,9 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createCRC32 } from 'hash-wasm'
 import protobuf from 'protobufjs/light.js'
+import { makeFolder } from '../../formats/make-folder.js'
 import type { JobEvent } from '../events.js'
 import type { RunRecord } from './records.js'
 
@@ -48,7 +49,7 @@ export class TensorBoardFile implements RunRecord {
       return new DataView(digest.buffer, digest.byteOffset).getUint32(0)
     }
     const folder = join(directory, run)
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     const file = openSync(join(folder, `events.out.tfevents.${Math.floor(seconds)}.${hostname()}.${process.pid}`), 'a')
     const opened = new TensorBoardFile(file, checksum)
     try {

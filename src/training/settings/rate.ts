@@ -36,7 +36,7 @@ export function rateSettings(checks: OptionChecks, options: Partial<OptimiserOpt
   if (typeof rate !== 'number')
     for (const [name, value] of Object.entries({ schedule, milestones, decay }))
       if (value !== undefined) checks.refuse(`optimiser.${name}`, value, 'leave it out: optimiser.rate is a schedule of its own')
-  return warmup === undefined ? whole : { kind: 'warmup', over: span(checks, 'optimiser.warmup', warmup), then: whole }
+  return warmup === undefined || warmup === 0 ? whole : { kind: 'warmup', over: span(checks, 'optimiser.warmup', warmup), then: whole }
 }
 
 function named(checks: OptionChecks, value: number, options: Partial<OptimiserOptions>, defaults: Defaults): RateSchedule {

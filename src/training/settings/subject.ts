@@ -53,7 +53,9 @@ export function subjectSettings(
   }: Pick<Partial<TrainOptions>, 'model' | 'size' | 'data' | 'dataDir' | 'context' | 'images'>
 ): SubjectSettings {
   named(checks, 'model', model, Object.keys(zoo), 'give a Model, or the name of one in the zoo')
-  if (typeof data !== 'string' || !isFolder(data))
+  if (typeof data === 'object' && !isDataset(data))
+    checks.refuse('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
+  else if (typeof data !== 'string' || !isFolder(data))
     named(checks, 'data', data, datasetNames, 'give a Dataset, the name of one, or a folder of images')
   if (dataDir !== undefined && typeof dataDir !== 'string') checks.refuse('dataDir', dataDir, 'give the path of a folder')
   if (context !== undefined) checks.whole('context', context, 1, 2 ** 20)
@@ -65,6 +67,18 @@ export function subjectSettings(
     context,
     images: imageOptions(checks, images)
   }
+}
+
+/** By what training cannot begin without; whoever makes one has checked the rest. */
+function isDataset(data: Partial<Dataset> | null): boolean {
+  const isCounted = (samples: { readonly count?: unknown } | undefined | null) => typeof samples?.count === 'number'
+  return (
+    typeof data?.name === 'string' &&
+    Array.isArray(data.sample) &&
+    typeof data.classes === 'number' &&
+    isCounted(data.train) &&
+    isCounted(data.test)
+  )
 }
 
 function isFolder(path: string): boolean {

@@ -85,6 +85,9 @@ describe('a rule of one’s own', () => {
       await refused(where.endsWith('kind') ? 'UNKNOWN_NAME' : 'INVALID_OPTION', () => ownRule(giving(value), {}, RUN), where)
     }
     await refused('INVALID_OPTION', () => ownRule(module('export const rule = 1'), {}, RUN), 'export a function as its default')
+    const throwing = module('export default () => { throw new Error("boo") }')
+    await refused('INVALID_OPTION', () => ownRule(throwing, {}, RUN), 'synchroniser.module', 'it throws', 'boo')
+    await refused('INVALID_OPTION', () => ownRule(module('export default async () => ({})'), {}, RUN), 'synchroniser.module', 'a Promise')
     await refused(
       'INVALID_OPTION',
       () => ownRule(module('export default ('), {}, RUN),
