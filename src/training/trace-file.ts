@@ -73,9 +73,17 @@ export class TraceFile {
       this.#length += Buffer.byteLength(text)
     } catch (error) {
       process.emitWarning(error as Error)
-      // What there was room for of the last line is none.
-      this.#guard(() => ftruncateSync(this.#file, this.#length))
+      this.#dropPart()
       this.#end()
+    }
+  }
+
+  /** What there was room for of the last line is none. */
+  #dropPart(): void {
+    try {
+      ftruncateSync(this.#file, this.#length)
+    } catch {
+      // A pipe has no length, and its reader is gone.
     }
   }
 

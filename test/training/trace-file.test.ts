@@ -1,10 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { sharedClock, TraceRing, type Span } from '../../src/actors/trace-ring.js'
 import { Trace } from '../../src/training/trace.js'
 import { TraceFile } from '../../src/training/trace-file.js'
+import { skip } from '../support/skip.js'
 
 describe('a trace file', () => {
   let folder: string
@@ -26,6 +29,26 @@ describe('a trace file', () => {
     trace.close()
     const names = (JSON.parse(readFileSync(path, 'utf8')) as { name: string }[]).map(({ name }) => name)
     expect(names).to.deep.equal(['process_name', 'thread_name', 'work', 'not yet flushed', 'end'])
+  })
+})
+
+describe('a trace file that is a pipe', () => {
+  let folder: string
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'trace-'))))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('ends with a warning where its reader is gone', async function () {
+    const path = join(folder, 'pipe')
+    if (spawnSync('mkfifo', [path]).status !== 0) skip(this, 'there is no mkfifo here')
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const trace = new TraceFile(path, 'job')
+    closeSync(reader)
+    const warned = once(process, 'warning')
+    trace.instant('learner 0', 'nobody reads it', {})
+    trace.flush()
+    expect((await warned)[0]).to.include({ code: 'WRITE_FAILED' })
+    trace.instant('learner 0', 'nor this', {})
+    trace.close()
   })
 })
 
