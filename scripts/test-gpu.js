@@ -10,7 +10,7 @@ const SUITES = {
   operators: ['engine/operators', 'engine/load', 'engine/stream', 'engine/token-windows', 'engine/dropout'],
   curves: ['engine/device'],
   synchronisers: ['engine/synchronisers', 'engine/levels'],
-  faults: ['training/gpu-faults']
+  faults: ['run/gpu-faults']
 }
 /** Our kernels alone are looked at, those of the libraries being many and slow to, and memory rather than what the libraries' calls answer. */
 const SANITIZER = ['--kernel-name', 'kns=arbalest', '--report-api-errors', 'no', '--error-exitcode', '99', '--target-processes', 'all']

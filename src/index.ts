@@ -3,15 +3,15 @@
  *
  * @module arbalest
  */
-export { train } from './training/train.js'
-export { explain, type ExplainedOperator, type Explanation, type Speeds } from './training/explain.js'
-export type { LearnerMemory, SharedMemory } from './training/memory.js'
+export { train } from './run/train.js'
+export { explain, type ExplainedOperator, type Explanation, type Speeds } from './run/explain.js'
+export type { LearnerMemory, SharedMemory } from './run/memory/memory.js'
 export type { MemoryUse } from './compiler/memory-use.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
-export type { ExplainOptions } from './training/settings/explain.js'
-export { defaultsFor, type Defaults } from './training/defaults.js'
-export { defineConfig, type Config, type ConfigSource } from './training/config.js'
-export type { Job, JobEvents, PromisedModel } from './training/job.js'
+export type { ExplainOptions } from './options/explain.js'
+export { defaultsFor, type Defaults } from './options/defaults.js'
+export { defineConfig, type Config, type ConfigSource } from './options/config.js'
+export type { Job, JobEvents, PromisedModel } from './run/job.js'
 export type {
   EvaluatedEvent,
   FinishedEvent,
@@ -29,12 +29,12 @@ export type {
   ResumedEvent,
   SetAsideEvent,
   WentBackEvent
-} from './training/events.js'
-export type { PopulationChange, PopulationSchedule } from './training/population.js'
-export type { PopulationFigures } from './actors/tuner/figures.js'
-export type { TunerAction } from './actors/tuner/tuner.js'
-export { readRuns, type RecordedRun } from './training/records/read-runs.js'
-export type { FailedEvent, RecordedEvent, RunEvent } from './training/records/records.js'
+} from './observe/events.js'
+export type { PopulationChange, PopulationSchedule } from './tuner/population.js'
+export type { PopulationFigures } from './tuner/figures.js'
+export type { TunerAction } from './tuner/tuner.js'
+export { readRuns, type RecordedRun } from './observe/read-runs.js'
+export type { FailedEvent, RecordedEvent, RunEvent } from './observe/records.js'
 export type {
   InitialOptions,
   DeviceOptions,
@@ -52,19 +52,19 @@ export type {
   Verdict,
   CheckpointOptions,
   NotFiniteOptions
-} from './training/options.js'
-export type { LevelName } from './training/settings/devices.js'
-export type { EarlyEnd } from './training/stopping.js'
+} from './options/train-options.js'
+export type { LevelName } from './options/devices.js'
+export type { EarlyEnd } from './run/stopping.js'
 export type { BackendName, Precision, SegmentName } from './compiler/program.js'
 
-export { cosine, type CosineRate } from './training/rates/cosine.js'
-export { exponential, type ExponentialRate } from './training/rates/exponential.js'
-export { inverse, type InverseRate } from './training/rates/inverse.js'
-export { oneCycle, type OneCycleRate } from './training/rates/one-cycle.js'
-export type { RateSchedule } from './training/rates/rate-schedule.js'
-export type { Span } from './training/rates/span.js'
-export { constant, multistep, step, type ConstantRate, type MultistepRate, type StepRate } from './training/rates/stepwise.js'
-export { warmup, type WarmupRate } from './training/rates/warmup.js'
+export { cosine, type CosineRate } from './schedules/cosine.js'
+export { exponential, type ExponentialRate } from './schedules/exponential.js'
+export { inverse, type InverseRate } from './schedules/inverse.js'
+export { oneCycle, type OneCycleRate } from './schedules/one-cycle.js'
+export type { RateSchedule } from './schedules/rate-schedule.js'
+export type { Span } from './schedules/span.js'
+export { constant, multistep, step, type ConstantRate, type MultistepRate, type StepRate } from './schedules/stepwise.js'
+export { warmup, type WarmupRate } from './schedules/warmup.js'
 
 export {
   avgPool2d,
@@ -96,11 +96,11 @@ export {
   type Named
 } from './model/layers.js'
 export { modelFile, type ModelFileOptions } from './checkpoints/model-file.js'
-export { loadModel, type LoadModelOptions } from './training/load-model.js'
-export type { TrainedModel } from './training/trained-model.js'
-export type { GenerateOptions } from './training/generate.js'
-export type { Classification } from './training/classify.js'
-export type { Measurement } from './training/measure.js'
+export { loadModel, type LoadModelOptions } from './trained/load-model.js'
+export type { TrainedModel } from './trained/trained-model.js'
+export type { GenerateOptions } from './trained/generate.js'
+export type { Classification } from './trained/classify.js'
+export type { Measurement } from './trained/evaluate.js'
 
 export { withOperators, type ComposedOperator } from './model/composed.js'
 export type { ComposableKind, OperatorBuilder } from './model/operator-builder.js'
@@ -170,16 +170,16 @@ export { readModel, type ReadModel, type ReadModelOptions } from './formats/read
 export { checkSavePath, saveModel, type ModelFormat, type SavedModel, type SaveOptions } from './formats/save.js'
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
-export { ruleNames, type NamedRule, type RuleName } from './actors/sync/rules.js'
-export type { BoundOptions, DownpourOptions } from './actors/sync/downpour.js'
-export type { EasgdOptions } from './actors/sync/easgd.js'
-export type { LocalSgdOptions, PostLocalSgdOptions } from './actors/sync/local-sgd.js'
-export type { LookaheadOptions } from './actors/sync/lookahead.js'
-export type { PolyakRuppertOptions } from './actors/sync/polyak-ruppert.js'
-export type { OuterMomentumOptions } from './actors/sync/slowmo.js'
-export type { SmaOptions } from './actors/sync/sma.js'
-export type { RuleModule } from './actors/sync/own-rule.js'
-export type { RuleContext } from './actors/sync/rule-options.js'
+export { ruleNames, type NamedRule, type RuleName } from './rules/rules.js'
+export type { BoundOptions, DownpourOptions } from './rules/downpour.js'
+export type { EasgdOptions } from './rules/easgd.js'
+export type { LocalSgdOptions, PostLocalSgdOptions } from './rules/local-sgd.js'
+export type { LookaheadOptions } from './rules/lookahead.js'
+export type { PolyakRuppertOptions } from './rules/polyak-ruppert.js'
+export type { OuterMomentumOptions } from './rules/slowmo.js'
+export type { SmaOptions } from './rules/sma.js'
+export type { RuleModule } from './rules/own-rule.js'
+export type { RuleContext } from './rules/rule-options.js'
 export type { AsynchronousRule, CentralRule, GroupRule, SynchronousRule } from './engine/contract.js'
 export type { ReplicaVector, RunOutcome, RunReport, ValueArray } from './engine/contract.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'

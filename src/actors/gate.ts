@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ArbalestError } from '../errors.js'
 import type { RunOutcome, RunReport } from '../engine/contract.js'
-import type { Pulse } from './pulse.js'
+import type { Pulse } from './heartbeat.js'
 
 /** What a learner did between two pauses. */
 export interface LearnerReport {

@@ -3,7 +3,7 @@ import type { Engine, Handle } from '../engine/contract.js'
 import { Later, type ActorContext } from '../runtime/actor.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { LearnerReport } from './gate.js'
-import { Place, worded, type Loss, type PlaceOptions, type SpawnLearner } from './place.js'
+import { Place, worded, type Loss, type PlaceOptions, type SpawnLearner } from './learner-slot.js'
 import type { RestartLimits } from './restart-intensity.js'
 
 /** When a learner that dies is replaced, and when it counts as dead. */

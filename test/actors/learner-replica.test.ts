@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Gate } from '../../src/actors/gate.js'
 import { BoundProgram } from '../../src/actors/learner-replica.js'
-import { Pulse } from '../../src/actors/pulse.js'
+import { Pulse } from '../../src/actors/heartbeat.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { Handle } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'

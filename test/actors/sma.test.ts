@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sma } from '../../src/actors/sync/sma.js'
+import { sma } from '../../src/rules/sma.js'
 import { thrown } from '../support/thrown.js'
 
 describe('the numbers of synchronous model averaging', () => {

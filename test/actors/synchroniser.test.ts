@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sma } from '../../src/actors/sync/sma.js'
+import { sma } from '../../src/rules/sma.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sma } from '../../src/actors/sync/sma.js'
+import { sma } from '../../src/rules/sma.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { EngineBackend, Precision } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'

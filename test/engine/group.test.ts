@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { sma } from '../../src/actors/sync/sma.js'
+import { sma } from '../../src/rules/sma.js'
 import { engine } from '../../src/engine/native.js'
 import { GroupRun } from './support/group-run.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { NamedRule } from '../../src/actors/sync/rules.js'
+import type { NamedRule } from '../../src/rules/rules.js'
 import type { LevelSpec } from '../../src/engine/contract.js'
 import { describeCuda } from '../../src/engine/cuda.js'
 import { engine } from '../../src/engine/native.js'

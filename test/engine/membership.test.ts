@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { sma } from '../../src/actors/sync/sma.js'
+import { sma } from '../../src/rules/sma.js'
 import { compile } from '../../src/compiler/compile.js'
 import { engine } from '../../src/engine/native.js'
 import { loweringBackend } from '../../src/engine/lowering.js'

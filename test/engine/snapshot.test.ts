@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ruleOf, type NamedRule } from '../../src/actors/sync/rules.js'
+import { ruleOf, type NamedRule } from '../../src/rules/rules.js'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
 import type { EvaluationAverage, GroupSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'

@@ -1,4 +1,4 @@
-import type { SpawnLearner } from '../../src/actors/place.js'
+import type { SpawnLearner } from '../../src/actors/learner-slot.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
 import type { Engine } from '../../src/engine/contract.js'
 import { Later } from '../../src/runtime/actor.js'

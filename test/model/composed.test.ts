@@ -24,7 +24,7 @@ import {
 } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
 import type { OperatorBuilder } from '../../src/model/operator-builder.js'
-import { train } from '../../src/training/train.js'
+import { train } from '../../src/run/train.js'
 import { openDataset } from '../../src/data/open.js'
 import { refused } from '../support/codes.js'
 

@@ -20,7 +20,7 @@ import {
 } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
 import { withOperators } from '../../src/model/composed.js'
-import { explain } from '../../src/training/explain.js'
+import { explain } from '../../src/run/explain.js'
 import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
 

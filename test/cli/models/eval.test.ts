@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { datasetFromText } from '../../../src/data/text.js'
 import { gpt } from '../../../src/model/zoo/index.js'
-import { train } from '../../../src/training/train.js'
+import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
 import { run } from '../support/arbalest.js'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { datasetFromText } from '../../../src/data/text.js'
 import { gpt } from '../../../src/model/zoo/index.js'
-import { train } from '../../../src/training/train.js'
+import { train } from '../../../src/run/train.js'
 import { Folder } from '../../data/support/files.js'
 import { runOnnx } from '../../formats/support/onnxruntime.js'
 import { run } from '../support/arbalest.js'

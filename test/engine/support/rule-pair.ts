@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { ruleOf, type NamedRule } from '../../../src/actors/sync/rules.js'
+import { ruleOf, type NamedRule } from '../../../src/rules/rules.js'
 import type { EngineBackend } from '../../../src/compiler/program.js'
 import type { GroupRule } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'

@@ -8,7 +8,7 @@ import { buildGraph } from '../../../src/model/graph-builder.js'
 import { elements } from '../../../src/model/graph.js'
 import { initialParameters } from '../../../src/model/initialise.js'
 import type { Model } from '../../../src/model/model.js'
-import { TrainedModel } from '../../../src/training/trained-model.js'
+import { TrainedModel } from '../../../src/trained/trained-model.js'
 
 const ENGINE = new URL('../../../src/engine/native.js', import.meta.url)
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import type { TrainOptions } from '../../../src/training/options.js'
-import { settingsOf } from '../../../src/training/settings.js'
+import type { TrainOptions } from '../../../src/options/train-options.js'
+import { settingsOf } from '../../../src/options/settings.js'
 import type { Choice } from '../support/choice.js'
 import { harmed, junk } from '../support/junk.js'
 

@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Checkpoint } from './checkpoint.js'
+import { GROUP_FILE, learnerFile } from './files.js'
+import { MANIFEST } from './manifest.js'
+import { bestOf, checkpointsIn, newestWhole } from './store.js'
+import { readVectors } from './vectors.js'
+import type { ParameterLayout } from '../compiler/program.js'
+import type { SnapshotContents } from '../engine/contract.js'
+import { ArbalestError, invalidOption } from '../errors.js'
+import type { MeasuredModel } from '../run/best-model.js'
+import { changedAt, learnersAt } from '../tuner/population.js'
+import { startingAt } from './rule-starts.js'
+import { checkIdentity, type RunIdentity } from './run-identity.js'
+import { checkedState, measuredHere, type RunState } from './run-state.js'
+import type { RunSettings } from '../schedules/schedule.js'
+import type { CheckpointSettings } from '../options/checkpoint.js'
+
+/** The settings of a run that goes on, from where it is: the learners that it had, or as many as are wanted now. */
+export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
+  const { round, iteration, population: history, rateScale, ruleStarts } = state
+  const { schedule: given, tuning } = settings.population
+  const before = history.filter((change) => change.round <= round)
+  const learners = learnersAt(tuning ? before : given, round)
+  const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
+  const schedule = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
+  return {
+    ...settings,
+    rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,
+    cuts: [...state.cuts.filter((cut) => cut.round < round), { round, iteration }],
+    rateScale: Math.min(settings.rateScale, rateScale),
+    learners,
+    population: { ...settings.population, schedule }
+  }
+}
+
+/** A whole checkpoint that a run goes on from. */
+export interface Resumption {
+  readonly folder: string
+  readonly state: RunState
+  readonly group: SnapshotContents
+  /** The file of a learner's states; undefined where it begins at the central model. */
+  readonly learner: (rank: number) => string | undefined
+}
+
+/**
+ * The newest whole checkpoint, or the one that is named; undefined where there is none to go on from. `refused` hears of each damaged one.
+ * Throws INVALID_OPTION where it is of another run, and DATA_CORRUPT where the one that is named is damaged.
+ */
+export async function resumptionOf(
+  settings: CheckpointSettings,
+  { layout, identity }: { layout: ParameterLayout; identity: RunIdentity },
+  refused: (folder: string, error: ArbalestError) => void
+): Promise<Resumption | undefined> {
+  const checkpoint = await checkpointOf(settings, refused)
+  if (!checkpoint) return undefined
+  const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
+  checkIdentity(checkpoint.folder, state.identity, identity)
+  await using file = await checkpoint.file(GROUP_FILE)
+  const { vectors, counts } = await readVectors(file, layout.parameters)
+  return {
+    folder: checkpoint.folder,
+    state,
+    // Older versions counted no iteration beside the round.
+    group: { vectors, counts: { iteration: state.iteration, ...counts } },
+    learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
+  }
+}
+
+async function checkpointOf(
+  { dir, resume, goesBack = false }: CheckpointSettings,
+  refused: (folder: string, error: ArbalestError) => void
+): Promise<Checkpoint | undefined> {
+  if (goesBack) {
+    const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume)
+    const newest = await newestWhole(dir, refused, checkSound)
+    // What lies in the folder up to the named one's iteration is no part of this run: what lay beyond has made way for it.
+    return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
+  }
+  if (resume === 'auto') return newestWhole(dir, refused)
+  if (resume !== 'never') return namedCheckpoint(resume)
+  if ((await checkpointsIn(dir)).length > 0)
+    throw invalidOption('checkpoint.resume', resume, `${dir} has checkpoints of an earlier run: name an empty folder, or resume it`)
+  return undefined
+}
+
+async function namedCheckpoint(folder: string): Promise<Checkpoint> {
+  if (!existsSync(join(folder, MANIFEST)))
+    throw invalidOption(
+      'checkpoint.resume',
+      folder,
+      "no checkpoint is there; use 'auto', 'never', or the path of one, a folder within checkpoint.dir"
+    )
+  return Checkpoint.open(folder)
+}
+
+/** Throws LOSS_NOT_FINITE for a model that was diverging already. */
+function checkSound({ folder, manifest }: Checkpoint): void {
+  const measured = measuredHere(checkedState(folder, manifest.state))
+  if (!measured || Number.isFinite(measured.testLoss)) return
+  const message = `${folder}: its test loss was no finite number; an earlier one is gone back to`
+  throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { folder } })
+}
+
+/**
+ * The best measured model of a run up to the iteration that it goes on from, for a run that keeps it; undefined where there is none, or it is
+ * damaged. Throws DATA_CORRUPT.
+ */
+export async function bestSoFar(dir: string, layout: ParameterLayout, iteration: number): Promise<MeasuredModel | undefined> {
+  const found = await bestOf(dir, iteration)
+  const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))
+  const measured = checkpoint && checkedState(checkpoint.folder, checkpoint.manifest.state).measurements.at(-1)?.event
+  if (!checkpoint || !measured) return undefined
+  await using file = await checkpoint.file(GROUP_FILE)
+  const { vectors } = await readVectors(file, layout.parameters)
+  const weights = vectors['average'] ?? vectors['central']
+  return weights && { measured, weights }
+}

@@ -1,0 +1,44 @@
+import type { Dataset } from '../data/dataset.js'
+import { streams } from '../data/streamed.js'
+import { invalidOption, together, type ArbalestError } from '../errors.js'
+import { withoutOperators } from '../model/composed.js'
+import type { Model } from '../model/model.js'
+import type { Programs } from '../trained/programs.js'
+import type { RunSettings } from '../schedules/schedule.js'
+
+/**
+ * What a run must have in common with the checkpoint that it goes on from, by the option that says it, as JSON. `until`, the learners' number,
+ * threads and the backend may be others.
+ */
+export type RunIdentity = Readonly<Record<string, string>>
+
+export function identityOf(model: Model, dataset: Dataset, { train }: Programs, settings: RunSettings): RunIdentity {
+  const { name, train: samples, sample, classes } = dataset
+  const { batch, synchroniser, average, freeze, precision, seed, optimiser } = settings
+  return {
+    model: JSON.stringify(withoutOperators(model)),
+    parameters: JSON.stringify(train.parameters.parameters.map(({ name: parameter, shape }) => [parameter, shape])),
+    data: JSON.stringify({ name, count: samples.count, sample, classes, ...(streams(samples) && { read: samples.reader.options }) }),
+    batch: JSON.stringify(batch),
+    optimiser: JSON.stringify(optimiser),
+    synchroniser: JSON.stringify(synchroniser),
+    average: JSON.stringify(average ?? null),
+    freeze: JSON.stringify(freeze),
+    precision: JSON.stringify(precision),
+    seed: JSON.stringify(seed)
+  }
+}
+
+/** Throws INVALID_OPTION with every option that differs. */
+export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
+  const refusals = Object.entries(now)
+    .filter(([option, value]) => recorded[option] !== value)
+    .map(([option, value]) =>
+      invalidOption(option, brief(value), `the checkpoint ${folder} has ${brief(recorded[option])}: use that, or another checkpoint.dir`)
+    )
+  if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+}
+
+function brief(value = 'none'): string {
+  return value.length > 80 ? `${value.slice(0, 77)}...` : value
+}

@@ -1,0 +1,115 @@
+import { corruptFile } from '../formats/faults.js'
+import type { EvaluatedEvent } from '../observe/events.js'
+import { MOST_LEARNERS, type PopulationSchedule } from '../tuner/population.js'
+import type { RuleStarts } from './rule-starts.js'
+import type { RunIdentity } from './run-identity.js'
+import type { Cut } from '../schedules/timeline.js'
+
+/** What a checkpoint says of its run, beside the tensors. */
+export interface RunState {
+  readonly identity: RunIdentity
+  readonly round: number
+  readonly iteration: number
+  /** Samples handed out. */
+  readonly position: number
+  /** Of training so far. */
+  readonly seconds: number
+  readonly population: PopulationSchedule
+  /** Where earlier runs that this one goes on from had ended. */
+  readonly cuts: readonly Cut[]
+  /** Absent in what older versions have written. */
+  readonly ruleStarts?: RuleStarts
+  /** What all rates are multiplied by. */
+  readonly rateScale: number
+  /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
+  readonly learners: readonly number[]
+  /** All of the run so far. */
+  readonly measurements: readonly Measurement[]
+}
+
+export interface Measurement {
+  readonly event: EvaluatedEvent
+  /** Of training before it. */
+  readonly seconds: number
+  /** Taken because the run was stopped there, between two measuring points: one that goes on undisturbed has none. */
+  readonly unplanned?: true
+}
+
+type Check = (value: unknown) => boolean
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const isAmount: Check = (value) => Number.isFinite(value) && (value as number) >= 0
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const isListOf =
+  (isItem: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(isItem)
+const isShare: Check = (value) => isAmount(value) && (value as number) <= 1
+
+/** By member, what it has to be and what that is called. */
+const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: Check, expected: string] } = {
+  identity: [(value) => isObject(value) && Object.values(value).every((text) => typeof text === 'string'), 'options as text'],
+  round: [isCount, 'a whole number'],
+  iteration: [isCount, 'a whole number'],
+  position: [isCount, 'a whole number'],
+  seconds: [isAmount, 'a number of at least 0'],
+  population: [isSchedule, `numbers of learners from 1 to ${MOST_LEARNERS} by rising rounds from 0 on`],
+  cuts: [isListOf(isCut), 'places of a round and an iteration'],
+  ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
+  rateScale: [isAmount, 'a number of at least 0'],
+  learners: [isListOf(isCount), 'a list of ranks'],
+  measurements: [isListOf(isMeasurement), 'a list of what was measured']
+}
+
+/** The state of a run in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT for one that no run has written. */
+export function checkedState(folder: string, state: unknown): RunState {
+  if (!isObject(state)) throw corruptFile(folder, 'state', JSON.stringify(state), 'an object')
+  // Older versions knew of no cuts.
+  const whole: Readonly<Record<string, unknown>> = { cuts: [], ...state }
+  for (const [name, [holds, expected]] of Object.entries(MEMBERS))
+    if (!holds(whole[name])) throw corruptFile(folder, `state.${name}`, JSON.stringify(whole[name]) ?? 'nothing', expected)
+  const { measurements } = whole as unknown as RunState
+  return { ...(whole as unknown as RunState), measurements: measurements.map(asMeasured) }
+}
+
+/** What was measured of the very central model that a checkpoint has; undefined where nothing was. */
+export function measuredHere({ iteration, measurements }: RunState): EvaluatedEvent | undefined {
+  const last = measurements.at(-1)?.event
+  return last?.iteration === iteration ? last : undefined
+}
+
+/** JSON has no word for a loss that is no finite number; read as null it would be below every loss that is aimed at. */
+function asMeasured({ event, ...about }: Measurement): Measurement {
+  const { testLoss, testPerplexity, ...rest } = event
+  const perplexity = testPerplexity !== undefined && { testPerplexity: testPerplexity ?? NaN }
+  return { event: { ...rest, testLoss: testLoss ?? NaN, ...perplexity }, ...about }
+}
+
+function isSchedule(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length === 0) return false
+  let before = -1
+  for (const change of value as unknown[]) {
+    if (!isObject(change) || !isCount(change['round']) || !isCount(change['learners'])) return false
+    const { round, learners } = change as unknown as PopulationSchedule[number]
+    if (round <= before || (before < 0 && round > 0) || learners < 1 || learners > MOST_LEARNERS) return false
+    before = round
+  }
+  return true
+}
+
+function isCut(value: unknown): boolean {
+  return isObject(value) && isCount(value['round']) && isCount(value['iteration'])
+}
+
+function isRuleStarts(value: unknown): boolean {
+  return isObject(value) && isCount(value['period']) && isCount(value['mean'])
+}
+
+function isMeasurement(value: unknown): boolean {
+  if (!isObject(value) || !isAmount(value['seconds']) || !isObject(value['event'])) return false
+  if (value['unplanned'] !== undefined && value['unplanned'] !== true) return false
+  const { iteration, epoch, testLoss, testAccuracy, seconds } = value['event']
+  const isLoss = testLoss === null || typeof testLoss === 'number'
+  return isLoss && isCount(iteration) && [epoch, seconds].every(isAmount) && (testAccuracy === null || isShare(testAccuracy))
+}

@@ -1,0 +1,22 @@
+import type { TrainOptions } from './train-options.js'
+
+/** What `arbalest.config.ts` says: the options of `train`, all of which may be left to flags and defaults. */
+export type Config = Partial<TrainOptions>
+
+/** The same, or a function that gives it: for what depends on the environment or has to be waited for. */
+export type ConfigSource = Config | (() => Config | Promise<Config>)
+
+/**
+ * The options of a run as a module's default export, with their types checked where they are written:
+ *
+ * ```ts
+ * import { defineConfig } from 'arbalest'
+ *
+ * export default defineConfig({ model: 'lenet', data: 'digits', optimiser: { rate: 0.02 }, until: { epochs: 4 } })
+ * ```
+ */
+export function defineConfig(config: Config): Config
+export function defineConfig(config: () => Config | Promise<Config>): () => Config | Promise<Config>
+export function defineConfig(config: ConfigSource): ConfigSource {
+  return config
+}

@@ -1,0 +1,102 @@
+import { statSync } from 'node:fs'
+import type { Dataset } from '../data/dataset.js'
+import { imageFolderPlan, type ImageFolderOptions } from '../data/images/image-options.js'
+import { datasetNames } from '../data/open.js'
+import { unknownName } from '../errors.js'
+import type { Model } from '../model/model.js'
+import { zoo, type GptOptions } from '../model/zoo/index.js'
+import type { TrainOptions } from './train-options.js'
+import { modelSize } from './model-size.js'
+import type { OptionChecks, OptionNames } from './option-checks.js'
+
+/** What is trained, and on what. */
+export interface SubjectSettings {
+  readonly model: Model | string
+  /** Of a model of the zoo; undefined: the usual one. */
+  readonly size: GptOptions | undefined
+  readonly data: Dataset | string
+  readonly dataDir: string | undefined
+  readonly context: number | undefined
+  readonly images: ImageFolderOptions
+}
+
+const DEFAULT_DATA = 'digits'
+
+const IMAGES: OptionNames<ImageFolderOptions> = {
+  name: true,
+  size: true,
+  channels: true,
+  mean: true,
+  deviation: true,
+  crop: true,
+  flip: true,
+  colour: true,
+  resize: true,
+  testFraction: true,
+  seed: true,
+  check: true,
+  onBadImage: true,
+  threads: true,
+  ahead: true,
+  cache: true
+}
+
+export function subjectSettings(
+  checks: OptionChecks,
+  {
+    model,
+    size,
+    data = DEFAULT_DATA,
+    dataDir,
+    context,
+    images
+  }: Pick<Partial<TrainOptions>, 'model' | 'size' | 'data' | 'dataDir' | 'context' | 'images'>
+): SubjectSettings {
+  named(checks, 'model', model, Object.keys(zoo), 'give a Model, or the name of one in the zoo')
+  if (typeof data === 'object' && !isDataset(data))
+    checks.refuse('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
+  else if (typeof data !== 'string' || !isFolder(data))
+    named(checks, 'data', data, datasetNames, 'give a Dataset, the name of one, or a folder of images')
+  if (dataDir !== undefined && typeof dataDir !== 'string') checks.refuse('dataDir', dataDir, 'give the path of a folder')
+  if (context !== undefined) checks.whole('context', context, 1, 2 ** 20)
+  return {
+    model: model as Model | string,
+    size: modelSize(checks, size, model),
+    data,
+    dataDir,
+    context,
+    images: imageOptions(checks, images)
+  }
+}
+
+/** By what training cannot begin without; whoever makes one has checked the rest. */
+function isDataset(data: Partial<Dataset> | null): boolean {
+  const isCounted = (samples: { readonly count?: unknown } | undefined | null) => typeof samples?.count === 'number'
+  return (
+    typeof data?.name === 'string' &&
+    Array.isArray(data.sample) &&
+    typeof data.classes === 'number' &&
+    isCounted(data.train) &&
+    isCounted(data.test)
+  )
+}
+
+function isFolder(path: string): boolean {
+  // No folder has a null byte in its name, and Node.js does not look for one.
+  return !path.includes('\0') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function imageOptions(checks: OptionChecks, given: ImageFolderOptions | undefined): ImageFolderOptions {
+  const images = checks.group('images', given, IMAGES)
+  checks.attempt(() => imageFolderPlan(images, 'images.'))
+  return images
+}
+
+/** The thing itself, or a name of the list. */
+function named(checks: OptionChecks, path: string, value: unknown, known: readonly string[], mend: string): void {
+  if (typeof value === 'string') {
+    checks.attempt(() => {
+      if (!known.includes(value)) throw unknownName(path, value, known)
+    })
+  } else if (typeof value !== 'object' || value === null) checks.refuse(path, value, mend)
+}

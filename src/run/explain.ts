@@ -1,0 +1,141 @@
+import { loadEngine } from '../actors/engine-module.js'
+import { compile, type CompileOptions } from '../compiler/compile.js'
+import { memoryUse, type MemoryUse } from '../compiler/memory-use.js'
+import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
+import type { Engine } from '../engine/contract.js'
+import { isGpu } from '../engine/gpu.js'
+import { loweringBackend } from '../engine/lowering.js'
+import { usableCores } from '../engine/machine.js'
+import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
+import { withOperators } from '../model/composed.js'
+import type { Attributes } from '../model/graph.js'
+import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory/memory.js'
+import { EVALUATION_BATCH } from '../trained/programs.js'
+import { arenasFor, totalArenas } from './memory/shared-arenas.js'
+import { explainSettings, type ExplainOptions } from '../options/explain.js'
+
+/** One operator of a training step. */
+export interface ExplainedOperator {
+  readonly segment: SegmentName
+  readonly kind: string
+  readonly name: string
+  /** The backend's word for how it runs it. */
+  readonly implementation: string
+  readonly attributes: Attributes
+  /** Shapes, batch first; `output` is that of the first. */
+  readonly inputs: readonly (readonly number[])[]
+  readonly output: readonly number[]
+  readonly flops: number
+  /** Read and written. */
+  readonly bytes: number
+  readonly floorSeconds: number
+  readonly boundBy: 'arithmetic' | 'memory'
+}
+
+/** What the time floor reckons with. An operator that touches no more than `cacheBytes` may find it all in a cache. */
+export interface Speeds extends MemorySpeed {
+  readonly flopsPerSecond: number
+  readonly measured: { readonly arithmetic: boolean; readonly memory: boolean }
+}
+
+/** What a training step costs, known before anything is trained. Bytes and seconds are those of one learner, where nothing else is said. */
+export interface Explanation extends MemoryUse {
+  readonly model: string
+  readonly input: readonly number[]
+  readonly batch: number
+  readonly learners: number
+  readonly threads: number
+  readonly precision: Precision
+  readonly backend: BackendName
+  readonly processor: string
+  readonly parameters: number
+  readonly operators: readonly ExplainedOperator[]
+  readonly flops: number
+  readonly bytes: number
+  /** A step takes longer: as if every operator did nothing but its arithmetic or nothing but read and write, whichever takes longer. */
+  readonly floorSeconds: number
+  readonly speeds: Speeds
+  readonly memory: { readonly learner: LearnerMemory; readonly shared: SharedMemory; readonly total: number }
+}
+
+const ENGINE = new URL('../engine/native.js', import.meta.url)
+
+/**
+ * What a model's training step consists of and what it costs: operators, arithmetic, memory. Compiles as `train` does; no data is needed, and none
+ * of the memory is taken.
+ *
+ * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
+ */
+export async function explain(options: ExplainOptions): Promise<Explanation> {
+  return explainWith(await loadEngine(ENGINE.href), options)
+}
+
+/** The same on an engine that is there. */
+export async function explainWith(engine: Engine, options: ExplainOptions): Promise<Explanation> {
+  const { learners, threads, precision, backend: name, batch, ...settings } = explainSettings(options)
+  const model = await withOperators(settings.model)
+  const backend = loweringBackend(engine, name, threads)
+  const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
+  const train = compile(model, backend, recipe)
+  const measuring = (['evaluate', 'statistics', 'predict'] as const).map((mode) =>
+    compile(model, backend, { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters })
+  )
+  const speeds = speedsOf(engine, threads, settings)
+  const operators = explainedOperators(train, speeds)
+  const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
+  const arenas = isGpu(name) ? undefined : arenasFor(learners, { threads })
+  const sharing = { arenas: arenas && totalArenas(arenas) }
+  const learner = learnerMemory(train, sharing)
+  const shared = sharedMemory(train, { programs: measuring, replicas: Math.min(learners, usableCores()) }, 0, sharing)
+  return {
+    model: model.name,
+    input: model.input,
+    batch,
+    learners,
+    threads,
+    precision,
+    backend: name,
+    processor: engine.describe().processor,
+    parameters: train.parameters.elements,
+    operators,
+    flops: sum(({ flops }) => flops),
+    bytes: sum(({ bytes }) => bytes),
+    floorSeconds: sum(({ floorSeconds }) => floorSeconds),
+    speeds,
+    memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
+    ...memoryUse(model, backend, recipe)
+  }
+}
+
+function speedsOf(engine: Engine, threads: number, assumed: Pick<ExplainOptions, 'flopsPerSecond' | 'bytesPerSecond'>): Speeds {
+  const { flopsPerSecond = Math.min(threads, usableCores()) * engine.measurePeak(), bytesPerSecond: every } = assumed
+  const memory: MemorySpeed =
+    every === undefined ? measureMemorySpeed() : { bytesPerSecond: every, cacheBytesPerSecond: every, cacheBytes: 0 }
+  return { flopsPerSecond, ...memory, measured: { arithmetic: assumed.flopsPerSecond === undefined, memory: every === undefined } }
+}
+
+function explainedOperators(program: Program, speeds: Speeds): readonly ExplainedOperator[] {
+  const values = (ids: readonly number[]) => ids.filter((id) => id >= 0).map((id) => program.values[id]!)
+  return SEGMENTS.flatMap((segment) =>
+    program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
+      const touched = [...values(inputs), ...values(outputs)].reduce((sum, { bytes }) => sum + bytes, 0)
+      // Weights and velocity both ways, gradients and the central model one way, the correction the other.
+      const bytes = kind === 'update' ? 7 * program.parameters.bytes : kind === 'reshape' ? 0 : touched
+      const speed = bytes <= speeds.cacheBytes ? speeds.cacheBytesPerSecond : speeds.bytesPerSecond
+      const [arithmetic, memory] = [flops / speeds.flopsPerSecond, bytes / speed]
+      return {
+        segment,
+        kind,
+        name,
+        implementation,
+        attributes,
+        inputs: values(inputs).map(({ shape }) => shape),
+        output: values(outputs)[0]?.shape ?? [],
+        flops,
+        bytes,
+        floorSeconds: Math.max(arithmetic, memory),
+        boundBy: arithmetic > memory ? 'arithmetic' : 'memory'
+      }
+    })
+  )
+}

@@ -1,0 +1,79 @@
+import type { Engine, LevelSpec } from '../engine/contract.js'
+import type { EngineBackend } from '../compiler/program.js'
+import type { LevelFigures, LevelsEvent } from '../observe/events.js'
+import type { DevicesSettings, LevelName } from '../options/devices.js'
+
+/** Larger vectors are measured by a part of them: the speed of memory is the same. */
+const LARGEST = 2 ** 26
+
+/** What the engine makes of a level; hosts are a loopback so far. */
+export function levelSpec(name: LevelName): LevelSpec {
+  return name === 'devices' ? { kind: 'devices' } : { kind: 'loopback', latency: 0 }
+}
+
+/**
+ * The order of the levels with the shortest way of the sums, and how that was found; undefined where there are none. It is a matter of seconds and not
+ * of what is learnt: with hosts that are this one alone, any order gives the same bits.
+ */
+export function chosenLevels(
+  engine: Pick<Engine, 'measureLevel'>,
+  { devices, gpus, levels, ordered }: DevicesSettings,
+  backend: EngineBackend,
+  bytes: number
+): LevelsEvent | undefined {
+  if (levels.length === 0) return undefined
+  const part = Math.max(4, Math.min(bytes, LARGEST))
+  const orders = ordered || levels.length === 1 ? [levels] : [levels, levels.toReversed()]
+  const measured = new Map<string, LevelFigures>()
+  const speed = (level: LevelName, parts: number): LevelFigures => {
+    const key = `${level} ${parts}`
+    const known = measured.get(key)
+    if (known) return known
+    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level), parts, part)
+    const figures = { level, parts, bytesPerSecond, seconds: (parts * bytes) / bytesPerSecond }
+    measured.set(key, figures)
+    return figures
+  }
+  const timed = orders.map((order) => ({ levels: order, seconds: seconds(order, devices.length, gpus ? devices.length : 1, speed) }))
+  const best = timed.reduce((one, other) => (other.seconds < one.seconds ? other : one))
+  return {
+    event: 'levels',
+    devices: devices.map(({ cores }) => cores),
+    levels: best.levels,
+    measured: [...measured.values()],
+    orders: timed,
+    reason: reasonOf(ordered, best, timed)
+  }
+}
+
+interface TimedOrder {
+  readonly levels: readonly LevelName[]
+  readonly seconds: number
+}
+
+/** Of a round's sums on their way up: each device has a part, until the devices' level makes one of them, or one on every GPU. */
+function seconds(
+  order: readonly LevelName[],
+  devices: number,
+  sums: number,
+  speed: (level: LevelName, parts: number) => LevelFigures
+): number {
+  let parts = devices
+  let sum = 0
+  for (const level of order) {
+    sum += speed(level, parts).seconds
+    if (level === 'devices') parts = sums
+  }
+  return sum
+}
+
+function reasonOf(ordered: boolean, best: TimedOrder, timed: readonly TimedOrder[]): string {
+  const pace = `${milliseconds(best.seconds)} a round`
+  if (ordered) return `as given; ${pace}`
+  const other = timed.find((each) => each !== best)
+  return other ? `${pace}, where ${other.levels.join(', ')} takes ${milliseconds(other.seconds)}` : `there is no other; ${pace}`
+}
+
+function milliseconds(time: number): string {
+  return `${(1000 * time).toPrecision(2)} ms`
+}

@@ -1,0 +1,134 @@
+import { ownRule } from '../rules/own-rule.js'
+import type { RuleContext } from '../rules/rule-options.js'
+import { ruleOf } from '../rules/rules.js'
+import type { GroupSchedule } from '../actors/synchroniser.js'
+import type { GroupRule } from '../engine/contract.js'
+import { ArbalestError, invalidOption } from '../errors.js'
+import type { PopulationSchedule } from '../tuner/population.js'
+import { ratePieces, varyingIterations, type RunClock } from './pieces.js'
+import { courseOf } from './rate-schedule.js'
+import { sharedRates } from './shared.js'
+import type { Progress, Span } from './span.js'
+import { iterationSamples, type Settings } from '../options/settings.js'
+import { Timeline, type Cut } from './timeline.js'
+
+/** Rates that vary are made ahead, one an iteration. */
+const MOST_RATES = 2 ** 26
+
+/** A run in numbers of rounds: all that changes it is tied to one. */
+export interface Schedule extends GroupSchedule {
+  readonly rounds: number
+  /** Samples handed out when it ends. */
+  readonly endPosition: number
+  readonly iterationOf: (round: number) => number
+  /** The first round that begins at this iteration or later; the last one where the run ends before. */
+  readonly roundBy: (iteration: number) => number
+  /** The round before which the central model is measured next: where it is due (an epoch's end, unless said otherwise), or at the run's end. */
+  readonly measuredAfter: (round: number) => number
+}
+
+/** Settings, and the rule by which the learners of this run are kept together. */
+export interface RunSettings extends Settings {
+  readonly rule: GroupRule
+  /** Where the run had ended before it was told to go on. */
+  readonly cuts: readonly Cut[]
+}
+
+/** The rule's options made its numbers, now that the length of an epoch is known. Throws INVALID_OPTION. */
+export function runSettings(settings: Settings, samples: number): RunSettings {
+  const { name, options, module } = settings.synchroniser
+  if (module)
+    throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadedSettings`)
+  return { ...settings, rule: ruleOf(name, options, runContext(settings, samples)), cuts: [] }
+}
+
+/** The same, also for a rule of the user's own. Throws what `ownRule` throws, too. */
+export async function loadedSettings(settings: Settings, samples: number): Promise<RunSettings> {
+  const { options, module } = settings.synchroniser
+  if (!module) return runSettings(settings, samples)
+  return { ...settings, rule: await ownRule(module, options, runContext(settings, samples)), cuts: [] }
+}
+
+function runContext(settings: Settings, samples: number): RuleContext {
+  const { until, population } = settings
+  // By the first population alone: what is to come of it a tuned run does not know, and its repetition does.
+  const timeline = timelineOf(settings, population.schedule.slice(0, 1))
+  const iterationAt = (epoch: number) => timeline.iterationBy(epoch * samples)
+  const iterations = Math.min(until.steps, iterationAt(until.epochs))
+  const learners = Math.max(...population.schedule.map((change) => change.learners))
+  return { learners, iterations, iterationAt }
+}
+
+function timelineOf(settings: Settings, population: PopulationSchedule, run?: Pick<RunSettings, 'rule' | 'cuts'>): Timeline {
+  const { rule, cuts = [] } = run ?? {}
+  const { period = 1 } = rule ?? {}
+  const from = rule?.kind === 'synchronous' ? rule.from : 0
+  // As the group reckons it, which goes on from the last cut.
+  const { round, iteration } = cuts.at(-1) ?? { round: 0, iteration: 0 }
+  const periods =
+    from > 0
+      ? [
+          { round: 0, period: 1 },
+          { round: Math.min(from, round + Math.max(0, from - iteration)), period }
+        ]
+      : [{ round: 0, period }]
+  return new Timeline({ population, periods, cuts, batch: iterationSamples(settings) })
+}
+
+/**
+ * From epochs to rounds: an epoch ends at the first round that begins with so many samples handed out. How far a run is at a round depends on
+ * the population up to there and on nothing later: what has been is not changed by a change of the population. Throws INVALID_OPTION.
+ */
+export function scheduleOf(
+  settings: RunSettings,
+  samples: number,
+  population: PopulationSchedule = settings.population.schedule
+): Schedule {
+  const { optimiser, rule, until, watch } = settings
+  const timeline = timelineOf(settings, population, settings)
+  const iterations = Math.min(until.steps, timeline.iterationBy(until.epochs * samples))
+  const rounds = timeline.roundBy(iterations)
+  if (!Number.isSafeInteger(timeline.positionOf(timeline.iterationOf(rounds))))
+    throw invalidOption('until', until, 'use fewer epochs or steps')
+  const roundOf = (epoch: number) => timeline.roundBy(timeline.iterationBy(epoch * samples))
+  const roundOfShare = (share: number) => Math.min(timeline.roundBy(share * until.steps), roundOf(share * until.epochs))
+  const roundAfter = (span: Span): number => {
+    if (typeof span === 'number') return roundOf(span)
+    if ('epochs' in span) return roundOf(span.epochs)
+    return 'iterations' in span ? timeline.roundBy(span.iterations) : roundOfShare(span.share)
+  }
+  const progress = (iteration: number): Progress => {
+    const epoch = timeline.positionOf(iteration) / samples
+    return { iteration, epoch, share: Math.max(iteration / until.steps, epoch / until.epochs) }
+  }
+  const course = courseOf(optimiser.rate)
+  const clock: RunClock = { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) }
+  if (varyingIterations(course, clock) > MOST_RATES)
+    throw invalidOption(
+      'until',
+      until,
+      `use fewer epochs or steps, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`
+    )
+  const { pieces, drops } = ratePieces(course, clock)
+  const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
+  const rates = optimiser.isShared ? sharedRates(pieces, sharing) : pieces
+  return {
+    iterations,
+    rounds,
+    endPosition: timeline.positionOf(iterations),
+    iterationOf: (round) => Math.min(iterations, timeline.iterationOf(round)),
+    roundBy: (iteration) => Math.min(rounds, timeline.roundBy(iteration)),
+    // Learners that go on with their own weights are drawn together where the rate drops.
+    restarts: rule.kind === 'synchronous' && rule.central.kind === 'sma' ? drops.map((iteration) => timeline.roundBy(iteration)) : [],
+    rates:
+      settings.rateScale === 1
+        ? rates
+        : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.rateScale) })),
+    measuredAfter: (round) => {
+      const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * watch.every)
+      // A multiple of a tenth may lie a little above what it is by position.
+      const next = Math.floor(measurements * (1 + 1e-12)) + 1
+      return Math.min(rounds, Math.max(round + 1, roundOf(next * watch.every)))
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import { compile } from '../compiler/compile.js'
+import type { PlacedParameter, Program } from '../compiler/program.js'
+import type { Dataset } from '../data/dataset.js'
+import type { Engine, Handle } from '../engine/contract.js'
+import { loweringBackend } from '../engine/lowering.js'
+import { invalidOption, shown } from '../errors.js'
+import { saveModel, type SavedModel, type SaveOptions } from '../formats/save.js'
+import type { FloatTensors, Tensor } from '../formats/tensor.js'
+import { takesTokens } from '../model/graph-builder.js'
+import { elements } from '../model/graph.js'
+import type { Model } from '../model/model.js'
+import { classifications, type Classification } from './classify.js'
+import { generate, type GenerateOptions } from './generate.js'
+import { measure, type Measurement } from './evaluate.js'
+
+export interface TrainedModelOptions {
+  readonly engine: Engine
+  /** Exports the engine. */
+  readonly module: URL
+  readonly model: Model
+  /** Holds the central model's weights and statistics; it is the model's from here on. */
+  readonly replica: Handle
+  readonly program: Program
+  readonly normalisation: Pick<Dataset, 'mean' | 'deviation'>
+  readonly classNames?: readonly string[] | undefined
+}
+
+/** A replica goes when the model that held it is forgotten. */
+const forgotten = new FinalizationRegistry<() => void>((release) => release())
+
+/** The central model when training has ended. It answers in the thread that asks. */
+export class TrainedModel {
+  readonly #options: TrainedModelOptions
+  #slot: number | undefined
+  #singleSlot: number | undefined
+
+  constructor(options: TrainedModelOptions) {
+    this.#options = options
+    const { engine, replica } = options
+    forgotten.register(this, () => engine.release(replica))
+  }
+
+  /** A model's values put into a replica, which is the model's from here on. */
+  static of(
+    { model, weights, statistics, normalisation, classNames }: SavedModel,
+    place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
+  ): TrainedModel {
+    const trained = new TrainedModel({ ...place, model, normalisation, classNames })
+    const { engine, program, replica } = place
+    const vector = new Float32Array(program.parameters.elements)
+    for (const { name, canonical } of program.parameters.parameters) vector.set(weights[name]!.data, canonical)
+    engine.writeVector(replica, 'weights', vector)
+    for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(replica, trained.#bound(), name, data)
+    return trained
+  }
+
+  get name(): string {
+    return this.#options.model.name
+  }
+
+  /** One sample's shape. */
+  get input(): readonly number[] {
+    return this.#options.model.input
+  }
+
+  /** What its classes are called, where the data had names. */
+  get classNames(): readonly string[] | undefined {
+    return this.#options.classNames
+  }
+
+  /**
+   * The model's outputs (n, ...output), logits for a classifier, for any number n of samples (n, ...sample): bytes are pixels from 0 to
+   * 255, floats are on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array.
+   * Throws INVALID_OPTION.
+   */
+  predict(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
+    const { engine, replica, program } = this.#options
+    const { shape, type } = program.values[program.named['input']!]!
+    const size = elements(shape.slice(1))
+    const suits = type === 'i32' ? samples instanceof Int32Array : samples instanceof Float32Array || samples instanceof Uint8Array
+    if (!suits || samples.length % size !== 0)
+      throw invalidOption(
+        'batch',
+        samples?.constructor?.name ?? samples,
+        `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
+      )
+    const slot = this.#bound()
+    const count = samples.length / size
+    const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))
+    const outputs = new Float32Array(count * outputSize)
+    // The last batch is filled up with zeros: a prediction does not depend on its neighbours.
+    const input = type === 'i32' ? new Int32Array(program.batch * size) : new Float32Array(program.batch * size)
+    for (let from = 0; from < count; from += program.batch) {
+      const until = Math.min(count, from + program.batch)
+      const some = samples.subarray(from * size, until * size)
+      if (input instanceof Int32Array) input.set(some)
+      else this.#normalise(some, input, shape)
+      engine.writeValue(replica, slot, 'input', input)
+      engine.run(replica, slot, { steps: 1, milliseconds: 0 })
+      const output = engine.readValue(replica, slot, 'output') as Float32Array
+      outputs.set(output.subarray(0, (until - from) * outputSize), from * outputSize)
+    }
+    return outputs
+  }
+
+  /**
+   * What a model of a text writes after `prompt`: `length` characters (200), each drawn by its probability. The same seed gives the same text.
+   * Throws INVALID_OPTION, also for a model that has not learnt a text.
+   */
+  generate(prompt: string, options: GenerateOptions = {}): string {
+    const { engine, model, replica, classNames } = this.#options
+    if (!takesTokens(model) || !classNames) throw invalidOption('model', model.name, 'only a model that was trained on a text writes one')
+    const slot = (this.#singleSlot ??= this.#bindSingle())
+    const context = model.input[0]!
+    const next = (tokens: Int32Array): Float32Array => {
+      // What comes after the last token does not change what is said up to it.
+      const input = new Int32Array(context)
+      input.set(tokens)
+      engine.writeValue(replica, slot, 'input', input)
+      engine.run(replica, slot, { steps: 1, milliseconds: 0 })
+      const output = engine.readValue(replica, slot, 'output') as Float32Array
+      return output.subarray((tokens.length - 1) * classNames.length, tokens.length * classNames.length)
+    }
+    return generate({ vocabulary: classNames, context, next }, prompt, options)
+  }
+
+  /**
+   * The `top` likeliest classes (5) of each of n samples, as `predict` takes them, with names and probabilities. Throws INVALID_OPTION, also
+   * for a model that does not end in one number a class.
+   */
+  classify(samples: Float32Array | Uint8Array, { top = 5 }: { readonly top?: number } = {}): Classification[][] {
+    const { model, program, classNames: names } = this.#options
+    const [classes, ...more] = program.values[program.named['output']!]!.shape.slice(1)
+    if (model.loss !== 'softmaxCrossEntropy' || classes === undefined || more.length > 0)
+      throw invalidOption(
+        'model',
+        model.name,
+        `it gives ${shown([classes, ...more])} under ${model.loss}; only a classifier has classes: use predict`
+      )
+    if (!Number.isSafeInteger(top) || top < 1) throw invalidOption('top', top, 'use a whole number of at least 1')
+    return classifications(this.predict(samples), { classes, names, top })
+  }
+
+  /**
+   * Loss and accuracy on the test samples of a data set, normalised as in training, measured in threads of their own. Throws SHAPE_MISMATCH
+   * where the samples do not suit the model, and OUT_OF_MEMORY.
+   */
+  async evaluate(data: Dataset): Promise<Measurement> {
+    return measure(this.#options, this.statistics(), data)
+  }
+
+  /** The parameters by name, each in PyTorch's order: copies. */
+  weights(): FloatTensors {
+    const { engine, replica, program } = this.#options
+    const vector = engine.readVector(replica, 'weights')
+    const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
+      name,
+      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
+    ]
+    return Object.fromEntries(program.parameters.parameters.map(tensor))
+  }
+
+  /** What batch norms keep, by name: the running mean and variance of each, and how many batches these are the moments of. */
+  statistics(): FloatTensors {
+    const { engine, replica, program } = this.#options
+    const kept = program.values.filter(({ role }) => role === 'statistic')
+    return Object.fromEntries(
+      kept.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, this.#bound(), name)) }])
+    )
+  }
+
+  /**
+   * Writes the model to a file that appears only when it is whole, in the format that its ending names or `format` says.
+   *
+   * - `onnx`: the network from `input` (N, ...sample) to `output`, logits for a classifier, for any batch N. It takes samples in 0 to 1
+   *   (bytes divided by 255); with `normalise: false` samples that are normalised already.
+   * - `safetensors`: weights and running statistics in PyTorch's names, ready for `load_state_dict`; layers, normalisation and class names
+   *   are in its metadata, so that `loadModel` needs nothing else.
+   *
+   * Throws INVALID_OPTION and WRITE_FAILED.
+   */
+  async save(path: string, options: SaveOptions = {}): Promise<void> {
+    const { model, normalisation, classNames } = this.#options
+    const names = classNames ? { classNames } : {}
+    await saveModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
+  }
+
+  #bound(): number {
+    return (this.#slot ??= this.#bind())
+  }
+
+  /** The program for one sample alone. */
+  #bindSingle(): number {
+    const { engine, model, program } = this.#options
+    const { backend, precision, parameters } = program
+    return this.#bind(compile(model, loweringBackend(engine, backend), { mode: 'predict', batch: 1, precision, parameters }))
+  }
+
+  #bind(program = this.#options.program): number {
+    const { engine, replica } = this.#options
+    const handle = engine.createProgram(program)
+    const slot = engine.bind(replica, handle)
+    engine.release(handle)
+    return slot
+  }
+
+  /** As the load operator does it: bytes become shares of 255, then each channel is shifted and scaled. */
+  #normalise(samples: Float32Array | Uint8Array | Int32Array, to: Float32Array, [, channels = 1, ...pixels]: readonly number[]): void {
+    const { mean, deviation } = this.#options.normalisation
+    const unit = samples instanceof Uint8Array ? 255 : 1
+    const size = elements(pixels)
+    for (let i = 0; i < samples.length; i++) {
+      const channel = Math.floor(i / size) % channels
+      to[i] = (samples[i]! / unit - (mean[channel] ?? mean[0] ?? 0)) / (deviation[channel] ?? deviation[0] ?? 1)
+    }
+  }
+}

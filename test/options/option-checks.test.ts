@@ -1,0 +1,78 @@
+import { expect } from 'chai'
+import { ArbalestError, faultsOf, unknownName } from '../../src/errors.js'
+import { settingsOf } from '../../src/options/settings.js'
+import { OptionChecks } from '../../src/options/option-checks.js'
+import { thrown } from '../support/thrown.js'
+
+describe('The checks of options', () => {
+  it('tell every fault at once, each with its path, the value received and the mend', () => {
+    const error = thrown(() =>
+      settingsOf({
+        model: 'lenett',
+        batch: 0,
+        optimiser: { rate: -1, nesterov: 'yes', speed: 3 },
+        synchroniser: { period: 0, alpha: 2 },
+        until: { epochs: 0 },
+        precision: 'f16'
+      } as never)
+    )
+    expect(error.code).to.equal('INVALID_OPTION')
+    const paths = [
+      'model',
+      'batch',
+      'optimiser.speed',
+      'optimiser.nesterov',
+      'optimiser.rate',
+      'synchroniser.period',
+      'synchroniser.alpha',
+      'until.epochs',
+      'precision'
+    ]
+    expect(faultsOf(error).map(({ path }) => path)).to.have.members(paths)
+    expect(faultsOf(error)).to.deep.include({ path: 'optimiser.rate', received: -1, mend: 'use a number above 0' })
+    const [first, ...lines] = error.message.split('\n')
+    expect(first).to.equal(`${paths.length} options cannot be used as they are:`)
+    expect(lines).to.have.length(paths.length)
+    expect(lines).to.include('  optimiser.rate: received -1; use a number above 0')
+    expect(error.cause).to.be.instanceOf(ArbalestError)
+  })
+
+  it('tell a single fault as itself', () => {
+    expect(thrown(() => settingsOf({ model: 'mlp', batch: 0 }))).to.deep.include({
+      code: 'INVALID_OPTION',
+      message: 'batch: received 0; use a whole number from 1 to 1048576'
+    })
+    const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
+    expect(error.code).to.equal('UNKNOWN_NAME')
+    expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', mend: 'use one of bf16, f32' }])
+  })
+
+  it('tell a fault once: what was refused has a stand-in that nothing else refuses', () => {
+    for (const [path, options] of [
+      ['learners', { learners: 1e9, synchroniser: { alpha: 0.5 } }],
+      ['optimiser', { optimiser: 7 }],
+      ['model', { model: 7 }],
+      ['options', 7]
+    ] as const) {
+      const given = typeof options === 'object' ? { model: 'mlp', ...options } : options
+      const faults = faultsOf(thrown(() => settingsOf(given as never)))
+      expect(faults.map((fault) => fault.path)).to.deep.equal([path])
+    }
+  })
+
+  it('take in what other checks throw, and let through what is no refusal', () => {
+    const checks = new OptionChecks()
+    expect(checks.attempt(() => 7)).to.equal(7)
+    expect(
+      checks.attempt(() => {
+        throw unknownName('data', 'x', ['a'])
+      })
+    ).to.equal(undefined)
+    expect(thrown(() => checks.done()).code).to.equal('UNKNOWN_NAME')
+    expect(() =>
+      checks.attempt(() => {
+        throw new RangeError('a fault of ours')
+      })
+    ).to.throw(RangeError)
+  })
+})

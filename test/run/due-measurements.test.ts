@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDataset } from '../../src/data/open.js'
+import type { Dataset } from '../../src/data/dataset.js'
+import { readManifest } from '../../src/checkpoints/manifest.js'
+import type { CheckpointEvent, JobEvent } from '../../src/observe/events.js'
+import type { Job } from '../../src/run/job.js'
+import type { TrainOptions } from '../../src/options/train-options.js'
+import { train, trainWith } from '../../src/run/train.js'
+import { copies } from '../fakes/crowded-engine.js'
+import { Folder } from '../data/support/files.js'
+
+/** Slow steps, counted in memory that the test looks into. */
+const SLOW = new URL(
+  `data:text/javascript,${encodeURIComponent(`export default ({ replica, options }) => async () => {
+    Atomics.add(new Int32Array(options.steps), 0, 1)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    await replica.run(1)
+  }`)}`
+)
+
+async function eventsOf(job: Job): Promise<JobEvent[]> {
+  const events: JobEvent[] = []
+  for await (const event of job) events.push(event)
+  return events
+}
+
+const measuredAt = (events: readonly JobEvent[]) => events.flatMap((event) => (event.event === 'evaluated' ? [event.iteration] : []))
+
+describe('A run that is stopped where a measurement is due', function () {
+  this.timeout(60_000)
+  let data: Dataset
+  let folder: Folder
+  before(async () => (data = await openDataset('digits', { samples: 160 })))
+  beforeEach(async () => (folder = await Folder.make()))
+  afterEach(() => folder[Symbol.asyncDispose]())
+
+  /** Epochs of ten iterations, which are a round. */
+  const options = (more: Partial<TrainOptions>): TrainOptions => ({
+    model: 'mlp',
+    data,
+    batch: 8,
+    learners: 2,
+    synchroniser: { name: 'local-sgd', period: 10 },
+    until: { epochs: 3 },
+    optimiser: { rate: 0.05, momentum: 0.9 },
+    ...more
+  })
+
+  const slowly = () => ({ learner: SLOW, learnerOptions: { steps: new SharedArrayBuffer(4) } })
+
+  /** Stopped in the round that ends at `iteration`. As it was before the measurement there, its folder lies in `early`. */
+  async function stopped(iteration: number, dir: string, early: string): Promise<CheckpointEvent[]> {
+    const slow = slowly()
+    const job = train(options({ ...slow, checkpoint: dir }))
+    const steps = new Int32Array(slow.learnerOptions.steps)
+    const look = setInterval(() => Atomics.load(steps, 0) > 2 * (iteration - 10) + 2 && job.stop(), 5)
+    const taken: CheckpointEvent[] = []
+    job.on('checkpoint', (event) => {
+      if (event.iteration === iteration && taken.push(event) === 1) cpSync(dir, early, { recursive: true })
+    })
+    await job.finished.finally(() => clearInterval(look))
+    return taken
+  }
+
+  for (const [where, iteration] of [
+    ['in the middle', 20],
+    ['at the end', 30]
+  ] as const)
+    it(`measures there first when it goes on, and has the measured checkpoint where it was not killed before: ${where}`, async () => {
+      const undisturbed = await eventsOf(train(options({})))
+      expect(measuredAt(undisturbed)).to.deep.equal([10, 20, 30])
+      const [dir, early] = [join(folder.path, 'run'), join(folder.path, 'early')]
+      const taken = await stopped(iteration, dir, early)
+      expect(taken.map(({ reason }) => reason)).to.deep.equal([null, null])
+      const { score } = await readManifest(taken.at(-1)!.folder!)
+      expect(score).to.be.within(0, 1)
+      for (const [checkpoint, measured] of [
+        [early, [10, 20, 30].filter((each) => each >= iteration)],
+        [dir, iteration === 30 ? [] : [30]]
+      ] as const) {
+        const resumed = await eventsOf(train(options({ ...slowly(), checkpoint })))
+        expect(resumed.find(({ event }) => event === 'resumed')).to.include({ iteration })
+        expect(measuredAt(resumed)).to.deep.equal(measured)
+        const end = undisturbed.at(-1)!
+        expect(resumed.at(-1)).to.include(end.event === 'finished' && { weightsSha256: end.weightsSha256, testAccuracy: end.testAccuracy })
+      }
+    })
+
+  it('goes on where a checkpoint cannot be copied, says so, and keeps nothing of it', async () => {
+    const engine = new URL('../fakes/crowded-engine.js', import.meta.url)
+    const events = await eventsOf(trainWith(options({ checkpoint: folder.path }), { engine }))
+    const told = events.filter((event) => event.event === 'checkpoint')
+    expect(told.map(({ folder: at, reason }) => [at, reason])).to.deep.equal(
+      [1, 2, 3].map(() => [null, 'replica: no memory for a copy of it'])
+    )
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 30 })
+    expect(copies.size).to.equal(0)
+  })
+})

@@ -1,0 +1,148 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { imageFolder } from '../../src/data/images/image-folder.js'
+import type { ImageFolderOptions } from '../../src/data/images/image-options.js'
+import type { Dataset } from '../../src/data/dataset.js'
+import { batchNorm2d, conv2d, defineModel, flatten, globalAvgPool, linear, maxPool2d, relu } from '../../src/model/layers.js'
+import type { FinishedEvent, JobEvent } from '../../src/observe/events.js'
+import type { TrainOptions } from '../../src/options/train-options.js'
+import { train } from '../../src/run/train.js'
+import { Folder } from '../data/support/files.js'
+import { PHOTO_CLASSES, writePhotos } from '../data/support/photos.js'
+import { refused } from '../support/codes.js'
+
+const SIZE = 16
+const GENTLE: ImageFolderOptions = { size: SIZE, crop: { scale: [0.6, 1] }, threads: 2 }
+
+const model = defineModel({
+  name: 'small',
+  input: [3, SIZE, SIZE],
+  layers: [
+    conv2d(8, 3, { padding: 1 }),
+    batchNorm2d(),
+    relu(),
+    maxPool2d(2),
+    conv2d(16, 3, { padding: 1 }),
+    relu(),
+    globalAvgPool(),
+    linear(3)
+  ]
+})
+const plain = defineModel({ name: 'plain', input: [3, SIZE, SIZE], layers: [flatten(), linear(3)] })
+
+async function trained(options: Partial<TrainOptions>): Promise<{ events: JobEvent[]; finished: FinishedEvent }> {
+  const job = train({ model, learners: 2, batch: 8, optimiser: { rate: 0.05 }, until: { epochs: 4 }, seed: 3, ...options })
+  const events: JobEvent[] = []
+  for await (const event of job) events.push(event)
+  return { events, finished: await job.finished }
+}
+
+describe('Training on a folder of images', function () {
+  this.timeout(120_000)
+  let folder: Folder
+  let photos: Dataset
+  before(async () => {
+    folder = await Folder.make()
+    await writePhotos(join(folder.path, 'train'), 30)
+    await writePhotos(join(folder.path, 'val'), 12, 1000)
+    photos = await imageFolder(folder.path, GENTLE)
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('reaches a high accuracy on images that it never saw', async () => {
+    const { events, finished } = await trained({ data: photos, until: { epochs: 10 } })
+    expect(finished.testAccuracy).to.be.at.least(0.95)
+    const progress = events.filter((event) => event.event === 'progress')
+    expect(progress).to.not.deep.equal([])
+    for (const { dataWait } of progress) expect(dataWait).to.be.within(0, 1)
+  })
+
+  it('gives the same weights however many threads decode, and however far ahead', async () => {
+    const until = { epochs: 2 }
+    const hashes: string[] = []
+    for (const feed of [
+      { threads: 1, ahead: 1 },
+      { threads: 3, ahead: 8, cache: 0 }
+    ])
+      hashes.push((await trained({ data: await imageFolder(folder.path, { ...GENTLE, ...feed }), until })).finished.weightsSha256)
+    expect(hashes[0]).to.equal(hashes[1])
+    const otherSeed = await trained({ data: photos, until, seed: 4 })
+    expect(otherSeed.finished.weightsSha256).to.not.equal(hashes[0])
+  })
+
+  it('goes on from a checkpoint with the batches that it would have had', async () => {
+    await using elsewhere = await Folder.make()
+    const checkpoint = elsewhere.path
+    const options = { data: photos, optimiser: { rate: 0.05, milestones: [100] } }
+    const undisturbed = await trained({ ...options, until: { epochs: 3 } })
+    await trained({ ...options, until: { steps: 8 }, checkpoint })
+    const { events, finished } = await trained({ ...options, until: { epochs: 3 }, checkpoint })
+    expect(events.find((event) => event.event === 'resumed')?.iteration).to.equal(8)
+    expect(finished.weightsSha256).to.equal(undisturbed.finished.weightsSha256)
+  })
+
+  it('takes the folder by its path, any number of images and any batch', async () => {
+    const { events, finished } = await trained({ model: plain, data: folder.path, images: GENTLE, batch: 7, until: { steps: 9 } })
+    expect(events[0]).to.include({ event: 'started', samples: 30 * PHOTO_CLASSES.length })
+    expect(finished.iterations).to.equal(9)
+  })
+
+  it('goes on from a checkpoint with the very batches that a run in one piece has', async () => {
+    await using place = await Folder.make()
+    const run = { data: photos, optimiser: { rate: 0.05, milestones: [100] }, checkpoint: { dir: join(place.path, 'run') } }
+    const until = { steps: 24 }
+    const whole = await trained({ ...run, checkpoint: { dir: join(place.path, 'whole') }, until })
+    await trained({ ...run, until: { steps: 12 } })
+    const resumed = await trained({ ...run, until })
+    expect(resumed.events.some(({ event }) => event === 'resumed')).to.equal(true)
+    expect(resumed.finished.weightsSha256).to.equal(whole.finished.weightsSha256)
+  })
+
+  it('needs no more than an image of each class', async () => {
+    await using few = await Folder.make()
+    await writePhotos(join(few.path, 'train'), 1)
+    await writePhotos(join(few.path, 'test'), 1, 5)
+    const { finished } = await trained({ model: plain, data: few.path, images: GENTLE, until: { steps: 6 } })
+    expect(finished.epochs).to.equal((6 * 2 * 8) / 3)
+  })
+
+  it('stops where it is told, with the feeder in the middle of its work', async () => {
+    const job = train({ model, data: photos, learners: 2, batch: 8, until: { epochs: 1000 } })
+    for await (const event of job) if (event.event === 'progress') job.stop()
+    expect((await job.finished).reason).to.equal('stopped')
+  })
+
+  describe('with a file that is no image', () => {
+    let bad: string
+    before(async () => {
+      bad = join(folder.path, 'train', 'noon', '0031.jpg')
+      await writeFile(bad, 'not an image at all')
+    })
+    after(() => rm(bad))
+
+    it('fails with its name, soon', async () => {
+      const data = await imageFolder(folder.path, GENTLE)
+      const start = performance.now()
+      await refused('DATA_CORRUPT', () => trained({ data }), bad, 'unsupported image format', "onBadImage: 'skip'")
+      expect(performance.now() - start).to.be.below(20_000)
+    })
+
+    it('passes it over where it may, and says so once', async () => {
+      const { events, finished } = await trained({
+        data: await imageFolder(folder.path, { ...GENTLE, onBadImage: 'skip' }),
+        until: { epochs: 3 }
+      })
+      const skipped = events.filter((event) => event.event === 'sampleSkipped')
+      expect(skipped).to.have.length(1)
+      expect(skipped[0]).to.include({ item: bad, skipped: 1 })
+      expect(finished.reason).to.equal('completed')
+    })
+
+    it('is told before anything is trained, where every image is looked at', async () => {
+      await refused('DATA_CORRUPT', () => imageFolder(folder.path, { ...GENTLE, check: true }), bad)
+      const { train: kept } = await imageFolder(folder.path, { ...GENTLE, check: true, onBadImage: 'skip' })
+      expect(kept.count).to.equal(30 * PHOTO_CLASSES.length)
+    })
+  })
+})

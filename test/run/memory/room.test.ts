@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { checkMemory, provenNeed, refusalOf, reserveGrowth, roomFor } from '../../../src/run/memory/room.js'
+import { engine } from '../../fakes/engine.js'
+import { refused } from '../../support/codes.js'
+
+const MIB = 2 ** 20
+
+describe('the room for learners', () => {
+  const need = { perLearner: 68 * MIB, shared: 100 * MIB }
+
+  it('is that of each device, in each of which all lies that learners share', () => {
+    // With what a thread takes, and a quarter of it to spare, a learner is 125 MiB.
+    expect(roomFor(need, { free: 450 * MIB, devices: 1 })).to.equal(2)
+    expect(roomFor(need, { free: 450 * MIB, devices: 4 })).to.equal(8)
+    expect(roomFor(need, { free: 90 * MIB, devices: 4 })).to.equal(0)
+  })
+
+  it('is kept ready on GPUs for as many learners again as a tuned run begins with, within half of what is free', () => {
+    const reserved = (learners: number, most: number, free: number, backend: 'cuda' | 'cpu' = 'cuda') => {
+      const calls: unknown[] = []
+      const own = { ...engine, freeMemory: () => free, reserve: (...call: unknown[]) => void calls.push(call) }
+      const device = { cores: [] }
+      const tuning = { most, threshold: 0.04, window: 0.5, by: 2 }
+      const population = { schedule: [{ round: 0, learners }], tuning }
+      reserveGrowth(own, { backend, devices: { devices: [device, device], levels: [], ordered: false }, learners, population }, need)
+      return calls
+    }
+    const each = need.perLearner
+    expect(reserved(4, 12, 1000 * MIB)).to.deep.equal([['cuda', 2, 2 * each]])
+    expect(reserved(4, 6, 1000 * MIB)).to.deep.equal([['cuda', 2, each]])
+    expect(reserved(8, 12, 2 * 68 * MIB)).to.deep.equal([['cuda', 2, each]])
+    for (const none of [reserved(4, 4, 1000 * MIB), reserved(4, 12, 100 * MIB), reserved(4, 12, 1000 * MIB, 'cpu')])
+      expect(none).to.have.length(0)
+  })
+
+  it('is reckoned on GPUs by what the first learners have really taken, where that is more', () => {
+    const proven = (taken: number, backend: 'cuda' | 'cpu' = 'cuda') => {
+      const devices = { devices: [{ cores: [] }, { cores: [] }], levels: [], ordered: false }
+      const own = { ...engine, freeMemory: () => 1000 * MIB - taken }
+      return provenNeed(own, { backend, devices, learners: 3 }, need, { free: 1000 * MIB, devices: 2 })
+    }
+    expect(proven(300 * MIB)).to.deep.equal({ perLearner: 100 * MIB, shared: 100 * MIB })
+    expect(proven(200 * MIB)).to.deep.equal(need)
+    expect(proven(300 * MIB, 'cpu')).to.deep.equal(need)
+  })
+
+  it('is looked at on the device that gets most of them', async () => {
+    checkMemory(need, 5, { free: (100 + 2 * 68) * MIB, devices: 4 })
+    const crowded = () => checkMemory(need, 9, { free: (100 + 2 * 68) * MIB, devices: 4 })
+    await refused('OUT_OF_MEMORY', crowded, 'received 9', 'together 304.0 MiB on a device', 'use at most 8')
+    expect(refusalOf(need, 4, { free: 125 * MIB, devices: 4 })).to.equal(undefined)
+    expect(refusalOf(need, 5, { free: 125 * MIB, devices: 4 })).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
+  })
+})

@@ -1,0 +1,144 @@
+import { expect } from 'chai'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { checkpointsIn } from '../../src/checkpoints/store.js'
+import { MANIFEST, readManifest, writeManifest } from '../../src/checkpoints/manifest.js'
+import { openDataset } from '../../src/data/open.js'
+import type { Dataset } from '../../src/data/dataset.js'
+import type { JobEvent } from '../../src/observe/events.js'
+import type { TrainOptions } from '../../src/options/train-options.js'
+import { train } from '../../src/run/train.js'
+import { Folder } from '../data/support/files.js'
+import { refused } from '../support/codes.js'
+
+describe('A run whose loss is no number any more', function () {
+  this.timeout(60_000)
+  let data: Dataset
+  before(async () => (data = await openDataset('digits', { samples: 400 })))
+
+  const options = (more: Partial<TrainOptions>): TrainOptions => ({
+    model: 'mlp',
+    data,
+    batch: 8,
+    learners: 2,
+    until: { steps: 60 },
+    optimiser: { rate: 1e30, momentum: 0 },
+    ...more
+  })
+
+  const eventsOf = async (given: TrainOptions) => {
+    const events: JobEvent[] = []
+    for await (const event of train(given)) events.push(event)
+    return events
+  }
+
+  it('goes back to its start with a lower rate, and says so', async () => {
+    const events = await eventsOf(options({ onNaN: { rate: 2 ** -60, retries: 2 } }))
+    expect(events.filter(({ event }) => event === 'started')).to.have.lengthOf(1)
+    const back = events.filter((event) => event.event === 'wentBack')
+    expect(back.map(({ rateScale, retries }) => [rateScale, retries])).to.deep.equal([
+      [2 ** -60, 1],
+      [2 ** -120, 0]
+    ])
+    const last = events.at(-1)!
+    expect(last).to.include({ event: 'finished', iterations: 60 })
+  })
+
+  it('goes back to the newest checkpoint where there is one, and keeps the lower rate when it is resumed', async () => {
+    await using folder = await Folder.make()
+    const given = options({
+      optimiser: { rate: 0.01, momentum: 0, milestones: [1000] },
+      checkpoint: join(folder.path, 'run'),
+      onNaN: { rate: 0.1, retries: 1 },
+      learner: new URL('../fakes/stumbling-learner.js', import.meta.url),
+      learnerOptions: { stumbled: new SharedArrayBuffer(4), from: 30 }
+    })
+    const events = await eventsOf(given)
+    const resumed = events.find((event) => event.event === 'resumed')
+    expect(resumed?.iteration).to.equal(25)
+    const rates = events.flatMap((event) => (event.event === 'progress' ? [event.rate] : []))
+    expect(rates.at(-1)).to.be.closeTo(0.001, 1e-8)
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
+    const further = await eventsOf({ ...given, until: { steps: 70 } })
+    expect(further.map(({ event }) => event)).to.not.include('wentBack')
+    expect(further.find((event) => event.event === 'progress')?.rate).to.be.closeTo(0.001, 1e-8)
+    expect(further.at(-1)).to.include({ event: 'finished', iterations: 70 })
+  })
+
+  it('is found out where its loss looks sound, for a fused ReLU of the CPU takes for a zero what is no number', async () => {
+    const hidden = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(hidden).finished,
+      'the central model had weights that are not finite numbers at iteration 30'
+    )
+    const events = await eventsOf({ ...hidden, onNaN: { rate: 1e-22, retries: 1 } })
+    expect(events.filter(({ event }) => event === 'wentBack')).to.have.lengthOf(1)
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 30 })
+  })
+
+  it('leaves no checkpoint of it', async () => {
+    await using folder = await Folder.make()
+    const given = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
+    await refused('LOSS_NOT_FINITE', () => train({ ...given, checkpoint: { dir: folder.path, every: 5 } }).finished, 'at iteration 5')
+    expect(await checkpointsIn(folder.path)).to.deep.equal([])
+  })
+
+  /** Ends at 25 iterations, with rates of 0.01 times what it has gone back to. */
+  const stumbling = (more: Partial<TrainOptions>, stumbled = 0): TrainOptions => {
+    const flag = new SharedArrayBuffer(4)
+    new Int32Array(flag)[0] = stumbled
+    return options({
+      optimiser: { rate: 0.01, momentum: 0, milestones: [1000] },
+      onNaN: { rate: 0.1, retries: 1 },
+      learner: new URL('../fakes/stumbling-learner.js', import.meta.url),
+      learnerOptions: { stumbled: flag, from: 30 },
+      ...more
+    })
+  }
+  const resumedAt = (events: readonly JobEvent[]) => events.flatMap((event) => (event.event === 'resumed' ? [event.iteration] : []))
+
+  it('goes back to the checkpoint that it was given where it has written none, with lower rates than were recorded there', async () => {
+    await using folder = await Folder.make()
+    const [old, fresh] = [join(folder.path, 'old'), join(folder.path, 'fresh')]
+    await eventsOf(stumbling({ checkpoint: old, until: { steps: 25 } }, 1))
+    const resume = join(old, (await readdir(old)).sort().at(-1)!)
+    const events = await eventsOf(stumbling({ checkpoint: { dir: fresh, resume, every: 40 } }))
+    expect(resumedAt(events)).to.deep.equal([25, 25])
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
+    const flag = new SharedArrayBuffer(4)
+    const again = await eventsOf(stumbling({ checkpoint: fresh, until: { steps: 90 }, learnerOptions: { stumbled: flag, from: 70 } }))
+    const back = again.find((event) => event.event === 'wentBack')
+    expect(back?.rateScale).to.be.closeTo(0.01, 1e-12)
+    expect(again.flatMap((event) => (event.event === 'progress' ? [event.rate] : [])).at(-1)).to.be.closeTo(0.0001, 1e-9)
+  })
+
+  it('does not go back to a checkpoint whose model was measured to have no finite loss', async () => {
+    await using folder = await Folder.make()
+    await eventsOf(stumbling({ checkpoint: folder.path, until: { steps: 25 } }, 1))
+    await eventsOf(stumbling({ checkpoint: folder.path, until: { steps: 28 } }, 1))
+    const [older, newer] = (await readdir(folder.path)).filter((name) => name.startsWith('checkpoint-')).sort()
+    const path = join(folder.path, newer!)
+    const { iteration, state } = await readManifest(path)
+    const { measurements, ...rest } = state as { measurements: { event: object }[] }
+    const last = measurements.at(-1)!
+    const lost = { ...last, event: { ...last.event, testLoss: null } }
+    await rm(join(path, MANIFEST))
+    await writeManifest(path, { iteration, state: { ...rest, measurements: [...measurements.slice(0, -1), lost] } })
+    const events = await eventsOf(stumbling({ checkpoint: folder.path }))
+    expect(resumedAt(events)).to.deep.equal([28, 25])
+    expect(older).to.match(/25$/)
+    const resumed = events.filter((event) => event.event === 'resumed').at(-1)!
+    expect(resumed.refused.map(({ reason }) => reason).join()).to.match(/test loss was no finite number/)
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
+  })
+
+  it('ends as it would without, once it has gone back often enough', async () => {
+    await refused('LOSS_NOT_FINITE', () => train(options({ onNaN: { rate: 0.9, retries: 2 } })).finished, 'lower rate')
+  })
+
+  it('wants a share and a number of times', async () => {
+    await refused('INVALID_OPTION', () => train(options({ onNaN: { rate: 2 } })), 'onNaN.rate')
+    await refused('INVALID_OPTION', () => train(options({ onNaN: { retries: 0 } })), 'onNaN.retries')
+  })
+})

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { rejection } from '../support/rejection.js'
+import type { EvaluatedEvent } from '../../src/observe/events.js'
+import type { TrainOptions } from '../../src/options/train-options.js'
+import { trainWith } from '../../src/run/train.js'
+import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
+
+const start = (options: Partial<TrainOptions>) =>
+  trainWith({ model: tinyModel(), data: tinyData(), learners: 2, batch: 4, ...options }, FAKES)
+
+describe('a training job that is watched', () => {
+  it('ends at the measurement after which it is told to, which it waits for', async () => {
+    const seen: EvaluatedEvent[] = []
+    const job = start({
+      until: { epochs: 50 },
+      async onEvaluated(event) {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return seen.push(event) === 3 ? 'stop' : undefined
+      }
+    })
+    const finished = await job.finished
+    expect(finished).to.include({ reason: 'stopped', iterations: seen.at(-1)!.iteration })
+    expect(seen).to.have.length(3)
+  })
+
+  it('fails with what its watcher throws', async () => {
+    const fault = new RangeError('a fault of the user’s')
+    const job = start({
+      until: { epochs: 2 },
+      onEvaluated() {
+        throw fault
+      }
+    })
+    expect(await rejection(job.finished)).to.equal(fault)
+  })
+
+  it('ends when it is good enough, and says so', async () => {
+    const { reason, testLoss, epochs } = await start({ until: { epochs: 500, loss: 0.4 } }).finished
+    expect(reason).to.equal('loss')
+    expect(testLoss).to.be.at.most(0.4)
+    expect(epochs).to.be.below(500)
+  })
+
+  it('ends when its time is up', async () => {
+    const { reason, seconds } = await start({ until: { seconds: 0.3, epochs: 1_000_000 } }).finished
+    expect(reason).to.equal('seconds')
+    expect(seconds).to.be.within(0.3, 5)
+  })
+
+  it('keeps the best model where it is told to, which is then measured, hashed and given', async () => {
+    // Steps of such a length go back and forth around the best weights, ever farther away.
+    const worse: Partial<TrainOptions> = { until: { epochs: 4 }, optimiser: { rate: 2.05, milestones: [] } }
+    const losses: number[] = []
+    const job = start({ ...worse, keep: 'best', onEvaluated: ({ testLoss }) => void losses.push(testLoss) })
+    const best = await job.finished
+    const last = await start({ ...worse, keep: 'last' }).finished
+    expect(losses.at(-1)).to.be.above(losses[0]!)
+    expect(best).to.include({ testLoss: Math.min(...losses), iterations: last.iterations, reason: 'completed' })
+    expect(best.keptIteration).to.be.below(best.iterations)
+    expect(last).to.include({ testLoss: losses.at(-1), keptIteration: last.iterations })
+    expect(best.weightsSha256).to.not.equal(last.weightsSha256)
+    const mean = Object.values(await job.model.weights()).flatMap(({ data }) => [...data]).reduce((sum, weight, _, { length }) => sum + (weight - 1) ** 2 / (2 * length), 0) // prettier-ignore
+    expect(mean).to.be.closeTo(best.testLoss, 1e-5)
+  })
+})

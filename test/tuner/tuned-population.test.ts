@@ -1,0 +1,106 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect } from 'chai'
+import { ArbalestError } from '../../src/errors.js'
+import { ActorSystem } from '../../src/runtime/system.js'
+import type { PopulationNews } from '../../src/tuner/population-control.js'
+import { TunedPopulation } from '../../src/tuner/tuned-population.js'
+import { idleSupervisor } from '../fakes/idle-supervisor.js'
+
+describe('a population that is tuned', () => {
+  for (const how of ['memory does not hold', 'no thread can be started for'] as const)
+    it(`goes on with the learners that it has where ${how} those that it settled on`, async () => {
+      await using system = new ActorSystem()
+      let full = false
+      const { supervisor } = await idleSupervisor(system, 4, () => {
+        if (full) throw new RangeError('no thread')
+      })
+      const refusal = () => (full && how === 'memory does not hold' ? 'no memory' : undefined)
+      const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 1 }
+      const population = new TunedPopulation({ start: 4, tuning, supervisor, refusal })
+      const news: PopulationNews[] = []
+      let learners = 4
+      let [round, position, seconds] = [0, 0, 0]
+      for (let look = 0; look < 2000 && news.at(-1)?.action !== 'settle'; look++) {
+        round++
+        seconds += 0.02
+        position += [0, 0, 160, 178, 200, 180, 170][learners]! / 50
+        // Others take the machine as soon as it tries fewer than it will settle on.
+        full = learners < 4
+        const left = { samples: 1e9, seconds: Infinity }
+        const members = Array.from({ length: learners }, (_, i) => i)
+        if (population.watch({ round, iterations: round, position, notFiniteAt: -1, arrived: [], members, seconds, left })) {
+          await population.change(round)
+          learners = population.schedule.at(-1)!.learners
+        }
+        news.push(...population.news())
+        await turn()
+      }
+      expect(news.map(({ action, from, to }) => [action, from, to])).to.deep.equal([
+        ['try', 4, 5],
+        ['try', 5, 6],
+        ['try', 6, 3],
+        ['try', 3, 2],
+        ['settle', 2, 2]
+      ])
+      expect(news.at(-1)!.reason).to.match(
+        how === 'memory does not hold' ? /^no memory; 2 learners it is$/ : /^3 learners cannot be had: .*no thread; 2/
+      )
+      expect(population.schedule.at(-1)).to.deep.include({ learners: 2 })
+    })
+
+  /** Two to six learners, at first as many as `start`. */
+  async function tuned(system: ActorSystem, start: number) {
+    const { supervisor } = await idleSupervisor(system, start)
+    const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 2 }
+    return new TunedPopulation({ start, tuning, supervisor, refusal: () => undefined })
+  }
+
+  const outOfMemory = () => new ArbalestError('OUT_OF_MEMORY', 'graph: no memory')
+
+  it('goes on with fewer where a learner dies for want of memory, at the next rest', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 4)
+    expect(population.yields(new RangeError('something else'))).to.equal(false)
+    expect(population.yields(new ArbalestError('LEARNER_FAILED', 'something else'))).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+    expect(population.yields(outOfMemory())).to.equal(true)
+    expect(population.isDue()).to.equal(true)
+    expect(await population.change(7)).to.equal(true)
+    expect(population.news()).to.deep.include({
+      action: 'try',
+      from: 4,
+      to: 2,
+      reason: '4 learners cannot be had: graph: no memory',
+      figures: []
+    })
+    expect(population.schedule).to.deep.equal([
+      { round: 0, learners: 4 },
+      { round: 7, learners: 2 }
+    ])
+  })
+
+  it('has none to give up where there is one on each device', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 2)
+    expect(population.yields(outOfMemory())).to.equal(false)
+    expect(population.isDue()).to.equal(false)
+  })
+
+  it('measures no window in which a learner was missing', async () => {
+    await using system = new ActorSystem()
+    const population = await tuned(system, 4)
+    // The first whole window says that so short a run is left as it is.
+    const left = { samples: 1e9, seconds: 1 }
+    const newsOf = (missing: (look: number) => boolean, from: number) => {
+      for (let look = from; look < from + 400; look++) {
+        const members = missing(look) ? [0, 1, 2] : [0, 1, 2, 3]
+        const status = { round: look, iterations: look, position: 4 * look, notFiniteAt: -1, arrived: [], members }
+        population.watch({ ...status, seconds: 0.02 * look, left })
+      }
+      return population.news().map(({ action, to }) => [action, to])
+    }
+    // No window of five looks is whole.
+    expect(newsOf((look) => look % 4 === 0, 0)).to.deep.equal([])
+    expect(newsOf(() => false, 400)).to.deep.equal([['settle', 4]])
+  })
+})
