@@ -99,15 +99,19 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
+/** The longest representation of a value in a message. */
+const SHOWN_LENGTH = 120
+
 /** A value as it appears in a message: short, quoted, on one line. */
 export function shown(value: unknown): string {
   if (typeof value === 'bigint' || typeof value === 'number') return String(value)
   let text: string | undefined
   try {
-    text = JSON.stringify(value)
+    // A long text is cut first: it may have millions of characters to escape.
+    text = JSON.stringify(typeof value === 'string' ? value.slice(0, SHOWN_LENGTH) : value)
   } catch {
     text = undefined
   }
   text = printable(text ?? String(value))
-  return text.length > 120 ? `${text.slice(0, 117)}...` : text
+  return text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH - 3)}...` : text
 }

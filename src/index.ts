@@ -161,9 +161,9 @@ export type { DatasetSpec } from './engine/contract.js'
 
 export { readImage } from './data/read-image.js'
 
-export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import.js'
+export { importWeights, type ImportedWeights, type ImportOptions } from './formats/import-weights.js'
 export { exportOnnx, type Normalisation, type OnnxOptions } from './formats/onnx/export.js'
-export type { ElementTypeName } from './formats/element-types.js'
+export type { ElementTypeName } from './formats/tensor.js'
 export type { SafetensorsHeader, TensorEntry } from './formats/safetensors-header.js'
 export { readSafetensors, SafetensorsFile, writeSafetensors, type SafetensorsOptions } from './formats/safetensors.js'
 export { readModel, type ReadModel, type ReadModelOptions } from './formats/read-model.js'

@@ -5,7 +5,7 @@ import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkRoom } from '../engine/free-memory.js'
 import { invalidOption } from '../errors.js'
-import { importWeights } from '../formats/import.js'
+import { importWeights } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import { withOperators } from '../model/composed.js'
 

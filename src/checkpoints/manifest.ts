@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { join } from 'node:path'
 import { messageOf, type ArbalestError } from '../errors.js'
-import { corruptFile, unreadableFile } from '../formats/faults.js'
-import { replaceFile } from '../formats/replace-file.js'
+import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { replaceFile } from '../formats/write-file.js'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
 
 /** What a checkpoint's folder holds and what it should look like; written last, so that a folder that has one was written whole. */
@@ -56,7 +56,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   try {
     value = plainJson(parseStrictJson(text, { depth: DEEPEST }))
   } catch (cause) {
-    throw corruptFile(path, 'text', messageOf(cause), 'JSON', cause)
+    throw corruptFile(path, { where: 'text', expected: 'JSON', found: messageOf(cause), cause })
   }
   return checked(path, value)
 }
@@ -72,10 +72,10 @@ export async function verify(folder: string, { files }: Manifest): Promise<void>
     const path = join(folder, name)
     // Before it is opened: a pipe would wait for its writer, and a device has no end.
     const size = await sizeOf(path)
-    if (size !== bytes) throw corruptFile(path, 'size', `${size} bytes`, `${bytes}`)
+    if (size !== bytes) throw corruptFile(path, { where: 'size', expected: `${bytes}`, found: `${size} bytes` })
     const found = await measured(path)
-    if (found.bytes !== bytes) throw corruptFile(path, 'size', `${found.bytes} bytes`, `${bytes}`)
-    if (found.sha256 !== sha256) throw corruptFile(path, 'contents', `sha256 ${found.sha256}`, sha256)
+    if (found.bytes !== bytes) throw corruptFile(path, { where: 'size', expected: `${bytes}`, found: `${found.bytes} bytes` })
+    if (found.sha256 !== sha256) throw corruptFile(path, { where: 'contents', expected: sha256, found: `sha256 ${found.sha256}` })
   }
 }
 
@@ -97,7 +97,7 @@ async function measured(path: string): Promise<Omit<ManifestFile, 'name'>> {
 
 async function readText(path: string): Promise<string> {
   const size = await sizeOf(path)
-  if (size > LONGEST) throw corruptFile(path, 'size', `${size} bytes`, `at most ${LONGEST}`)
+  if (size > LONGEST) throw corruptFile(path, { where: 'size', expected: `at most ${LONGEST}`, found: `${size} bytes` })
   try {
     await using handle = await open(path)
     return await handle.readFile('utf8')
@@ -111,18 +111,20 @@ async function sizeOf(path: string): Promise<number> {
   const found = await stat(path).catch((cause: unknown) => {
     throw unread(path, cause)
   })
-  if (!found.isFile()) throw corruptFile(path, 'file', 'something else', 'a file')
+  if (!found.isFile()) throw corruptFile(path, { where: 'file', expected: 'a file', found: 'something else' })
   return found.size
 }
 
 /** A checkpoint that lacks one of its files is damaged; what the system does not let be read may be whole. */
 function unread(path: string, cause: unknown): ArbalestError {
-  return (cause as NodeJS.ErrnoException).code === 'ENOENT' ? corruptFile(path, 'file', 'none', 'one', cause) : unreadableFile(path, cause)
+  return (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    ? corruptFile(path, { where: 'file', expected: 'one', found: 'none', cause })
+    : unreadableFile(path, cause)
 }
 
 function checked(path: string, value: unknown): Manifest {
   const refuse = (where: string, expected: string, found: unknown): never => {
-    throw corruptFile(path, where, JSON.stringify(found) ?? 'nothing', expected)
+    throw corruptFile(path, { where, expected, found: JSON.stringify(found) ?? 'nothing' })
   }
   const isObject = (each: unknown): each is Record<string, unknown> => typeof each === 'object' && each !== null && !Array.isArray(each)
   const isCount = (each: unknown): each is number => Number.isSafeInteger(each) && (each as number) >= 0

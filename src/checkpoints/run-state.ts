@@ -1,4 +1,4 @@
-import { corruptFile } from '../formats/faults.js'
+import { corruptFile } from '../formats/file-errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { MOST_LEARNERS, type PopulationSchedule } from '../tuner/population.js'
 import type { RuleStarts } from './rule-starts.js'
@@ -64,11 +64,12 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
 
 /** The state of a run in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT for one that no run has written. */
 export function checkedState(folder: string, state: unknown): RunState {
-  if (!isObject(state)) throw corruptFile(folder, 'state', JSON.stringify(state), 'an object')
+  if (!isObject(state)) throw corruptFile(folder, { where: 'state', expected: 'an object', found: JSON.stringify(state) })
   // Older versions knew of no cuts.
   const whole: Readonly<Record<string, unknown>> = { cuts: [], ...state }
   for (const [name, [holds, expected]] of Object.entries(MEMBERS))
-    if (!holds(whole[name])) throw corruptFile(folder, `state.${name}`, JSON.stringify(whole[name]) ?? 'nothing', expected)
+    if (!holds(whole[name]))
+      throw corruptFile(folder, { where: `state.${name}`, expected, found: JSON.stringify(whole[name]) ?? 'nothing' })
   const { measurements } = whole as unknown as RunState
   return { ...(whole as unknown as RunState), measurements: measurements.map(asMeasured) }
 }

@@ -1,6 +1,6 @@
 import { readdir, rename } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { unwritableFile } from '../formats/faults.js'
+import { unwritableFile } from '../formats/file-errors.js'
 import { checkpointsIn, syncFolder } from './store.js'
 
 /** A checkpoint that was moved out of a run's way: where it lay, and where it lies now, untouched. */

@@ -1,7 +1,7 @@
 import type { PlacedParameter } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
 import { shown } from '../errors.js'
-import { corruptFile } from '../formats/faults.js'
+import { corruptFile } from '../formats/file-errors.js'
 import { writeSafetensors, type SafetensorsFile } from '../formats/safetensors.js'
 import type { Tensor } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
@@ -36,10 +36,12 @@ export async function readVectors(file: SafetensorsFile, parameters: readonly Pl
   for (const vector of names) {
     let whole: Vector | undefined
     for (const { name, shape, canonical } of parameters) {
-      if (!file.tensors.has(`${vector}/${name}`)) throw corruptFile(file.path, vector, 'none', `a tensor of ${name}`)
+      if (!file.tensors.has(`${vector}/${name}`))
+        throw corruptFile(file.path, { where: vector, expected: `a tensor of ${name}`, found: 'none' })
       const { data } = await file.read(`${vector}/${name}`)
       const sound = (data instanceof Float32Array || data instanceof Float64Array) && data.length === elements(shape)
-      if (!sound) throw corruptFile(file.path, `${vector}/${name}`, `${data.length} numbers`, `${elements(shape)} floats`)
+      if (!sound)
+        throw corruptFile(file.path, { where: `${vector}/${name}`, expected: `${elements(shape)} floats`, found: `${data.length} numbers` })
       whole ??= data instanceof Float64Array ? new Float64Array(size) : new Float32Array(size)
       whole.set(data, canonical)
     }
@@ -56,7 +58,7 @@ function countsOf({ path, metadata }: SafetensorsFile): Record<string, number> {
   } catch {
     // As what is no list of counts.
   }
-  throw corruptFile(path, `metadata ${COUNTS}`, shown(text), 'whole numbers by name as JSON')
+  throw corruptFile(path, { where: `metadata ${COUNTS}`, expected: 'whole numbers by name as JSON', found: shown(text) })
 }
 
 type Vector = Float32Array | Float64Array

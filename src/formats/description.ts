@@ -2,40 +2,41 @@ import { ArbalestError, messageOf } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
-import { corruptFile } from './faults.js'
+import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
 
-/** The key of safetensors metadata under which a description stands. */
+/** The key of a model's description in safetensors metadata. */
 export const DESCRIPTION = 'arbalest'
 
 const VERSION = 1
 
-/** Blocks within blocks, far beyond any network of people. */
-const DEPTH = 64
+/** The deepest nesting of JSON: blocks within blocks, far deeper than any published network. */
+const MAX_DEPTH = 64
 
-/** A model's layers as JSON: enough to build it again. */
+/** A model's layers as JSON, from which `parseDescription` builds the model again. */
 export function describe(model: Model): string {
   return JSON.stringify({ version: VERSION, model: withoutOperators(model) })
 }
 
 /**
- * The model that a file describes, with every shape checked. No code is loaded: a model with operators of its own has to be given by the
- * caller. Throws DATA_CORRUPT and UNSUPPORTED_OPERATOR.
+ * The model that a file describes, with all shapes checked. Never loads code that a file names: the caller must give a model that has
+ * operators of its own. Throws DATA_CORRUPT and UNSUPPORTED_OPERATOR.
  */
 export function parseDescription(text: string, file: string): Model {
-  const fault = (found: string, expected: string, cause?: unknown) => corruptFile(file, `metadata ${DESCRIPTION}`, found, expected, cause)
+  const fault = (found: string, expected: string, cause?: unknown) =>
+    corruptFile(file, { where: `metadata ${DESCRIPTION}`, expected, found, cause })
   let parsed: unknown
   try {
-    parsed = plainJson(parseStrictJson(text, { depth: DEPTH }))
+    parsed = plainJson(parseStrictJson(text, { depth: MAX_DEPTH }))
   } catch (cause) {
-    throw fault('no such JSON', 'a description of a model', cause)
+    throw fault('text that is no valid JSON', 'a description of a model', cause)
   }
   const { version, model } = Object(parsed) as { readonly version?: unknown; readonly model?: unknown }
   if (version !== VERSION) throw fault(`version ${JSON.stringify(version)}`, `version ${VERSION}`)
-  if (typeof (model as Partial<Model> | null)?.name !== 'string') throw fault('no model with a name', 'a model')
+  if (typeof (model as Partial<Model> | null)?.name !== 'string') throw fault('a model without a name', 'a model')
   const module = moduleIn(model)
   if (module !== undefined) {
-    const message = `${file}: its model has an operator of module ${JSON.stringify(module)}, and no code is loaded on a file's word; give the model itself with \`model\``
+    const message = `${file}: its model has an operator of module ${JSON.stringify(module)}; code that a file names is not loaded: give the model itself with \`model\``
     throw new ArbalestError('UNSUPPORTED_OPERATOR', message, { data: { file, module } })
   }
   try {
@@ -46,7 +47,7 @@ export function parseDescription(text: string, file: string): Model {
   return model as Model
 }
 
-/** The module of the first operator of somebody's own, however deep in the layers. */
+/** The module of the first user-defined operator, at any depth in the layers. */
 function moduleIn(part: unknown): unknown {
   if (typeof part !== 'object' || part === null) return undefined
   if ('kind' in part && part.kind === 'composed') return 'module' in part ? part.module : null

@@ -4,35 +4,36 @@ import { elements, parametersOf } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { photographNormalisation } from '../model/zoo/photographs.js'
 import { DESCRIPTION, parseDescription } from './description.js'
-import { corruptFile } from './faults.js'
-import { importWeights, type ImportedWeights, type ImportOptions } from './import.js'
+import { corruptFile } from './file-errors.js'
+import { importWeights, type ImportedWeights, type ImportOptions } from './import-weights.js'
 import type { Normalisation } from './onnx/export.js'
 import { SafetensorsFile } from './safetensors.js'
 import type { SavedModel } from './save.js'
 import type { FloatTensors } from './tensor.js'
 
-/** What a file does not say of its model, and how its tensors find their places. */
+/** Properties of the model that the file does not describe, and how the file's names map to the model's. */
 export interface ReadModelOptions extends ImportOptions {
-  /** The file's own where it describes one. A file of somebody else's has none, nor does one have the code of operators of one's own. */
+  /** Needed unless the file describes its model. A file that Arbalest did not write has no description, and no file has the code of user-defined operators. */
   readonly model?: Model | undefined
-  /** Where the file does not say; for the zoo's models of photographs in colour ImageNet's if left out. */
+  /** Used if the file has none; ImageNet's for the zoo's models of colour photographs if omitted. */
   readonly normalisation?: Normalisation | undefined
+  /** Used if the file has none. */
   readonly classNames?: readonly string[] | undefined
 }
 
-/** A model as it was read, and what came of the file's tensors. */
+/** A model read from a file, and which of the file's tensors it used. */
 export interface ReadModel extends SavedModel, Pick<ImportedWeights, 'loaded' | 'initialised' | 'unused'> {}
 
 /**
- * A model with its values from a safetensors file: what `save` has written, or any other in PyTorch's names with the `model` given.
- * Throws INVALID_OPTION where neither the file nor the caller says which model it is, and what `importWeights` throws.
+ * A model with its weights from a safetensors file: one that `save` has written, or any other with PyTorch's names if `model` is given.
+ * Throws INVALID_OPTION if neither the file nor the caller describes the model, and the errors of `importWeights`.
  */
 export async function readModel(
   path: string,
   { model: given, normalisation, classNames, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
-  const { metadata, numbers } = await headOf(path)
-  const model = given ?? described(metadata, numbers, path)
+  const { metadata, elementCount } = await headerOf(path)
+  const model = given ?? describedModel(metadata, elementCount, path)
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
@@ -49,21 +50,25 @@ export async function readModel(
 
 type Metadata = SafetensorsFile['metadata']
 
-async function headOf(path: string): Promise<{ metadata: Metadata; numbers: number }> {
+async function headerOf(path: string): Promise<{ metadata: Metadata; elementCount: number }> {
   await using file = await SafetensorsFile.open(path)
-  return { metadata: file.metadata, numbers: [...file.tensors.values()].reduce((sum, { shape }) => sum + elements(shape), 0) }
+  return { metadata: file.metadata, elementCount: [...file.tensors.values()].reduce((sum, { shape }) => sum + elements(shape), 0) }
 }
 
-function described(metadata: Metadata, numbers: number, path: string): Model {
+function describedModel(metadata: Metadata, elementCount: number, path: string): Model {
   const text = metadata[DESCRIPTION]
   if (text !== undefined) {
     const model = parseDescription(text, path)
     const needed = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).reduce((sum, { shape }) => sum + elements(shape), 0)
-    // Whatever may start anew: a description must not cost more memory than its file.
-    if (needed <= numbers) return model
-    throw corruptFile(path, `metadata ${DESCRIPTION}`, `a model of ${needed} parameters`, `at most ${numbers}, as its tensors have`)
+    // Before weights are initialised: a forged description must not take more memory than its file.
+    if (needed <= elementCount) return model
+    throw corruptFile(path, {
+      where: `metadata ${DESCRIPTION}`,
+      expected: `at most ${elementCount}, the elements of its tensors`,
+      found: `a model of ${needed} parameters`
+    })
   }
-  const message = `model: received none; ${path} does not describe its model: name it with \`model\` (--model NAME)`
+  const message = `model: received none; ${path} does not describe its model: give it with \`model\` (--model NAME)`
   throw new ArbalestError('INVALID_OPTION', message, { data: { parameter: 'model', file: path } })
 }
 
@@ -74,11 +79,11 @@ function normalisationOf(metadata: Metadata, path: string): Normalisation | unde
   return mean && deviation && { mean, deviation }
 }
 
-/** A model of images would predict all the same, and badly. */
+/** Warns, because a model of images predicts badly without its normalisation but does not fail. */
 function unknownNormalisation(path: string, { name, input }: Model): Normalisation {
   if (input.length === 3)
     process.emitWarning(
-      `${path}: nothing says how model ${printable(name)} takes its samples: they stay in 0 to 1; give mean and deviation`
+      `${path}: the normalisation of model ${printable(name)} is unknown: samples stay in 0 to 1; give mean and deviation`
     )
   return { mean: [], deviation: [] }
 }
@@ -93,10 +98,10 @@ function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (ite
     list = undefined
   }
   if (Array.isArray(list) && list.every(holds)) return list
-  throw corruptFile(path, `metadata ${key}`, shown(text), 'a list as JSON')
+  throw corruptFile(path, { where: `metadata ${key}`, expected: 'a list as JSON', found: shown(text) })
 }
 
-/** Out of the canonical vector, parameter by parameter. */
+/** Views of the canonical vector, one for each parameter. */
 function weightsOf(model: Model, vector: Float32Array): FloatTensors {
   let offset = 0
   const tensors = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(({ name, shape }) => {

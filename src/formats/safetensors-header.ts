@@ -1,37 +1,37 @@
 import { shown } from '../errors.js'
-import { ELEMENT_TYPES, type ElementTypeName } from './element-types.js'
-import { corruptFile } from './faults.js'
+import { ELEMENT_TYPES, type ElementTypeName } from './tensor.js'
+import { corruptFile } from './file-errors.js'
 import { parseStrictJson, type JsonObject, type JsonValue } from './strict-json.js'
 
-/** A tensor's place in the file. */
+/** Type, shape and position of a tensor in the file. */
 export interface TensorEntry {
   readonly type: ElementTypeName
   readonly shape: readonly number[]
-  /** Bytes from the start of the data, which follows the header. */
+  /** In bytes from the start of the data, which follows the header. */
   readonly begin: number
   readonly end: number
 }
 
-/** What a safetensors file says of itself. */
+/** The checked header of a safetensors file. */
 export interface SafetensorsHeader {
   readonly metadata: Readonly<Record<string, string>>
-  /** In the order in which the header names them. */
+  /** In the order of the header. */
   readonly tensors: ReadonlyMap<string, TensorEntry>
 }
 
-/** The member of the header that is no tensor. */
+/** The only member of the header that is not a tensor. */
 export const METADATA = '__metadata__'
 
-/** The header's braces, a tensor's, and its lists. */
-const DEPTH = 3
+/** The header's object, a tensor's object, and its lists. */
+const MAX_DEPTH = 3
 
 /**
- * Checks a header whole against the `dataBytes` that follow it: JSON of known shape, no name twice, every tensor's bytes as many as its
- * shape and type say, no two overlapping, nothing between them and nothing after. Throws DATA_CORRUPT with the file and the tensor.
+ * Parses a header and checks all of it against the `dataBytes` that follow: valid JSON, unique names, the byte count of every tensor equal
+ * to that of its shape and type, and tensors that fill the data without gaps or overlaps. Throws DATA_CORRUPT with the file and the tensor.
  */
 export function parseHeader(bytes: Uint8Array, dataBytes: number, file: string): SafetensorsHeader {
-  const members = object(parseJson(bytes, file))
-  if (!members) throw corruptFile(file, 'header', 'no JSON object', 'a JSON object')
+  const members = asObject(parseJson(bytes, file))
+  if (!members) throw corruptFile(file, { where: 'header', expected: 'a JSON object', found: 'another JSON value' })
   const tensors = new Map<string, TensorEntry>()
   for (const [name, member] of members) if (name !== METADATA) tensors.set(name, entryOf(member, name, file))
   checkCoverage(tensors, dataBytes, file)
@@ -43,44 +43,50 @@ function parseJson(bytes: Uint8Array, file: string): JsonValue {
   try {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
-    throw corruptFile(file, 'header', 'other bytes', 'UTF-8', cause)
+    throw corruptFile(file, { where: 'header', expected: 'UTF-8', found: 'other bytes', cause })
   }
   try {
-    return parseStrictJson(text, { depth: DEPTH })
+    return parseStrictJson(text, { depth: MAX_DEPTH })
   } catch (cause) {
     const [expected, found] = (cause as SyntaxError).message.split(', found ')
-    throw corruptFile(file, 'header', found ?? 'no JSON', expected!, cause)
+    throw corruptFile(file, { where: 'header', expected: expected!, found: found ?? 'invalid JSON', cause })
   }
 }
 
 function metadataOf(value: JsonValue | undefined, file: string): Readonly<Record<string, string>> {
   if (value === undefined) return {}
-  const members = object(value)
-  if (!members) throw corruptFile(file, METADATA, shown(value), 'an object of strings')
+  const members = asObject(value)
+  if (!members) throw corruptFile(file, { where: METADATA, expected: 'an object of strings', found: shown(value) })
   for (const [key, text] of members)
-    if (typeof text !== 'string') throw corruptFile(file, `${METADATA}: ${shown(key)}`, shownJson(text), 'a string')
+    if (typeof text !== 'string')
+      throw corruptFile(file, { where: `${METADATA}: ${shown(key)}`, expected: 'a string', found: shownJson(text) })
   return Object.fromEntries(members as ReadonlyMap<string, string>)
 }
 
 function entryOf(member: JsonValue, name: string, file: string): TensorEntry {
   const where = `tensor ${shown(name)}`
-  const fields = object(member)
-  if (!fields) throw corruptFile(file, where, shownJson(member), 'an object with dtype, shape and data_offsets')
+  const fields = asObject(member)
+  if (!fields) throw corruptFile(file, { where, expected: 'an object with dtype, shape and data_offsets', found: shownJson(member) })
   const type = fields.get('dtype')
   if (typeof type !== 'string' || !Object.hasOwn(ELEMENT_TYPES, type))
-    throw corruptFile(file, `${where}: dtype`, shownJson(type), `one of ${Object.keys(ELEMENT_TYPES).join(', ')}`)
+    throw corruptFile(file, {
+      where: `${where}: dtype`,
+      expected: `one of ${Object.keys(ELEMENT_TYPES).join(', ')}`,
+      found: shownJson(type)
+    })
   const shape = wholeNumbers(fields.get('shape'))
-  if (!shape) throw corruptFile(file, `${where}: shape`, shownJson(fields.get('shape')), 'a list of whole numbers')
+  if (!shape)
+    throw corruptFile(file, { where: `${where}: shape`, expected: 'a list of whole numbers', found: shownJson(fields.get('shape')) })
   const [begin, end, ...more] = wholeNumbers(fields.get('data_offsets')) ?? []
   if (begin === undefined || end === undefined || more.length > 0 || begin > end)
-    throw corruptFile(
-      file,
-      `${where}: data_offsets`,
-      shownJson(fields.get('data_offsets')),
-      'two whole numbers, the first not above the second'
-    )
+    throw corruptFile(file, {
+      where: `${where}: data_offsets`,
+      expected: 'two whole numbers, the second at least as large as the first',
+      found: shownJson(fields.get('data_offsets'))
+    })
   const bytes = shape.reduce((product, extent) => product * extent, ELEMENT_TYPES[type as ElementTypeName].bytes)
-  if (bytes !== end - begin) throw corruptFile(file, where, `${end - begin} bytes`, `${bytes} bytes, as ${type} ${shown(shape)} has`)
+  if (bytes !== end - begin)
+    throw corruptFile(file, { where, expected: `${bytes} bytes for ${type} ${shown(shape)}`, found: `${end - begin} bytes` })
   return { type: type as ElementTypeName, shape, begin, end }
 }
 
@@ -89,18 +95,18 @@ function checkCoverage(tensors: ReadonlyMap<string, TensorEntry>, dataBytes: num
   const inOrder = [...tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end)
   for (const [name, { begin, end }] of inOrder) {
     if (begin !== covered)
-      throw corruptFile(
-        file,
-        `tensor ${shown(name)}`,
-        `a start at byte ${begin} of the data`,
-        `byte ${covered}, where the one before it ends`
-      )
+      throw corruptFile(file, {
+        where: `tensor ${shown(name)}`,
+        expected: `byte ${covered}, the end of the tensor before it`,
+        found: `a start at byte ${begin} of the data`
+      })
     covered = end
   }
-  if (covered !== dataBytes) throw corruptFile(file, 'data', `${dataBytes} bytes`, `${covered}, as its tensors take`)
+  if (covered !== dataBytes)
+    throw corruptFile(file, { where: 'data', expected: `${covered}, the sum of its tensors`, found: `${dataBytes} bytes` })
 }
 
-function object(value: JsonValue): JsonObject | undefined {
+function asObject(value: JsonValue): JsonObject | undefined {
   return value instanceof Map ? value : undefined
 }
 

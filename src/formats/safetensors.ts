@@ -1,22 +1,21 @@
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { ArbalestError, invalidOption, shown } from '../errors.js'
-import { ELEMENT_TYPES, elementTypeOf, type ElementTypeName } from './element-types.js'
-import { corruptFile, unreadableFile } from './faults.js'
-import { replaceFile, writeAll } from './replace-file.js'
+import { ELEMENT_TYPES, elementTypeOf, type ElementTypeName, checkTensor, type Tensor } from './tensor.js'
+import { corruptFile, unreadableFile } from './file-errors.js'
+import { replaceFile, writeAll } from './write-file.js'
 import { METADATA, parseHeader, type SafetensorsHeader, type TensorEntry } from './safetensors-header.js'
-import { checkTensor, type Tensor } from './tensor.js'
 
 export type { SafetensorsHeader, TensorEntry } from './safetensors-header.js'
 
 /** The longest header in bytes, as in the format's reference implementation. */
-const LONGEST_HEADER = 100_000_000
+const MAX_HEADER_BYTES = 100_000_000
 
-/** The header's length, a little-endian 64-bit number, comes first. */
+/** The file begins with the header's length, a little-endian 64-bit number. */
 const LENGTH_BYTES = 8
 
 /**
- * An open safetensors file (https://github.com/huggingface/safetensors): its header is checked whole, its tensors are read one by one.
- * A file costs no more memory than it has bytes, whatever its header says.
+ * An open safetensors file (https://github.com/huggingface/safetensors). `open` checks the whole header; tensors are read one by one.
+ * Reading never allocates more memory than the file has bytes, even if its header is forged.
  */
 export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
   readonly path: string
@@ -33,15 +32,16 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
     this.#dataStart = dataStart
   }
 
-  /** Throws DATA_NOT_FOUND where the file cannot be read, and DATA_CORRUPT. */
+  /** Throws DATA_NOT_FOUND if the file cannot be read, and DATA_CORRUPT. */
   static async open(path: string): Promise<SafetensorsFile> {
     const handle = await openFile(path)
     try {
       const { size } = await handle.stat()
-      if (size < LENGTH_BYTES) throw corruptFile(path, 'header', `a file of ${size} bytes`, `a length of ${LENGTH_BYTES} bytes`)
+      if (size < LENGTH_BYTES)
+        throw corruptFile(path, { where: 'header', expected: `a length of ${LENGTH_BYTES} bytes`, found: `a file of ${size} bytes` })
       const length = new DataView(await readAt(handle, path, 0, LENGTH_BYTES)).getBigUint64(0, true)
-      const most = Math.min(LONGEST_HEADER, size - LENGTH_BYTES)
-      if (length > most) throw corruptFile(path, 'header', `a length of ${length} bytes`, `at most ${most}`)
+      const most = Math.min(MAX_HEADER_BYTES, size - LENGTH_BYTES)
+      if (length > most) throw corruptFile(path, { where: 'header', expected: `at most ${most}`, found: `a length of ${length} bytes` })
       const dataStart = LENGTH_BYTES + Number(length)
       const bytes = await readAt(handle, path, LENGTH_BYTES, Number(length))
       return new SafetensorsFile(path, handle, parseHeader(new Uint8Array(bytes), size - dataStart, path), dataStart)
@@ -51,7 +51,7 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
     }
   }
 
-  /** One tensor; F16 and BF16 come as float32, BOOL as bytes. Throws UNKNOWN_NAME, DATA_CORRUPT, OUT_OF_MEMORY. */
+  /** Reads one tensor: F16 and BF16 as float32, BOOL as bytes. Throws UNKNOWN_NAME, DATA_CORRUPT, OUT_OF_MEMORY. */
   async read(name: string): Promise<Tensor> {
     const entry = this.tensors.get(name)
     if (!entry) {
@@ -63,7 +63,7 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
     return { shape, data: ELEMENT_TYPES[type].decode(raw) }
   }
 
-  /** Closes the file; what was read stays. */
+  /** Closes the file; tensors that were read stay valid. */
   async close(): Promise<void> {
     await this.#handle.close()
   }
@@ -74,7 +74,7 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
   }
 }
 
-/** A whole file. Throws as SafetensorsFile does. */
+/** Reads all tensors of a file. Throws the errors of SafetensorsFile. */
 export async function readSafetensors(
   path: string
 ): Promise<{ metadata: Readonly<Record<string, string>>; tensors: ReadonlyMap<string, Tensor> }> {
@@ -84,33 +84,33 @@ export async function readSafetensors(
   return { metadata: file.metadata, tensors }
 }
 
-/** What is written beside the tensors, and how surely. */
+/** How `writeSafetensors` writes a file. */
 export interface SafetensorsOptions {
   readonly metadata?: Readonly<Record<string, string>>
-  /** The file and its name are on the disk when the promise resolves; true if left out. */
+  /** Whether content and name are on the disk when the promise resolves; true if omitted. */
   readonly sync?: boolean
 }
 
 /**
- * Writes tensors under a name that appears only when the file is whole. Every array as its own type: Float32Array as F32. Larger elements
- * come first and the header is padded, so that each tensor is aligned for readers that map the file; otherwise the order is kept.
- * Throws INVALID_OPTION for data that does not fill its shape, and WRITE_FAILED.
+ * Writes tensors to a file, which appears under its name when it is complete. Every array keeps its type: Float32Array becomes F32. The header
+ * is padded and tensors with larger elements come first, so that all tensors are aligned for readers that map the file; apart from that
+ * the order is kept. Throws INVALID_OPTION for data that does not fit its shape, and WRITE_FAILED.
  */
 export async function writeSafetensors(
   path: string,
   tensors: Iterable<readonly [string, Tensor]>,
   { metadata, sync = true }: SafetensorsOptions = {}
 ): Promise<void> {
-  const laid = [...tensors].map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
-  laid.sort((a, b) => ELEMENT_TYPES[b.type].bytes - ELEMENT_TYPES[a.type].bytes)
-  const header = headerBytes(laid, metadata)
+  const ordered = [...tensors].map(([name, tensor]) => ({ name, tensor, type: writtenType(name, tensor) }))
+  ordered.sort((a, b) => ELEMENT_TYPES[b.type].bytes - ELEMENT_TYPES[a.type].bytes)
+  const header = headerBytes(ordered, metadata)
   await replaceFile(path, { sync }, async (handle) => {
     await writeAll(handle, header)
-    for (const { tensor } of laid) await writeAll(handle, tensor.data)
+    for (const { tensor } of ordered) await writeAll(handle, tensor.data)
   })
 }
 
-interface LaidTensor {
+interface TypedTensor {
   readonly name: string
   readonly tensor: Tensor
   readonly type: ElementTypeName
@@ -119,25 +119,25 @@ interface LaidTensor {
 function writtenType(name: string, tensor: Tensor): ElementTypeName {
   checkTensor(name, tensor)
   const type = elementTypeOf(tensor.data)
-  if (!type) throw invalidOption(`tensor ${name}`, tensor.data[Symbol.toStringTag], 'use a Float32Array or another array of whole elements')
+  if (!type) throw invalidOption(`tensor ${name}`, tensor.data[Symbol.toStringTag], 'use a Float32Array or an integer array')
   return type
 }
 
-function headerBytes(laid: readonly LaidTensor[], metadata: SafetensorsOptions['metadata']): Uint8Array {
+function headerBytes(tensors: readonly TypedTensor[], metadata: SafetensorsOptions['metadata']): Uint8Array {
   const members = new Map<string, unknown>(metadata ? [[METADATA, metadata]] : [])
   let begin = 0
-  for (const { name, tensor, type } of laid) {
+  for (const { name, tensor, type } of tensors) {
     if (name === METADATA || members.has(name)) throw invalidOption('tensors', name, 'give each tensor a name of its own')
     const end = begin + tensor.data.byteLength
     members.set(name, { dtype: type, shape: tensor.shape, data_offsets: [begin, end] })
     begin = end
   }
-  // Member by member: an object would put names that are numbers first.
+  // Not JSON.stringify of one object, which would put names that are numbers first.
   const text = `{${[...members].map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`).join(',')}}`
   const json = Buffer.from(text)
   const length = Math.ceil(json.length / 8) * 8
-  if (length > LONGEST_HEADER)
-    throw invalidOption('tensors', `a header of ${length} bytes`, `use shorter names or metadata: at most ${LONGEST_HEADER}`)
+  if (length > MAX_HEADER_BYTES)
+    throw invalidOption('tensors', `a header of ${length} bytes`, `use shorter names or metadata: at most ${MAX_HEADER_BYTES}`)
   const bytes = Buffer.alloc(LENGTH_BYTES + length, ' ')
   bytes.writeBigUInt64LE(BigInt(length))
   json.copy(bytes, LENGTH_BYTES)
@@ -146,7 +146,7 @@ function headerBytes(laid: readonly LaidTensor[], metadata: SafetensorsOptions['
 
 async function openFile(path: string): Promise<FileHandle> {
   try {
-    // Opening a pipe would wait for its writer.
+    // Opening a pipe would block until it has a writer.
     if (!(await stat(path)).isFile()) throw new Error('not a file')
     return await open(path)
   } catch (cause) {
@@ -154,7 +154,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Never asks for more than the file is known to hold. */
+/** Callers check `length` against the file's size before. */
 async function readAt(handle: FileHandle, path: string, position: number, length: number): Promise<ArrayBuffer> {
   let bytes: Uint8Array<ArrayBuffer>
   try {
@@ -169,7 +169,8 @@ async function readAt(handle: FileHandle, path: string, position: number, length
       .catch((cause: unknown) => {
         throw unreadableFile(path, cause)
       })
-    if (bytesRead === 0) throw corruptFile(path, 'data', `its end after ${position + filled} bytes`, `${position + length} bytes`)
+    if (bytesRead === 0)
+      throw corruptFile(path, { where: 'data', expected: `${position + length} bytes`, found: `its end after ${position + filled} bytes` })
     filled += bytesRead
   }
   return bytes.buffer

@@ -4,23 +4,23 @@ import { withOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { DESCRIPTION, describe } from './description.js'
 import { checkOnnx, exportOnnx, type Normalisation } from './onnx/export.js'
-import { toPyTorchName } from './pytorch-names.js'
-import { checkReplaceable, replaceFile, writeAll } from './replace-file.js'
+import { toPyTorchName } from './import-weights.js'
+import { checkReplaceable, replaceFile, writeAll } from './write-file.js'
 import { writeSafetensors } from './safetensors.js'
 import type { FloatTensors } from './tensor.js'
 
-/** What a model may be saved as. */
+/** The file formats of saved models. */
 export type ModelFormat = 'safetensors' | 'onnx'
 
-/** How a model is saved. */
+/** How `save` writes a model. */
 export interface SaveOptions {
-  /** What the file's ending says if left out: `.onnx` or `.safetensors`. */
+  /** By the file's extension if omitted: `.onnx` or `.safetensors`. */
   readonly format?: ModelFormat
-  /** ONNX only: the network normalises its input itself and takes samples in 0 to 1; true if left out. */
+  /** ONNX only: whether the network normalises its input and so takes samples in 0 to 1; true if omitted. */
   readonly normalise?: boolean
 }
 
-/** A trained model's values, apart from any engine. */
+/** A trained model's weights and statistics in plain arrays, independent of any engine. */
 export interface SavedModel {
   readonly model: Model
   readonly weights: FloatTensors
@@ -35,7 +35,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
   async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation }, classNames }) {
-    // How many batches were averaged means nothing elsewhere.
+    // Without the counts of averaged batches, which other libraries do not know.
     const moments = Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))
     const named = [...Object.entries(weights), ...moments].map(([name, tensor]) => [toPyTorchName(name), tensor] as const)
     const metadata = {
@@ -50,7 +50,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
   }
 }
 
-/** Writes a model's values as `TrainedModel.save` does. Throws INVALID_OPTION and WRITE_FAILED. */
+/** Writes a model to a file, as `TrainedModel.save` does. Throws INVALID_OPTION and WRITE_FAILED. */
 export async function saveModel(path: string, saved: SavedModel, options: SaveOptions = {}): Promise<void> {
   const format = options.format ?? formatOf(path)
   if (!Object.hasOwn(SAVERS, format)) throw unknownName('format', format, Object.keys(SAVERS))
@@ -58,7 +58,7 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
 }
 
 /**
- * What `saveModel` would refuse of a path, and of a model where one is given, is refused before there is anything to save. Throws
+ * Checks before training that `saveModel` can write to a path, and the model in the path's format if one is given. Throws
  * INVALID_OPTION, WRITE_FAILED and UNSUPPORTED_OPERATOR.
  */
 export async function checkSavePath(path: string, model?: Model): Promise<void> {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createCRC32 } from 'hash-wasm'
 import protobuf from 'protobufjs/light.js'
-import { makeFolder } from '../formats/make-folder.js'
+import { makeFolder } from '../formats/write-file.js'
 import type { JobEvent } from './events.js'
 import type { RunRecord } from './records.js'
 

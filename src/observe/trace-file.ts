@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
 import { sharedClock } from '../actors/trace-ring.js'
-import { unwritableFile } from '../formats/faults.js'
+import { unwritableFile } from '../formats/file-errors.js'
 
 type Arguments = Readonly<Record<string, unknown>>
 

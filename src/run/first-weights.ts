@@ -1,5 +1,5 @@
 import { modelFile } from '../checkpoints/model-file.js'
-import { importWeights } from '../formats/import.js'
+import { importWeights } from '../formats/import-weights.js'
 import { buildGraph } from '../model/graph-builder.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'

@@ -1,5 +1,4 @@
-import type { Program } from '../compiler/program.js'
-import { SEGMENTS } from '../compiler/program.js'
+import { type Program, SEGMENTS } from '../compiler/program.js'
 import type { Dataset, StoredDataset } from '../data/dataset.js'
 import { streams, type StreamedSamples } from '../data/streamed.js'
 import type { DatasetSpec } from '../engine/contract.js'

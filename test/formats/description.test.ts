@@ -102,7 +102,7 @@ describe('A model that is read', () => {
     const layers = [flatten({}), linear(2 ** 30, { name: 'fc' }), linear(2 ** 30, { name: 'next' })]
     await writeSafetensors(file, tensors, { metadata: { ...metadata, [DESCRIPTION]: described({ ...model, layers }) } })
     for (const options of [{ strict: false }, { fresh: ['*'] }])
-      await refused('DATA_CORRUPT', () => readModel(file, options), `metadata ${DESCRIPTION}`, '15, as its tensors have')
+      await refused('DATA_CORRUPT', () => readModel(file, options), `metadata ${DESCRIPTION}`, '15, the elements of its tensors')
     await refused('OUT_OF_MEMORY', () => readModel(file, { model: { ...model, layers }, fresh: ['fc', 'next'] }), 'smaller model')
   })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
-import { toPyTorchName } from '../../src/formats/pytorch-names.js'
+import { toPyTorchName } from '../../src/formats/import-weights.js'
 import { readModel, type ReadModelOptions } from '../../src/formats/read-model.js'
 import { writeSafetensors } from '../../src/formats/safetensors.js'
 import { buildGraph } from '../../src/model/graph-builder.js'

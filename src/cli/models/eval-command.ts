@@ -1,6 +1,5 @@
 import { printable } from '../../errors.js'
-import { datasetNames, loadModel, openData, textNames } from '../../index.js'
-import type { Dataset, ImageFolderOptions, TrainedModel } from '../../index.js'
+import { datasetNames, loadModel, openData, textNames, type Dataset, type ImageFolderOptions, type TrainedModel } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit-codes.js'
 import { count, duration, loss, percent } from '../figures.js'
 import { refusal } from '../numbers.js'

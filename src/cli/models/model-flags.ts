@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { messageOf } from '../../errors.js'
-import { unknownName } from '../../errors.js'
-import { datasetNames, datasetTraits, modelNamed, textNames, zoo } from '../../index.js'
-import type { DatasetTraits, LoadModelOptions, Model, Normalisation } from '../../index.js'
+import { messageOf, unknownName } from '../../errors.js'
+import { datasetNames, datasetTraits, modelNamed, textNames, zoo, type DatasetTraits, type LoadModelOptions, type Model, type Normalisation } from '../../index.js'
 import { defaultExport } from '../config-file.js'
 import { realNumber, refusal, wholeNumber } from '../numbers.js'
 

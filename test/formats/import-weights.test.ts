@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { importWeights, type ImportOptions } from '../../src/formats/import.js'
+import { importWeights, type ImportOptions } from '../../src/formats/import-weights.js'
 import { saveModel } from '../../src/formats/save.js'
 import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
@@ -56,7 +56,7 @@ describe('importing weights', function () {
     return importWeights(file, model, options)
   }
 
-  it('refuses what is no finite number, of weights and of statistics, by its place', async () => {
+  it('refuses numbers that are not finite, in weights and in statistics, and names the element', async () => {
     for (const [name, value] of [
       ['fc.weight', NaN],
       ['bn.running_var', -Infinity]
@@ -134,16 +134,16 @@ describe('importing weights', function () {
       '--no-strict'
     )
     expect(error.data['faults']).to.have.members([
-      'fc.weight is [2,3] where the model has [3,2]',
-      'bn.weight has elements of type I32 where it takes floats',
+      'fc.weight is [2,3] in the file and [3,2] in the model',
+      'bn.weight has elements of type I32; the model needs floats',
       'bn.runningMean is both bn.running_var and bn.running_mean of the file',
       'fc.bias is not in the file',
       'bn.runningVariance is not in the file',
-      'extra of the file has no place in the model'
+      'extra of the file is not in the model'
     ])
   })
 
-  it('passes over what is missing and left over when it is lenient, and never over a wrong shape', async () => {
+  it('ignores missing and unused tensors when it is not strict, but never a wrong shape', async () => {
     const { 'fc.bias': _, ...rest } = stateDict()
     const imported = await importing({ ...rest, extra: counted([1], 0) }, { strict: false })
     expect([imported.initialised, imported.unused]).to.deep.equal([['fc.bias'], ['extra']])

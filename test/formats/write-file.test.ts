@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { makeFolder } from '../../src/formats/make-folder.js'
+import { makeFolder } from '../../src/formats/write-file.js'
 import { skip } from '../support/skip.js'
 
 describe('a folder that is made', () => {

@@ -1,0 +1,36 @@
+import { ArbalestError, messageOf, shown } from '../errors.js'
+
+/** What a corrupt file should have had and what it has. */
+export interface Corruption {
+  /** The part of the file that is wrong: `header`, `tensor "fc.weight"`. */
+  readonly where?: string
+  readonly expected: string
+  readonly found: string
+  /** What to do about it; to replace the file if left out. */
+  readonly fix?: string
+  readonly cause?: unknown
+}
+
+/** DATA_CORRUPT: a file, or a folder of files, whose content is not what its format prescribes. */
+export function corruptFile(file: string, { where, expected, found, fix, cause }: Corruption): ArbalestError {
+  const part = where === undefined ? '' : `${where}: `
+  const message = `${file}: ${part}expected ${expected}, found ${found}; ${fix ?? 'replace the file with a complete copy'}`
+  return new ArbalestError('DATA_CORRUPT', message, { cause, data: { file, ...(where !== undefined && { where }), found, expected } })
+}
+
+/** DATA_NOT_FOUND: the operating system does not let a file be read. */
+export function unreadableFile(file: string, cause: unknown, fix = 'name a file that exists and that you may read'): ArbalestError {
+  return new ArbalestError('DATA_NOT_FOUND', `${file}: it cannot be read (${reason(cause)}); ${fix}`, { cause, data: { file } })
+}
+
+/** WRITE_FAILED: the operating system does not let a file be written. The previous content is unchanged. */
+export function unwritableFile(file: string, cause: unknown): ArbalestError {
+  const fix = 'name a file in a folder that exists, that you may write to, and that has space'
+  return new ArbalestError('WRITE_FAILED', `${file}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
+}
+
+/** The system's code where there is one, for its message repeats the path. */
+function reason(cause: unknown): string {
+  if (!(cause instanceof Error)) return shown(cause)
+  return (cause as NodeJS.ErrnoException).code ?? messageOf(cause)
+}

@@ -1,0 +1,188 @@
+import { ArbalestError, printable, shown } from '../errors.js'
+import { buildGraph } from '../model/graph-builder.js'
+import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
+import { initialParametersInTurns } from '../model/initialise.js'
+import type { Model } from '../model/model.js'
+import { corruptFile } from './file-errors.js'
+import { SafetensorsFile, type TensorEntry } from './safetensors.js'
+
+/** The most faults that a message lists; the error's `data` has all of them. */
+const FAULTS_LISTED = 12
+
+/** How a file's tensors find their places in a model. */
+export interface ImportOptions {
+  /**
+   * Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore.
+   * The results may use PyTorch's `running_mean` and `running_var`.
+   */
+  readonly names?: Readonly<Record<string, string>> | ((name: string) => string | undefined)
+  /** Layers or parameters that get initial values instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
+  readonly fresh?: readonly string[]
+  /** Whether every tensor of the file must be used and every value of the model must be in the file; true if omitted. Shapes must always agree. */
+  readonly strict?: boolean
+  /** Seeds the initial values of fresh and missing parameters; 0 if omitted. */
+  readonly seed?: number
+}
+
+/** A model's weights and statistics from a file. */
+export interface ImportedWeights {
+  /** All parameters in canonical order: the file's values, and initial values for parameters that the file lacks. */
+  readonly parameters: Float32Array
+  /** Running mean and variance of every batch norm by name; 0 and 1 if the file has none. */
+  readonly statistics: Readonly<Record<string, Float32Array>>
+  /** The model's names that the file has values for. */
+  readonly loaded: readonly string[]
+  /** The model's names that got initial values. */
+  readonly initialised: readonly string[]
+  /** The file's names that the model does not have. */
+  readonly unused: readonly string[]
+}
+
+/**
+ * Reads a model's weights from a safetensors file with PyTorch's names and layouts, for prediction or fine-tuning. The model's layers have
+ * PyTorch's names, or `names` translates them. F64, F16 and BF16 become float32; `num_batches_tracked` is ignored.
+ *
+ * Throws SHAPE_MISMATCH with all faults at once, DATA_CORRUPT for a number that is not finite, UNKNOWN_NAME if an entry of `fresh` matches
+ * nothing, and the errors of SafetensorsFile.
+ */
+export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
+  const { fresh = [], strict = true, seed = 0 } = options
+  const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+  const targets = targetsOf(graph)
+  const reset = freshNames(targets, fresh, model)
+  await using file = await SafetensorsFile.open(path)
+  const { sources, unused, clashes } = match(file, targets, reset, options.names)
+  const missing = [...targets.keys()].filter((name) => !sources.has(name) && !reset.has(name))
+  const mismatches = [...sources].flatMap(([name, source]) => mismatch(targets.get(name)!, source, file.tensors.get(source)!))
+  const unmatched = strict
+    ? [
+        ...missing.map((name) => `${printable(name)} is not in the file`),
+        ...unused.map((name) => `${printable(name)} of the file is not in the model`)
+      ]
+    : []
+  const faults = [...mismatches, ...clashes, ...unmatched]
+  if (faults.length > 0) throw unsuitableFile(path, model, faults)
+
+  const parameters = await initialParametersInTurns(graph, seed)
+  const vectors = vectorsOf(graph, parameters)
+  for (const [name, source] of sources) vectors.get(name)!.set(finite((await file.read(source)).data as Float32Array, { path, source }))
+  return {
+    parameters,
+    statistics: Object.fromEntries([...vectors].filter(([name]) => targets.get(name)!.role === 'statistic')),
+    loaded: [...sources.keys()],
+    initialised: [...targets.keys()].filter((name) => !sources.has(name)),
+    unused
+  }
+}
+
+/** The values that a file can have: parameters and running averages, without the averages' counts. */
+function targetsOf(graph: Graph): ReadonlyMap<string, Value> {
+  const averages = graph.values.filter(({ role, name }) => role === 'statistic' && !name.endsWith('.count'))
+  return new Map([...parametersOf(graph), ...averages].map((value) => [value.name, value]))
+}
+
+function freshNames(targets: ReadonlyMap<string, Value>, fresh: readonly string[], model: Model): ReadonlySet<string> {
+  const matched = new Set<string>()
+  for (const layer of fresh) {
+    const pattern = new RegExp(`^${layer.split('*').map(escaped).join('.*')}(\\.|$)`)
+    const names = [...targets.keys()].filter((name) => pattern.test(name))
+    if (names.length === 0)
+      throw new ArbalestError(
+        'UNKNOWN_NAME',
+        `fresh: received ${shown(layer)}; model ${model.name} has no such layer: use names of ${[...targets.keys()].join(', ')}`
+      )
+    for (const name of names) matched.add(name)
+  }
+  return matched
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+interface Matches {
+  /** From the model's names to the file's. */
+  readonly sources: ReadonlyMap<string, string>
+  readonly unused: readonly string[]
+  /** A fault for each name of the model that two names of the file map to. */
+  readonly clashes: readonly string[]
+}
+
+function match(
+  { tensors }: SafetensorsFile,
+  targets: ReadonlyMap<string, Value>,
+  reset: ReadonlySet<string>,
+  names: ImportOptions['names']
+): Matches {
+  const sources = new Map<string, string>()
+  const unused: string[] = []
+  const clashes: string[] = []
+  for (const theirs of tensors.keys()) {
+    const translated = translate(theirs, names)
+    if (translated === undefined || isBatchCounter(theirs)) continue
+    const ours = fromPyTorchName(translated)
+    if (reset.has(ours)) continue
+    if (!targets.has(ours)) unused.push(theirs)
+    else if (sources.has(ours)) clashes.push(printable(`${ours} is both ${sources.get(ours)} and ${theirs} of the file`))
+    else sources.set(ours, theirs)
+  }
+  return { sources, unused, clashes }
+}
+
+function translate(name: string, names: ImportOptions['names'] = {}): string | undefined {
+  if (typeof names === 'function') return names(name)
+  return Object.hasOwn(names, name) ? names[name] : name
+}
+
+function mismatch({ name, shape }: Value, source: string, { type, shape: found }: TensorEntry): string[] {
+  const what = printable(name === source ? name : `${name} (${source} of the file)`)
+  if (!/^B?F\d+$/.test(type)) return [`${what} has elements of type ${type}; the model needs floats`]
+  return shown(shape) === shown(found) ? [] : [`${what} is ${shown(found)} in the file and ${shown(shape)} in the model`]
+}
+
+/** Throws DATA_CORRUPT unless all numbers are finite as float32: a model with a NaN may give predictions that look plausible. */
+function finite(data: Float32Array, { path, source }: { readonly path: string; readonly source: string }): Float32Array {
+  const at = data.findIndex((value) => !Number.isFinite(value))
+  if (at < 0) return data
+  throw corruptFile(path, { where: `tensor ${source}`, expected: 'finite numbers of float32', found: `${data[at]} as element ${at}` })
+}
+
+function unsuitableFile(path: string, model: Model, faults: readonly string[]): ArbalestError {
+  const rest = faults.length - FAULTS_LISTED
+  const listed = [...faults.slice(0, FAULTS_LISTED), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
+  const message = `${path}: ${faults.length} of its tensors do not fit model ${printable(model.name)}: ${listed}; translate names with \`names\`, list layers to initialise anew in \`fresh\` (--fresh, of train --init-skip), or ignore missing and unused tensors with \`strict: false\` (--no-strict; train has no flag for it)`
+  return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
+}
+
+/** The memory of each value: parameters in the canonical vector, statistics in arrays of their own. */
+function vectorsOf(graph: Graph, parameters: Float32Array): ReadonlyMap<string, Float32Array> {
+  const vectors = new Map<string, Float32Array>()
+  let offset = 0
+  for (const { name, shape } of parametersOf(graph)) {
+    vectors.set(name, parameters.subarray(offset, (offset += elements(shape))))
+  }
+  for (const [name, { role, shape }] of targetsOf(graph))
+    if (role === 'statistic') vectors.set(name, new Float32Array(elements(shape)).fill(name.endsWith('.runningVariance') ? 1 : 0))
+  return vectors
+}
+
+/** The names of a batch norm's statistics, ours and PyTorch's; all other names agree if a model's layers have PyTorch's names. */
+const STATISTIC_SUFFIXES = [
+  ['.runningMean', '.running_mean'],
+  ['.runningVariance', '.running_var']
+] as const
+
+export function toPyTorchName(name: string): string {
+  const suffix = STATISTIC_SUFFIXES.find(([ours]) => name.endsWith(ours))
+  return suffix ? name.slice(0, -suffix[0].length) + suffix[1] : name
+}
+
+export function fromPyTorchName(name: string): string {
+  const suffix = STATISTIC_SUFFIXES.find(([, theirs]) => name.endsWith(theirs))
+  return suffix ? name.slice(0, -suffix[1].length) + suffix[0] : name
+}
+
+/** PyTorch counts the batches that a batch norm has seen; our running averages have a count of their own. */
+function isBatchCounter(name: string): boolean {
+  return name.endsWith('num_batches_tracked')
+}

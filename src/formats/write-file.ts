@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, statSync } from 'node:fs'
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { ArbalestError } from '../errors.js'
+import { unwritableFile } from './file-errors.js'
+
+/** The most bytes of one write call: a longer call would block one of the few threads that serve all file operations of the process. */
+const CHUNK = 2 ** 26
+
+/**
+ * Replaces a file atomically: writes a temporary file in the same folder and renames it when it is complete. If anything fails, the previous
+ * file stays. With `sync`, content and name are on the disk when the promise resolves. Throws WRITE_FAILED.
+ */
+export async function replaceFile(path: string, { sync }: { sync: boolean }, write: (handle: FileHandle) => Promise<void>): Promise<void> {
+  const folder = dirname(path)
+  const temporary = temporaryName(path)
+  try {
+    await withFile(temporary, 'wx', async (handle) => {
+      await write(handle)
+      if (sync) await handle.sync()
+    })
+    await rename(temporary, path)
+    if (sync) await withFile(folder, 'r', (handle) => handle.sync())
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error instanceof ArbalestError ? error : unwritableFile(path, error)
+  }
+}
+
+/** Checks in advance that `replaceFile` can write to a path, and leaves nothing behind. Throws WRITE_FAILED. */
+export async function checkReplaceable(path: string): Promise<void> {
+  const temporary = temporaryName(path)
+  try {
+    const found = await stat(path).catch(() => undefined)
+    if (found?.isDirectory() || path.endsWith('/')) throw new Error('it is a folder')
+    await withFile(temporary, 'wx', async () => {})
+    await rm(temporary)
+  } catch (cause) {
+    throw unwritableFile(path, cause)
+  }
+}
+
+/** Writes all bytes of an array at the handle's current position. */
+export async function writeAll(handle: FileHandle, { buffer, byteOffset, byteLength }: ArrayBufferView): Promise<void> {
+  const bytes = new Uint8Array(buffer, byteOffset, byteLength)
+  for (let written = 0; written < byteLength;) {
+    const { bytesWritten } = await handle.write(bytes, written, Math.min(byteLength - written, CHUNK))
+    written += bytesWritten
+  }
+}
+
+/**
+ * Makes a folder and its missing parents. Returns the first folder that it made, or undefined if all existed. Throws the system's error.
+ * Replaces `mkdir({ recursive: true })`, which loops for ever on a file system that answers ENOENT to every mkdir, as /proc does.
+ */
+export function makeFolder(path: string): string | undefined {
+  const folder = resolve(path)
+  if (isFolder(folder)) return undefined
+  const parent = dirname(folder)
+  const first = isFolder(parent) ? undefined : makeFolder(parent)
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    // Another process may have made it in the meantime.
+    if (!isFolder(folder)) throw error
+    return first
+  }
+  return first ?? folder
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+}
+
+function temporaryName(path: string): string {
+  return join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`)
+}
+
+async function withFile(path: string, flags: string, use: (handle: FileHandle) => Promise<void>): Promise<void> {
+  const handle = await open(path, flags)
+  try {
+    await use(handle)
+  } finally {
+    await handle.close()
+  }
+}
