@@ -113,13 +113,15 @@ function inputs() {
   return hash.digest('hex')
 }
 
-/** What the library is made from: its own folder but for the stand-in's, and the headers of the engine, whatever the checkout's own path is. */
+/** What the library is made from: its own folder but for the stand-in's, and the rooms below it, whatever the checkout's own path is. */
 function sources(folder) {
-  const own = join(native, 'src', 'cuda')
-  const headers = readdirSync(folder).filter((name) => name.endsWith('.h') || name === 'interface.cmake')
-  const below = readdirSync(own, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  const files = below.map((entry) => join(entry.parentPath, entry.name)).filter((path) => !path.startsWith(join(own, 'host')))
-  return [...headers.map((name) => join(folder, name)), ...files].sort((a, b) => (a < b ? -1 : 1))
+  const below = (...path) =>
+    readdirSync(join(folder, ...path), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+  const headers = ['core', 'data', 'device'].flatMap((room) => below(room)).filter((file) => /\.(h|cmake)$/.test(file))
+  const own = below('cuda').filter((file) => !file.startsWith(join(folder, 'cuda', 'host')))
+  return [...headers, ...own].sort((a, b) => (a < b ? -1 : 1))
 }
 
 function readStamp() {

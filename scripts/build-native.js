@@ -74,7 +74,13 @@ function readStamp() {
 
 function sources(folder) {
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => !(folder === native && ['build', 'build-cuda', 'build-fuzz', 'build-sanitizers', 'fuzz'].includes(entry.name)))
+    .filter(
+      (entry) =>
+        !(
+          folder === native &&
+          ['build', 'build-cuda', 'build-fuzz', 'build-sanitizers', 'build-stress', 'fuzz', 'stress'].includes(entry.name)
+        )
+    )
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => (entry.isDirectory() ? sources(join(folder, entry.name)) : [join(folder, entry.name)]))
 }

@@ -30,6 +30,31 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'cli', only: ['errors.ts', 'index.ts', 'engine', 'runtime'] }
 ]
 
+/** The rooms of native/src, each with the rooms whose headers it includes. */
+const NATIVE_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  data: ['core'],
+  device: ['core', 'data'],
+  cpu: ['core', 'data', 'device'],
+  cuda: ['core', 'data', 'device'],
+  replica: ['core', 'data', 'device'],
+  transport: ['core', 'device'],
+  sync: ['core', 'device', 'replica', 'transport'],
+  binding: ['core', 'data', 'device', 'replica', 'transport', 'sync']
+}
+
+/** Includes that still point up. The list may only get shorter. */
+const INCLUDES_TO_BE_TURNED: readonly string[] = [
+  'replica/bound_program.cpp includes sync/buckets.h',
+  'replica/bound_program.h includes sync/group.h',
+  'replica/replica.h includes sync/group.h',
+  'replica/replica_memory.h includes sync/group.h',
+  'replica/step_loop.h includes sync/group.h',
+  'replica/step_samples.h includes sync/group.h',
+  'transport/level.h includes sync/group.h',
+  'transport/levels.h includes sync/rule.h'
+]
+
 /** Imports that still point up. The list may only get shorter. */
 const TO_BE_TURNED: readonly string[] = [
   'src/checkpoints/resume.ts imports src/run/best-model.ts',
@@ -139,6 +164,30 @@ describe('The architecture', () => {
     const including = (what: RegExp) =>
       sources.filter((file) => new RegExp(`^#include [<"](?:${what.source})`, 'm').test(readFileSync(file, 'utf8')))
 
+    const includes = sources.flatMap((from) =>
+      [...readFileSync(from, 'utf8').matchAll(/^#include "([^"]+)"/gm)].map((match) => ({ from, path: match[1]! }))
+    )
+
+    it('has only rooms with a rule, and nothing beside them', () => {
+      expect([...new Set(sources.map(nativeRoomOf))].sort()).to.deep.equal(Object.keys(NATIVE_ROOMS).sort())
+    })
+
+    it('names every header by its path from native/src', () => {
+      const known = new Set(sources.map(nativePath))
+      const generated = 'interface_hash.h'
+      expect(
+        includes.filter(({ path }) => path !== generated && !known.has(path)).map(({ from, path }) => `${name(from)}: ${path}`)
+      ).to.deep.equal([])
+    })
+
+    it('lets includes point down only', () => {
+      const wrong = includes.filter(({ from, path }) => {
+        const [room, wanted] = [nativeRoomOf(from), path.split('/')[0]!]
+        return path.includes('/') && room !== wanted && !NATIVE_ROOMS[room]!.includes(wanted)
+      })
+      expect(wrong.map(({ from, path }) => `${nativePath(from)} includes ${path}`).sort()).to.deep.equal(INCLUDES_TO_BE_TURNED)
+    })
+
     it('lets only the binding know of JavaScript', () => {
       const users = including(/napi\.h|node_api\.h|js_native_api/).map(name)
       expect(users).to.not.deep.equal([])
@@ -159,6 +208,14 @@ function name(file: string): string {
 
 function roomOf(file: string): string {
   return relative(join(ROOT, 'src'), file).split('/')[0]!
+}
+
+function nativePath(file: string): string {
+  return relative(join(ROOT, 'native/src'), file)
+}
+
+function nativeRoomOf(file: string): string {
+  return nativePath(file).split('/')[0]!
 }
 
 function filesBelow(folder: string, pattern: RegExp): string[] {

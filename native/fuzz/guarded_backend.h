@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "reference/reference.h"
+#include "cpu/reference/reference.h"
 
 namespace arbalest::fuzz {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "error.h"
+#include "core/error.h"
 #include "input.h"
 
 namespace arbalest::fuzz {

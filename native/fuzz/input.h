@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 
-#include "optimiser.h"
-#include "program.h"
+#include "core/program.h"
+#include "replica/optimiser.h"
 
 namespace arbalest::fuzz {
 

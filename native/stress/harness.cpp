@@ -10,9 +10,9 @@
 #include <string_view>
 #include <thread>
 
-#include "clock.h"
+#include "core/clock.h"
+#include "cpu/reference/reference.h"
 #include "cuda/host/host_backend.h"
-#include "reference/reference.h"
 
 namespace arbalest::stress {
 namespace {

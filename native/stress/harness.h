@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "backend.h"
 #include "chance.h"
+#include "device/backend.h"
 
 namespace arbalest::stress {
 

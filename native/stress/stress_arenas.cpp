@@ -4,10 +4,10 @@
 #include <thread>
 #include <vector>
 
-#include "arenas.h"
-#include "clock.h"
+#include "core/clock.h"
+#include "cpu/reference/reference.h"
+#include "device/arenas.h"
 #include "harness.h"
-#include "reference/reference.h"
 
 namespace arbalest::stress {
 namespace {

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "batch_stream.h"
-#include "clock.h"
+#include "core/clock.h"
+#include "data/batch_stream.h"
 #include "harness.h"
 
 namespace arbalest::stress {

@@ -1,11 +1,11 @@
 import { philox, type Words2, type Words4 } from '../model/philox.js'
 
-/** What a stream of random numbers is for, as in native/src/random.h. */
+/** What a stream of random numbers is for, as in native/src/core/random.h. */
 const ORDER = 1
 const READ = 5
 
 /**
- * The sample at `place` of epoch `epoch` in a seeded random order of `count` samples: `permuted` of native/src/random.h, number for number,
+ * The sample at `place` of epoch `epoch` in a seeded random order of `count` samples: `permuted` of native/src/core/random.h, number for number,
  * so that data that streams comes in the order in which it would be gathered from memory. For fewer than 2^32 samples.
  */
 export function permuted(key: Words2, epoch: number, place: number, count: number): number {

@@ -6,7 +6,7 @@ import { keyOf, philox, type Words2, type Words4 } from './philox.js'
 /** Numbers drawn at one go: a few milliseconds' work, in whole draws of four. */
 const PIECE = 2 ** 16
 
-/** What the stream of random numbers is for, as in native/src/random.h. */
+/** What the stream of random numbers is for, as in native/src/core/random.h. */
 const INITIALISE = 3
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Philox4x32-10, a counter-based generator: the same key and counter give the same four words in any order and on any machine
- * (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The twin of native/src/random.h.
+ * (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). The twin of native/src/core/random.h.
  */
 
 export type Words2 = readonly [number, number]

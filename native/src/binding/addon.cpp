@@ -1,5 +1,5 @@
 // The addon. This folder alone knows that JavaScript exists; src/engine/contract.ts is its other side.
-#include "calls.h"
+#include "binding/calls.h"
 
 namespace arbalest {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "../error.h"
-#include "../handles.h"
-#include "values.h"
+#include "binding/values.h"
+#include "core/error.h"
+#include "core/handles.h"
 
 namespace arbalest {
 

@@ -1,10 +1,10 @@
 // Data sets in memory, and those that stream in.
-#include "calls.h"
-#include "dataset_values.h"
-#include "stream_values.h"
-#include "things.h"
-#include "typed_arrays.h"
-#include "wake_up.h"
+#include "binding/calls.h"
+#include "binding/dataset_values.h"
+#include "binding/stream_values.h"
+#include "binding/things.h"
+#include "binding/typed_arrays.h"
+#include "binding/wake_up.h"
 
 namespace arbalest {
 namespace {

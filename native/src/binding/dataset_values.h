@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "../dataset.h"
-#include "typed_arrays.h"
-#include "values.h"
+#include "binding/typed_arrays.h"
+#include "binding/values.h"
+#include "data/dataset.h"
 
 namespace arbalest::js {
 

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "../backends.h"
-#include "calls.h"
-#include "group_values.h"
-#include "things.h"
-#include "typed_arrays.h"
+#include "binding/calls.h"
+#include "binding/group_values.h"
+#include "binding/things.h"
+#include "binding/typed_arrays.h"
+#include "device/backends.h"
 
 namespace arbalest {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "../sync/rule.h"
-#include "program_values.h"
-#include "values.h"
+#include "binding/program_values.h"
+#include "binding/values.h"
+#include "sync/rule.h"
 
 namespace arbalest::js {
 

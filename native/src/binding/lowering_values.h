@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "../backend.h"
-#include "values.h"
+#include "binding/values.h"
+#include "device/backend.h"
 
 namespace arbalest::js {
 

@@ -1,10 +1,10 @@
 // What the machine and its backends offer, and how a backend runs an operator.
-#include "../backends.h"
-#include "../cores.h"
-#include "../sync/levels.h"
-#include "calls.h"
-#include "group_values.h"
-#include "lowering_values.h"
+#include "binding/calls.h"
+#include "binding/group_values.h"
+#include "binding/lowering_values.h"
+#include "core/cores.h"
+#include "device/backends.h"
+#include "transport/levels.h"
 
 namespace arbalest {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "../program.h"
-#include "values.h"
+#include "binding/values.h"
+#include "core/program.h"
 
 namespace arbalest::js {
 

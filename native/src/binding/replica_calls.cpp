@@ -1,8 +1,8 @@
 // Replicas: made, bound to programs and run.
-#include "../backends.h"
-#include "calls.h"
-#include "program_values.h"
-#include "things.h"
+#include "binding/calls.h"
+#include "binding/program_values.h"
+#include "binding/things.h"
+#include "device/backends.h"
 
 namespace arbalest {
 namespace {

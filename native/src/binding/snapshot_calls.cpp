@@ -1,8 +1,8 @@
 // What groups and replicas go on from.
-#include "../snapshot.h"
-#include "calls.h"
-#include "things.h"
-#include "typed_arrays.h"
+#include "binding/calls.h"
+#include "binding/things.h"
+#include "binding/typed_arrays.h"
+#include "replica/snapshot.h"
 
 namespace arbalest {
 namespace {

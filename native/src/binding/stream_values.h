@@ -1,9 +1,9 @@
 // A stream and its batches from JavaScript values and back.
 #pragma once
 
-#include "../batch_stream.h"
-#include "dataset_values.h"
-#include "values.h"
+#include "binding/dataset_values.h"
+#include "binding/values.h"
+#include "data/batch_stream.h"
 
 namespace arbalest::js {
 

@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "../arenas.h"
-#include "../program.h"
-#include "../replica/replica.h"
-#include "../source.h"
-#include "../sync/group.h"
-#include "calls.h"
+#include "binding/calls.h"
+#include "core/program.h"
+#include "data/source.h"
+#include "device/arenas.h"
+#include "replica/replica.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

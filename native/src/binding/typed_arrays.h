@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "../error.h"
-#include "../tensor.h"
-#include "values.h"
+#include "binding/values.h"
+#include "core/error.h"
+#include "core/tensor.h"
 
 namespace arbalest::js {
 

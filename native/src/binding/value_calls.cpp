@@ -1,7 +1,7 @@
 // What lies in a replica, read and written.
-#include "calls.h"
-#include "things.h"
-#include "typed_arrays.h"
+#include "binding/calls.h"
+#include "binding/things.h"
+#include "binding/typed_arrays.h"
 
 namespace arbalest {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../attributes.h"
-#include "../error.h"
-#include "../tensor.h"
+#include "core/attributes.h"
+#include "core/error.h"
+#include "core/tensor.h"
 
 namespace arbalest::js {
 

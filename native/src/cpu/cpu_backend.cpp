@@ -1,16 +1,16 @@
-#include "cpu_backend.h"
+#include "cpu/cpu_backend.h"
 
 #include <omp.h>
 
 #include <cstring>
 
-#include "kernel_library.h"
-#include "layer_lowering.h"
-#include "layouts.h"
-#include "matmul.h"
-#include "memory.h"
-#include "primitive_kernel.h"
-#include "processor.h"
+#include "cpu/kernel_library.h"
+#include "cpu/layer_lowering.h"
+#include "cpu/layouts.h"
+#include "cpu/matmul.h"
+#include "cpu/memory.h"
+#include "cpu/primitive_kernel.h"
+#include "cpu/processor.h"
 
 namespace arbalest {
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "cpu_backend.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/processor.h"
+#include "cpu/reference/reference.h"
 #include "interface_hash.h"
-#include "processor.h"
-#include "reference/reference.h"
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "kernel_library.h"
+#include "cpu/kernel_library.h"
 
 #include <dlfcn.h>
 
 #include <string>
 
-#include "error.h"
-#include "processor.h"
+#include "core/error.h"
+#include "cpu/processor.h"
 
 namespace arbalest {
 namespace {

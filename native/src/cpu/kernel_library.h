@@ -1,7 +1,7 @@
 // Finds and opens the kernel library that suits this processor; it lies beside the library that this code is in.
 #pragma once
 
-#include "kernels/kernels.h"
+#include "cpu/kernels/kernels.h"
 
 namespace arbalest {
 

@@ -1,6 +1,6 @@
-#include "layer.h"
+#include "cpu/layer.h"
 
-#include "layouts.h"
+#include "cpu/layouts.h"
 
 namespace arbalest {
 namespace {

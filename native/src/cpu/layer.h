@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backend.h"
-#include "onednn_compat.h"
+#include "cpu/onednn_compat.h"
+#include "device/backend.h"
 
 namespace arbalest {
 

@@ -1,10 +1,10 @@
-#include "layer_lowering.h"
+#include "cpu/layer_lowering.h"
 
 #include <omp.h>
 
 #include <optional>
 
-#include "layouts.h"
+#include "cpu/layouts.h"
 
 namespace arbalest {
 namespace {

@@ -2,7 +2,7 @@
 // program gets the same layouts on the same kind of processor, every time.
 #pragma once
 
-#include "layer.h"
+#include "cpu/layer.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "layouts.h"
+#include "cpu/layouts.h"
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "error.h"
-#include "onednn_compat.h"
+#include "core/error.h"
+#include "cpu/onednn_compat.h"
 
 namespace arbalest {
 namespace {

@@ -6,7 +6,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 namespace arbalest {
 

@@ -1,8 +1,8 @@
-#include "matmul.h"
+#include "cpu/matmul.h"
 
-#include "layouts.h"
-#include "onednn_compat.h"
-#include "primitive_kernel.h"
+#include "cpu/layouts.h"
+#include "cpu/onednn_compat.h"
+#include "cpu/primitive_kernel.h"
 
 namespace arbalest {
 namespace {

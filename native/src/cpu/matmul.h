@@ -4,7 +4,7 @@
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "cpu/memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "error.h"
+#include "core/error.h"
 
 namespace arbalest {
 namespace {

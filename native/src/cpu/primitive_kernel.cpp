@@ -1,7 +1,7 @@
-#include "primitive_kernel.h"
+#include "cpu/primitive_kernel.h"
 
-#include "layer.h"
-#include "layouts.h"
+#include "cpu/layer.h"
+#include "cpu/layouts.h"
 
 namespace arbalest {
 

@@ -4,8 +4,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
-#include "backend.h"
-#include "memory.h"
+#include "cpu/memory.h"
+#include "device/backend.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "processor.h"
+#include "cpu/processor.h"
 
 #include <array>
 #include <cstdint>

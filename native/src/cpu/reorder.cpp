@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "layouts.h"
-#include "primitive_kernel.h"
+#include "cpu/layouts.h"
+#include "cpu/primitive_kernel.h"
 
 namespace arbalest {
 namespace {

@@ -1,13 +1,13 @@
-#include "device_backend.h"
+#include "cuda/device_backend.h"
 
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
-#include "device_dataset.h"
-#include "lowering.h"
-#include "passes/passes.h"
-#include "table.h"
+#include "cuda/device_dataset.h"
+#include "cuda/lowering.h"
+#include "cuda/passes/passes.h"
+#include "cuda/table.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "backend.h"
-#include "device_stream.h"
-#include "operators/operators.h"
+#include "cuda/device_stream.h"
+#include "cuda/operators/operators.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

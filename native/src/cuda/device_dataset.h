@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "dataset.h"
-#include "device_stream.h"
+#include "cuda/device_stream.h"
+#include "data/dataset.h"
 
 namespace arbalest::cuda {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <mutex>
 
-#include "step_parameters.h"
-#include "stream.h"
+#include "cuda/step_parameters.h"
+#include "device/stream.h"
 
 namespace arbalest::cuda {
 

@@ -9,16 +9,16 @@
 
 #include <cstdint>
 
-#include "device_stream.h"
-#include "error.h"
-#include "everywhere.h"
+#include "core/error.h"
+#include "cuda/device_stream.h"
+#include "cuda/everywhere.h"
 #if defined(__CUDACC__)
-#include "device/cuda_stream.h"
+#include "cuda/device/cuda_stream.h"
 #else
 #include <cstring>
 
-#include "host/host_stream.h"
-#include "host/launches.h"
+#include "cuda/host/host_stream.h"
+#include "cuda/host/launches.h"
 #endif
 
 namespace arbalest::cuda {

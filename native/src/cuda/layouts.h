@@ -1,7 +1,7 @@
 // Layouts of the CUDA backend. An image whose channels, or whose pixels, are one lies the same either way and is called "plain".
 #pragma once
 
-#include "tensors.h"
+#include "cuda/tensors.h"
 
 namespace arbalest::cuda {
 

@@ -1,12 +1,12 @@
-#include "lowering.h"
+#include "cuda/lowering.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 
-#include "layouts.h"
-#include "operators/bias.h"
-#include "operators/operators.h"
+#include "cuda/layouts.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/operators.h"
 
 namespace arbalest::cuda {
 namespace {

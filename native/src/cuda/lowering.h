@@ -1,7 +1,7 @@
 // How each operator is run: the layouts and element types that it takes and gives. The same on a GPU and in the stand-in.
 #pragma once
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "everywhere.h"
+#include "cuda/everywhere.h"
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
 #endif

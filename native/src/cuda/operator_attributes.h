@@ -1,8 +1,8 @@
 // Attributes as the kernels take them.
 #pragma once
 
-#include "backend.h"
-#include "tensors.h"
+#include "cuda/tensors.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

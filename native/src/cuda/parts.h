@@ -1,7 +1,7 @@
 // Parts that lie side by side along a launch, each from its `first` on: a table that goes with the launch's arguments.
 #pragma once
 
-#include "everywhere.h"
+#include "cuda/everywhere.h"
 
 namespace arbalest::cuda {
 

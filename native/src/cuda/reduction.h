@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "launch.h"
+#include "cuda/launch.h"
 
 namespace arbalest::cuda {
 

@@ -2,7 +2,7 @@
 // every thread goes on with its row's sum.
 #pragma once
 
-#include "launch.h"
+#include "cuda/launch.h"
 
 namespace arbalest::cuda {
 

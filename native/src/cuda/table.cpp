@@ -1,4 +1,4 @@
-#include "table.h"
+#include "cuda/table.h"
 
 #include <map>
 

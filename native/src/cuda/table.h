@@ -1,7 +1,7 @@
 // Our own operators by name.
 #pragma once
 
-#include "operators/operators.h"
+#include "cuda/operators/operators.h"
 
 namespace arbalest::cuda {
 

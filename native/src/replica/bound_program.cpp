@@ -1,9 +1,9 @@
-#include "bound_program.h"
+#include "replica/bound_program.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "../sync/buckets.h"
+#include "sync/buckets.h"
 
 namespace arbalest {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "../backend.h"
-#include "../program.h"
-#include "../source.h"
-#include "../sync/group.h"
-#include "replica_memory.h"
-#include "run.h"
+#include "core/program.h"
+#include "data/source.h"
+#include "device/backend.h"
+#include "replica/replica_memory.h"
+#include "replica/run.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "replica.h"
+#include "replica/replica.h"
 
 #include <algorithm>
 

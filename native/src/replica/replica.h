@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "../arenas.h"
-#include "../backend.h"
-#include "../source.h"
-#include "../sync/group.h"
-#include "replica_memory.h"
-#include "run.h"
-#include "step_loop.h"
+#include "data/source.h"
+#include "device/arenas.h"
+#include "device/backend.h"
+#include "replica/replica_memory.h"
+#include "replica/run.h"
+#include "replica/step_loop.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

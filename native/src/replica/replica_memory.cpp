@@ -1,4 +1,4 @@
-#include "replica_memory.h"
+#include "replica/replica_memory.h"
 
 #include <utility>
 

@@ -5,13 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "../arenas.h"
-#include "../backend.h"
-#include "../optimiser.h"
-#include "../program.h"
-#include "../snapshot.h"
-#include "../sync/group.h"
-#include "../vectors.h"
+#include "core/program.h"
+#include "device/arenas.h"
+#include "device/backend.h"
+#include "device/vectors.h"
+#include "replica/optimiser.h"
+#include "replica/snapshot.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../program.h"
+#include "core/program.h"
 
 namespace arbalest {
 

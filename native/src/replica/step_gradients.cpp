@@ -1,4 +1,4 @@
-#include "step_gradients.h"
+#include "replica/step_gradients.h"
 
 namespace arbalest {
 

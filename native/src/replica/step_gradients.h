@@ -1,7 +1,7 @@
 // The gradients of a step, which is of one batch or of several: then they are the mean over all of them.
 #pragma once
 
-#include "replica_memory.h"
+#include "replica/replica_memory.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "step_loop.h"
+#include "replica/step_loop.h"
 
 #include <cmath>
 #include <utility>

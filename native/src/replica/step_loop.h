@@ -6,16 +6,16 @@
 #include <memory>
 #include <optional>
 
-#include "../clock.h"
-#include "../program.h"
-#include "../source.h"
-#include "../sync/group.h"
-#include "bound_program.h"
-#include "replica_memory.h"
-#include "run.h"
-#include "step_gradients.h"
-#include "step_measures.h"
-#include "step_samples.h"
+#include "core/clock.h"
+#include "core/program.h"
+#include "data/source.h"
+#include "replica/bound_program.h"
+#include "replica/replica_memory.h"
+#include "replica/run.h"
+#include "replica/step_gradients.h"
+#include "replica/step_measures.h"
+#include "replica/step_samples.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "step_measures.h"
+#include "replica/step_measures.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
-#include "../program.h"
-#include "replica_memory.h"
+#include "core/program.h"
+#include "replica/replica_memory.h"
 
 namespace arbalest {
 

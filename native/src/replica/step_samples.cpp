@@ -1,4 +1,4 @@
-#include "step_samples.h"
+#include "replica/step_samples.h"
 
 namespace arbalest {
 

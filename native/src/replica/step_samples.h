@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "../backend.h"
-#include "../clock.h"
-#include "../program.h"
-#include "../source.h"
-#include "../sync/group.h"
-#include "run.h"
+#include "core/clock.h"
+#include "core/program.h"
+#include "data/source.h"
+#include "device/backend.h"
+#include "replica/run.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "asynchronous_group.h"
+#include "sync/asynchronous_group.h"
 
 #include <algorithm>
 #include <charconv>

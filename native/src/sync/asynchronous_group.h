@@ -11,11 +11,11 @@
 #include <mutex>
 #include <optional>
 
-#include "contended_model.h"
-#include "group.h"
-#include "losses.h"
-#include "rates.h"
-#include "round_starts.h"
+#include "sync/contended_model.h"
+#include "sync/group.h"
+#include "sync/losses.h"
+#include "sync/rates.h"
+#include "sync/round_starts.h"
 
 namespace arbalest {
 

@@ -1,9 +1,9 @@
-#include "averaging.h"
+#include "sync/averaging.h"
 
 #include <algorithm>
 #include <span>
 
-#include "levels.h"
+#include "transport/levels.h"
 
 namespace arbalest {
 

@@ -13,10 +13,10 @@
 #include <mutex>
 #include <vector>
 
-#include "ascent.h"
-#include "central_model.h"
-#include "device_streams.h"
-#include "shared_pass.h"
+#include "sync/central_model.h"
+#include "sync/shared_pass.h"
+#include "transport/ascent.h"
+#include "transport/device_streams.h"
 
 namespace arbalest {
 

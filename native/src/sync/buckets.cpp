@@ -1,4 +1,4 @@
-#include "buckets.h"
+#include "sync/buckets.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "../program.h"
-#include "group.h"
+#include "core/program.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

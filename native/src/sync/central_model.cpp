@@ -1,8 +1,8 @@
-#include "central_model.h"
+#include "sync/central_model.h"
 
 #include <algorithm>
 
-#include "parts.h"
+#include "sync/parts.h"
 
 namespace arbalest {
 namespace {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <span>
 
-#include "../backend.h"
-#include "../optimiser.h"
-#include "../snapshot.h"
-#include "../vectors.h"
-#include "evaluation_average.h"
-#include "group.h"
-#include "rule.h"
+#include "device/backend.h"
+#include "device/vectors.h"
+#include "replica/optimiser.h"
+#include "replica/snapshot.h"
+#include "sync/evaluation_average.h"
+#include "sync/group.h"
+#include "sync/rule.h"
 
 namespace arbalest {
 

@@ -1,9 +1,9 @@
-#include "contended_model.h"
+#include "sync/contended_model.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "parts.h"
+#include "sync/parts.h"
 
 namespace arbalest {
 namespace {

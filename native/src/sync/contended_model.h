@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "../backend.h"
-#include "../snapshot.h"
-#include "../vectors.h"
-#include "evaluation_average.h"
-#include "rule.h"
+#include "device/backend.h"
+#include "device/vectors.h"
+#include "replica/snapshot.h"
+#include "sync/evaluation_average.h"
+#include "sync/rule.h"
 
 namespace arbalest {
 

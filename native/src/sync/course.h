@@ -6,10 +6,10 @@
 #include <set>
 #include <vector>
 
-#include "group.h"
-#include "rates.h"
-#include "round_starts.h"
-#include "rule.h"
+#include "sync/group.h"
+#include "sync/rates.h"
+#include "sync/round_starts.h"
+#include "sync/rule.h"
 
 namespace arbalest {
 

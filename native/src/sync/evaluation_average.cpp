@@ -1,4 +1,4 @@
-#include "evaluation_average.h"
+#include "sync/evaluation_average.h"
 
 #include <algorithm>
 #include <cmath>

@@ -7,10 +7,10 @@
 
 #include <vector>
 
-#include "../backend.h"
-#include "../snapshot.h"
-#include "../vectors.h"
-#include "rule.h"
+#include "device/backend.h"
+#include "device/vectors.h"
+#include "replica/snapshot.h"
+#include "sync/rule.h"
 
 namespace arbalest {
 

@@ -1,8 +1,8 @@
-#include "group.h"
+#include "sync/group.h"
 
-#include "asynchronous_group.h"
-#include "levels.h"
-#include "synchronous_group.h"
+#include "sync/asynchronous_group.h"
+#include "sync/synchronous_group.h"
+#include "transport/levels.h"
 
 namespace arbalest {
 

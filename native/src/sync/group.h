@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "../backend.h"
-#include "../clock.h"
-#include "../optimiser.h"
-#include "../program.h"
-#include "../snapshot.h"
-#include "../vectors.h"
-#include "level_spans.h"
-#include "rule.h"
+#include "core/clock.h"
+#include "core/program.h"
+#include "device/backend.h"
+#include "device/vectors.h"
+#include "replica/optimiser.h"
+#include "replica/snapshot.h"
+#include "sync/rule.h"
+#include "transport/level_spans.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "members.h"
+#include "sync/members.h"
 
 #include <algorithm>
 #include <string>

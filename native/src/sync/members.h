@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "../vectors.h"
-#include "group.h"
+#include "device/vectors.h"
+#include "sync/group.h"
 
 namespace arbalest {
 

@@ -1,4 +1,4 @@
-#include "open_rounds.h"
+#include "sync/open_rounds.h"
 
 #include <algorithm>
 

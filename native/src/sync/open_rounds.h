@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
-#include "averaging.h"
-#include "members.h"
+#include "sync/averaging.h"
+#include "sync/members.h"
 
 namespace arbalest {
 

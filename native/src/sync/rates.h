@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "../error.h"
+#include "core/error.h"
 
 namespace arbalest {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "../optimiser.h"
-#include "../program.h"
+#include "core/program.h"
+#include "replica/optimiser.h"
 
 namespace arbalest {
 

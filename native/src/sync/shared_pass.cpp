@@ -1,4 +1,4 @@
-#include "shared_pass.h"
+#include "sync/shared_pass.h"
 
 #include <algorithm>
 

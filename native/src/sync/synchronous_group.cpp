@@ -1,8 +1,8 @@
-#include "synchronous_group.h"
+#include "sync/synchronous_group.h"
 
 #include <algorithm>
 
-#include "buckets.h"
+#include "sync/buckets.h"
 
 namespace arbalest {
 namespace {

@@ -12,12 +12,12 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "averaging.h"
-#include "course.h"
-#include "group.h"
-#include "losses.h"
-#include "members.h"
-#include "open_rounds.h"
+#include "sync/averaging.h"
+#include "sync/course.h"
+#include "sync/group.h"
+#include "sync/losses.h"
+#include "sync/members.h"
+#include "sync/open_rounds.h"
 
 namespace arbalest {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <thread>
 
-#include "synchronous_group.h"
+#include "sync/synchronous_group.h"
 
 namespace arbalest {
 namespace {

@@ -1,6 +1,6 @@
 import { keyOf, philox, type Words4 } from '../../../src/model/philox.js'
 
-/** The streams of native/src/random.h. */
+/** The streams of native/src/core/random.h. */
 const ORDER = 1
 const AUGMENT = 2
 

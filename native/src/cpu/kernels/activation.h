@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 namespace arbalest::kernels {
 

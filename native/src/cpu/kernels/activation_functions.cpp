@@ -1,8 +1,8 @@
 // sigmoid, tanh, leakyRelu, gelu and silu, element by element over memory as it lies, and their gradients.
-#include "activation.h"
-#include "elementwise.h"
-#include "normal_distribution.h"
-#include "operator.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/normal_distribution.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

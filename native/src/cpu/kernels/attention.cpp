@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "elementwise.h"
-#include "exponential.h"
-#include "operator.h"
-#include "parallel.h"
-#include "product.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/exponential.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/product.h"
 
 namespace arbalest::kernels {
 namespace {

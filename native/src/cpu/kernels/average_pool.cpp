@@ -1,6 +1,6 @@
 // The mean over windows; padding counts as zeros.
-#include "strips.h"
-#include "window.h"
+#include "cpu/kernels/strips.h"
+#include "cpu/kernels/window.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // Batch norm with residual add and ReLU in one operator: Ioffe and Szegedy, "Batch normalization", ICML 2015.
 // y = (x - mean) / sqrt(variance + epsilon) * gamma + beta (+ residual), (max 0), with the batch's statistics or with given ones.
-#include "batch_norm.h"
+#include "cpu/kernels/batch_norm.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "channels.h"
-#include "operator.h"
+#include "cpu/kernels/channels.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 

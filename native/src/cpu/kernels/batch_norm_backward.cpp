@@ -1,7 +1,7 @@
 // The gradient of batch norm, with the mask of its ReLU, the sum of two incoming gradients and the gradient of its residual.
 // With g = (gy + gy2) masked by y > 0, xhat = (x - mean) / deviation and M elements a channel: gresidual = g, gbeta = sum g,
 // ggamma = sum g * xhat, gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M).
-#include "batch_norm.h"
+#include "cpu/kernels/batch_norm.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,9 +1,9 @@
 // Binary cross-entropy of logits: the mean over all elements of log(1 + e^x) - t x, and its gradient (sigmoid(x) - t) / elements. A sample
 // counts as correct where each of its logits lies on its target's side: above 0 just where the target is above 1/2.
-#include "count.h"
-#include "elementwise.h"
-#include "logarithm.h"
-#include "sigmoid.h"
+#include "cpu/kernels/count.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/logarithm.h"
+#include "cpu/kernels/sigmoid.h"
 
 namespace arbalest::kernels {
 namespace {

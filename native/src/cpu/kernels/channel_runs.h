@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "activation.h"
+#include "cpu/kernels/activation.h"
 
 namespace arbalest::kernels {
 

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <vector>
 
-#include "activation.h"
-#include "parallel.h"
-#include "vector.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/vector.h"
 
 namespace arbalest::kernels {
 

@@ -1,7 +1,7 @@
 // Channels of several activations side by side, and the gradient, which takes them apart again.
-#include "channel_runs.h"
-#include "operator.h"
-#include "parallel.h"
+#include "cpu/kernels/channel_runs.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/parallel.h"
 
 namespace arbalest::kernels {
 namespace {

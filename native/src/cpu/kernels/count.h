@@ -1,7 +1,7 @@
 // An operator's optional output that counts samples: a whole number, or a float as losses are.
 #pragma once
 
-#include "operator.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 

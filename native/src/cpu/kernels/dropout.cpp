@@ -2,10 +2,10 @@
 #include <bit>
 #include <cmath>
 
-#include "../../dropout_mask.h"
-#include "activation.h"
-#include "elementwise.h"
-#include "operator.h"
+#include "core/dropout_mask.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,9 +1,9 @@
 // Operators whose output element depends on the input elements at its own place. They run over memory as it lies, padding lanes included:
 // all of them keep zeros zero.
-#include "elementwise.h"
+#include "cpu/kernels/elementwise.h"
 
-#include "activation.h"
-#include "operator.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

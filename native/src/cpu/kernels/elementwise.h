@@ -1,8 +1,8 @@
 // Loops over elements that do not depend on each other.
 #pragma once
 
-#include "parallel.h"
-#include "vector.h"
+#include "cpu/kernels/parallel.h"
+#include "cpu/kernels/vector.h"
 
 namespace arbalest::kernels {
 

@@ -1,7 +1,7 @@
 // Rows of a table by token, a table added to every sample, and the gradients of both tables.
-#include "elementwise.h"
-#include "operator.h"
-#include "rows.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/rows.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,8 +1,8 @@
 #include <map>
 
-#include "kernels.h"
-#include "operator.h"
-#include "vector_passes.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/vector_passes.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // e to the power of each lane, to about 2 units in the last place, for values of at most 88; what is below -87 gives 0.
 #pragma once
 
-#include "vector.h"
+#include "cpu/kernels/vector.h"
 
 namespace arbalest::kernels {
 

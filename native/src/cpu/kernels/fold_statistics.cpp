@@ -1,6 +1,6 @@
 // The statistics of all samples of `count` batches of one size and of one batch more: Chan, Golub and LeVeque, "Algorithms for computing
 // the sample variance", 1983. The variance stays biased and includes what the batches' means differ by.
-#include "operator.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // The mean over all pixels of each channel: (N, C, H, W) to (N, C).
-#include "channels.h"
-#include "operator.h"
+#include "cpu/kernels/channels.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest {
 

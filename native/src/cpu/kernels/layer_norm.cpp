@@ -3,9 +3,9 @@
 // ggamma = sum gy * xhat, gbeta = sum gy.
 #include <cmath>
 
-#include "elementwise.h"
-#include "operator.h"
-#include "rows.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/rows.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -2,11 +2,11 @@
 // are bytes), minus mean, over deviation. Token ids are gathered as they are, by token_windows.h.
 #include <algorithm>
 
-#include "../../load_plan.h"
-#include "../../token_windows.h"
-#include "activation.h"
-#include "operator.h"
-#include "parallel.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/parallel.h"
+#include "data/load_plan.h"
+#include "data/token_windows.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "activation.h"
-#include "exponential.h"
-#include "logarithm.h"
-#include "operator.h"
-#include "parallel.h"
+#include "cpu/kernels/activation.h"
+#include "cpu/kernels/exponential.h"
+#include "cpu/kernels/logarithm.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/parallel.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // Logarithms, by the series of the area tangent.
 #pragma once
 
-#include "vector.h"
+#include "cpu/kernels/vector.h"
 
 namespace arbalest::kernels {
 

@@ -1,7 +1,7 @@
 // The maximum over windows, with its position kh * KW + kw as a byte: the first in row-major order wins, a NaN is greater than all, padding
 // never wins (PyTorch's rule). The gradient goes where the position says.
-#include "strips.h"
-#include "window.h"
+#include "cpu/kernels/strips.h"
+#include "cpu/kernels/window.h"
 
 namespace arbalest::kernels {
 namespace {

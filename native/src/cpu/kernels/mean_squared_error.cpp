@@ -1,6 +1,6 @@
 // The mean over all elements of (prediction - target)^2, and its gradient 2 * (prediction - target) / elements.
-#include "elementwise.h"
-#include "operator.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // The standard normal distribution: how much of it lies below x, and its density there.
 #pragma once
 
-#include "sigmoid.h"
+#include "cpu/kernels/sigmoid.h"
 
 namespace arbalest::kernels {
 

@@ -1,8 +1,8 @@
-#include "operator.h"
+#include "cpu/kernels/operator.h"
 
 #include <cmath>
 
-#include "activation.h"
+#include "cpu/kernels/activation.h"
 
 namespace arbalest::kernels {
 namespace {

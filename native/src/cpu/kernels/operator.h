@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
-#include "vector.h"
+#include "cpu/kernels/vector.h"
+#include "device/backend.h"
 
 namespace arbalest::kernels {
 

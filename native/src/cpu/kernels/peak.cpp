@@ -1,8 +1,8 @@
 // What the processor can do at most: fused multiply-adds on registers, in more chains than their latency times their number a cycle.
 #include <chrono>
 
-#include "vector.h"
-#include "vector_passes.h"
+#include "cpu/kernels/vector.h"
+#include "cpu/kernels/vector_passes.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "vector.h"
+#include "cpu/kernels/vector.h"
 
 namespace arbalest::kernels {
 

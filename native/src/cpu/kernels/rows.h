@@ -1,8 +1,8 @@
 // A tensor in canonical order as rows of its last axis.
 #pragma once
 
-#include "parallel.h"
-#include "tensor.h"
+#include "core/tensor.h"
+#include "cpu/kernels/parallel.h"
 
 namespace arbalest::kernels {
 

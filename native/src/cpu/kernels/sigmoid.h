@@ -1,7 +1,7 @@
 // The logistic function and the hyperbolic tangent: about 3 units in the last place, over the whole range.
 #pragma once
 
-#include "exponential.h"
+#include "cpu/kernels/exponential.h"
 
 namespace arbalest::kernels {
 

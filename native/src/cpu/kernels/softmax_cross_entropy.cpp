@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "count.h"
-#include "elementwise.h"
-#include "exponential.h"
-#include "operator.h"
+#include "cpu/kernels/count.h"
+#include "cpu/kernels/elementwise.h"
+#include "cpu/kernels/exponential.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 namespace {

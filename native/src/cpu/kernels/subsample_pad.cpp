@@ -1,8 +1,8 @@
 // Every stride-th pixel of every stride-th row, between `before` and `after` channels of zeros: shortcut A of He et al., "Deep residual
 // learning for image recognition", 2015.
-#include "channel_runs.h"
-#include "operator.h"
-#include "parallel.h"
+#include "cpu/kernels/channel_runs.h"
+#include "cpu/kernels/operator.h"
+#include "cpu/kernels/parallel.h"
 
 namespace arbalest::kernels {
 namespace {

@@ -1,8 +1,8 @@
-#include "vector_passes.h"
+#include "cpu/kernels/vector_passes.h"
 
 #include <array>
 
-#include "elementwise.h"
+#include "cpu/kernels/elementwise.h"
 
 namespace arbalest::kernels {
 namespace {

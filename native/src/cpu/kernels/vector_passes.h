@@ -1,7 +1,7 @@
 // The passes over parameter vectors, and the processor's peak.
 #pragma once
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest::kernels {
 

@@ -1,4 +1,4 @@
-#include "window.h"
+#include "cpu/kernels/window.h"
 
 namespace arbalest::kernels {
 

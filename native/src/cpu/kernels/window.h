@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "operator.h"
+#include "cpu/kernels/operator.h"
 
 namespace arbalest::kernels {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

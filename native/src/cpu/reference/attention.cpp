@@ -1,7 +1,7 @@
 // Causal self-attention (Vaswani et al., "Attention is all you need", NeurIPS 2017) and its gradient.
 #include <cmath>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

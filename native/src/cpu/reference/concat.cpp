@@ -1,7 +1,7 @@
 // Channels (axis 1) of several tensors side by side, and the gradient, which takes them apart again.
 #include <algorithm>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

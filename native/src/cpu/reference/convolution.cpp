@@ -1,7 +1,7 @@
 // conv2d and its gradients: cross-correlation over (N, C, H, W) with weights (O, C / groups, KH, KW), as PyTorch defines it.
 #include <algorithm>
 
-#include "window.h"
+#include "cpu/reference/window.h"
 
 namespace arbalest::reference {
 namespace {

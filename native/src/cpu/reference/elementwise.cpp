@@ -1,8 +1,8 @@
 // Operators whose output element depends on the input elements at its own place: relu, add, multiply, dropout, reshape.
 #include <cstring>
 
-#include "../../dropout_mask.h"
-#include "operator.h"
+#include "core/dropout_mask.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,5 +1,5 @@
 // linear and its gradients: y = x w' + b with x (..., F), w (O, F), b (O); and products of two activations.
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,8 +1,8 @@
 // Gathers a batch from the dataset: order, crop and flip by load_plan.h, then pixels divided by 255, minus mean, over deviation. Token ids
 // are gathered as they are, by token_windows.h.
-#include "../../load_plan.h"
-#include "../../token_windows.h"
-#include "operator.h"
+#include "cpu/reference/operator.h"
+#include "data/load_plan.h"
+#include "data/token_windows.h"
 
 namespace arbalest::reference {
 namespace {

@@ -2,7 +2,7 @@
 // channels)^beta.
 #include <cmath>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

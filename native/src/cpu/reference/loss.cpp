@@ -1,7 +1,7 @@
 // Losses, as means over the batch, and their gradients.
 #include <cmath>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

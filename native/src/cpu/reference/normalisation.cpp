@@ -2,7 +2,7 @@
 // Statistics are those of the batch, the variance biased.
 #include <cmath>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,4 +1,4 @@
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 #include <cmath>
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "backend.h"
-#include "bf16.h"
+#include "cpu/reference/bf16.h"
+#include "device/backend.h"
 
 namespace arbalest::reference {
 

@@ -1,4 +1,4 @@
-#include "peak.h"
+#include "cpu/reference/peak.h"
 
 #include <array>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Maximum and average over sliding windows, and their gradients.
 #include <cmath>
 
-#include "window.h"
+#include "cpu/reference/window.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,13 +1,13 @@
-#include "reference.h"
+#include "cpu/reference/reference.h"
 
 #include <sys/mman.h>
 
 #include <map>
 
-#include "operator.h"
-#include "peak.h"
-#include "reorder.h"
-#include "vector_passes.h"
+#include "cpu/reference/operator.h"
+#include "cpu/reference/peak.h"
+#include "cpu/reference/reorder.h"
+#include "cpu/reference/vector_passes.h"
 
 namespace arbalest {
 namespace reference {

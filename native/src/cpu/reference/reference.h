@@ -2,7 +2,7 @@
 // backends are tested against, in f64 the oracle of all tolerances, and the engine of last resort where oneDNN cannot be had.
 #pragma once
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest {
 

@@ -1,10 +1,10 @@
-#include "reorder.h"
+#include "cpu/reference/reorder.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,7 +1,7 @@
 // The same tensor in another element type; this backend has one layout.
 #pragma once
 
-#include "tensor.h"
+#include "core/tensor.h"
 
 namespace arbalest::reference {
 

@@ -1,7 +1,7 @@
 // Operators over sequences (N, T, F): layer norm, embedding, positions.
 #include <cmath>
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

@@ -1,5 +1,5 @@
 // What is left of an image without windows: one mean a channel, or every stride-th pixel for ResNet's shortcut A.
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 namespace {

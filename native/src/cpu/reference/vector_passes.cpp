@@ -1,4 +1,4 @@
-#include "vector_passes.h"
+#include "cpu/reference/vector_passes.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // The passes over parameter vectors, element by element as backend.h states them; in f32 or f64.
 #pragma once
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest::reference {
 

@@ -1,7 +1,7 @@
 // A window sliding over an image: what convolutions and poolings have in common.
 #pragma once
 
-#include "operator.h"
+#include "cpu/reference/operator.h"
 
 namespace arbalest::reference {
 

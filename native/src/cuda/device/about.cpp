@@ -1,10 +1,10 @@
-#include "about.h"
+#include "cuda/device/about.h"
 
-#include "cublas_lt.h"
-#include "cudnn.h"
-#include "nccl.h"
-#include "nvrtc.h"
-#include "runtime.h"
+#include "cuda/device/cublas_lt.h"
+#include "cuda/device/cudnn.h"
+#include "cuda/device/nccl.h"
+#include "cuda/device/nvrtc.h"
+#include "cuda/device/runtime.h"
 
 namespace arbalest::cuda {
 namespace {

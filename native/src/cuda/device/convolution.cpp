@@ -1,8 +1,8 @@
-#include "convolution.h"
+#include "cuda/device/convolution.h"
 
-#include "../operators/bias.h"
-#include "../operators/queued.h"
-#include "convolution_plan.h"
+#include "cuda/device/convolution_plan.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

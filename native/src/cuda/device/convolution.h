@@ -1,7 +1,7 @@
 // conv2d and its gradients by cuDNN.
 #pragma once
 
-#include "../operators/operators.h"
+#include "cuda/operators/operators.h"
 
 namespace arbalest::cuda {
 

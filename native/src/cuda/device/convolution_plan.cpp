@@ -1,15 +1,15 @@
-#include "convolution_plan.h"
+#include "cuda/device/convolution_plan.h"
 
 #include <cfloat>
 #include <map>
 #include <mutex>
 
-#include "../../clock.h"
-#include "../device_backend.h"
-#include "cudnn.h"
-#include "environment.h"
-#include "plan_cache.h"
-#include "recorded_time.h"
+#include "core/clock.h"
+#include "cuda/device/cudnn.h"
+#include "cuda/device/environment.h"
+#include "cuda/device/plan_cache.h"
+#include "cuda/device/recorded_time.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "../operator_attributes.h"
-#include "cuda_stream.h"
+#include "cuda/device/cuda_stream.h"
+#include "cuda/operator_attributes.h"
 
 namespace arbalest::cuda {
 

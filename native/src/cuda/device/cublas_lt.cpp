@@ -1,9 +1,9 @@
-#include "cublas_lt.h"
+#include "cuda/device/cublas_lt.h"
 
 #include <map>
 #include <mutex>
 
-#include "runtime.h"
+#include "cuda/device/runtime.h"
 
 namespace arbalest::cuda {
 

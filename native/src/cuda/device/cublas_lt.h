@@ -3,7 +3,7 @@
 
 #include <cublasLt.h>
 
-#include "dynamic_library.h"
+#include "cuda/device/dynamic_library.h"
 
 namespace arbalest::cuda {
 

@@ -1,16 +1,16 @@
-#include "cuda_backend.h"
+#include "cuda/device/cuda_backend.h"
 
 #include <mutex>
 #include <vector>
 
-#include "../device_backend.h"
-#include "convolution.h"
-#include "cuda_graph.h"
-#include "cuda_stream.h"
-#include "environment.h"
-#include "matrix_product.h"
-#include "memory_pool.h"
-#include "nccl_collective.h"
+#include "cuda/device/convolution.h"
+#include "cuda/device/cuda_graph.h"
+#include "cuda/device/cuda_stream.h"
+#include "cuda/device/environment.h"
+#include "cuda/device/matrix_product.h"
+#include "cuda/device/memory_pool.h"
+#include "cuda/device/nccl_collective.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 namespace {

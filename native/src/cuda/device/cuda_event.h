@@ -1,8 +1,8 @@
 // A point in a stream of the GPU.
 #pragma once
 
-#include "../../stream.h"
-#include "runtime.h"
+#include "cuda/device/runtime.h"
+#include "device/stream.h"
 
 namespace arbalest::cuda {
 

@@ -1,4 +1,4 @@
-#include "cuda_graph.h"
+#include "cuda/device/cuda_graph.h"
 
 namespace arbalest::cuda {
 namespace {

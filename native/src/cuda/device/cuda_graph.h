@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "runtime.h"
+#include "cuda/device/runtime.h"
 
 namespace arbalest::cuda {
 

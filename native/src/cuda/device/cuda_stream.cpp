@@ -1,10 +1,10 @@
 // What the libraries need of a stream. Apart from the rest: cuDNN's frontend is much to compile.
-#include "cuda_stream.h"
+#include "cuda/device/cuda_stream.h"
 
 #include <algorithm>
 
-#include "../device_backend.h"
-#include "cudnn.h"
+#include "cuda/device/cudnn.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 

@@ -1,7 +1,7 @@
-#include "cuda_stream.h"
+#include "cuda/device/cuda_stream.h"
 
-#include "../device_backend.h"
-#include "../launch.h"
+#include "cuda/device_backend.h"
+#include "cuda/launch.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../../dataset.h"
-#include "../device_stream.h"
-#include "inlet.h"
-#include "outlet.h"
+#include "cuda/device/inlet.h"
+#include "cuda/device/outlet.h"
+#include "cuda/device_stream.h"
+#include "data/dataset.h"
 
 struct cudnnContext;
 using cudnnHandle_t = cudnnContext*;

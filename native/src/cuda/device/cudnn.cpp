@@ -1,13 +1,13 @@
-#include "cudnn.h"
+#include "cuda/device/cudnn.h"
 
 #include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
-#include "cublas_lt.h"
-#include "dynamic_library.h"
-#include "nvrtc.h"
+#include "cuda/device/cublas_lt.h"
+#include "cuda/device/dynamic_library.h"
+#include "cuda/device/nvrtc.h"
 
 namespace cudnn_frontend {
 // The frontend's own hook: what it looks symbols up in.

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "../../error.h"
-#include "runtime.h"
+#include "core/error.h"
+#include "cuda/device/runtime.h"
 
 namespace arbalest::cuda {
 

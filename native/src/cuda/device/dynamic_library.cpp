@@ -1,4 +1,4 @@
-#include "dynamic_library.h"
+#include "cuda/device/dynamic_library.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

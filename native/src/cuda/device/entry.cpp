@@ -2,8 +2,8 @@
 #include <string>
 #include <string_view>
 
-#include "about.h"
-#include "cuda_backend.h"
+#include "cuda/device/about.h"
+#include "cuda/device/cuda_backend.h"
 #include "interface_hash.h"
 
 extern "C" __attribute__((visibility("default"))) arbalest::Backend* arbalest_backend(const char* name) {

@@ -1,9 +1,9 @@
-#include "inlet.h"
+#include "cuda/device/inlet.h"
 
 #include <cstring>
 #include <utility>
 
-#include "../device_backend.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <memory>
 
-#include "cuda_event.h"
+#include "cuda/device/cuda_event.h"
 
 namespace arbalest::cuda {
 

@@ -1,10 +1,10 @@
-#include "matrix_product.h"
+#include "cuda/device/matrix_product.h"
 
-#include "../operator_attributes.h"
-#include "../operators/bias.h"
-#include "../operators/queued.h"
-#include "cublas_lt.h"
-#include "cuda_stream.h"
+#include "cuda/device/cublas_lt.h"
+#include "cuda/device/cuda_stream.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // linear and its gradients, and batches of products, by cuBLASLt.
 #pragma once
 
-#include "../operators/operators.h"
+#include "cuda/operators/operators.h"
 
 namespace arbalest::cuda {
 

@@ -1,4 +1,4 @@
-#include "memory_pool.h"
+#include "cuda/device/memory_pool.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <mutex>
 
-#include "../reserved_memory.h"
-#include "runtime.h"
+#include "cuda/device/runtime.h"
+#include "cuda/reserved_memory.h"
 
 namespace arbalest::cuda {
 

@@ -1,4 +1,4 @@
-#include "nccl.h"
+#include "cuda/device/nccl.h"
 
 #include <string>
 

@@ -1,11 +1,11 @@
-#include "nccl_collective.h"
+#include "cuda/device/nccl_collective.h"
 
 #include <vector>
 
-#include "../device_backend.h"
-#include "cuda_stream.h"
-#include "nccl.h"
-#include "runtime.h"
+#include "cuda/device/cuda_stream.h"
+#include "cuda/device/nccl.h"
+#include "cuda/device/runtime.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "collective.h"
+#include "device/collective.h"
 
 namespace arbalest::cuda {
 

@@ -1,8 +1,8 @@
-#include "nvrtc.h"
+#include "cuda/device/nvrtc.h"
 
 #include <nvrtc.h>
 
-#include "dynamic_library.h"
+#include "cuda/device/dynamic_library.h"
 
 namespace arbalest::cuda {
 namespace {

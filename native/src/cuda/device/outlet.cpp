@@ -1,8 +1,8 @@
-#include "outlet.h"
+#include "cuda/device/outlet.h"
 
 #include <cstring>
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 namespace {

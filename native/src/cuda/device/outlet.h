@@ -5,7 +5,7 @@
 #include <mutex>
 #include <span>
 
-#include "runtime.h"
+#include "cuda/device/runtime.h"
 
 namespace arbalest {
 struct Reading;

@@ -1,4 +1,4 @@
-#include "plan_cache.h"
+#include "cuda/device/plan_cache.h"
 
 #include <unistd.h>
 

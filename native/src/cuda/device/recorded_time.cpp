@@ -1,8 +1,8 @@
-#include "recorded_time.h"
+#include "cuda/device/recorded_time.h"
 
 #include <algorithm>
 
-#include "cuda_graph.h"
+#include "cuda/device/cuda_graph.h"
 
 namespace arbalest::cuda {
 namespace {

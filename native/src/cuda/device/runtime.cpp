@@ -1,4 +1,4 @@
-#include "runtime.h"
+#include "cuda/device/runtime.h"
 
 #include <cstdlib>
 

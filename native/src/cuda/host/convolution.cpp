@@ -1,10 +1,10 @@
 // Convolutions of (N, H, W, C) with (O, KH, KW, C / groups).
-#include "../launch.h"
-#include "../layouts.h"
-#include "../operator_attributes.h"
-#include "../operators/bias.h"
-#include "../operators/queued.h"
-#include "library_kernels.h"
+#include "cuda/host/library_kernels.h"
+#include "cuda/launch.h"
+#include "cuda/layouts.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "host_backend.h"
+#include "cuda/host/host_backend.h"
 
 #include <sys/mman.h>
 
@@ -9,14 +9,14 @@
 #include <mutex>
 #include <vector>
 
-#include "../device_backend.h"
-#include "../reserved_memory.h"
-#include "host_collective.h"
-#include "host_memory.h"
-#include "host_stream.h"
+#include "cuda/device_backend.h"
+#include "cuda/host/host_collective.h"
+#include "cuda/host/host_memory.h"
+#include "cuda/host/host_stream.h"
+#include "cuda/host/launches.h"
+#include "cuda/host/library_kernels.h"
+#include "cuda/reserved_memory.h"
 #include "interface_hash.h"
-#include "launches.h"
-#include "library_kernels.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

@@ -1,4 +1,4 @@
-#include "host_collective.h"
+#include "cuda/host/host_collective.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "../device_backend.h"
-#include "host_stream.h"
+#include "cuda/device_backend.h"
+#include "cuda/host/host_stream.h"
 
 namespace arbalest::cuda {
 namespace {

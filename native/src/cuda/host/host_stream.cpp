@@ -1,4 +1,4 @@
-#include "host_stream.h"
+#include "cuda/host/host_stream.h"
 
 #include <cstring>
 #include <utility>

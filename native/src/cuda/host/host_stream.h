@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "../device_stream.h"
+#include "cuda/device_stream.h"
 
 namespace arbalest::cuda {
 

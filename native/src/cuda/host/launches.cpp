@@ -1,4 +1,4 @@
-#include "launches.h"
+#include "cuda/host/launches.h"
 
 #include <map>
 #include <mutex>

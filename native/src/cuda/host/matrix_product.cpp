@@ -1,9 +1,9 @@
 // linear and its gradients: y = x w' + b with x (N, F), w (O, F), b (O); and batches of products.
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "../operators/bias.h"
-#include "../operators/queued.h"
-#include "library_kernels.h"
+#include "cuda/host/library_kernels.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/bias.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

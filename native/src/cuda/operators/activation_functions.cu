@@ -1,9 +1,9 @@
 // sigmoid, tanh, leakyRelu, gelu and silu, and their gradients: gx = gy * slope, the slope of y for the first three, of x for the others.
 #include <cmath>
 
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "../row_reduction.h"
-#include "batched_product.h"
-#include "buffers.h"
-#include "heads.h"
-#include "queued.h"
+#include "cuda/operators/batched_product.h"
+#include "cuda/operators/buffers.h"
+#include "cuda/operators/heads.h"
+#include "cuda/operators/queued.h"
+#include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
 namespace {

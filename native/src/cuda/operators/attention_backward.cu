@@ -2,11 +2,11 @@
 // d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel between them.
 #include <cmath>
 
-#include "../row_reduction.h"
-#include "batched_product.h"
-#include "buffers.h"
-#include "heads.h"
-#include "queued.h"
+#include "cuda/operators/batched_product.h"
+#include "cuda/operators/buffers.h"
+#include "cuda/operators/heads.h"
+#include "cuda/operators/queued.h"
+#include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
 namespace {

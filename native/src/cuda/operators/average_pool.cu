@@ -1,7 +1,7 @@
 // Padding counts as zeros: every window is divided by its whole area.
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

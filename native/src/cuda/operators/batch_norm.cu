@@ -2,11 +2,11 @@
 // each chunk of rows, then in every block those of its channels from the chunks', and y.
 #include <cmath>
 
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "../reduction.h"
-#include "channel_tiles.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/channel_tiles.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

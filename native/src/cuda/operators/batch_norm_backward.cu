@@ -2,11 +2,11 @@
 // gx = gamma / deviation * (g - gbeta / M - xhat * ggamma / M). Two kernels: the sums of each chunk of rows, then gx.
 #include <cmath>
 
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "../reduction.h"
-#include "channel_tiles.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/channel_tiles.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

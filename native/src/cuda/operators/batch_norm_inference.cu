@@ -1,8 +1,8 @@
 #include <cmath>
 
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

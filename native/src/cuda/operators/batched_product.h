@@ -1,7 +1,7 @@
 // A product of two batches of matrices as a part of an operator of ours: the library's `matmul`, made for the stream in use.
 #pragma once
 
-#include "../device_backend.h"
+#include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
 

@@ -1,9 +1,9 @@
-#include "bias.h"
+#include "cuda/operators/bias.h"
 
-#include "../launch.h"
-#include "../reduction.h"
-#include "channel_tiles.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/channel_tiles.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // What surrounds a library's convolution or matrix product: bias and ReLU after it, the bias's gradient beside it.
 #pragma once
 
-#include "../device_stream.h"
-#include "backend.h"
+#include "cuda/device_stream.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

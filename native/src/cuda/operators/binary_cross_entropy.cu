@@ -2,10 +2,10 @@
 // then one block for the mean. A sample counts as correct where every logit is on its target's side.
 #include <cmath>
 
-#include "../launch.h"
-#include "../reduction.h"
-#include "count.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/count.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

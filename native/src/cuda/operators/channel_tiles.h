@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../launch.h"
+#include "cuda/launch.h"
 
 namespace arbalest::cuda {
 

@@ -1,9 +1,9 @@
 // Channels of several tensors side by side, and the gradient, which takes them apart again. A launch a part.
 #include <numeric>
 
-#include "../launch.h"
-#include "../tensors.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
+#include "cuda/tensors.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // A number of samples that a loss gives beside itself.
 #pragma once
 
-#include "../everywhere.h"
-#include "tensor.h"
+#include "core/tensor.h"
+#include "cuda/everywhere.h"
 
 namespace arbalest::cuda {
 

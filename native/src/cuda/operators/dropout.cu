@@ -1,7 +1,7 @@
-#include "../../dropout_mask.h"
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "core/dropout_mask.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -3,8 +3,8 @@
 // LOSS_NOT_FINITE: a kernel cannot throw.
 #include <limits>
 
-#include "../launch.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // The statistics of all samples of `count` batches of one size and of one batch more: Chan, Golub and LeVeque, "Algorithms for computing
 // the sample variance", 1983. The variance stays biased and includes what the batches' means differ by.
-#include "../launch.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // The heads of causal self-attention apart: one matrix a sequence and head, as batched products take them.
 #pragma once
 
-#include "../launch.h"
-#include "../number.h"
-#include "../operator_attributes.h"
+#include "cuda/launch.h"
+#include "cuda/number.h"
+#include "cuda/operator_attributes.h"
 
 namespace arbalest::cuda {
 

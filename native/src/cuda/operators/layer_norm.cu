@@ -2,9 +2,9 @@
 // "Layer normalization", 2016.
 #include <cmath>
 
-#include "../launch.h"
-#include "../row_reduction.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
+#include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
 namespace {

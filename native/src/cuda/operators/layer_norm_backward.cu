@@ -1,11 +1,11 @@
 // With g = gy * gamma and xhat = (x - mean) * inverse: ggamma = sum gy * xhat and gbeta = sum gy over the rows, and
 // gx = inverse * (g - mean(g) - xhat * mean(g * xhat)), the means over a row. Three kernels: the sums of each chunk of rows, those of all
 // chunks, then gx, which may lie where gy does.
-#include "../launch.h"
-#include "../reduction.h"
-#include "../row_reduction.h"
-#include "channel_tiles.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/channel_tiles.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
+#include "cuda/row_reduction.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -3,11 +3,11 @@
 // parameters.
 #include <algorithm>
 
-#include "../../load_plan.h"
-#include "../device_dataset.h"
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/device_dataset.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
+#include "data/load_plan.h"
 
 namespace arbalest::cuda {
 namespace {

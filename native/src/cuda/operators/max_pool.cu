@@ -1,7 +1,7 @@
 // The first maximum in row-major order wins, and a NaN is greater than all: PyTorch's rule. Padding never wins.
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

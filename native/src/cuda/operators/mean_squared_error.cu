@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "../launch.h"
-#include "../reduction.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "../device_stream.h"
-#include "backend.h"
+#include "cuda/device_stream.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

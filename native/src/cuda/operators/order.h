@@ -1,7 +1,7 @@
 // Where elements of a tensor lie when it is written in another order.
 #pragma once
 
-#include "../layouts.h"
+#include "cuda/layouts.h"
 
 namespace arbalest::cuda {
 

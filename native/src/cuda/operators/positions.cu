@@ -1,6 +1,6 @@
 // y = x + a table that all samples share, such as one vector a place of a sequence; the table's gradient is a sum over samples.
-#include "../launch.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "../number.h"
-#include "../tensors.h"
-#include "operators.h"
+#include "cuda/number.h"
+#include "cuda/operators/operators.h"
+#include "cuda/tensors.h"
 
 namespace arbalest::cuda {
 

@@ -1,5 +1,5 @@
-#include "../launch.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,8 +1,8 @@
 // The same tensor in another layout or element type: "plain", "nhwc" for images, "ohwi" for the weights of convolutions, which is the same
 // order.
-#include "../launch.h"
-#include "order.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/order.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

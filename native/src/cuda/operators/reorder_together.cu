@@ -1,9 +1,9 @@
 // Several tensors in another layout or element type. Those between f32 and bf16, as weights are at a step's beginning and their gradients
 // at its end, take one launch for as many as its arguments hold: a table by value, each thread some neighbouring elements of one of them.
-#include "../launch.h"
-#include "../parts.h"
-#include "order.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/order.h"
+#include "cuda/operators/queued.h"
+#include "cuda/parts.h"
 
 namespace arbalest::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "queued.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "../launch.h"
-#include "../reduction.h"
-#include "count.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operators/count.h"
+#include "cuda/operators/queued.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 namespace {

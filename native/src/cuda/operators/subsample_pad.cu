@@ -1,7 +1,7 @@
 // Every stride-th pixel of every stride-th row, between `before` and `after` channels of zeros: ResNet's shortcut A.
-#include "../launch.h"
-#include "../operator_attributes.h"
-#include "queued.h"
+#include "cuda/launch.h"
+#include "cuda/operator_attributes.h"
+#include "cuda/operators/queued.h"
 
 namespace arbalest::cuda {
 namespace {

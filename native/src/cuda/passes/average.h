@@ -1,7 +1,7 @@
 // Sums over learners and mixtures of vectors; see AveragePass and BlendPass.
 #pragma once
 
-#include "../number.h"
+#include "cuda/number.h"
 
 namespace arbalest::cuda {
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "../launch.h"
-#include "../number.h"
+#include "cuda/launch.h"
+#include "cuda/number.h"
 
 namespace arbalest::cuda {
 

@@ -1,11 +1,11 @@
-#include "passes.h"
+#include "cuda/passes/passes.h"
 
 #include <algorithm>
 
-#include "../launch.h"
-#include "average.h"
-#include "optimise.h"
-#include "squares.h"
+#include "cuda/launch.h"
+#include "cuda/passes/average.h"
+#include "cuda/passes/optimise.h"
+#include "cuda/passes/squares.h"
 
 namespace arbalest::cuda {
 namespace {

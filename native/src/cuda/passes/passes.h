@@ -1,8 +1,8 @@
 // The passes over whole vectors, queued.
 #pragma once
 
-#include "../device_stream.h"
-#include "backend.h"
+#include "cuda/device_stream.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 

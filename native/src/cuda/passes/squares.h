@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "../parts.h"
-#include "../reduction.h"
+#include "cuda/parts.h"
+#include "cuda/reduction.h"
 
 namespace arbalest::cuda {
 

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "../../backend.h"
+#include "device/backend.h"
 
 extern "C" arbalest::Backend* arbalest_backend(const char* name);
 

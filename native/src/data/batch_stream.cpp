@@ -1,0 +1,231 @@
+#include "data/batch_stream.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace arbalest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A waiting reader looks at its flag this often.
+constexpr std::chrono::milliseconds kSlice{10};
+
+}  // namespace
+
+BatchStream::Reader::Reader(std::shared_ptr<BatchStream> stream) : stream_(std::move(stream)) {
+  const std::lock_guard lock(stream_->mutex_);
+  stream_->readers_.push_back(this);
+}
+
+BatchStream::Reader::~Reader() {
+  release();
+  const std::lock_guard lock(stream_->mutex_);
+  std::erase(stream_->readers_, this);
+  stream_->wake();  // what was made for this one is stale now
+}
+
+const Dataset* BatchStream::Reader::take(const Request& wish, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
+  BatchStream& stream = *stream_;
+  const Clock::time_point start = Clock::now();
+  std::unique_lock lock(stream.mutex_);
+  if (wish_ != wish) {
+    wish_ = wish;
+    last_ = stream.latest_ = wish.position;
+    stream.wake();
+  }
+  const auto waited = [&] { stream.totals_.wait_seconds += std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (;;) {
+    if (cancelled) {
+      wish_.reset();
+      waited();
+      return nullptr;
+    }
+    const auto found = stream.at_.find(wish.position);
+    if (found != stream.at_.end() && found->second->filled && found->second->request == wish) {
+      held_ = found->second;
+      ++held_->holders;
+      ++stream.totals_.batches;
+      wish_.reset();
+      waited();
+      return &held_->data;
+    }
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) {
+      waited();
+      return nullptr;
+    }
+    stream.changed_.wait_until(lock, std::min(deadline, now + kSlice));
+  }
+}
+
+void BatchStream::Reader::release() {
+  if (!held_) return;
+  const std::lock_guard lock(stream_->mutex_);
+  held_->spent = true;
+  --held_->holders;
+  held_ = nullptr;
+  stream_->wake();
+}
+
+std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
+  for (auto next = static_cast<int64_t>(places_.size()); next < count; ++next) places_.push_back(next);
+  return std::span(places_).first(static_cast<size_t>(count));
+}
+
+BatchStream::BatchStream(StreamSpec spec) : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)) {}
+
+// The batch that follows the one at a position; without one, the first.
+BatchStream::Request BatchStream::after(std::optional<uint64_t> position) const {
+  Request next{position ? *position + static_cast<uint64_t>(spec_.batch) : spec_.from, spec_.batch, {}};
+  if (next.position >= spec_.until) next.position = spec_.from;
+  if (!endless()) next.count = static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(spec_.batch), spec_.until - next.position));
+  return next;
+}
+
+// How far the readers are: of an endless range as far as any of them that still lives, for they share it out; else where the last was.
+std::optional<uint64_t> BatchStream::front() const {
+  if (!endless()) return latest_;
+  std::optional<uint64_t> furthest;
+  for (const Reader* reader : readers_)
+    if (reader->last_ && (!furthest || *reader->last_ > *furthest)) furthest = reader->last_;
+  return furthest;
+}
+
+// Whether a position is among the next that the readers will come to, as many as there are slots.
+bool BatchStream::is_ahead(uint64_t position) const {
+  const std::optional<uint64_t> here = front();
+  if (!here) return true;
+  const uint64_t window = static_cast<uint64_t>(spec_.slots * spec_.batch);
+  if (endless()) return position > *here && position - *here <= window;
+  const uint64_t batch = static_cast<uint64_t>(spec_.batch), cycle = (spec_.until - spec_.from + batch - 1) / batch;
+  const auto index = [&](uint64_t at) { return (at - spec_.from) / batch; };
+  const uint64_t distance = (index(position) + cycle - index(*here) % cycle) % cycle;
+  return (distance == 0 ? cycle : distance) <= static_cast<uint64_t>(spec_.slots);
+}
+
+// Made for a reader that is no more, or for a guess that was wrong. A slow reader's batch behind the others is not.
+bool BatchStream::is_stale(const Slot& slot) const {
+  if (!endless()) return !is_ahead(slot.request.position);
+  std::optional<uint64_t> oldest;
+  for (const Reader* reader : readers_)
+    if (reader->last_ && (!oldest || *reader->last_ < *oldest)) oldest = reader->last_;
+  return oldest && slot.request.position < *oldest;
+}
+
+bool BatchStream::is_wished(const Slot& slot) const {
+  return std::any_of(readers_.begin(), readers_.end(), [&](const Reader* reader) { return reader->wish_ == slot.request; });
+}
+
+// The slot that is missed least. A batch that somebody waits for may take the place of one that nobody has asked for yet; one ahead not.
+BatchStream::Slot* BatchStream::reusable(bool urgent) {
+  enum { kEmpty, kDone, kSpentAhead, kReadyAhead, kNever };
+  const auto loss = [&](const Slot& slot) -> int {
+    if (slot.filling || slot.holders > 0) return kNever;
+    if (!slot.filled) return kEmpty;
+    if (is_wished(slot)) return kNever;
+    if (slot.spent) return is_ahead(slot.request.position) ? kSpentAhead : kDone;
+    return is_stale(slot) ? kDone : kReadyAhead;
+  };
+  Slot* best = nullptr;
+  int least = urgent ? kNever : kSpentAhead;
+  for (Slot& slot : slots_) {
+    const int found = loss(slot);
+    const bool farther = best && found == least && slot.request.position > best->request.position;
+    if (found < least || farther) best = &slot, least = found;
+    if (least == kEmpty) break;
+  }
+  return best;
+}
+
+std::optional<BatchStream::Order> BatchStream::begin(const Request& request, bool urgent) {
+  const auto stands = at_.find(request.position);
+  // Another batch at this position, one that was guessed, makes way.
+  Slot* slot = stands == at_.end() ? reusable(urgent) : stands->second;
+  if (!slot || slot->filling || slot->holders > 0) return std::nullopt;
+  if (slot->filled) at_.erase(slot->request.position);
+  slot->request = request;
+  slot->turn = ++turns_;
+  slot->filling = true;
+  slot->filled = slot->spent = false;
+  at_[request.position] = slot;
+  return Order{slot->turn, request};
+}
+
+std::optional<BatchStream::Order> BatchStream::next(bool ahead) {
+  const std::lock_guard lock(mutex_);
+  if (!ahead) {
+    const Request* first = nullptr;
+    for (const Reader* reader : readers_) {
+      if (!reader->wish_ || (first && first->position <= reader->wish_->position)) continue;
+      const auto found = at_.find(reader->wish_->position);
+      if (found != at_.end() && (found->second->filling || found->second->request == *reader->wish_)) continue;
+      first = &*reader->wish_;
+    }
+    return first ? begin(*first, true) : std::nullopt;
+  }
+  Request request = after(front());
+  for (int64_t i = 0; i < spec_.slots; ++i, request = after(request.position)) {
+    if (at_.count(request.position)) continue;
+    return begin(request, false);
+  }
+  return std::nullopt;
+}
+
+void BatchStream::feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.filling && slot.turn == turn; });
+  if (found == slots_.end()) return;
+  Slot& slot = *found;
+  const uint64_t position = slot.request.position;
+  for (size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] < 0 || labels[i] >= spec_.classes)
+      throw Error("LABEL_OUT_OF_RANGE", "labels: sample " + std::to_string(i) + " at position " + std::to_string(position) + " has class " +
+                                            std::to_string(labels[i]) + "; classes are 0 to " + std::to_string(spec_.classes - 1));
+  const auto count = static_cast<size_t>(slot.request.count), bytes = count * static_cast<size_t>(elements_of(spec_.sample));
+  if (samples.size() != bytes || labels.size() != count)
+    throw Error("SHAPE_MISMATCH", "batch at position " + std::to_string(position) + ": received " + std::to_string(samples.size()) +
+                                      " bytes and " + std::to_string(labels.size()) + " labels; give " + std::to_string(bytes) + " and " +
+                                      std::to_string(count));
+  slot.data.count = slot.request.count;
+  slot.data.sample = spec_.sample;
+  slot.data.classes = spec_.classes;
+  const auto* from = reinterpret_cast<const uint8_t*>(samples.data());
+  slot.data.samples.assign(from, from + bytes);
+  slot.data.labels.assign(labels.begin(), labels.end());
+  slot.filling = false;
+  slot.filled = true;
+  changed_.notify_all();
+}
+
+void BatchStream::watch(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+  for (Slot& slot : slots_) {
+    if (!slot.filling) continue;
+    at_.erase(slot.request.position);
+    slot.filling = false;
+  }
+  this->wake();
+}
+
+void BatchStream::wake() {
+  if (wake_) wake_();
+}
+
+StreamStatus BatchStream::status() const {
+  const std::lock_guard lock(mutex_);
+  StreamStatus status = totals_;
+  for (const Slot& slot : slots_) {
+    status.filling += slot.filling;
+    status.ready += slot.filled && !slot.spent && slot.holders == 0;
+    status.taken += slot.holders > 0;
+  }
+  for (const Reader* reader : readers_) status.waiting += reader->wish_.has_value();
+  return status;
+}
+
+}  // namespace arbalest

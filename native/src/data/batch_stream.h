@@ -1,0 +1,131 @@
+// Batches that are made while the learners train: a few slots, filled by a feeder ahead of those who take them.
+//
+// A reader asks for the batch at a position; where no slot holds it the wish stands until the feeder has served it. So which batch a
+// reader gets depends on its position alone: a wrong guess of what comes next, a reader that dies, a feeder that is replaced cost time and
+// never a sample. Slots are the only memory, and their number bounds how far the feeder is ahead.
+//
+// A batch that was taken stays in its slot until the slot is wanted: where there are as many slots as batches, each is made once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace arbalest {
+
+struct StreamSpec {
+  static constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
+
+  int64_t count = 0;  // samples of the data set
+  Shape sample;       // one sample's shape; bytes, as pixels are
+  int32_t classes = 0;
+  int64_t batch = 0, slots = 0;         // samples of the usual batch, and how many batches are kept
+  uint64_t from = 0, until = kEndless;  // positions; a range with an end is read again and again
+};
+
+struct StreamStatus {
+  int64_t filling = 0, ready = 0, taken = 0;  // slots
+  int64_t waiting = 0;                        // readers
+  int64_t batches = 0;                        // taken so far
+  double wait_seconds = 0;                    // that all readers have waited
+};
+
+class BatchStream {
+ public:
+  // A batch to make: `count` samples from `position` on, or those of the data set that are named.
+  struct Request {
+    uint64_t position = 0;
+    int64_t count = 0;
+    std::vector<int64_t> samples;
+
+    bool operator==(const Request&) const = default;
+  };
+
+  // A batch that a feeder is to make now. Each has a number of its own: one that comes late, after others were told to make what stands at
+  // its position, is not taken for theirs.
+  struct Order {
+    uint64_t turn = 0;
+    Request request;
+  };
+
+ private:
+  struct Slot {
+    Request request;
+    uint64_t turn = 0;  // of the order that fills it
+    bool filling = false, filled = false, spent = false;
+    int holders = 0;
+    Dataset data;  // the batch's samples in their order
+  };
+
+ public:
+  // Whoever takes batches, one after another. What it wished for or holds is given up with it.
+  class Reader {
+   public:
+    explicit Reader(std::shared_ptr<BatchStream> stream);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+    // The batch, valid until `release`; null where the deadline comes first or `cancelled` is set, which is looked at every 10 ms.
+    const Dataset* take(const Request& wish, std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
+    void release();
+    // Places of the samples in a batch of so many: 0, 1, 2, ...
+    std::span<const int64_t> places(int64_t count);
+
+   private:
+    friend class BatchStream;
+    const std::shared_ptr<BatchStream> stream_;
+    std::vector<int64_t> places_;
+    std::optional<Request> wish_;
+    std::optional<uint64_t> last_;  // position asked for last
+    Slot* held_ = nullptr;
+  };
+
+  explicit BatchStream(StreamSpec spec);
+
+  // The next batch to make, where there is one and a slot for it: of those that are waited for, or of those `ahead`.
+  std::optional<Order> next(bool ahead);
+  // The batch of an order; one that is not wanted any more is passed over. Throws LABEL_OUT_OF_RANGE and SHAPE_MISMATCH.
+  void feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels);
+  // Calls `wake`, on any thread, when `next` may have something again. What another feeder was making is given out anew.
+  void watch(std::function<void()> wake);
+
+  const StreamSpec& spec() const { return spec_; }
+  StreamStatus status() const;
+
+ private:
+  bool endless() const { return spec_.until == StreamSpec::kEndless; }
+  Request after(std::optional<uint64_t> position) const;
+  std::optional<uint64_t> front() const;
+  bool is_ahead(uint64_t position) const;
+  bool is_stale(const Slot& slot) const;
+  bool is_wished(const Slot& slot) const;
+  Slot* reusable(bool urgent);
+  std::optional<Order> begin(const Request& request, bool urgent);
+  void wake();
+
+  const StreamSpec spec_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Slot> slots_;
+  std::map<uint64_t, Slot*> at_;  // slots in use, by position
+  std::vector<Reader*> readers_;
+  std::optional<uint64_t> latest_;  // position asked for last
+  uint64_t turns_ = 0;              // orders given out
+  std::function<void()> wake_;
+  StreamStatus totals_;
+};
+
+}  // namespace arbalest

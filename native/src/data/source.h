@@ -1,0 +1,20 @@
+// Where a program's samples come from: memory that all learners share, or a stream of batches.
+#pragma once
+
+#include <memory>
+
+#include "data/batch_stream.h"
+
+namespace arbalest {
+
+struct Source {
+  // One of the two, or none for a program that loads nothing.
+  std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<BatchStream> stream;
+
+  explicit operator bool() const { return dataset || stream; }
+  const Shape& sample() const { return dataset ? dataset->sample : stream->spec().sample; }
+  int64_t count() const { return dataset ? dataset->count : stream->spec().count; }
+};
+
+}  // namespace arbalest

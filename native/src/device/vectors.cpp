@@ -1,0 +1,69 @@
+#include "device/vectors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace arbalest {
+
+Memory::Memory(Backend& backend, size_t bytes) : backend_(&backend), data_(bytes ? backend.allocate(bytes) : nullptr), bytes_(bytes) {}
+
+Memory::Memory(Memory&& other) noexcept
+    : backend_(other.backend_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(backend_, other.backend_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Memory::~Memory() {
+  if (data_) backend_->release(data_, bytes_);
+}
+
+namespace {
+
+// The two ends of one parameter: where it lies in the vector, and in canonical order.
+Tensor placed(const PlacedParameter& parameter, const std::byte* vector) {
+  return {parameter.spec, const_cast<std::byte*>(vector) + parameter.offset};
+}
+
+Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
+  return {{parameter.spec.type, parameter.spec.shape, std::string(kPlain)},
+          const_cast<std::byte*>(canonical) + parameter.canonical * size_of(parameter.spec.type)};
+}
+
+template <class T> bool each_is_finite(Backend& backend, const std::byte* vector, size_t begin, size_t end) {
+  std::vector<T> values(end - begin);
+  backend.read(values.data(), vector + begin * sizeof(T), values.size() * sizeof(T));
+  return std::ranges::all_of(values, [](T value) { return std::isfinite(value); });
+}
+
+}  // namespace
+
+bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t begin, size_t end) {
+  const VectorPart part{vector, begin, end};
+  double squares = 0;
+  backend.squares(type, {&part, 1}, {&squares, 1});
+  if (std::isfinite(squares)) return true;
+  // Squares overflow where the numbers themselves do not yet.
+  return type == Type::f64 ? each_is_finite<double>(backend, vector, begin, end) : each_is_finite<float>(backend, vector, begin, end);
+}
+
+void check_sizes(Backend& backend, const ParameterLayout& layout) {
+  for (const PlacedParameter& parameter : layout.parameters)
+    if (parameter.bytes < backend.bytes(parameter.spec))
+      throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": it has " + std::to_string(parameter.bytes) +
+                                         " bytes where its layout takes " + std::to_string(backend.bytes(parameter.spec)));
+}
+
+void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* out) {
+  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(placed(parameter, vector), canonical(parameter, out));
+}
+
+void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* in, std::byte* vector) {
+  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(canonical(parameter, in), placed(parameter, vector));
+}
+
+}  // namespace arbalest

@@ -1,0 +1,161 @@
+#include "replica/optimiser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace arbalest {
+namespace {
+
+using Algorithm = OptimiserPass::Algorithm;
+
+[[noreturn]] void refuse(const std::string& name, double value, const std::string& mend) {
+  throw Error("INVALID_PROGRAM", "optimiser." + name + ": received " + std::to_string(value) + "; " + mend);
+}
+
+double between(const std::string& name, double value, double least, double below) {
+  if (!(value >= least && value < below))
+    refuse(name, value, "use a number from " + std::to_string(least) + " to below " + std::to_string(below));
+  return value;
+}
+
+}  // namespace
+
+OptimiserSpec optimiser_spec(const Attributes& attributes) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  OptimiserSpec spec;
+  spec.decay = between("weightDecay", attributes.number("weightDecay", 0), 0, kInfinity);
+  if (attributes.has("beta2")) {
+    spec.algorithm = Algorithm::adam;
+    spec.beta1 = between("beta1", attributes.number("beta1"), 0, 1);
+    spec.beta2 = between("beta2", attributes.number("beta2"), 0, 1);
+    spec.epsilon = between("epsilon", attributes.number("epsilon"), 0, kInfinity);
+    if (attributes.number("decoupled", 0) != 0) std::swap(spec.decay, spec.decoupled);
+  } else {
+    spec.momentum = between("momentum", attributes.number("momentum", 0), 0, 1);
+    spec.nesterov = attributes.number("nesterov", 0) != 0;
+    spec.trust = between("trust", attributes.number("trust", 0), 0, kInfinity);
+  }
+  for (auto [name, limit] : {std::pair{"clipNorm", &spec.clip_norm}, std::pair{"clipValue", &spec.clip_value}}) {
+    if (!attributes.has(name)) continue;
+    *limit = attributes.number(name);
+    if (!(*limit > 0)) refuse(name, *limit, "use a number above 0");
+  }
+  const double accumulate = attributes.number("accumulate", 1);
+  if (!(accumulate >= 1 && accumulate <= 1e6) || accumulate != std::floor(accumulate))
+    refuse("accumulate", accumulate, "use a whole number from 1 to 1000000");
+  spec.accumulate = static_cast<int64_t>(accumulate);
+  return spec;
+}
+
+// Bytes; every parameter begins at a multiple of it.
+constexpr size_t kLine = 64;
+
+Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec)
+    : backend_(backend), spec_(spec), type_(layout.type()) {
+  bool joins = false;
+  const size_t line = kLine / size_of(type_);
+  for (const PlacedParameter& parameter : layout.parameters) {
+    if (parameter.frozen) {
+      joins = false;
+      continue;
+    }
+    const size_t begin = parameter.offset / size_of(type_);
+    size_t end = (parameter.offset + parameter.bytes) / size_of(type_);
+    // With the zeros behind it, which the next parameter begins after: backends read several elements at once where that divides the range.
+    if (spec_.trust == 0) end = std::min((end + line - 1) / line * line, layout.length());
+    // Biases and batch norms are too small for a ratio of norms to mean anything: they take plain steps.
+    const bool adapted = spec_.trust > 0 && parameter.spec.shape.size() > 1;
+    if (spec_.trust == 0 && std::exchange(joins, true))
+      ranges_.back().end = end;
+    else
+      ranges_.push_back({begin, end, adapted, 1});
+  }
+  if (spec_.algorithm == Algorithm::adam || spec_.momentum != 0) first_ = Memory(backend_, layout.bytes);
+  if (spec_.algorithm == Algorithm::adam) second_ = Memory(backend_, layout.bytes);
+}
+
+bool Optimiser::needs_norms() const { return spec_.trust > 0 || std::isfinite(spec_.clip_norm); }
+
+void Optimiser::begin(const std::byte* weights, const std::byte* gradients, double scale) {
+  ++steps_;
+  if (!needs_norms()) return;
+  // All that is to be known at once: on a device each look is a wait.
+  parts_.clear();
+  for (const Range& range : ranges_) parts_.push_back({gradients, range.begin, range.end});
+  for (const Range& range : ranges_)
+    if (range.adapted) parts_.push_back({weights, range.begin, range.end});
+  sums_.resize(parts_.size());
+  backend_.squares(type_, parts_, sums_);
+  double squares = 0;
+  for (size_t i = 0; i < ranges_.size(); ++i) squares += ranges_[i].squares = scale * scale * sums_[i];
+  // The small number is PyTorch's.
+  clip_ = std::isfinite(spec_.clip_norm) ? std::min(1.0, spec_.clip_norm / (std::sqrt(squares) + 1e-6)) : 1;
+  size_t of_weights = ranges_.size();
+  for (Range& range : ranges_) {
+    if (!range.adapted) continue;
+    const double w = std::sqrt(sums_[of_weights++]), g = clip_ * std::sqrt(range.squares);
+    range.trust = w > 0 && g > 0 ? spec_.trust * w / (g + spec_.decay * w) : 1;
+  }
+}
+
+void Optimiser::apply(OptimiserPass pass, size_t begin, size_t end) const {
+  for (std::optional<OptimiserPass> next = first_pass(pass, begin, end); next; next = first_pass(pass, next->end, end))
+    backend_.optimise(*next);
+}
+
+std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t begin, size_t end) const {
+  if (begin >= end) return std::nullopt;
+  const auto range = std::upper_bound(ranges_.begin(), ranges_.end(), begin, [](size_t at, const Range& each) { return at < each.end; });
+  if (range == ranges_.end() || range->begin >= end) return std::nullopt;
+  pass.begin = std::max(begin, range->begin);
+  pass.end = std::min(end, range->end);
+  pass.scale = range->trust * (pass.scale * clip_);
+  pass.limit = range->trust * spec_.clip_value;
+  pass.decay = range->trust * spec_.decay;
+  pass.type = type_;
+  pass.algorithm = spec_.algorithm;
+  pass.first = first_.data();
+  pass.second = second_.data();
+  pass.decoupled = spec_.decoupled;
+  pass.momentum = spec_.momentum;
+  pass.nesterov = spec_.nesterov;
+  pass.beta1 = spec_.beta1;
+  pass.beta2 = spec_.beta2;
+  pass.epsilon = spec_.epsilon;
+  pass.bias1 = 1 - std::pow(spec_.beta1, static_cast<double>(steps_));
+  pass.bias2 = 1 - std::pow(spec_.beta2, static_cast<double>(steps_));
+  return pass;
+}
+
+void Optimiser::restart() {
+  steps_ = 0;
+  for (const Memory* state : {&first_, &second_})
+    if (state->data()) backend_.zero(state->data(), state->bytes());
+}
+
+void Optimiser::capture(Snapshot& snapshot, const std::string& prefix) const {
+  for (const auto& [name, state] : named_states())
+    if (state->data()) snapshot.keep(prefix + name, *state);
+  snapshot.count(prefix + "steps", steps_);
+}
+
+void Optimiser::restore(const Snapshot& snapshot, const std::string& prefix) {
+  for (const auto& [name, state] : named_states())
+    if (state->data()) snapshot.give(prefix + name, *state);
+  steps_ = snapshot.counted(prefix + "steps");
+}
+
+std::array<std::pair<const char*, const Memory*>, 2> Optimiser::named_states() const {
+  return {{{spec_.algorithm == Algorithm::adam ? "firstMoment" : "velocity", &first_}, {"secondMoment", &second_}}};
+}
+
+Memory* Optimiser::state(Vector which) {
+  const bool adam = spec_.algorithm == Algorithm::adam;
+  if (which == Vector::velocity && !adam && first_.data()) return &first_;
+  if (which == Vector::first_moment && adam) return &first_;
+  if (which == Vector::second_moment && adam) return &second_;
+  return nullptr;
+}
+
+}  // namespace arbalest

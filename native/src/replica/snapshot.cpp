@@ -1,0 +1,68 @@
+#include "replica/snapshot.h"
+
+#include <vector>
+
+namespace arbalest {
+
+Snapshot::Snapshot(Backend& backend, ParameterLayout layout) : backend_(backend), layout_(std::move(layout)) {}
+
+void Snapshot::keep(const std::string& name, const Memory& vector) {
+  Memory copy(backend_, layout_.bytes);
+  backend_.copy(copy.data(), vector.data(), layout_.bytes);
+  backend_.synchronise();
+  vectors_.insert_or_assign(name, std::move(copy));
+}
+
+void Snapshot::count(const std::string& name, int64_t number) {
+  if (number < 0)
+    throw Error("SHAPE_MISMATCH",
+                "snapshot: its count " + name + " is " + std::to_string(number) + "; take one that is whole: counts are 0 or more");
+  counts_[name] = number;
+}
+
+const Memory& Snapshot::vector(const std::string& name) const {
+  const auto found = vectors_.find(name);
+  if (found == vectors_.end())
+    throw Error("SHAPE_MISMATCH", "snapshot: it has no vector " + name + "; take one of a run with the same synchroniser and optimiser");
+  return found->second;
+}
+
+void Snapshot::give(const std::string& name, const Memory& to) const {
+  const Memory& from = vector(name);
+  Backend& there = *to.backend();
+  if (&there == &backend_) {
+    backend_.copy(to.data(), from.data(), layout_.bytes);
+    return backend_.synchronise();
+  }
+  // Devices do not reach into each other.
+  std::vector<std::byte> between(layout_.bytes);
+  backend_.read(between.data(), from.data(), layout_.bytes);
+  there.write(to.data(), between.data(), layout_.bytes);
+}
+
+int64_t Snapshot::counted(const std::string& name) const {
+  const auto found = counts_.find(name);
+  if (found == counts_.end())
+    throw Error("SHAPE_MISMATCH", "snapshot: it has no count " + name + "; take one of a run with the same synchroniser and optimiser");
+  return found->second;
+}
+
+void Snapshot::check_place() const {
+  // So many of the longest rounds after so many iterations are below 2^63.
+  constexpr int64_t kMostRounds = int64_t{1} << 32, kMostIterations = int64_t{1} << 53;
+  counted("position");
+  if (counted("round") > kMostRounds || counted("iteration") > kMostIterations)
+    throw Error("SHAPE_MISMATCH", "snapshot: its round is above 2^32 or its iteration above 2^53; take one that is whole");
+}
+
+void Snapshot::read(const std::string& name, std::byte* canonical) const {
+  to_canonical(backend_, layout_, vector(name).data(), canonical);
+}
+
+void Snapshot::write(const std::string& name, const std::byte* canonical) {
+  Memory vector(backend_, layout_.bytes);
+  from_canonical(backend_, layout_, canonical, vector.data());
+  vectors_.insert_or_assign(name, std::move(vector));
+}
+
+}  // namespace arbalest

@@ -1,0 +1,33 @@
+// The devices of one process that have memory each of its own: a rank a device, whose sums a collective makes on all of them at once.
+#pragma once
+
+#include "device/collective.h"
+#include "device/vectors.h"
+#include "transport/level.h"
+
+namespace arbalest {
+
+class CollectiveLevel final : public Level {
+ public:
+  CollectiveLevel(Backend& backend, std::unique_ptr<Collective> collective, Type type, size_t bytes, int devices);
+
+  const char* name() const override { return "devices"; }
+  int rank() const override { return collective_->rank(); }
+  int size() const override { return collective_->size(); }
+  // All ranks take part in every sum: a device without learners adds zeros.
+  std::unique_ptr<Exchange> start(Passage passage) override;
+  // Who reads the sums waits for them by the streams' events, and not here.
+  bool wait(Exchange& exchange, const std::atomic<bool>& given_up) override;
+  bool is_at_work() override;
+  void end() noexcept override;
+
+ private:
+  void check();
+
+  const std::unique_ptr<Collective> collective_;
+  const Type type_;
+  std::vector<Memory> sums_;                  // a device's each
+  std::vector<std::shared_ptr<Event>> last_;  // by device: after all that is queued
+};
+
+}  // namespace arbalest

@@ -1,0 +1,35 @@
+#include "transport/device_level.h"
+
+#include <algorithm>
+
+namespace arbalest {
+
+DeviceLevel::DeviceLevel(Backend& backend, Type type, size_t bytes, int devices)
+    : Level(backend, 1), backend_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
+
+std::unique_ptr<Level::Exchange> DeviceLevel::start(Passage passage) {
+  auto exchange = std::make_unique<Exchange>();
+  exchange->passage = std::move(passage);
+  return exchange;
+}
+
+bool DeviceLevel::wait(Exchange& exchange, const std::atomic<bool>& given_up) {
+  auto& [round, bucket, range, parts] = exchange.passage;
+  std::vector<const void*> summands;
+  int64_t learners = 0;
+  for (int device : members(round)) {
+    const Part& part = parts[static_cast<size_t>(device)];
+    if (part.learners == 0) continue;
+    summands.push_back(part.vector);
+    learners += part.learners;
+  }
+  const size_t piece = std::min(backend_.piece(), range.end - range.begin);
+  for (size_t begin = range.begin; begin < range.end && learners > 0; begin += piece) {
+    if (given_up) return false;
+    backend_.average({type_, begin, std::min(begin + piece, range.end), nullptr, sum_.data(), summands, 1, 0});
+  }
+  parts = {learners > 0 ? Part{sum_.data(), learners} : Part{}};
+  return true;
+}
+
+}  // namespace arbalest

@@ -1,0 +1,97 @@
+#include "transport/levels.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "transport/collective_level.h"
+#include "transport/device_level.h"
+#include "transport/loopback_level.h"
+
+namespace arbalest {
+namespace {
+
+using Kind = LevelSpec::Kind;
+
+// All of its ranks take part until it is told otherwise.
+std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts) {
+  std::unique_ptr<Level> level;
+  if (spec.kind == Kind::loopback)
+    level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.latency);
+  else if (auto collective = backend.collective(parts))
+    level = std::make_unique<CollectiveLevel>(backend, std::move(collective), type, bytes, parts);
+  else
+    level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
+  std::vector<int> all(static_cast<size_t>(level->size()));
+  std::iota(all.begin(), all.end(), 0);
+  level->set_members(0, std::move(all));
+  return level;
+}
+
+}  // namespace
+
+void check_devices(Backend& backend, int devices) {
+  const int most = backend.device_count();
+  if (devices >= 1 && devices <= most) return;
+  const std::string received = "devices: received " + std::to_string(devices) + "; ";
+  if (devices < 1 || most == kMostDevices) throw Error("INVALID_OPTION", received + "give 1 to " + std::to_string(most));
+  throw Error("INVALID_OPTION", received + "the backend has " + std::to_string(most) + " here: give at most as many");
+}
+
+void check_levels(Backend& backend, const GroupSpec& spec) {
+  check_devices(backend, spec.devices);
+  const std::string devices = std::to_string(spec.devices);
+  const auto of = [&](Kind kind) { return std::ranges::count(spec.levels, kind, &LevelSpec::kind); };
+  if (of(Kind::devices) != (spec.devices > 1 ? 1 : 0))
+    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::devices)) + " of devices with " + devices + " of them; " +
+                                      (spec.devices > 1 ? "give one" : "leave it out"));
+  if (of(Kind::loopback) > 1)
+    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::loopback)) + " of hosts; give one at most");
+  if (spec.levels.empty()) return;
+  if (spec.synchronous && spec.synchronous->lockstep)
+    throw Error("INVALID_OPTION",
+                "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
+                "leave lockstep out, or use one device");
+  if (spec.asynchronous)
+    throw Error("INVALID_OPTION",
+                "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "
+                "use a synchronous one, or one device");
+}
+
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec) {
+  std::vector<std::unique_ptr<Level>> levels;
+  int parts = spec.devices;
+  for (const LevelSpec& each : spec.levels) {
+    levels.push_back(make_level(backend, each, spec.layout.type(), spec.layout.bytes, parts));
+    // In one memory of a part a device comes one for all.
+    if (each.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;
+  }
+  return levels;
+}
+
+double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes) {
+  constexpr int kTurns = 5;
+  check_devices(backend, parts);
+  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts);
+  std::vector<Memory> vectors;
+  Passage passage{0, 0, {0, bytes / size_of(Type::f32)}, {}};
+  for (int part = 0; part < parts; ++part) {
+    Backend& own = backend.device(part);
+    vectors.emplace_back(own, bytes);
+    // Memory that nobody has written to is no memory yet.
+    own.write(vectors.back().data(), std::vector<std::byte>(bytes).data(), bytes);
+    passage.parts.push_back({vectors.back().data(), 1});
+  }
+  const std::atomic<bool> given_up{false};
+  double best = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Clock::time_point start = Clock::now();
+    level->wait(*level->start(passage), given_up);
+    level->streams().synchronise();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return static_cast<double>(bytes) * parts / best;
+}
+
+}  // namespace arbalest
