@@ -1,7 +1,7 @@
 import { ArbalestError, type ErrorCode } from '../index.js'
 
 /** What the process ends with. Those of signals are 128 and the signal's number, as shells have it. */
-export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130, brokenPipe: 141, terminated: 143 } as const
+export const EXIT = { done: 0, failed: 1, usage: 2, hungUp: 129, interrupted: 130, quit: 131, brokenPipe: 141, terminated: 143 } as const
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 

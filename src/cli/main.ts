@@ -5,6 +5,7 @@ import { runDoctor } from './doctor/doctor-command.js'
 import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
 import { addExplainFlags, runExplain, type ExplainFlags } from './explain/explain-command.js'
 import { tellFailure } from './failure.js'
+import { keepHangUpIgnored } from './hang-up.js'
 import { LostOutput } from './lost-output.js'
 import { runInit, type InitFlags } from './init-command.js'
 import { addModelCommands } from './models/commands.js'
@@ -16,7 +17,7 @@ import { runTrain } from './train-command.js'
 import { addTrainFlags } from './train-flags.js'
 
 const EXIT_CODES = `
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 and 143 stopped by SIGINT and SIGTERM, 141 output that nobody reads.`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 129 stopped by SIGHUP, 130 by SIGINT, 131 by SIGQUIT, 143 by SIGTERM, 141 output that nobody reads.`
 
 const TRAIN_EXAMPLES = `
 Examples:
@@ -134,5 +135,6 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
+keepHangUpIgnored()
 // Set and not called: what is on its way to a pipe gets there.
 process.exitCode = await main(process.argv.slice(2))

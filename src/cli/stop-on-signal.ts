@@ -1,6 +1,7 @@
 import { EXIT, type ExitCode } from './exit-codes.js'
+import { isHangUpIgnored } from './hang-up.js'
 
-const EXIT_BY_SIGNAL = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated } as const
+const EXIT_BY_SIGNAL = { SIGHUP: EXIT.hungUp, SIGINT: EXIT.interrupted, SIGQUIT: EXIT.quit, SIGTERM: EXIT.terminated } as const
 type Signal = keyof typeof EXIT_BY_SIGNAL
 
 /** Milliseconds in which a signal that comes again is the same one: the terminal sends Ctrl-C to npm and to us, and npm passes on its own. */
@@ -12,18 +13,20 @@ interface StopOptions {
 }
 
 /**
- * The first SIGINT or SIGTERM asks for a clean stop; a second one ends the process at once, as if nobody had listened.
+ * The first SIGHUP, SIGINT, SIGQUIT or SIGTERM asks for a clean stop; a second one ends the process at once, as if nothing had listened. A SIGHUP is no
+ * second one: a terminal that closes does not ask a run that is being saved to hurry. A SIGHUP that was ignored when the process started stays ignored.
  */
 export class StopOnSignal implements Disposable {
   readonly #stop: () => void
   readonly #leave: () => void
+  readonly #signals = (Object.keys(EXIT_BY_SIGNAL) as Signal[]).filter((signal) => signal !== 'SIGHUP' || !isHangUpIgnored())
   readonly #listener = (signal: NodeJS.Signals) => this.#receive(signal as Signal)
   #first: { readonly signal: Signal; readonly time: number } | undefined
 
   constructor(stop: () => void, { leave = () => {} }: StopOptions = {}) {
     this.#stop = stop
     this.#leave = leave
-    for (const signal of Object.keys(EXIT_BY_SIGNAL)) process.on(signal, this.#listener)
+    for (const signal of this.#signals) process.on(signal, this.#listener)
   }
 
   /** What the process ends with, where a signal came. */
@@ -32,7 +35,7 @@ export class StopOnSignal implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const signal of Object.keys(EXIT_BY_SIGNAL)) process.off(signal, this.#listener)
+    for (const signal of this.#signals) process.off(signal, this.#listener)
   }
 
   #receive(signal: Signal): void {
@@ -43,7 +46,7 @@ export class StopOnSignal implements Disposable {
       this.#stop()
       return
     }
-    if (signal === this.#first.signal && time - this.#first.time < ECHO) return
+    if (signal === 'SIGHUP' || (signal === this.#first.signal && time - this.#first.time < ECHO)) return
     this[Symbol.dispose]()
     this.#leave()
     process.kill(process.pid, signal)

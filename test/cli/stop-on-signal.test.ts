@@ -17,6 +17,7 @@ const STUBBORN = `
 describe('Signals', () => {
   for (const [signal, status] of [
     ['SIGINT', 130],
+    ['SIGQUIT', 131],
     ['SIGTERM', 143]
   ] as const) {
     it(`${signal} asks for a clean stop once, and ends the process at once the second time`, async () => {
@@ -34,6 +35,20 @@ describe('Signals', () => {
       expect(said).to.equal('left')
     })
   }
+
+  it('SIGHUP asks for a clean stop, and never ends the process: the terminal that closes does not ask a save to hurry', async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', STUBBORN])
+    const heard = async () => String((await once(child.stdout, 'data'))[0])
+    await heard()
+    child.kill('SIGHUP')
+    expect(await heard()).to.equal('stop 129\n')
+    await sleep(1_100)
+    child.kill('SIGHUP')
+    await sleep(300)
+    expect([child.exitCode, child.signalCode]).to.deep.equal([null, null])
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  })
 
   it('takes one that comes twice at once for one, as under npm, which passes on what the terminal has sent already', async () => {
     const child = spawn(process.execPath, ['--input-type=module', '--eval', STUBBORN])

@@ -94,7 +94,9 @@ describe('arbalest train', () => {
   })
 
   for (const [signal, status] of [
+    ['SIGHUP', 129],
     ['SIGINT', 130],
+    ['SIGQUIT', 131],
     ['SIGTERM', 143]
   ] as const) {
     it(`stops cleanly on ${signal}, with its last line and status ${status}`, async () => {
