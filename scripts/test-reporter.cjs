@@ -1,5 +1,6 @@
-// Mocha's voice under scripts/test.js: a line a test, failures whole at the end, every skipped test with its reason. The totals go to
-// the parent process, which prints them last; mocha asks for a CommonJS module here.
+// Mocha's voice under scripts/test-file.js: a line a test. The totals, the failures with their stacks and the reasons of skipped tests go to the
+// parent process, which prints them last; mocha asks for a CommonJS module here.
+const { format } = require('node:util')
 const { reporters, Runner } = require('mocha')
 
 const { EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVENT_TEST_PASS, EVENT_TEST_PENDING } = Runner.constants
@@ -7,10 +8,10 @@ const { EVENT_RUN_END, EVENT_SUITE_BEGIN, EVENT_TEST_BEGIN, EVENT_TEST_FAIL, EVE
 module.exports = class TestReporter extends reporters.Base {
   constructor(runner, options) {
     super(runner, options)
-    const skipped = []
+    const skipReasons = []
     const { color, symbols } = reporters.Base
     const tell = (message) => process.send?.(message)
-    const indent = (test) => '  '.repeat(test.titlePath().length - 1)
+    const indent = (test) => '  '.repeat(test.titlePath().length)
 
     runner.on(EVENT_SUITE_BEGIN, (suite) => {
       if (suite.title) console.log(`${indent(suite)}${color('suite', suite.title)}`)
@@ -27,13 +28,20 @@ module.exports = class TestReporter extends reporters.Base {
     })
     runner.on(EVENT_TEST_PENDING, (test) => {
       console.log(`${indent(test)}${color('pending', `- ${test.title}`)}`)
-      skipped.push(test)
+      skipReasons.push(`${test.fullTitle()}${test.skipReason ? `: ${test.skipReason}` : ''}`)
       tell({ count: 'skipped' })
     })
-    runner.once(EVENT_RUN_END, () => {
-      if (this.failures.length > 0) reporters.Base.list(this.failures)
-      for (const test of skipped) console.log(`skipped: ${test.fullTitle()}${test.skipReason ? `: ${test.skipReason}` : ''}`)
-      tell({ ended: true })
-    })
+    runner.once(EVENT_RUN_END, () => tell({ ended: { skipReasons, failedTests: this.failures.length > 0 ? listed(this.failures) : '' } }))
   }
+}
+
+/** The failed tests as mocha lists them. */
+function listed(failures) {
+  const { Base } = reporters
+  const { consoleLog } = Base
+  const lines = []
+  Base.consoleLog = (...args) => lines.push(format(...args))
+  Base.list(failures)
+  Base.consoleLog = consoleLog
+  return lines.join('\n')
 }

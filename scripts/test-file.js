@@ -1,0 +1,61 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const TEST_TIMEOUT_MS = 120_000
+/** A test that blocks its thread is not stopped by mocha's own timeout. */
+const SILENCE_MS = 3 * TEST_TIMEOUT_MS
+/** After the last test nothing may keep the process alive. */
+const LINGER_MS = 10_000
+
+const MOCHA = fileURLToPath(new URL('../node_modules/mocha/bin/mocha.js', import.meta.url))
+const REPORTER = fileURLToPath(new URL('test-reporter.cjs', import.meta.url))
+
+/**
+ * Runs a compiled test file in a mocha process of its own, so that a crash of the native engine costs its tests alone, and returns its totals and
+ * output. `faults` has a line for each way in which the process went wrong: a crash, a hang, a handle that was not closed.
+ */
+export function runTestFile(file, { cwd, mochaOptions }) {
+  const began = performance.now()
+  const colour = process.stdout.isTTY ? ['--color'] : []
+  const mocha = fork(
+    MOCHA,
+    ['--reporter', REPORTER, '--timeout', String(TEST_TIMEOUT_MS), '--slow', '2000', ...colour, ...mochaOptions, join(cwd, file)],
+    { cwd, execArgv: ['--enable-source-maps'], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
+  )
+  const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', seconds: 0 }
+  let running = 'the start'
+  let ended = false
+  let timer
+
+  const killAfter = (milliseconds, fault) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      result.faults.push(fault())
+      mocha.kill('SIGKILL')
+    }, milliseconds)
+  }
+  const watchSilence = () => killAfter(SILENCE_MS, () => `nothing was heard for ${SILENCE_MS / 1000} s during ${running}`)
+
+  watchSilence()
+  for (const stream of [mocha.stdout, mocha.stderr]) stream.setEncoding('utf8').on('data', (text) => (result.output += text))
+  mocha.on('message', (message) => {
+    if (message.begun) running = message.begun
+    if (message.count) result[message.count]++
+    if (message.ended) {
+      ended = true
+      Object.assign(result, message.ended)
+      killAfter(LINGER_MS, () => 'a thread, timer or handle of its tests kept the process alive after the last one')
+    } else watchSilence()
+  })
+  return new Promise((resolve) => {
+    mocha.on('close', (status, signal) => {
+      clearTimeout(timer)
+      if (!ended) {
+        result.failed++
+        result.faults.push(`the process ended with ${signal ?? `status ${status}`} during ${running}`)
+      } else if (status !== 0 && result.failed === 0 && signal === null) result.faults.push(`mocha ended with status ${status}`)
+      resolve({ ...result, seconds: (performance.now() - began) / 1000 })
+    })
+  })
+}
