@@ -13,6 +13,7 @@ export { defaultsFor, type Defaults } from './options/defaults.js'
 export { defineConfig, type Config, type ConfigSource } from './options/config.js'
 export type { Job, JobEvents, PromisedModel } from './run/job.js'
 export type {
+  EarlyEnd,
   EvaluatedEvent,
   FinishedEvent,
   JobEvent,
@@ -22,17 +23,17 @@ export type {
   PlannedEvent,
   PlannedProgram,
   PopulationEvent,
+  PopulationFigures,
   ProgressEvent,
   SampleSkippedEvent,
   StartedEvent,
+  TunerAction,
   CheckpointEvent,
   ResumedEvent,
   SetAsideEvent,
   WentBackEvent
 } from './observe/events.js'
-export type { PopulationChange, PopulationSchedule } from './tuner/population.js'
-export type { PopulationFigures } from './tuner/figures.js'
-export type { TunerAction } from './tuner/tuner.js'
+export type { PopulationChange, PopulationSchedule } from './schedules/population.js'
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
 export type { FailedEvent, RecordedEvent, RunEvent } from './observe/records.js'
 export type {
@@ -53,8 +54,6 @@ export type {
   CheckpointOptions,
   NotFiniteOptions
 } from './options/train-options.js'
-export type { LevelName } from './options/devices.js'
-export type { EarlyEnd } from './run/stopping.js'
 export type { BackendName, Precision, SegmentName } from './compiler/program.js'
 
 export { cosine, type CosineRate } from './schedules/cosine.js'
@@ -180,7 +179,7 @@ export type { OuterMomentumOptions } from './rules/slowmo.js'
 export type { SmaOptions } from './rules/sma.js'
 export type { RuleModule } from './rules/own-rule.js'
 export type { RuleContext } from './rules/rule-options.js'
-export type { AsynchronousRule, CentralRule, GroupRule, SynchronousRule } from './engine/contract.js'
+export type { AsynchronousRule, CentralRule, GroupRule, LevelName, SynchronousRule } from './engine/contract.js'
 export type { ReplicaVector, RunOutcome, RunReport, ValueArray } from './engine/contract.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'
 export type { BoundProgram, LearnerReplica, ProgramRequest } from './actors/learner-replica.js'

@@ -3,7 +3,7 @@ import type { Program, SegmentName } from '../compiler/program.js'
 import type { Engine, Handle, ReplicaVector, RunReport, SegmentLimits, ValueArray } from '../engine/contract.js'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import { CALL_MILLISECONDS, type Gate } from './gate.js'
-import { sharedClock, type SpanKind, type TraceRing } from './trace-ring.js'
+import { sharedClock, type SpanKind, type TraceRing } from '../observe/trace-ring.js'
 
 /** Another computation over a learner's weights. */
 export interface ProgramRequest {

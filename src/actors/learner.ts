@@ -14,7 +14,7 @@ import { Gate, Interruption, type LearnerReport } from './gate.js'
 import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
 import { BoundProgram, LearnerReplica, type ProgramRequest, type ReplicaParts } from './learner-replica.js'
 import { Pulse } from './heartbeat.js'
-import { TraceRing } from './trace-ring.js'
+import { TraceRing } from '../observe/trace-ring.js'
 import { Teacher, type TeacherSpec } from './teacher.js'
 
 export interface LearnerOptions {

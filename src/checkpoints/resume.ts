@@ -8,30 +8,16 @@ import { readVectors } from './vectors.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
-import type { MeasuredModel } from '../run/best-model.js'
-import { changedAt, learnersAt } from '../tuner/population.js'
-import { startingAt } from './rule-starts.js'
+import type { EvaluatedEvent } from '../observe/events.js'
 import { checkIdentity, type RunIdentity } from './run-identity.js'
 import { checkedState, measuredHere, type RunState } from './run-state.js'
-import type { RunSettings } from '../schedules/schedule.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 
-/** The settings of a run that goes on, from where it is: the learners that it had, or as many as are wanted now. */
-export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
-  const { round, iteration, population: history, rateScale, ruleStarts } = state
-  const { schedule: given, tuning } = settings.population
-  const before = history.filter((change) => change.round <= round)
-  const learners = learnersAt(tuning ? before : given, round)
-  const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
-  const schedule = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
-  return {
-    ...settings,
-    rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,
-    cuts: [...state.cuts.filter((cut) => cut.round < round), { round, iteration }],
-    rateScale: Math.min(settings.rateScale, rateScale),
-    learners,
-    population: { ...settings.population, schedule }
-  }
+/** A central model as it was when it was measured. */
+export interface MeasuredModel {
+  readonly measured: EvaluatedEvent
+  /** Canonical. */
+  readonly weights: Float32Array | Float64Array
 }
 
 /** A whole checkpoint that a run goes on from. */

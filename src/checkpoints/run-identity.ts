@@ -3,8 +3,8 @@ import { streams } from '../data/streamed.js'
 import { invalidOption, together, type ArbalestError } from '../errors.js'
 import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
-import type { Programs } from '../trained/programs.js'
-import type { RunSettings } from '../schedules/schedule.js'
+import type { ParameterLayout } from '../compiler/program.js'
+import type { Settings } from '../options/settings.js'
 
 /**
  * What a run must have in common with the checkpoint that it goes on from, by the option that says it, as JSON. `until`, the learners' number,
@@ -12,12 +12,12 @@ import type { RunSettings } from '../schedules/schedule.js'
  */
 export type RunIdentity = Readonly<Record<string, string>>
 
-export function identityOf(model: Model, dataset: Dataset, { train }: Programs, settings: RunSettings): RunIdentity {
+export function identityOf(model: Model, dataset: Dataset, { parameters }: ParameterLayout, settings: Settings): RunIdentity {
   const { name, train: samples, sample, classes } = dataset
   const { batch, synchroniser, average, freeze, precision, seed, optimiser } = settings
   return {
     model: JSON.stringify(withoutOperators(model)),
-    parameters: JSON.stringify(train.parameters.parameters.map(({ name: parameter, shape }) => [parameter, shape])),
+    parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
     data: JSON.stringify({ name, count: samples.count, sample, classes, ...(streams(samples) && { read: samples.reader.options }) }),
     batch: JSON.stringify(batch),
     optimiser: JSON.stringify(optimiser),

@@ -1,6 +1,6 @@
 import { corruptFile } from '../formats/file-errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
-import { MOST_LEARNERS, type PopulationSchedule } from '../tuner/population.js'
+import { MOST_LEARNERS, type PopulationSchedule } from '../schedules/population.js'
 import type { RuleStarts } from './rule-starts.js'
 import type { RunIdentity } from './run-identity.js'
 import type { Cut } from '../schedules/timeline.js'

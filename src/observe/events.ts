@@ -1,8 +1,5 @@
-import type { PopulationFigures } from '../tuner/figures.js'
-import type { TunerAction } from '../tuner/tuner.js'
-import type { PopulationSchedule } from '../tuner/population.js'
-import type { LevelName } from '../options/devices.js'
-import type { EarlyEnd } from '../run/stopping.js'
+import type { LevelName } from '../engine/contract.js'
+import type { PopulationSchedule } from '../schedules/population.js'
 
 /** What a Job tells while it runs: numbers and names only, so that an event is also a line of JSON. */
 export type JobEvent =
@@ -164,6 +161,18 @@ export interface LearnerLostEvent {
   readonly vacant: boolean
 }
 
+/** - `try`: to measure another population. - `settle`: found; `to` may be what trains already. - `look`: the load seems to have changed. */
+export type TunerAction = 'try' | 'settle' | 'look'
+
+/** What was measured of one population. */
+export interface PopulationFigures {
+  readonly learners: number
+  readonly samplesPerSecond: number
+  /** Of one window from another, as a share. */
+  readonly deviation: number
+  readonly windows: number
+}
+
 /** The number of learners was decided on; where `from` and `to` differ it has changed, from this round on. */
 export interface PopulationEvent {
   readonly event: 'population'
@@ -206,6 +215,9 @@ export interface EvaluatedEvent {
   /** That the evaluation took. */
   readonly seconds: number
 }
+
+/** Why a run ends before its last planned iteration, where nobody stopped it. */
+export type EarlyEnd = 'accuracy' | 'loss' | 'seconds' | 'patience'
 
 /** The last event. */
 export interface FinishedEvent {

@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
-import { sharedClock } from '../actors/trace-ring.js'
 import { unwritableFile } from '../formats/file-errors.js'
+import { sharedClock } from './trace-ring.js'
 
 type Arguments = Readonly<Record<string, unknown>>
 

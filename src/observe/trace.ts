@@ -1,4 +1,4 @@
-import { sharedClock, TraceRing, type Span } from '../actors/trace-ring.js'
+import { sharedClock, TraceRing, type Span } from './trace-ring.js'
 import type { GroupStatus } from '../engine/contract.js'
 import type { JobEvent } from './events.js'
 import { TraceFile } from './trace-file.js'

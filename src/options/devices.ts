@@ -1,13 +1,11 @@
-import type { GroupRule } from '../engine/contract.js'
+import type { GroupRule, LevelName } from '../engine/contract.js'
 import { isGpu } from '../engine/gpu.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
 import type { DeviceOptions, TrainOptions } from './train-options.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
-export const LEVEL_NAMES = ['devices', 'hosts'] as const
-/** What lies between the learners of a device and the central model. */
-export type LevelName = (typeof LEVEL_NAMES)[number]
+const LEVEL_NAMES: readonly LevelName[] = ['devices', 'hosts']
 
 /** A group of cores, or a GPU and the cores that drive it: its learners are summed first. No cores: all of the process. */
 export interface DeviceSettings {

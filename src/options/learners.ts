@@ -1,7 +1,6 @@
-import { THRESHOLD } from '../tuner/tuner.js'
 import { usableCores } from '../engine/machine.js'
 import type { LearnersOptions, TrainOptions } from './train-options.js'
-import { MOST_LEARNERS, type PopulationChange, type PopulationSchedule } from '../tuner/population.js'
+import { MOST_LEARNERS, type PopulationChange, type PopulationSchedule } from '../schedules/population.js'
 import type { DeviceSettings } from './devices.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
@@ -25,6 +24,9 @@ const NAMES: OptionNames<LearnersOptions> = { start: true, most: true, threshold
 const CHANGE: OptionNames<PopulationChange> = { round: true, learners: true }
 
 const WINDOW = 0.5
+
+/** Nobody shall miss more than 5% of the best throughput, and estimates err by about one. */
+export const THRESHOLD = 0.04
 
 /** Learners beyond the cores fill the gaps that the others leave, and no more: so many a core are tried. */
 const MOST_A_CORE = 3

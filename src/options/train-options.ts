@@ -7,9 +7,9 @@ import type { Model } from '../model/model.js'
 import type { GptOptions } from '../model/zoo/gpt.js'
 import type { RateSchedule } from '../schedules/rate-schedule.js'
 import type { Span } from '../schedules/span.js'
-import type { PopulationSchedule } from '../tuner/population.js'
+import type { PopulationSchedule } from '../schedules/population.js'
 import type { EvaluatedEvent } from '../observe/events.js'
-import type { LevelName } from './devices.js'
+import type { LevelName } from '../engine/contract.js'
 
 /** What `train` takes. Whatever is left out gets the default that suits the model. */
 export interface TrainOptions {

@@ -1,7 +1,9 @@
 import type { Defaults } from './defaults.js'
 import type { UntilOptions } from './train-options.js'
-import type { Watched } from '../run/stopping.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
+
+/** What is watched for improvement: accuracy where there is one, else loss. */
+export type Watched = 'accuracy' | 'loss'
 
 /** When a run ends, whichever comes first; Infinity and undefined where nobody said. */
 export interface UntilSettings {

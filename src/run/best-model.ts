@@ -1,12 +1,6 @@
+import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { improvement } from './stopping.js'
-
-/** A central model as it was when it was measured. */
-export interface MeasuredModel {
-  readonly measured: EvaluatedEvent
-  /** Canonical. */
-  readonly weights: Float32Array | Float64Array
-}
 
 /** Remembers the central model that was measured best: by accuracy, by loss where there is none or it is the same. */
 export class BestModel {

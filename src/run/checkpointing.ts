@@ -7,7 +7,7 @@ import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { CheckpointEvent } from '../observe/events.js'
 import type { RunState } from '../checkpoints/run-state.js'
-import type { Schedule } from '../schedules/schedule.js'
+import type { Schedule } from './schedule.js'
 
 export interface CheckpointingOptions {
   readonly engine: Engine

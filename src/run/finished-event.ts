@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { CourseOptions } from './run-loop-options.js'
 import type { Crew } from './run-actors.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
-import { learnersAt } from '../tuner/population.js'
+import { learnersAt } from '../schedules/population.js'
 import { perSecond } from './progress-meter.js'
-import type { Schedule } from '../schedules/schedule.js'
+import type { Schedule } from './schedule.js'
 
 /** What a run has come to. `ended` says why before its planned end; `seconds` of training. */
 export async function finishedEvent(

@@ -1,7 +1,7 @@
-import type { Engine, LevelSpec } from '../engine/contract.js'
+import type { Engine, LevelName, LevelSpec } from '../engine/contract.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from '../observe/events.js'
-import type { DevicesSettings, LevelName } from '../options/devices.js'
+import type { DevicesSettings } from '../options/devices.js'
 
 /** Larger vectors are measured by a part of them: the speed of memory is the same. */
 const LARGEST = 2 ** 26

@@ -10,12 +10,12 @@ import { evaluatorCount, mostLearners, sharesOf } from './run-actors.js'
 import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { chosenLevels } from './levels.js'
 import { memoryNeed, type MemoryNeed } from './memory/memory.js'
-import { changedAt } from '../tuner/population.js'
+import { changedAt } from '../schedules/population.js'
 import { programsOf, type Programs } from '../trained/programs.js'
-import { resumedSettings, resumptionOf, type Resumption } from '../checkpoints/resume.js'
+import { resumptionOf, type Resumption } from '../checkpoints/resume.js'
 import { checkMemory, roomFor, roomForData, roomOf, type Room } from './memory/room.js'
 import { identityOf, type RunIdentity } from '../checkpoints/run-identity.js'
-import { loadedSettings, type RunSettings } from '../schedules/schedule.js'
+import { loadedSettings, resumedSettings, type RunSettings } from './run-settings.js'
 import type { Settings } from '../options/settings.js'
 import { checkLevels } from '../options/devices.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
@@ -54,8 +54,8 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   const room = roomOf(engine, asked)
   const dataMemory = roomForData(engine, room)
   const need = memoryOf(programs, planSources(dataset, sourceNeeds(programs, asked), dataMemory), asked)
-  const identity = identityOf(model, dataset, programs, asked)
   const layout = programs.train.parameters
+  const identity = identityOf(model, dataset, layout, asked)
   const { dryRun } = asked.trial
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })

@@ -3,7 +3,7 @@ import type { SetAside } from '../checkpoints/set-aside.js'
 import type { LearnerLostEvent, PlannedEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
 import type { PreparedRun } from './prepare.js'
 import type { Resumption } from '../checkpoints/resume.js'
-import { scheduleOf, type Schedule } from '../schedules/schedule.js'
+import { scheduleOf, type Schedule } from './schedule.js'
 import { plannedPrograms } from './trial.js'
 
 /** What a dry run would be, were it none. */

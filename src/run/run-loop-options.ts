@@ -1,10 +1,11 @@
-import type { MeasuredModel } from './best-model.js'
+import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { Checkpointing } from './checkpointing.js'
-import type { PopulationSchedule } from '../tuner/population.js'
+import type { PopulationSchedule } from '../schedules/population.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunIdentity } from '../checkpoints/run-identity.js'
 import type { RunState } from '../checkpoints/run-state.js'
-import type { RunSettings, Schedule } from '../schedules/schedule.js'
+import type { Schedule } from './schedule.js'
+import type { RunSettings } from './run-settings.js'
 import type { Trace } from '../observe/trace.js'
 
 /** What a run's way needs to know, beside its crew. */

@@ -1,13 +1,7 @@
-import type { EvaluatedEvent } from '../observe/events.js'
-import type { UntilSettings } from '../options/until.js'
-
-/** Why a run ends before its last planned iteration, where nobody stopped it. */
-export type EarlyEnd = 'accuracy' | 'loss' | 'seconds' | 'patience'
+import type { EarlyEnd, EvaluatedEvent } from '../observe/events.js'
+import type { UntilSettings, Watched } from '../options/until.js'
 
 type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss'>
-
-/** What is watched for improvement: accuracy where there is one, else loss. */
-export type Watched = 'accuracy' | 'loss'
 
 /** By how much a measurement is better than another one; of equal accuracies that with the lower loss is, by next to nothing. */
 export function improvement(now: Measured, before: Measured, by?: Watched): number {

@@ -6,7 +6,7 @@ import type { Crew } from './run-actors.js'
 import type { JobControl } from './job.js'
 import { ProgressMeter } from './progress-meter.js'
 import { peakOf } from '../schedules/rate-schedule.js'
-import type { Schedule } from '../schedules/schedule.js'
+import type { Schedule } from './schedule.js'
 import { iterationSamples } from '../options/settings.js'
 
 /** How often a run tells how far it is, in milliseconds. */

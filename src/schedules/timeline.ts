@@ -1,4 +1,4 @@
-import type { PopulationSchedule } from '../tuner/population.js'
+import type { PopulationSchedule } from './population.js'
 
 /** From this round on a round has so many iterations. */
 export interface PeriodChange {

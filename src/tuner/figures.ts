@@ -1,13 +1,5 @@
+import type { PopulationFigures } from '../observe/events.js'
 import type { Tally } from './tally.js'
-
-/** What was measured of one population. */
-export interface PopulationFigures {
-  readonly learners: number
-  readonly samplesPerSecond: number
-  /** Of one window from another, as a share. */
-  readonly deviation: number
-  readonly windows: number
-}
 
 export function figuresOf(tallies: ReadonlyMap<number, Tally>): PopulationFigures[] {
   return [...tallies].map(([population, tally]) => figure(population, tally))

@@ -2,7 +2,7 @@ import type { Supervisor } from '../actors/supervisor.js'
 import type { GroupStatus } from '../engine/contract.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { PopulationEvent } from '../observe/events.js'
-import { changeAfter, learnersAt, type PopulationSchedule } from './population.js'
+import { changeAfter, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 
 /** What a control of the population tells of a change; the run adds how far it is. */
 export type PopulationNews = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>

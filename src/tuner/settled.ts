@@ -1,6 +1,7 @@
 import { doubt, pooledDeviation } from './confidence.js'
 import { Drift } from './drift.js'
-import { figuresOf, type PopulationFigures } from './figures.js'
+import { figuresOf } from './figures.js'
+import type { PopulationFigures } from '../observe/events.js'
 import { Tally } from './tally.js'
 
 /** Windows after which the level is known. */

@@ -1,4 +1,6 @@
-import { figuresOf, type PopulationFigures } from './figures.js'
+import type { PopulationFigures, TunerAction } from '../observe/events.js'
+import { THRESHOLD } from '../options/learners.js'
+import { figuresOf } from './figures.js'
 import { learners, Search, type Step } from './search.js'
 import { Settled, type Sign } from './settled.js'
 
@@ -23,9 +25,6 @@ export interface TunerOptions {
   readonly threshold?: number
 }
 
-/** - `try`: to measure another population. - `settle`: found; `to` may be what trains already. - `look`: the load seems to have changed. */
-export type TunerAction = 'try' | 'settle' | 'look'
-
 export interface Decision {
   readonly action: TunerAction
   readonly from: number
@@ -33,9 +32,6 @@ export interface Decision {
   readonly reason: string
   readonly figures: readonly PopulationFigures[]
 }
-
-/** Nobody shall miss more than 5% of the best throughput, and estimates err by about one. */
-export const THRESHOLD = 0.04
 
 /** A look costs about so many windows, and pays where the run goes on for so many times as long. */
 const LOOK_WINDOWS = 8

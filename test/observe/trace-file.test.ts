@@ -4,7 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { sharedClock, TraceRing, type Span } from '../../src/actors/trace-ring.js'
+import { sharedClock, TraceRing, type Span } from '../../src/observe/trace-ring.js'
 import { Trace } from '../../src/observe/trace.js'
 import { TraceFile } from '../../src/observe/trace-file.js'
 import { skip } from '../support/skip.js'

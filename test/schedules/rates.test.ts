@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { rateAt, ratePieces, type RunClock } from '../../src/schedules/pieces.js'
 import { courseOf, type RateSchedule } from '../../src/schedules/rate-schedule.js'
-import { runSettings, scheduleOf } from '../../src/schedules/schedule.js'
+import { scheduleOf } from '../../src/run/schedule.js'
+import { runSettings } from '../../src/run/run-settings.js'
 import { defaultsFor, rateFor } from '../../src/options/defaults.js'
 import { settingsOf } from '../../src/options/settings.js'
 import {

@@ -20,6 +20,9 @@ export interface GroupSpec {
   readonly levels?: readonly LevelSpec[]
 }
 
+/** The levels of averaging above the learners of one device: over the devices of this process, and over hosts. */
+export type LevelName = 'devices' | 'hosts'
+
 /**
  * A level of the all-reduce: the devices of this process, or hosts, of which this one is the only one: what would go to the others comes back after
  * `latency` seconds.

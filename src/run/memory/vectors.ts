@@ -1,6 +1,6 @@
 import type { Program } from '../../compiler/program.js'
-import type { EvaluationAverage, GroupRule } from '../../engine/contract.js'
-import type { DevicesSettings, LevelName } from '../../options/devices.js'
+import type { EvaluationAverage, GroupRule, LevelName } from '../../engine/contract.js'
+import type { DevicesSettings } from '../../options/devices.js'
 
 /** How many vectors of the parameters' length a run holds, beside those that its programs have themselves. */
 export interface VectorCount {

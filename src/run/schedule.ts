@@ -1,16 +1,11 @@
-import { ownRule } from '../rules/own-rule.js'
-import type { RuleContext } from '../rules/rule-options.js'
-import { ruleOf } from '../rules/rules.js'
 import type { GroupSchedule } from '../actors/synchroniser.js'
-import type { GroupRule } from '../engine/contract.js'
-import { ArbalestError, invalidOption } from '../errors.js'
-import type { PopulationSchedule } from '../tuner/population.js'
-import { ratePieces, varyingIterations, type RunClock } from './pieces.js'
-import { courseOf } from './rate-schedule.js'
-import { sharedRates } from './shared.js'
-import type { Progress, Span } from './span.js'
-import { iterationSamples, type Settings } from '../options/settings.js'
-import { Timeline, type Cut } from './timeline.js'
+import { invalidOption } from '../errors.js'
+import { ratePieces, varyingIterations, type RunClock } from '../schedules/pieces.js'
+import type { PopulationSchedule } from '../schedules/population.js'
+import { courseOf } from '../schedules/rate-schedule.js'
+import { sharedRates } from '../schedules/shared.js'
+import type { Progress, Span } from '../schedules/span.js'
+import { timelineOf, type RunSettings } from './run-settings.js'
 
 /** Rates that vary are made ahead, one an iteration. */
 const MOST_RATES = 2 ** 26
@@ -25,54 +20,6 @@ export interface Schedule extends GroupSchedule {
   readonly roundBy: (iteration: number) => number
   /** The round before which the central model is measured next: where it is due (an epoch's end, unless said otherwise), or at the run's end. */
   readonly measuredAfter: (round: number) => number
-}
-
-/** Settings, and the rule by which the learners of this run are kept together. */
-export interface RunSettings extends Settings {
-  readonly rule: GroupRule
-  /** Where the run had ended before it was told to go on. */
-  readonly cuts: readonly Cut[]
-}
-
-/** The rule's options made its numbers, now that the length of an epoch is known. Throws INVALID_OPTION. */
-export function runSettings(settings: Settings, samples: number): RunSettings {
-  const { name, options, module } = settings.synchroniser
-  if (module)
-    throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadedSettings`)
-  return { ...settings, rule: ruleOf(name, options, runContext(settings, samples)), cuts: [] }
-}
-
-/** The same, also for a rule of the user's own. Throws what `ownRule` throws, too. */
-export async function loadedSettings(settings: Settings, samples: number): Promise<RunSettings> {
-  const { options, module } = settings.synchroniser
-  if (!module) return runSettings(settings, samples)
-  return { ...settings, rule: await ownRule(module, options, runContext(settings, samples)), cuts: [] }
-}
-
-function runContext(settings: Settings, samples: number): RuleContext {
-  const { until, population } = settings
-  // By the first population alone: what is to come of it a tuned run does not know, and its repetition does.
-  const timeline = timelineOf(settings, population.schedule.slice(0, 1))
-  const iterationAt = (epoch: number) => timeline.iterationBy(epoch * samples)
-  const iterations = Math.min(until.steps, iterationAt(until.epochs))
-  const learners = Math.max(...population.schedule.map((change) => change.learners))
-  return { learners, iterations, iterationAt }
-}
-
-function timelineOf(settings: Settings, population: PopulationSchedule, run?: Pick<RunSettings, 'rule' | 'cuts'>): Timeline {
-  const { rule, cuts = [] } = run ?? {}
-  const { period = 1 } = rule ?? {}
-  const from = rule?.kind === 'synchronous' ? rule.from : 0
-  // As the group reckons it, which goes on from the last cut.
-  const { round, iteration } = cuts.at(-1) ?? { round: 0, iteration: 0 }
-  const periods =
-    from > 0
-      ? [
-          { round: 0, period: 1 },
-          { round: Math.min(from, round + Math.max(0, from - iteration)), period }
-        ]
-      : [{ round: 0, period }]
-  return new Timeline({ population, periods, cuts, batch: iterationSamples(settings) })
 }
 
 /**

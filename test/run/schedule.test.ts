@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { rateAt } from '../../src/schedules/pieces.js'
-import { runSettings, scheduleOf, type Schedule } from '../../src/schedules/schedule.js'
+import { scheduleOf, type Schedule } from '../../src/run/schedule.js'
+import { runSettings } from '../../src/run/run-settings.js'
 import { settingsOf } from '../../src/options/settings.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 
