@@ -1,4 +1,3 @@
-import { createJiti } from 'jiti'
 import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
 
 /** Where a module of the user's was named. */
@@ -11,13 +10,19 @@ export interface ModuleMention {
   readonly code?: ErrorCode
 }
 
-/** What a module of the user's exports, in JavaScript or TypeScript. Throws where it cannot be loaded, with its address and why. */
+/** The exports of the module at this address, in JavaScript or TypeScript. */
+export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
+  if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return (await import(module)) as Record<string, unknown>
+  // Older versions of Node.js cannot read TypeScript. jiti is loaded only here, because most threads import JavaScript alone.
+  const { createJiti } = await import('jiti')
+  return createJiti(module).import<Record<string, unknown>>(module)
+}
+
+/** The exports of a user's module. Throws an error with its address and the cause if it cannot be loaded. */
 export async function ownModule(mention: ModuleMention): Promise<Readonly<Record<string, unknown>>> {
   const { module } = mention
   try {
-    // TypeScript goes through jiti, for Node itself may not read it.
-    if (/\.[cm]?ts$/.test(new URL(module).pathname)) return await createJiti(module).import<Record<string, unknown>>(module)
-    return (await import(module)) as Record<string, unknown>
+    return await importModule(module)
   } catch (cause) {
     const why = messageOf(cause)
     // Below it stands how the module came to be wanted.

@@ -4,9 +4,9 @@ import { readThreads } from '../data/read-threads.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
 import { ArbalestError } from '../errors.js'
-import { describeExit } from '../runtime/actor.js'
-import type { ActorRef } from '../runtime/ref.js'
-import type { Spawner } from '../runtime/spawning.js'
+import { describeExit } from '../runtime/exit-reason.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import type { Spawner } from '../runtime/context.js'
 
 const FEEDER = new URL('./feeder.js', import.meta.url)
 

@@ -5,7 +5,7 @@ import type { StreamedSamples } from '../data/streamed.js'
 import type { BatchRequest, Engine, Handle } from '../engine/contract.js'
 import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
-import { Later } from '../runtime/actor.js'
+import { DeferredReply } from '../runtime/actor.js'
 import { loadEngine } from './engine-module.js'
 
 /** A stream that is to be fed, and with what. */
@@ -74,8 +74,8 @@ export class Feeder {
   }
 
   /** What has been skipped since it was asked last, as soon as there is something. Rejects with what ends the feeding: DATA_CORRUPT. */
-  news(): Later<SkippedSample[]> {
-    return new Later(this.#news())
+  news(): DeferredReply<SkippedSample[]> {
+    return new DeferredReply(this.#news())
   }
 
   async #news(): Promise<SkippedSample[]> {

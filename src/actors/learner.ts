@@ -8,7 +8,8 @@ import { checkRoom } from '../engine/free-memory.js'
 import { SafetensorsFile } from '../formats/safetensors.js'
 import { withOperators, type PlainModel } from '../model/composed.js'
 import type { Model } from '../model/model.js'
-import { Later, type ActorContext } from '../runtime/actor.js'
+import { DeferredReply } from '../runtime/actor.js'
+import type { ActorContext } from '../runtime/context.js'
 import { loadEngine } from './engine-module.js'
 import { Gate, Interruption, type LearnerReport } from './gate.js'
 import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
@@ -75,12 +76,12 @@ export class Learner {
   }
 
   /** Trains until the group pauses, evicts or cancels it. Rejects with what the plugin throws. */
-  train(): Later<LearnerReport> {
+  train(): DeferredReply<LearnerReport> {
     if (this.#gate.isOpen)
       throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
     const report = this.#gate.open()
     if (!this.#running) void this.#run()
-    return new Later(report)
+    return new DeferredReply(report)
   }
 
   async #run(): Promise<void> {

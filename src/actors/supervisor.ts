@@ -1,6 +1,7 @@
 import { ArbalestError } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
-import { Later, type ActorContext } from '../runtime/actor.js'
+import { DeferredReply } from '../runtime/actor.js'
+import type { ActorContext } from '../runtime/context.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { LearnerReport } from './gate.js'
 import { Place, worded, type Loss, type PlaceOptions, type SpawnLearner } from './learner-slot.js'
@@ -74,8 +75,8 @@ export class Supervisor {
    * Learners beyond those that train are made ready while the others go on, so that they can join at once; other messages are answered meanwhile.
    * Rejects with LEARNER_FAILED where one cannot be started; the others are none the worse for it.
    */
-  prepare(learners: number): Later<void> {
-    return new Later(this.#prepare(learners))
+  prepare(learners: number): DeferredReply<void> {
+    return new DeferredReply(this.#prepare(learners))
   }
 
   #prepare(learners: number): Promise<void> {
@@ -132,8 +133,8 @@ export class Supervisor {
   }
 
   /** All learners train until the group pauses or stops them. Rejects with LEARNER_FAILED once one cannot be replaced any more. */
-  train(): Later<LearnerReport[]> {
-    return new Later(this.#train())
+  train(): DeferredReply<LearnerReport[]> {
+    return new DeferredReply(this.#train())
   }
 
   async #train(): Promise<LearnerReport[]> {

@@ -11,7 +11,7 @@ import { usableCores } from '../engine/machine.js'
 import { withoutOperators } from '../model/composed.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
-import type { ActorRef } from '../runtime/ref.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
 import type { ActorSystem } from '../runtime/system.js'
 import type { Resumption } from '../checkpoints/resume.js'
 import { firstWeights } from './first-weights.js'
@@ -79,7 +79,7 @@ export async function assembleCrew(
   const layout = programs.train.parameters
   const initial = await firstWeights(model, settings)
   const average = averageOf(settings.average, dataset.train.count)
-  const synchroniser = await system.spawnHere(
+  const synchroniser = await system.spawnLocal(
     Synchroniser,
     {
       engine,
@@ -159,7 +159,7 @@ export async function assembleCrew(
   }
   const dataWaited = () => (plan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
   const { supervision } = settings
-  const supervisor = await system.spawnHere(
+  const supervisor = await system.spawnLocal(
     Supervisor,
     { engine, group, learners, devices: devices.devices.length, supervision, spawn, lost, resumed, yields },
     { name: 'supervisor' }

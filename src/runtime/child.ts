@@ -1,36 +1,37 @@
 import { ArbalestError } from '../errors.js'
-import type { ExitReason } from './actor.js'
+import { ActorRef, type Recipient } from './actor-ref.js'
 import type { Cancel } from './clock.js'
-import type { LetterFate } from './events.js'
-import { Gate, type MailboxOptions } from './gate.js'
-import type { Correspondent, Life, Outcome, UserMessage } from './life.js'
-import { Meter } from './meter.js'
+import type { Environment } from './environment.js'
+import type { DeadLetterCause } from './events.js'
+import type { ExitReason } from './exit-reason.js'
+import { FlowControl, type MailboxOptions } from './flow-control.js'
+import type { Incarnation, IncarnationOwner, Outcome, UserMessage } from './incarnation.js'
+import { ActorMeter } from './meter.js'
 import { PendingAsks } from './pending-asks.js'
-import type { Realm } from './realm.js'
-import { ActorRef } from './ref.js'
-import type { RestartType } from './restart-policy.js'
+import { deferred } from './promises.js'
+import type { RestartType } from './supervision-policy.js'
 
-/** How to make a child, as often as it takes. */
+/** How to start a child, and how to start it again. */
 export interface ChildSpec {
   readonly name: string
   readonly restart: RestartType
   readonly shutdown: number
   readonly startDeadline: number
   readonly mailbox: MailboxOptions
-  readonly begin: (owner: Correspondent, window: number, restarted: ExitReason | undefined, signal: AbortSignal) => Promise<Life>
+  readonly begin: (owner: IncarnationOwner, window: number, restarted: ExitReason | undefined, signal: AbortSignal) => Promise<Incarnation>
 }
 
-/** An actor over all its lives: what its ref names, and what its parent supervises. */
-export class Child implements Correspondent {
+/** An actor over all its incarnations: the recipient behind its ref, and the unit that its parent supervises. */
+export class Child implements Recipient, IncarnationOwner {
   readonly spec: ChildSpec
   readonly ref: ActorRef<object>
-  readonly exited: Promise<ExitReason>
-  readonly figures = Meter.memory()
-  readonly #realm: Realm
-  readonly #gate: Gate
+  readonly counters = ActorMeter.memory()
+  readonly #environment: Environment
+  readonly #flow: FlowControl
   readonly #pending: PendingAsks
-  readonly #ended: (reason: ExitReason) => void
-  #life: Life | undefined
+  readonly #onExit: (reason: ExitReason) => void
+  readonly #exited = deferred<ExitReason>()
+  #incarnation: Incarnation | undefined
   #starting: AbortController | undefined
   #wake: (() => void) | undefined
   #halting = false
@@ -38,16 +39,14 @@ export class Child implements Correspondent {
   #gone = false
   #suspended = false
   #restarts = 0
-  #resolveExit!: (reason: ExitReason) => void
 
-  /** `ended` is called when a life has ended that nobody ended on the way to another. */
-  constructor(spec: ChildSpec, realm: Realm, ended: (child: Child, reason: ExitReason) => void) {
+  /** `onExit` is called when an incarnation has ended, unless `halt` ended it. */
+  constructor(spec: ChildSpec, environment: Environment, onExit: (child: Child, reason: ExitReason) => void) {
     this.spec = spec
-    this.#realm = realm
-    this.#ended = (reason) => ended(this, reason)
-    this.exited = new Promise((resolve) => (this.#resolveExit = resolve))
-    this.#pending = new PendingAsks(spec.name, realm.clock)
-    this.#gate = new Gate(
+    this.#environment = environment
+    this.#onExit = (reason) => onExit(this, reason)
+    this.#pending = new PendingAsks(spec.name, environment.clock)
+    this.#flow = new FlowControl(
       spec.mailbox,
       (message) => this.#refuse(message),
       (message) => message[0] === 'tell' || this.#pending.has(message[1])
@@ -55,16 +54,21 @@ export class Child implements Correspondent {
     this.ref = new ActorRef(spec.name, this, this.#pending)
   }
 
-  get alive(): boolean {
-    return this.#life !== undefined
+  /** Resolves, and never rejects, when the actor has ended and will not be restarted. */
+  get exited(): Promise<ExitReason> {
+    return this.#exited.promise
   }
 
-  /** A life is coming up. */
+  get alive(): boolean {
+    return this.#incarnation !== undefined
+  }
+
+  /** An incarnation is being started. */
   get starting(): boolean {
     return this.#starting !== undefined
   }
 
-  /** It was asked to stop, and will not be started again. */
+  /** It was asked to stop and will not be restarted. */
   get leaving(): boolean {
     return this.#leaving
   }
@@ -73,27 +77,18 @@ export class Child implements Correspondent {
     return this.#gone
   }
 
-  get restarts(): number {
-    return this.#restarts
-  }
-
-  /** Messages that wait, here and in its mailbox, about. */
-  get waiting(): number {
-    return this.#gate.waiting
-  }
-
-  /** Begins a life. Rejects with what the actor threw, or DEADLINE_EXCEEDED. */
+  /** Starts an incarnation. Rejects with the actor's error or with DEADLINE_EXCEEDED. */
   async start(restarted?: ExitReason): Promise<void> {
     const { begin, name, startDeadline } = this.spec
     const starting = (this.#starting = new AbortController())
-    const disarm = this.#realm.clock.after(startDeadline, () => {
+    const disarm = this.#environment.clock.after(startDeadline, () => {
       const message = `${name}: not started within ${startDeadline} ms; allow a longer deadline`
       starting.abort(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, deadline: startDeadline } }))
     })
     try {
-      const life = await begin(this, this.#gate.window, restarted, starting.signal)
+      const incarnation = await begin(this, this.#flow.window, restarted, starting.signal)
       if (restarted) this.#restarts++
-      this.#run(life)
+      this.#run(incarnation)
     } finally {
       this.#starting = undefined
       disarm()
@@ -102,64 +97,64 @@ export class Child implements Correspondent {
 
   send(message: UserMessage): void {
     if (this.#gone) this.#undeliverable(message)
-    else this.#gate.send(message)
+    else this.#flow.send(message)
   }
 
-  room(): Promise<void> {
-    return this.#gate.room()
+  mailboxHasRoom(): Promise<void> {
+    return this.#flow.hasRoom()
   }
 
   suspend(): void {
     this.#suspended = true
-    this.#life?.suspend()
+    this.#incarnation?.suspend()
   }
 
   resume(): void {
     this.#suspended = false
-    this.#life?.resume()
+    this.#incarnation?.resume()
   }
 
-  /** For good. Resolves when it is no more. */
+  /** Stops it for good. Resolves when it has ended. */
   stop(deadline = this.spec.shutdown): Promise<ExitReason> {
     if (this.#gone) return this.exited
     this.#leaving = true
-    if (this.#life) this.#life.stop(deadline)
-    else if (this.#starting) this.#giveUpStart(this.#starting, deadline)
+    if (this.#incarnation) this.#incarnation.stop(deadline)
+    else if (this.#starting) this.#abortStart(this.#starting, deadline)
     else this.finish({ kind: 'stopped' })
     this.#wake?.()
     return this.exited
   }
 
-  /** Ends this life, for another to follow. */
+  /** Ends this incarnation; another follows. */
   async halt(): Promise<void> {
-    if (!this.#life) return
-    const { exited } = this.#life
+    if (!this.#incarnation) return
+    const { exited } = this.#incarnation
     this.#halting = true
-    this.#life.stop(this.spec.shutdown)
+    this.#incarnation.stop(this.spec.shutdown)
     await exited
     this.#halting = false
   }
 
-  /** Waits, unless it is stopped meanwhile. */
+  /** Waits; a stop ends the wait. */
   async pause(milliseconds: number): Promise<void> {
     if (this.#leaving) return
     let disarm: Cancel | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      disarm = this.#realm.clock.after(milliseconds, resolve)
+      disarm = this.#environment.clock.after(milliseconds, resolve)
     })
     disarm?.()
     this.#wake = undefined
   }
 
-  /** It is no more: everybody learns of it. */
+  /** The actor has ended for good: settles its asks, its ref and its dead letters. */
   finish(reason: ExitReason): void {
     if (this.#gone) return
     this.#gone = true
-    for (const message of this.#gate.close()) if (message[0] === 'tell') this.lost(message[1], 'gone')
+    for (const message of this.#flow.close()) if (message[0] === 'tell') this.lost(message[1], 'actorGone')
     this.#pending.close(reason)
-    this.#resolveExit(reason)
-    this.#realm.publish({ event: 'exited', actor: this.spec.name, reason })
+    this.#exited.resolve(reason)
+    this.#environment.publish({ event: 'exited', actor: this.spec.name, reason })
   }
 
   answer(id: number, outcome: Outcome): void {
@@ -167,45 +162,47 @@ export class Child implements Correspondent {
   }
 
   credit(count: number): void {
-    if (this.#life) this.#gate.credit(count)
+    if (this.#incarnation) this.#flow.credit(count)
   }
 
-  lost(method: string, fate: LetterFate, count = 1): void {
-    this.#realm.publish({ event: 'deadLetter', actor: this.spec.name, method, fate, count })
+  lost(method: string, cause: DeadLetterCause, count = 1): void {
+    this.#environment.publish({ event: 'deadLetter', actor: this.spec.name, method, cause, count })
   }
 
-  #run(life: Life): void {
-    this.#life = life
-    if (this.#suspended) life.suspend()
-    this.#realm.publish({ event: 'started', actor: this.spec.name, restarts: this.#restarts, figures: this.figures })
-    this.#gate.open(life)
-    void life.exited.then((reason) => this.#lifeEnded(reason))
-    if (this.#leaving) life.stop(this.spec.shutdown)
+  #run(incarnation: Incarnation): void {
+    this.#incarnation = incarnation
+    if (this.#suspended) incarnation.suspend()
+    this.#environment.publish({ event: 'started', actor: this.spec.name, restarts: this.#restarts, counters: this.counters })
+    this.#flow.connect(incarnation)
+    void incarnation.exited.then((reason) => this.#incarnationEnded(reason))
+    if (this.#leaving) incarnation.stop(this.spec.shutdown)
   }
 
-  #lifeEnded(reason: ExitReason): void {
-    this.#life = undefined
-    this.#gate.shut()
-    this.#pending.lose(reason, this.#gate.heldAsks())
-    if (!this.#halting || this.#leaving) this.#ended(reason)
+  #incarnationEnded(reason: ExitReason): void {
+    this.#incarnation = undefined
+    this.#flow.disconnect()
+    this.#pending.rejectSent(reason, this.#flow.heldAsks())
+    if (!this.#halting || this.#leaving) this.#onExit(reason)
   }
 
-  #giveUpStart(starting: AbortController, deadline: number): void {
+  #abortStart(starting: AbortController, deadline: number): void {
     const { name } = this.spec
     const message = `${name}: stopped before it had started; let its start end sooner`
-    const disarm = this.#realm.clock.after(deadline, () => starting.abort(new ArbalestError('ABORTED', message, { data: { actor: name } })))
+    const disarm = this.#environment.clock.after(deadline, () =>
+      starting.abort(new ArbalestError('ABORTED', message, { data: { actor: name } }))
+    )
     void this.exited.then(disarm)
   }
 
   #refuse(message: UserMessage): void {
-    if (message[0] === 'tell') return this.lost(message[1], 'full')
+    if (message[0] === 'tell') return this.lost(message[1], 'mailboxFull')
     const { name } = this.spec
     const text = `${name}.${message[2]}: its mailbox is full; send more slowly, or allow a larger capacity`
     this.#pending.settle(message[1], { error: new ArbalestError('MAILBOX_FULL', text, { data: { actor: name, method: message[2] } }) })
   }
 
-  /** An ask of an actor that is gone is refused before it comes here. */
+  /** An ask to an actor that has ended never comes here: PendingAsks rejects it. */
   #undeliverable(message: UserMessage): void {
-    if (message[0] === 'tell') this.lost(message[1], 'gone')
+    if (message[0] === 'tell') this.lost(message[1], 'actorGone')
   }
 }

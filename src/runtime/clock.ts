@@ -1,25 +1,25 @@
-/** Gives up what was to happen; harmless afterwards. */
+/** Cancels what was to happen; without effect once it has happened. */
 export type Cancel = () => void
 
-/** Where the runtime takes its time from. Tests give it one that they turn by hand. */
+/** The runtime's source of time. Tests provide a clock that they advance by hand. */
 export interface Clock {
-  /** Milliseconds since some moment; never goes back. */
+  /** Milliseconds since an arbitrary moment; monotonic. */
   now(): number
-  /** Calls `action` once, `milliseconds` from now; never where they are Infinity. */
+  /** Calls `action` once, `milliseconds` from now; never for Infinity. */
   after(milliseconds: number, action: () => void): Cancel
-  /** For what is set and put off all the time. */
-  reminder(action: () => void): Reminder
+  /** A timer that is cheap to set again and again. */
+  resettableTimer(action: () => void): ResettableTimer
 }
 
-/** One alarm for many moments: its `action` looks at what is due, and sets it again for the rest. */
-export interface Reminder {
-  /** Calls the action at this moment of the clock, or earlier. */
+/** One timer for many moments: its action handles what is due and sets the timer again for the rest. */
+export interface ResettableTimer {
+  /** Calls the action at this moment of the clock or earlier. */
   set(at: number): void
-  /** Nobody waits any more: it may be called in vain, and keeps no process alive. */
-  rest(): void
+  /** Nothing is due any more: the timer keeps no process alive; its action may still be called once. */
+  unref(): void
 }
 
-/** A timer takes no more milliseconds: it would ring at once. */
+/** The most milliseconds that a timer of Node's takes; with more it would fire at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 export const REAL_CLOCK: Clock = {
@@ -34,11 +34,11 @@ export const REAL_CLOCK: Clock = {
     wait(milliseconds)
     return () => clearTimeout(timer)
   },
-  reminder: (action) => new RealReminder(action)
+  resettableTimer: (action) => new RealTimer(action)
 }
 
-/** Keeps the timer that it has: making and clearing one costs more than a message, letting it go and holding it again next to nothing. */
-class RealReminder implements Reminder {
+/** Keeps its Node timer: making and clearing one costs more than a message, `ref` and `unref` almost nothing. */
+class RealTimer implements ResettableTimer {
   readonly #action: () => void
   #timer: NodeJS.Timeout | undefined
   #at = Infinity
@@ -54,14 +54,14 @@ class RealReminder implements Reminder {
     }
     clearTimeout(this.#timer)
     this.#at = at
-    this.#timer = setTimeout(() => this.#ring(), Math.min(LONGEST_TIMEOUT, at - performance.now()))
+    this.#timer = setTimeout(() => this.#fire(), Math.min(LONGEST_TIMEOUT, at - performance.now()))
   }
 
-  rest(): void {
+  unref(): void {
     this.#timer?.unref()
   }
 
-  #ring(): void {
+  #fire(): void {
     this.#timer = undefined
     this.#action()
   }
@@ -73,7 +73,7 @@ interface Alarm {
   readonly action: () => void
 }
 
-/** Time that stands still until it is moved on. Alarms of one moment ring in the order in which they were set. */
+/** Time that stands still until it is advanced. Alarms of one moment ring in the order in which they were set. */
 export class VirtualClock implements Clock {
   readonly #alarms = new Set<Alarm>()
   #now = 0
@@ -90,23 +90,23 @@ export class VirtualClock implements Clock {
     return () => void this.#alarms.delete(alarm)
   }
 
-  reminder(action: () => void): Reminder {
+  resettableTimer(action: () => void): ResettableTimer {
     let cancel: Cancel | undefined
     return {
       set: (at) => {
         cancel?.()
         cancel = this.after(at - this.#now, action)
       },
-      rest: () => cancel?.()
+      unref: () => cancel?.()
     }
   }
 
-  /** When the next alarm rings; Infinity where none is set. */
+  /** When the next alarm rings; Infinity if none is set. */
   get next(): number {
     return this.#first()?.at ?? Infinity
   }
 
-  /** Moves on to the next alarm and rings it, or to `limit` where that is earlier. Says whether one rang. */
+  /** Advances to the next alarm and rings it, or to `limit` if that is earlier. Returns whether an alarm rang. */
   ring(limit = Infinity): boolean {
     const alarm = this.#first()
     if (!alarm || alarm.at > limit) {

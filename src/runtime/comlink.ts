@@ -3,12 +3,12 @@ import type { Endpoint } from 'comlink'
 import { ArbalestError } from '../errors.js'
 import { packError, unpackError } from './errors-across-threads.js'
 
-/** What can be called through comlink: an actor's ref, or anything with asynchronous methods under `ask`. */
+/** What comlink can call: an actor's ref, or any object with asynchronous methods under `ask`. */
 export interface Callable {
   readonly ask: object
 }
 
-/** What comlink sends, as far as it is answered. */
+/** The parts of comlink's messages that are read here. */
 interface Request {
   readonly id: string
   readonly type: string
@@ -19,15 +19,15 @@ interface Request {
 type Listener = (event: { readonly data: unknown }) => void
 
 /**
- * An endpoint for `Comlink.wrap<Asks<A>>(endpoint)`, of an actor that this thread holds a ref of, or of the port that another thread
- * called `exposeToComlink` with. Every call settles: it rejects when the actor is no more, when its deadline is over, and when the
- * thread at the port's other end has gone. Errors keep class, code, data and cause.
+ * An endpoint for `Comlink.wrap<Asks<A>>(endpoint)`: of an actor whose ref this thread has, or of a port whose other end another thread
+ * passed to `exposeToComlink`. Every call settles: it rejects when the actor has ended, when its deadline is over, and when the thread at
+ * the other end has ended. Errors keep class, code, data and cause.
  */
 export function comlinkEndpoint(target: Callable | MessagePort): Endpoint {
   return 'ask' in target ? new RefEndpoint(target) : new PortEndpoint(target)
 }
 
-/** Lets the thread at the other end of `port` call `target`. Gives the function that ends it and closes the port. */
+/** Lets the thread at the other end of `port` call `target`. Returns the function that closes the port. */
 export function exposeToComlink(target: Callable, port: MessagePort): () => void {
   port.on('message', (request: Request) => {
     void answerTo(target, request, (thrown) => ({ isError: false, packed: packError(thrown), value: undefined })).then((answer) => {
@@ -42,14 +42,14 @@ export function exposeToComlink(target: Callable, port: MessagePort): () => void
   return () => port.close()
 }
 
-/** What comlink throws at its caller: `value`; `packed` becomes that on the way. */
+/** A thrown value in comlink's form. Across threads it travels as `packed`. */
 interface Thrown {
   readonly isError: false
   readonly value: unknown
   readonly packed?: ReturnType<typeof packError>
 }
 
-/** One call, answered the way comlink expects it. */
+/** Answers one call in comlink's form. */
 async function answerTo({ ask }: Callable, request: Request, thrown: (error: unknown) => Thrown): Promise<object> {
   const { id, type, path, argumentList = [] } = request
   try {
@@ -70,8 +70,8 @@ function thrownTo(id: string, value: Thrown): object {
   return { id, type: 'HANDLER', name: 'throw', value }
 }
 
-/** Comlink's listeners, in an object that knows how to reach them. */
-class Listeners {
+/** The part of an endpoint that comlink listens to. */
+class ListenerSet {
   readonly #listeners = new Set<Listener>()
 
   addEventListener(_type: string, listener: unknown): void {
@@ -82,16 +82,16 @@ class Listeners {
     this.#listeners.delete(listener as Listener)
   }
 
-  protected hear(data: unknown): void {
+  protected emit(data: unknown): void {
     for (const listener of this.#listeners) listener({ data })
   }
 
-  protected forget(): void {
+  protected removeListeners(): void {
     this.#listeners.clear()
   }
 }
 
-class RefEndpoint extends Listeners implements Endpoint {
+class RefEndpoint extends ListenerSet implements Endpoint {
   readonly #target: Callable
 
   constructor(target: Callable) {
@@ -101,16 +101,16 @@ class RefEndpoint extends Listeners implements Endpoint {
 
   postMessage(request: Request): void {
     void answerTo(this.#target, request, (value) => ({ isError: false, value })).then((answer) => {
-      this.hear(answer)
-      if (request.type === 'RELEASE') this.forget()
+      this.emit(answer)
+      if (request.type === 'RELEASE') this.removeListeners()
     })
   }
 }
 
-/** Remembers what was asked: comlink alone would wait for ever when the other end goes. */
-class PortEndpoint extends Listeners implements Endpoint {
+/** Records the open calls, to reject them when the other end closes: comlink alone would wait for ever. */
+class PortEndpoint extends ListenerSet implements Endpoint {
   readonly #port: MessagePort
-  readonly #asked = new Map<string, string>()
+  readonly #open = new Map<string, string>()
   #closed = false
 
   constructor(port: MessagePort) {
@@ -123,25 +123,25 @@ class PortEndpoint extends Listeners implements Endpoint {
   postMessage(request: Request, transfer: Parameters<Endpoint['postMessage']>[1] = []): void {
     if (this.#closed) return this.#refuse(request.id, request.path.join('.'))
     this.#port.postMessage(request, transfer as never)
-    this.#asked.set(request.id, request.path.join('.'))
+    this.#open.set(request.id, request.path.join('.'))
   }
 
   #answered(answer: { id: string; value?: unknown }): void {
-    this.#asked.delete(answer.id)
+    this.#open.delete(answer.id)
     const { packed } = (answer.value ?? {}) as Partial<Thrown>
-    this.hear(packed && 'name' in answer ? thrownTo(answer.id, { isError: false, value: unpackError(packed) }) : answer)
+    this.emit(packed && 'name' in answer ? thrownTo(answer.id, { isError: false, value: unpackError(packed) }) : answer)
   }
 
   #end(): void {
     this.#closed = true
-    for (const [id, method] of this.#asked) this.#refuse(id, method)
-    this.#asked.clear()
+    for (const [id, method] of this.#open) this.#refuse(id, method)
+    this.#open.clear()
   }
 
   #refuse(id: string, method: string): void {
-    const message = `comlink ${method}: no answer will come, the other end of the port is closed; expose the actor anew`
+    const message = `comlink ${method}: no answer will come, the other end of the port is closed; expose the actor again`
     const value = new ArbalestError('ACTOR_GONE', message, { data: { method } })
-    // Never inside of the call that asked.
-    queueMicrotask(() => this.hear(thrownTo(id, { isError: false, value })))
+    // Not inside the call itself.
+    queueMicrotask(() => this.emit(thrownTo(id, { isError: false, value })))
   }
 }

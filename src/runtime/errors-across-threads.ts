@@ -1,9 +1,8 @@
 import { ArbalestError, shown, type ErrorCode } from '../errors.js'
-import type { ExitReason } from './actor.js'
 
 /**
- * Errors as plain data. Structured cloning alone loses an error's class, code and data; this keeps name, message, stack, code, data and
- * the chain of causes, and gives an ArbalestError back as one.
+ * An error as plain data. Structured cloning alone loses an error's class, code and data; this form keeps name, message, stack, code, data
+ * and the chain of causes, and an ArbalestError arrives as an ArbalestError.
  */
 export type PortableError =
   | {
@@ -16,10 +15,10 @@ export type PortableError =
       readonly data: unknown
       readonly cause: PortableError | undefined
     }
-  /** Something else than an error was thrown. */
+  /** The thrown value was not an error. */
   | { readonly kind: 'value'; readonly value: unknown }
 
-/** A chain of causes is cut here: a cycle must not hang the one who reports it. */
+/** Limits the chain of causes: a cyclic chain must not hang the thread that reports the error. */
 const DEEPEST_CAUSE = 8
 
 const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
@@ -32,7 +31,7 @@ const BUILT_IN: Readonly<Record<string, ErrorConstructor>> = {
   URIError
 }
 
-/** What was thrown, in a form that may be posted to another thread. */
+/** A thrown value in a form that can be posted to another thread. */
 export function packError(thrown: unknown, depth = 0): PortableError {
   if (!(thrown instanceof Error)) return { kind: 'value', value: cloneable(thrown) }
   const { code, data } = thrown as { code?: unknown; data?: unknown }
@@ -48,7 +47,7 @@ export function packError(thrown: unknown, depth = 0): PortableError {
   }
 }
 
-/** The error again, of its own class where that is ArbalestError or built in. */
+/** Restores the thrown value; ArbalestError and the built-in error classes keep their class. */
 export function unpackError(packed: PortableError): unknown {
   if (packed.kind === 'value') return packed.value
   const cause = packed.cause === undefined ? undefined : unpackError(packed.cause)
@@ -59,20 +58,9 @@ export function unpackError(packed: PortableError): unknown {
   return error
 }
 
-/** What was thrown as an Error, whatever it was. */
+/** The thrown value itself if it is an Error, else an Error that describes it. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(`thrown: ${shown(thrown)}`, { cause: thrown })
-}
-
-/** An exit reason in a form that may be posted. */
-export type PortableExit = Exclude<ExitReason, { kind: 'failed' }> | { readonly kind: 'failed'; readonly error: PortableError }
-
-export function packExit(reason: ExitReason): PortableExit {
-  return reason.kind === 'failed' ? { kind: 'failed', error: packError(reason.error) } : reason
-}
-
-export function unpackExit(packed: PortableExit): ExitReason {
-  return packed.kind === 'failed' ? { kind: 'failed', error: asError(unpackError(packed.error)) } : packed
 }
 
 function foreignError(packed: PortableError & { kind: 'error' }, cause: unknown): Error {

@@ -1,48 +1,51 @@
-import type { ExitReason } from './actor.js'
-import { packExit, unpackExit, type PortableExit } from './errors-across-threads.js'
+import { channel } from 'node:diagnostics_channel'
+import { packExit, unpackExit, type ExitReason, type PortableExit } from './exit-reason.js'
 
-/** Why a message reached no actor. */
-export type LetterFate =
-  /** The actor was no more, or ended before its turn came. */
-  | 'gone'
+/** Why a message was not handled. */
+export type DeadLetterCause =
+  /** The actor had ended, or ended while the message was in its mailbox. */
+  | 'actorGone'
   /** Its mailbox was full. */
-  | 'full'
-  /** It cannot be cloned to the actor's thread. */
-  | 'unpostable'
-  /** A test's fault injector took it. */
+  | 'mailboxFull'
+  /** The message cannot be cloned to the actor's thread. */
+  | 'notCloneable'
+  /** The fault injector of a test dropped it. */
   | 'dropped'
 
-/** What happens to actors, for whoever looks on. Told, not asked: an ask that finds nobody rejects and is no event. */
+/** What happens to actors. A lost ask is no event: it rejects. */
 export type RuntimeEvent =
-  /** `figures` is what its Meter counts in. */
-  | { readonly event: 'started'; readonly actor: string; readonly restarts: number; readonly figures: SharedArrayBuffer }
-  /** Another life follows after `delay` milliseconds. */
+  /** `counters` is the memory of the actor's ActorMeter. */
+  | { readonly event: 'started'; readonly actor: string; readonly restarts: number; readonly counters: SharedArrayBuffer }
+  /** The actor has failed and is restarted after `delay` milliseconds. */
   | { readonly event: 'restarting'; readonly actor: string; readonly reason: ExitReason; readonly delay: number }
-  /** The actor is no more. */
+  /** The actor has ended and is not restarted. */
   | { readonly event: 'exited'; readonly actor: string; readonly reason: ExitReason }
-  /** Its children failed more often than is allowed, so that `actor` fails; the system itself has the name ''. */
+  /** The children of `actor` failed more often than its restart intensity allows, so it fails too. The system's own name is ''. */
   | { readonly event: 'escalated'; readonly actor: string; readonly error: Error }
-  /** A tell that was lost. `count` messages at most where a thread died with them and their methods are not known: `method` is '' then. */
+  /** A tell was lost. If a thread died with its mailbox, `method` is '' and `count` is the most that can have been lost. */
   | {
       readonly event: 'deadLetter'
       readonly actor: string
       readonly method: string
-      readonly fate: LetterFate
+      readonly cause: DeadLetterCause
       readonly count: number
     }
-  /** A thread that cannot be ended from outside: it runs native code that does not come back. Only the end of the process ends it. */
+  /** A thread cannot be terminated, because a call of native code does not return. Only the end of the process ends it. */
   | { readonly event: 'unhealthy'; readonly actor: string; readonly error: Error }
 
-/** Events by their names, for an event emitter's types. */
+/** Listeners by the name of their event, for the types of an event emitter. */
 export type RuntimeEvents = {
   [E in RuntimeEvent as E['event']]: (event: E) => void
 }
 
 export type PortableEvent = { readonly event: RuntimeEvent; readonly exit: PortableExit | undefined }
 
-/** An event in a form that may be posted to another thread. */
+/** Stands in an event for the error that is posted beside it. */
+const PLACEHOLDER = new Error('packed')
+
+/** An event in a form that can be posted to another thread. */
 export function packEvent(event: RuntimeEvent): PortableEvent {
-  if ('error' in event) return { event: { ...event, error: PLACE }, exit: packExit({ kind: 'failed', error: event.error }) }
+  if ('error' in event) return { event: { ...event, error: PLACEHOLDER }, exit: packExit({ kind: 'failed', error: event.error }) }
   if ('reason' in event) return { event: { ...event, reason: { kind: 'stopped' } }, exit: packExit(event.reason) }
   return { event, exit: undefined }
 }
@@ -54,5 +57,26 @@ export function unpackEvent({ event, exit }: PortableEvent): RuntimeEvent {
   return 'reason' in event ? { ...event, reason } : event
 }
 
-/** Stands for an error that travels beside its event. */
-const PLACE = new Error('packed')
+/** `arbalest:actor:started` and so on: the names of the channels in node:diagnostics_channel. */
+export type DiagnosticsName = `arbalest:actor:${RuntimeEvent['event']}`
+
+/**
+ * Publishes the event to Node's diagnostics channels of this thread; nearly free without subscribers. If a subscriber throws, Node reports
+ * an uncaught exception.
+ */
+export function publishDiagnostics(event: RuntimeEvent): void {
+  const diagnostics = CHANNELS[event.event]
+  if (diagnostics.hasSubscribers) diagnostics.publish(event)
+}
+
+const channelOf = (event: RuntimeEvent['event']) => channel(`arbalest:actor:${event}` satisfies DiagnosticsName)
+
+/** Held here, because a channel that is garbage-collected loses its subscribers. */
+const CHANNELS: Readonly<Record<RuntimeEvent['event'], ReturnType<typeof channelOf>>> = {
+  started: channelOf('started'),
+  restarting: channelOf('restarting'),
+  exited: channelOf('exited'),
+  escalated: channelOf('escalated'),
+  deadLetter: channelOf('deadLetter'),
+  unhealthy: channelOf('unhealthy')
+}

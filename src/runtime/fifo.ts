@@ -1,4 +1,4 @@
-/** A queue whose `shift` does not move the rest. */
+/** A queue whose `shift` takes constant time on average. */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0
@@ -11,7 +11,7 @@ export class Fifo<T> {
     this.#items.push(item)
   }
 
-  /** The oldest, or undefined of an empty queue. */
+  /** Removes the oldest item; undefined if the queue is empty. */
   shift(): T | undefined {
     if (this.#head === this.#items.length) return undefined
     const item = this.#items[this.#head]
@@ -31,7 +31,7 @@ export class Fifo<T> {
     for (let i = this.#head; i < this.#items.length; i++) yield this.#items[i] as T
   }
 
-  /** All of them, the oldest first; the queue is empty then. */
+  /** Removes all items, the oldest first. */
   clear(): T[] {
     const rest = this.#items.slice(this.#head) as T[]
     this.#items = []

@@ -1,17 +1,17 @@
 import { Fifo } from './fifo.js'
-import type { Realm } from './realm.js'
+import type { Dispatcher } from './environment.js'
 
-/** Something that the runtime itself does to an actor; must not throw, nor its promise reject. */
-export type SystemTurn = () => void | Promise<void>
+/** What the runtime itself does to an actor. It must not throw, nor its promise reject. */
+export type SystemMessage = () => void | Promise<void>
 
 /**
- * Runs what is put into it one at a time, in order, never inside of the call that puts it there. What the system asks for comes before
- * what users sent, and goes on while it is suspended.
+ * Handles messages one at a time, in order, and never inside the call that puts them here. The runtime's own messages go before those of
+ * users, and are handled while the mailbox is suspended, too.
  */
 export class Mailbox<T> {
   readonly #handle: (item: T) => void | Promise<void>
-  readonly #turns: Pick<Realm, 'dispatch' | 'burst'>
-  readonly #system = new Fifo<SystemTurn>()
+  readonly #dispatcher: Pick<Dispatcher, 'dispatch' | 'throughput'>
+  readonly #system = new Fifo<SystemMessage>()
   readonly #user = new Fifo<T>()
   #open = false
   #suspended = false
@@ -19,12 +19,12 @@ export class Mailbox<T> {
   #idle: (() => void) | undefined
 
   /** `handle` must not throw, nor its promise reject. */
-  constructor(turns: Pick<Realm, 'dispatch' | 'burst'>, handle: (item: T) => void | Promise<void>) {
-    this.#turns = turns
+  constructor(dispatcher: Pick<Dispatcher, 'dispatch' | 'throughput'>, handle: (item: T) => void | Promise<void>) {
+    this.#dispatcher = dispatcher
     this.#handle = handle
   }
 
-  /** Messages that wait. */
+  /** How many messages wait. */
   get depth(): number {
     return this.#user.size
   }
@@ -34,18 +34,18 @@ export class Mailbox<T> {
     this.#schedule()
   }
 
-  putSystem(turn: SystemTurn): void {
-    this.#system.push(turn)
+  putSystem(message: SystemMessage): void {
+    this.#system.push(message)
     this.#schedule()
   }
 
-  /** Nothing is handled before this. */
+  /** Begins to handle messages. */
   open(): void {
     this.#open = true
     this.#schedule()
   }
 
-  /** Messages of users wait until `resume`. */
+  /** Messages from users wait until `resume`. */
   suspend(): void {
     this.#suspended = true
   }
@@ -55,14 +55,14 @@ export class Mailbox<T> {
     this.#schedule()
   }
 
-  /** Handles nothing more; gives back the messages that waited. */
+  /** Handles no further message; returns those that waited. */
   close(): T[] {
     this.#open = false
     this.#system.clear()
     return this.#user.clear()
   }
 
-  /** Resolves when the item in hand is done; only after `close`. */
+  /** Resolves when the current message is done. Call it after `close`. */
   idle(): Promise<void> {
     if (!this.#running) return Promise.resolve()
     return new Promise((resolve) => (this.#idle = resolve))
@@ -75,16 +75,16 @@ export class Mailbox<T> {
   #schedule(): void {
     if (this.#running || !this.#waiting) return
     this.#running = true
-    this.#turns.dispatch(() => this.#run())
+    this.#dispatcher.dispatch(() => this.#run())
   }
 
   #run(): void {
-    for (let left = this.#turns.burst; this.#waiting; left--) {
-      if (left === 0) return this.#turns.dispatch(() => this.#run())
-      const turn = this.#system.shift()
-      const done = turn ? turn() : this.#handle(this.#user.shift()!)
+    for (let left = this.#dispatcher.throughput; this.#waiting; left--) {
+      if (left === 0) return this.#dispatcher.dispatch(() => this.#run())
+      const systemMessage = this.#system.shift()
+      const done = systemMessage ? systemMessage() : this.#handle(this.#user.shift()!)
       if (done === undefined) continue
-      void done.then(() => this.#turns.dispatch(() => this.#run()))
+      void done.then(() => this.#dispatcher.dispatch(() => this.#run()))
       return
     }
     this.#running = false

@@ -2,33 +2,34 @@ import { getHeapStatistics } from 'node:v8'
 import { threadId } from 'node:worker_threads'
 import { Fifo } from './fifo.js'
 
-/** What a meter counts, each a float64 of its memory. Only the actor's thread writes; a slot is read whole in any thread. */
+/** The counters of one actor, each a float64 in shared memory. Only the actor's thread writes; any thread reads. */
 export interface MeterReading {
-  /** The thread of its life: 0 is the process's first. */
+  /** The thread of the current incarnation: 0 is the process's first. */
   readonly thread: number
-  /** Messages that came and were not lost with an earlier life; those of them whose turn came; those that are done. */
+  /** Messages that arrived (those lost with an earlier incarnation excluded), whose turn began, and that are done. */
   readonly arrived: number
   readonly begun: number
   readonly handled: number
-  /** Messages that `waited` and `busy` stand for: those that were timed, and the many alike between them. */
+  /** The messages that `waited` and `busy` stand for: those that were timed and the untimed ones between them. */
   readonly timed: number
   /** Milliseconds from arrival to turn, summed over `timed`. */
   readonly waited: number
   /** Milliseconds of turns, awaited promises included, summed over `timed`. */
   readonly busy: number
-  /** Answers that will come later than at the end of their turn. */
-  readonly promised: number
-  /** Bytes of the JavaScript heap and of buffers in the actor's thread when it was last looked at. */
+  /** Deferred replies that have not been sent. */
+  readonly deferred: number
+  /** Bytes of the JavaScript heap and of buffers in the actor's thread, when they were last measured. */
   readonly heap: number
 }
 
-const [THREAD, ARRIVED, BEGUN, HANDLED, TIMED, WAITED, BUSY, HEAP, PROMISED, SLOTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
+const [THREAD, ARRIVED, BEGUN, HANDLED, TIMED, WAITED, BUSY, HEAP, DEFERRED, SLOTS] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
 
-/** The global itself is looked up anew at each use. */
+/** A local binding: the global is looked up at each use. */
 const clock = performance
-/** Reading the clock costs more than a small message: of turns shorter than so many milliseconds only one in STRIDE is timed. */
+/** Reading the clock costs more than a small message: of turns shorter than SHORT_TURN milliseconds, one in STRIDE is timed. */
 const SHORT_TURN = 0.02
 const STRIDE = 128
+/** Milliseconds between two measurements of the heap. */
 const HEAP_EVERY = 500
 
 interface Timed {
@@ -36,21 +37,24 @@ interface Timed {
   readonly arrival: number
 }
 
-/** Counts the messages of one life in memory that its actor's lives share, so that others can look without asking it. */
-export class Meter {
+/**
+ * Counts the messages of one incarnation, in memory that all incarnations of the actor share. Other threads read it without asking the
+ * actor.
+ */
+export class ActorMeter {
   readonly #slots: Float64Array
-  /** Those that will be timed and whose turn has not come; messages are handled in the order in which they come. */
+  /** The messages to be timed whose turn has not come, in the order in which they arrived and will be handled. */
   readonly #coming = new Fifo<Timed>()
   #arrived: number
   #begun: number
   #handled: number
-  /** The next of them by its number; 0 where none is coming. */
+  /** The number of the next message to be timed; 0 if there is none. */
   #next = 0
   #arrival = 0
   #began = 0
   #stride = 1
   #untilTimed = 1
-  #heapLooked = -Infinity
+  #heapMeasured = -Infinity
 
   static memory(): SharedArrayBuffer {
     return new SharedArrayBuffer(SLOTS * Float64Array.BYTES_PER_ELEMENT)
@@ -59,14 +63,14 @@ export class Meter {
   constructor(memory: SharedArrayBuffer) {
     this.#slots = new Float64Array(memory)
     this.#slots[THREAD] = threadId
-    // What the life before did not finish is lost.
+    // The messages that the previous incarnation did not finish are lost.
     this.#arrived = this.#begun = this.#handled = this.#slots[HANDLED]!
     this.#slots[ARRIVED] = this.#slots[BEGUN] = this.#handled
-    this.#slots[PROMISED] = 0
-    this.#lookAtHeap(clock.now())
+    this.#slots[DEFERRED] = 0
+    this.#measureHeap(clock.now())
   }
 
-  /** A message has come. */
+  /** A message has arrived. */
   arrive(): void {
     this.#slots[ARRIVED] = ++this.#arrived
     if (--this.#untilTimed > 0) return
@@ -76,7 +80,7 @@ export class Meter {
     else this.#coming.push(timed)
   }
 
-  /** The turn of the oldest has come. */
+  /** The turn of the oldest message begins. */
   begin(): void {
     this.#slots[BEGUN] = ++this.#begun
     if (this.#begun !== this.#next) return
@@ -85,7 +89,7 @@ export class Meter {
     this.#expect(this.#coming.shift())
   }
 
-  /** It is done. */
+  /** The turn is over. */
   end(): void {
     this.#slots[HANDLED] = ++this.#handled
     if (this.#began === 0) return
@@ -95,17 +99,17 @@ export class Meter {
     this.#slots[BUSY]! += turn * this.#stride
     this.#slots[TIMED]! += this.#stride
     this.#stride = turn < SHORT_TURN ? STRIDE : 1
-    if (now - this.#heapLooked >= HEAP_EVERY) this.#lookAtHeap(now)
+    if (now - this.#heapMeasured >= HEAP_EVERY) this.#measureHeap(now)
   }
 
-  /** An answer will come later. */
-  promise(): void {
-    this.#slots[PROMISED]!++
+  /** A reply is deferred beyond the end of its turn. */
+  deferReply(): void {
+    this.#slots[DEFERRED]!++
   }
 
-  /** It has come. */
-  keep(): void {
-    this.#slots[PROMISED]!--
+  /** A deferred reply has been sent. */
+  sendDeferred(): void {
+    this.#slots[DEFERRED]!--
   }
 
   #expect(timed: Timed | undefined): void {
@@ -113,14 +117,14 @@ export class Meter {
     this.#arrival = timed ? timed.arrival : 0
   }
 
-  #lookAtHeap(now: number): void {
-    this.#heapLooked = now
+  #measureHeap(now: number): void {
+    this.#heapMeasured = now
     const { used_heap_size: used, external_memory: external } = getHeapStatistics()
     this.#slots[HEAP] = used + external
   }
 }
 
-export function readMeter(memory: SharedArrayBuffer): MeterReading {
+export function readActorMeter(memory: SharedArrayBuffer): MeterReading {
   const slots = new Float64Array(memory)
   return {
     thread: slots[THREAD]!,
@@ -130,7 +134,7 @@ export function readMeter(memory: SharedArrayBuffer): MeterReading {
     timed: slots[TIMED]!,
     waited: slots[WAITED]!,
     busy: slots[BUSY]!,
-    promised: slots[PROMISED]!,
+    deferred: slots[DEFERRED]!,
     heap: slots[HEAP]!
   }
 }

@@ -1,71 +1,71 @@
 import type { RuntimeEvent } from './events.js'
-import { readMeter } from './meter.js'
+import { readActorMeter } from './meter.js'
 
-/** One actor as it stands now. Sums grow over all its lives: the difference of two snapshots tells of the time between. */
+/** The state of one actor at one moment. Sums run over all its incarnations; the difference of two snapshots covers the time between. */
 export interface ActorSnapshot {
-  /** Below its parent's, as a path. */
+  /** A path: the parent's name, then its own. */
   readonly name: string
-  /** Where it lives: 0 is the process's first thread. */
+  /** The thread it runs in: 0 is the process's first. */
   readonly thread: number
-  /** Messages that wait in its mailbox. */
+  /** Messages in its mailbox. */
   readonly depth: number
-  /** Whether it is at one. */
+  /** Whether it is handling a message. */
   readonly busy: boolean
-  /** Answers that it works on between its turns. */
-  readonly promised: number
+  /** Deferred replies that it has not sent. */
+  readonly deferred: number
   /** Messages handled so far. */
   readonly messages: number
-  /** Of so many messages the times are known; short turns are sampled, each standing for those around it. */
+  /** The messages that the two times are sums over. Of short turns one in many is timed and stands for its neighbours. */
   readonly timed: number
-  /** Milliseconds, summed over `timed`: from arrival to turn, and of the turns themselves. */
+  /** Milliseconds from arrival to turn, and of the turns themselves, summed over `timed`. */
   readonly waitTime: number
   readonly handleTime: number
   readonly restarts: number
-  /** Bytes of its thread's JavaScript heap and buffers, by the last half second in which it worked. The engine's memory is not in it. */
+  /** Bytes of its thread's JavaScript heap and buffers, at most half a second before its last turn. Excludes the engine's memory. */
   readonly heap: number
 }
 
-interface Counted {
+interface RegisteredActor {
   readonly restarts: number
-  readonly figures: SharedArrayBuffer
+  readonly counters: SharedArrayBuffer
 }
 
-/** The actors of a system, in every thread, by what the runtime's events say of them. */
-export class Census {
-  readonly #living = new Map<string, Counted>()
+/** The running actors of a system, in all its threads, as its events report them. */
+export class ActorRegistry {
+  readonly #actors = new Map<string, RegisteredActor>()
 
-  note(event: RuntimeEvent): void {
-    if (event.event === 'started') this.#living.set(event.actor, { restarts: event.restarts, figures: event.figures })
-    else if (event.event === 'exited') this.#forget(event.actor)
-    else if (event.event === 'restarting') this.#forgetBelow(event.actor)
+  update(event: RuntimeEvent): void {
+    if (event.event === 'started') this.#actors.set(event.actor, { restarts: event.restarts, counters: event.counters })
+    else if (event.event === 'exited') this.#remove(event.actor)
+    else if (event.event === 'restarting') this.#removeDescendants(event.actor)
   }
 
   snapshot(): readonly ActorSnapshot[] {
-    return [...this.#living].map(([name, counted]) => snapshotOf(name, counted))
+    return [...this.#actors].map(([name, actor]) => snapshotOf(name, actor))
   }
 
-  #forget(actor: string): void {
-    this.#living.delete(actor)
-    this.#forgetBelow(actor)
+  #remove(actor: string): void {
+    this.#actors.delete(actor)
+    this.#removeDescendants(actor)
   }
 
-  /** A thread that was killed does not tell of the children in it. */
-  #forgetBelow(actor: string): void {
-    for (const name of this.#living.keys()) if (name.startsWith(`${actor}/`)) this.#living.delete(name)
+  /** The children in a thread that was terminated report no exit of their own. */
+  #removeDescendants(actor: string): void {
+    for (const name of this.#actors.keys()) if (name.startsWith(`${actor}/`)) this.#actors.delete(name)
   }
 }
 
-/** Reads shared memory only: the actor is not asked and does not notice. */
-function snapshotOf(name: string, { restarts, figures }: Counted): ActorSnapshot {
-  const { thread, arrived, begun, handled, timed, waited, busy, promised, heap } = readMeter(figures)
-  // Another thread writes meanwhile: what was read at different moments may disagree by a message.
+/** Reads shared memory only: the actor is not interrupted. */
+function snapshotOf(name: string, { restarts, counters }: RegisteredActor): ActorSnapshot {
+  const { thread, arrived, begun, handled, timed, waited, busy, deferred, heap } = readActorMeter(counters)
+  // Another thread writes meanwhile: two values may differ by a message.
   const depth = Math.max(0, arrived - begun)
   return {
     name,
     thread,
     depth,
     busy: begun > handled,
-    promised,
+    deferred,
     messages: handled,
     timed,
     waitTime: waited,

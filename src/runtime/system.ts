@@ -1,52 +1,47 @@
 import { EventEmitter } from 'eventemitter3'
 import type { ActorClass, ActorOf, OptionsOf } from './actor.js'
-import { publishDiagnostics } from './diagnostics.js'
-import type { RuntimeEvent, RuntimeEvents } from './events.js'
-import { Family } from './family.js'
-import type { Realm } from './realm.js'
-import type { ActorRef } from './ref.js'
-import type { Supervision } from './restart-policy.js'
-import { Census, type ActorSnapshot } from './snapshot.js'
-import type { LocalSpawnOptions, Offspring, Spawner, SpawnOptions } from './spawning.js'
-import { threadRealm } from './thread-realm.js'
+import type { ActorRef } from './actor-ref.js'
+import { ChildSupervisor } from './child-supervisor.js'
+import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './context.js'
+import { threadEnvironment, type Environment } from './environment.js'
+import { publishDiagnostics, type RuntimeEvent, type RuntimeEvents } from './events.js'
+import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
+import type { SupervisionPolicy } from './supervision-policy.js'
 
-export type { SpawnOptions } from './spawning.js'
-
-/** How an actor system treats its actors. */
 export interface SystemOptions {
-  /** How the actors spawned here are restarted, those whose `restart` says so: one for one, five times a minute, if left out. */
-  readonly supervision?: Supervision
-  /** Time and turns for tests. */
-  readonly realm?: (publish: (event: RuntimeEvent) => void) => Realm
+  /** How the actors spawned here are restarted, if their `restart` asks for it: `oneForOne`, five times a minute, if omitted. */
+  readonly supervision?: SupervisionPolicy
+  /** Virtual time and seeded turns, for tests. */
+  readonly environment?: (publish: (event: RuntimeEvent) => void) => Environment
 }
 
 /** The root of a tree of actors. */
 export class ActorSystem implements Spawner {
-  /** What happens to the actors below, those in other threads included. */
+  /** What happens to all actors of the system, in other threads too. */
   readonly events = new EventEmitter<RuntimeEvents>()
-  /** The same, for an event of whatever name. */
+  /** The same emitter, typed for an event of any name. */
   readonly #emitter = this.events as unknown as EventEmitter
-  /** Resolves when the actors spawned here failed more often than is allowed: ACTOR_FAILED, with the last failure as its cause. */
+  /** Resolves when the actors spawned here have failed too often: ACTOR_FAILED, with the last failure as its cause. */
   readonly failed: Promise<Error>
-  readonly #children: Offspring
-  readonly #census = new Census()
+  readonly #children: Children
+  readonly #registry = new ActorRegistry()
   #deadLetters = 0
   #resolveFailed!: (error: Error) => void
 
-  constructor({ supervision = {}, realm = realRealm }: SystemOptions = {}) {
+  constructor({ supervision = {}, environment = realEnvironment }: SystemOptions = {}) {
     this.failed = new Promise((resolve) => (this.#resolveFailed = resolve))
-    this.#children = realm((event) => this.#publish(event)).raise('', (error) => this.#fail(error))
+    this.#children = environment((event) => this.#publish(event)).createChildren('', (error) => this.#fail(error))
     this.#children.supervise(supervision)
   }
 
-  /** Tells that reached nobody. */
+  /** How many tells were lost. */
   get deadLetters(): number {
     return this.#deadLetters
   }
 
-  /** Every actor as it stands, those in other threads included; none of them is asked. */
+  /** The state of every actor, in other threads too. No actor is interrupted. */
   snapshot(): readonly ActorSnapshot[] {
-    return this.#census.snapshot()
+    return this.#registry.snapshot()
   }
 
   spawn<C extends ActorClass>(
@@ -58,11 +53,11 @@ export class ActorSystem implements Spawner {
     return this.#children.spawn<C>(module, className, options, how)
   }
 
-  spawnHere<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
-    return this.#children.spawnHere(actorClass, options, how)
+  spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+    return this.#children.spawnLocal(actorClass, options, how)
   }
 
-  /** Stops every actor, the youngest first, each within the deadline or its own `shutdown`; there are no others afterwards. */
+  /** Stops every actor, the youngest first, each within the deadline or its own `shutdown`, and refuses further spawns. */
   stop(options: { readonly deadline?: number } = {}): Promise<void> {
     return this.#children.stop(options)
   }
@@ -74,12 +69,12 @@ export class ActorSystem implements Spawner {
 
   #publish(event: RuntimeEvent): void {
     if (event.event === 'deadLetter') this.#deadLetters += event.count
-    this.#census.note(event)
+    this.#registry.update(event)
     publishDiagnostics(event)
     try {
       this.#emitter.emit(event.event, event)
     } catch (error) {
-      // Uncaught, as a listener's throw is anywhere; but not in the middle of an actor's start or end.
+      // Reported as an uncaught exception, as for any emitter, but after the current start or end of an actor.
       queueMicrotask(() => {
         throw error
       })
@@ -91,6 +86,6 @@ export class ActorSystem implements Spawner {
   }
 }
 
-function realRealm(publish: (event: RuntimeEvent) => void): Realm {
-  return threadRealm(new URL('./worker-entry.js', import.meta.url), publish, Family)
+function realEnvironment(publish: (event: RuntimeEvent) => void): Environment {
+  return threadEnvironment(new URL('./worker-entry.js', import.meta.url), publish, ChildSupervisor)
 }

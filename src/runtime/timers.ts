@@ -1,51 +1,50 @@
 import type { Cancel, Clock } from './clock.js'
 
 /** A message from an actor to itself. */
-interface Note {
+interface TimedMessage {
   readonly method: string
   readonly args: readonly unknown[]
-  readonly taken?: () => void
+  readonly onTaken?: () => void
 }
 
-/** An actor's timers: what falls due becomes a message, handled in a turn of its own. */
-export class Timers {
+/** An actor's timers. Each sends the actor a message when it is due. */
+export class TimerScheduler {
   readonly #clock: Clock
-  readonly #deliver: (note: Note) => void
+  readonly #deliver: (message: TimedMessage) => void
   readonly #armed = new Set<Cancel>()
 
-  constructor(clock: Clock, deliver: (note: Note) => void) {
+  constructor(clock: Clock, deliver: (message: TimedMessage) => void) {
     this.#clock = clock
     this.#deliver = deliver
   }
 
-  after(milliseconds: number, note: Note): Cancel {
+  after(milliseconds: number, message: TimedMessage): Cancel {
     const disarm = this.#clock.after(milliseconds, () => {
       this.#armed.delete(cancel)
-      this.#deliver(note)
+      this.#deliver(message)
     })
-    const cancel = this.#armedWith(() => disarm())
+    const cancel = this.#register(() => disarm())
     return cancel
   }
 
-  /** A beat is left out while the one before waits: a slow actor is not buried under its own beats. */
-  every(milliseconds: number, note: Note): Cancel {
-    let waits = false
-    const beat = () => {
-      disarm = this.#clock.after(milliseconds, beat)
-      if (waits) return
-      waits = true
-      this.#deliver({ ...note, taken: () => (waits = false) })
+  /** Skips a message while the previous one still waits, so that a slow actor's mailbox does not grow. */
+  every(milliseconds: number, message: TimedMessage): Cancel {
+    let waiting = false
+    const fire = () => {
+      disarm = this.#clock.after(milliseconds, fire)
+      if (waiting) return
+      waiting = true
+      this.#deliver({ ...message, onTaken: () => (waiting = false) })
     }
-    let disarm = this.#clock.after(milliseconds, beat)
-    return this.#armedWith(() => disarm())
+    let disarm = this.#clock.after(milliseconds, fire)
+    return this.#register(() => disarm())
   }
 
-  /** All of them. */
-  cancel(): void {
+  cancelAll(): void {
     for (const cancel of this.#armed) cancel()
   }
 
-  #armedWith(disarm: () => void): Cancel {
+  #register(disarm: () => void): Cancel {
     const cancel = () => {
       disarm()
       this.#armed.delete(cancel)

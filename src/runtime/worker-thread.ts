@@ -1,12 +1,12 @@
 import { Worker, type MessagePort } from 'node:worker_threads'
 import { invalidOption } from '../errors.js'
-import type { Cancel } from './clock.js'
-import { asError, type PortableExit } from './errors-across-threads.js'
-import { unpackEvent, type PortableEvent } from './events.js'
-import type { Realm } from './realm.js'
+import type { Cancel, Clock } from './clock.js'
+import { asError } from './errors-across-threads.js'
+import { unpackEvent, type PortableEvent, type RuntimeEvent } from './events.js'
+import type { PortableExit } from './exit-reason.js'
 
 /** What an actor in a worker is started with. */
-export interface WorkerStart {
+export interface ActorStart {
   readonly port: MessagePort
   readonly name: string
   readonly module: string
@@ -14,67 +14,94 @@ export interface WorkerStart {
   readonly options: unknown
   readonly restarted: PortableExit | undefined
   /** One Int32: not 0 when the actor is to stop. */
-  readonly flag: SharedArrayBuffer
-  /** What its Meter counts in. */
-  readonly figures: SharedArrayBuffer
-  /** Milliseconds that it has to end. */
+  readonly stopFlag: SharedArrayBuffer
+  /** The memory of its ActorMeter. */
+  readonly counters: SharedArrayBuffer
+  /** Milliseconds that it may take to stop. */
   readonly shutdown: number
-  /** How many messages it takes before it says so. */
+  /** It returns credits for this many messages at once. */
   readonly creditEvery: number
 }
 
-/** What a worker begins with. */
+/** What a worker thread is started with. */
 export interface ThreadStart {
-  readonly first: WorkerStart
-  /** More actors may come; it ends when it is told to. */
+  readonly first: ActorStart
+  /** More actors may be added; the thread ends on command. */
   readonly shared: boolean
-  /** One Int32 that the thread counts up every `every` milliseconds while it turns its event loop. */
-  readonly pulse: { readonly memory: SharedArrayBuffer; readonly every: number } | undefined
+  /** One Int32 that the thread increments every `every` milliseconds while its event loop turns. */
+  readonly heartbeat: { readonly memory: SharedArrayBuffer; readonly every: number } | undefined
 }
 
-/** What goes to a worker that is not for one of its actors. */
-export type ThreadOrder = readonly ['spawn', WorkerStart] | readonly ['end']
+/** What is posted to a worker thread itself, not to one of its actors. */
+export type ThreadCommand = readonly ['spawn', ActorStart] | readonly ['end']
 
-export interface ThreadEnd {
+export interface ThreadExit {
   readonly code: number
-  /** What nobody caught. */
+  /** The uncaught error that ended the thread. */
   readonly error: Error | undefined
 }
 
-/** How long a thread whose actors have said goodbye may take to end by itself: what it printed last still gets out. */
-const LINGER = 100
-/** A timer takes no more milliseconds: who may be silent for longer is not looked at. */
-const LONGEST_SILENCE = 2 ** 31 - 1
-/** Looks at the pulse within the silence that is allowed. */
-const LOOKS = 4
+/** What a worker thread needs of the thread that starts it. */
+export interface WorkerHost {
+  readonly clock: Clock
+  readonly publish: (event: RuntimeEvent) => void
+  /** The running threads that several actors share, by name. */
+  readonly sharedWorkers: Map<string, WorkerThread>
+}
 
-/** A worker thread and the actors in it, seen from outside. */
+export interface WorkerThreadOptions {
+  /** The name under which other actors may join the thread; undefined for a thread of one actor. */
+  readonly shared: string | undefined
+  readonly heartbeatTimeout: number | undefined
+}
+
+/** Milliseconds that a thread without actors may take to end by itself, so that its last output is still written. */
+const LINGER = 100
+/** The most milliseconds that a timer of Node's takes. A longer timeout is not checked. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+/** Checks of the heartbeat within its timeout. */
+const CHECKS = 4
+
+/** A worker thread and the actors in it, seen from the thread that started it. */
 export class WorkerThread {
-  readonly exited: Promise<ThreadEnd>
+  readonly exited: Promise<ThreadExit>
   readonly #worker: Worker
-  readonly #realm: Realm
+  readonly #host: WorkerHost
   readonly #shared: boolean
-  readonly #silenceListeners = new Set<() => void>()
+  readonly #heartbeatListeners = new Set<() => void>()
   #cancelLinger: Cancel | undefined
-  #cancelLook: Cancel | undefined
+  #cancelCheck: Cancel | undefined
   #actors = 1
   #closed = false
 
-  /** Throws INVALID_OPTION for a silence of no time, and what the options that cannot be cloned throw. */
-  constructor(
-    first: WorkerStart,
-    realm: Realm,
-    entry: URL,
-    { shared, silence }: { shared: string | undefined; silence: number | undefined }
-  ) {
-    if (silence !== undefined && !(silence > 0)) throw invalidOption('heartbeat.silence', silence, 'use more than 0 milliseconds')
-    this.#realm = realm
+  /** Starts an actor in the thread that it shares, if that runs, else in a new one. Throws what the constructor throws. */
+  static enter(actor: ActorStart, host: WorkerHost, entry: URL, options: WorkerThreadOptions): WorkerThread {
+    const { shared: name } = options
+    const running = name === undefined ? undefined : host.sharedWorkers.get(name)
+    if (running && !running.#closed) {
+      running.#addActor(actor)
+      return running
+    }
+    const thread = new WorkerThread(actor, host, entry, options)
+    if (name !== undefined) {
+      host.sharedWorkers.set(name, thread)
+      void thread.exited.then(() => {
+        if (host.sharedWorkers.get(name) === thread) host.sharedWorkers.delete(name)
+      })
+    }
+    return thread
+  }
+
+  /** Throws INVALID_OPTION for a timeout that is not positive, and Node's error if the options cannot be cloned. */
+  private constructor(first: ActorStart, host: WorkerHost, entry: URL, { shared, heartbeatTimeout: timeout }: WorkerThreadOptions) {
+    if (timeout !== undefined && !(timeout > 0)) throw invalidOption('heartbeat.timeout', timeout, 'use more than 0 milliseconds')
+    this.#host = host
     this.#shared = shared !== undefined
-    const pulse =
-      silence === undefined || silence > LONGEST_SILENCE
+    const heartbeat =
+      timeout === undefined || timeout > LONGEST_TIMEOUT
         ? undefined
-        : { memory: new SharedArrayBuffer(4), every: Math.max(1, silence / LOOKS / 2) }
-    const workerData: ThreadStart = { first, shared: this.#shared, pulse }
+        : { memory: new SharedArrayBuffer(4), every: Math.max(1, timeout / CHECKS / 2) }
+    const workerData: ThreadStart = { first, shared: this.#shared, heartbeat }
     this.#worker = new Worker(entry, {
       name: shared ?? first.name,
       workerData,
@@ -83,66 +110,61 @@ export class WorkerThread {
     })
     let uncaught: Error | undefined
     this.#worker.on('error', (error) => (uncaught = asError(error)))
-    this.#worker.on('message', (event: PortableEvent) => realm.publish(unpackEvent(event)))
+    this.#worker.on('message', (event: PortableEvent) => host.publish(unpackEvent(event)))
     this.exited = new Promise((resolve) => {
       this.#worker.on('exit', (code) => {
         this.#closed = true
         this.#cancelLinger?.()
-        this.#cancelLook?.()
+        this.#cancelCheck?.()
         resolve({ code, error: uncaught })
       })
     })
-    if (pulse) this.#look(new Int32Array(pulse.memory), silence! / LOOKS, 0, 0)
+    if (heartbeat) this.#checkHeartbeat(new Int32Array(heartbeat.memory), timeout! / CHECKS, 0, 0)
   }
 
-  /** Whether it takes another actor. */
-  get open(): boolean {
-    return !this.#closed
-  }
-
-  admit(start: WorkerStart): void {
-    this.#order(['spawn', start], [start.port])
-    this.#actors++
-  }
-
-  /** One actor fewer; the last one ends the thread. */
-  dismiss(): void {
+  /** One of its actors has ended. The thread ends with the last one. */
+  actorExited(): void {
     if (--this.#actors > 0 || this.#closed) return
     this.#closed = true
-    if (this.#shared) this.#order(['end'])
-    this.#cancelLinger = this.#realm.clock.after(LINGER, () => this.terminate())
+    if (this.#shared) this.#command(['end'])
+    this.#cancelLinger = this.#host.clock.after(LINGER, () => this.terminate())
   }
 
-  /** `listener` is called once the thread has not answered for too long. */
-  onSilence(listener: () => void): void {
-    this.#silenceListeners.add(listener)
+  /** `listener` is called once, when the heartbeat has stopped for its timeout. */
+  onHeartbeatLost(listener: () => void): void {
+    this.#heartbeatListeners.add(listener)
   }
 
-  /** Ends it wherever it is, native code excepted. */
+  /** Ends the thread, whatever JavaScript it runs. A call of native code has to return first. */
   terminate(): void {
     this.#closed = true
     void this.#worker.terminate()
   }
 
-  #order(order: ThreadOrder, transfer: readonly MessagePort[] = []): void {
-    this.#worker.postMessage(order, transfer)
+  #addActor(actor: ActorStart): void {
+    this.#command(['spawn', actor], [actor.port])
+    this.#actors++
   }
 
-  /** A pulse that has once been felt must not stop. The start has a deadline of its own. */
-  #look(pulse: Int32Array, every: number, last: number, missed: number): void {
-    this.#cancelLook = this.#realm.clock.after(every, () => {
-      const count = Atomics.load(pulse, 0)
-      const missing = count === last && count > 0 ? missed + 1 : 0
-      if (missing < LOOKS) return this.#look(pulse, every, count, missing)
+  #command(command: ThreadCommand, transfer: readonly MessagePort[] = []): void {
+    this.#worker.postMessage(command, transfer)
+  }
+
+  /** Checks only a heartbeat that has begun: the start has a deadline of its own. */
+  #checkHeartbeat(count: Int32Array, every: number, last: number, missed: number): void {
+    this.#cancelCheck = this.#host.clock.after(every, () => {
+      const now = Atomics.load(count, 0)
+      const missing = now === last && now > 0 ? missed + 1 : 0
+      if (missing < CHECKS) return this.#checkHeartbeat(count, every, now, missing)
       this.#closed = true
-      for (const listener of this.#silenceListeners) listener()
+      for (const listener of this.#heartbeatListeners) listener()
     })
   }
 }
 
 /**
- * How the main program was read, with `node --eval`, says nothing about a worker's module, and node refuses a file then. Otherwise the worker has the
- * process's flags as they are: node refuses some of them where they are given once more.
+ * `--input-type`, which belongs to `node --eval`, is removed: with it Node refuses to start a worker from a file. Without it the worker inherits
+ * the process's flags, because Node refuses some of them when they are repeated.
  */
 function flagsForWorker(): { execArgv?: string[] } {
   const kept = process.execArgv.filter((argument) => !argument.startsWith('--input-type'))

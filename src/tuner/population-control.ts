@@ -1,6 +1,6 @@
 import type { Supervisor } from '../actors/supervisor.js'
 import type { GroupStatus } from '../engine/contract.js'
-import type { ActorRef } from '../runtime/ref.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
 import type { PopulationEvent } from '../observe/events.js'
 import { changeAfter, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 

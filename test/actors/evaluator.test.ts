@@ -7,7 +7,7 @@ describe('the evaluator', () => {
   it('takes the central model, estimates its statistics from nothing, then runs over its samples once', async () => {
     const system = new ActorSystem()
     calls.length = 0
-    const evaluator = await system.spawnHere(Evaluator, {
+    const evaluator = await system.spawnLocal(Evaluator, {
       engine: new URL('../fakes/recording-engine.js', import.meta.url).href,
       group: 7,
       replica: 8,

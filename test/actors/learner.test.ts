@@ -41,15 +41,15 @@ describe('learners and their group', () => {
     const layout = train.parameters
     const initial = new Float32Array(layout.elements).fill(3)
     const spec = { backend: 'cpu', layout, initial, batch: 4, rule: sma({ period }, { learners: 1 }) } as const
-    const synchroniser = await system.spawnHere(Synchroniser, { engine, group: spec })
+    const synchroniser = await system.spawnLocal(Synchroniser, { engine, group: spec })
     const group = await synchroniser.ask.group()
     const program = engine.createProgram(train)
     const dataset = engine.createDataset(tinyData().train)
     // Both live in this thread: only by answering each other's turn can they meet in a round.
     const spawn: SpawnLearner = (spawner, learner, rank, pulse) =>
-      spawner.spawnHere(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
+      spawner.spawnLocal(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
     const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
-    const supervisor = await system.spawnHere(Supervisor, { engine, group, learners: 2, supervision, spawn })
+    const supervisor = await system.spawnLocal(Supervisor, { engine, group, learners: 2, supervision, spawn })
     await supervisor.ask.start()
     await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     return { synchroniser, supervisor, program, dataset }
@@ -105,7 +105,7 @@ describe('learners and their group', () => {
     engine.setRates(group, 0, Float32Array.of(0.1))
     engine.join(group, 0)
     engine.join(group, 1)
-    const learner = await system.spawnHere(Learner, learnerOptions(train, engine.createProgram(train), group, 0), { name: 'learner 0' })
+    const learner = await system.spawnLocal(Learner, learnerOptions(train, engine.createProgram(train), group, 0), { name: 'learner 0' })
     const waitsForTheOther = learner.askWith({ deadline: Infinity }).train()
     await refused('INVALID_STATE', () => learner.ask.train(), 'learner 0')
     engine.stop(group)

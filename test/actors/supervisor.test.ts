@@ -49,7 +49,7 @@ describe('the supervisor', () => {
     const { parameters, batch } = step
     const initial = new Float32Array(parameters.elements).fill(3)
     const group = { backend: 'cpu', layout: parameters, initial, batch, rule: sma({}, { learners: 1 }) } as const
-    const synchroniser = await system.spawnHere(Synchroniser, { engine, group })
+    const synchroniser = await system.spawnLocal(Synchroniser, { engine, group })
     const handle = await synchroniser.ask.group()
     await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     const program = engine.createProgram(step)
@@ -71,7 +71,7 @@ describe('the supervisor', () => {
     const losses: Loss[] = []
     const supervision = { restarts: 3, window: 60_000, deadline }
     const lost = (loss: Loss) => void losses.push(loss)
-    const supervisor = await system.spawnHere(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost, yields })
+    const supervisor = await system.spawnLocal(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost, yields })
     await supervisor.ask.start()
     return { synchroniser, supervisor, losses }
   }

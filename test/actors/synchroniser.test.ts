@@ -16,7 +16,7 @@ describe('the synchroniser', () => {
     const initial = new Float32Array(layout.elements)
     const group = { backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) } as const
     // The fake engine cannot restore any.
-    const spawned = () => system.spawnHere(Synchroniser, { engine, group, resumes: { vectors: {}, counts: {} } })
+    const spawned = () => system.spawnLocal(Synchroniser, { engine, group, resumes: { vectors: {}, counts: {} } })
     await refused('UNSUPPORTED_OPERATOR', spawned, 'restoreGroup')
     expect(held.size).to.equal(0)
   })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
-import { seeded } from '../../src/runtime/testkit/seeded.js'
+import { seeded } from '../../src/runtime/testkit/seeded-dispatcher.js'
 import { killedRun, undisturbedHash } from './support/killed-run.js'
 
 const RUNS = 100

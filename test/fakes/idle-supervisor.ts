@@ -1,9 +1,9 @@
 import type { SpawnLearner } from '../../src/actors/learner-slot.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
 import type { Engine } from '../../src/engine/contract.js'
-import { Later } from '../../src/runtime/actor.js'
-import type { ActorRef } from '../../src/runtime/ref.js'
-import type { Spawner } from '../../src/runtime/spawning.js'
+import { DeferredReply } from '../../src/runtime/actor.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
+import type { Spawner } from '../../src/runtime/context.js'
 import type { ActorSystem } from '../../src/runtime/system.js'
 
 /** Comes up at once, and trains for ever. */
@@ -12,8 +12,8 @@ class IdleLearner {
     return 7
   }
 
-  train(): Later<never> {
-    return new Later(new Promise(() => {}))
+  train(): DeferredReply<never> {
+    return new DeferredReply(new Promise(() => {}))
   }
 
   die(): void {
@@ -50,13 +50,13 @@ export async function idleSupervisor(
   const idlers: ActorRef<IdleLearner>[] = []
   const spawn = (async (spawner: Spawner, learner: number) => {
     await mayStart(learner)
-    return (idlers[learner] = await spawner.spawnHere(IdleLearner, undefined, { name: `learner ${learner}` }))
+    return (idlers[learner] = await spawner.spawnLocal(IdleLearner, undefined, { name: `learner ${learner}` }))
   }) as unknown as SpawnLearner
   const supervision = { restarts: 3, window: 60_000, deadline: 60_000 }
   const engine = idleEngine()
   const members = () => engine.groupStatus(1).members
   const options = { engine, group: 1, learners, supervision, spawn, yields }
-  const supervisor = await system.spawnHere(Supervisor, options, { name: 'supervisor' })
+  const supervisor = await system.spawnLocal(Supervisor, options, { name: 'supervisor' })
   await supervisor.ask.start()
   return { supervisor, idlers, members }
 }

@@ -13,7 +13,7 @@ describe('actors', () => {
       afterEach(() => system.stop())
 
       const spawn = () =>
-        place === 'in a worker' ? system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}) : system.spawnHere<typeof Recorder>(Recorder, {})
+        place === 'in a worker' ? system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}) : system.spawnLocal<typeof Recorder>(Recorder, {})
 
       it('handle what one sender sends in its order, tells and asks alike', async () => {
         const recorder = await spawn()

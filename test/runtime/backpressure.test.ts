@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { MailboxOptions } from '../../src/runtime/gate.js'
+import type { MailboxOptions } from '../../src/runtime/flow-control.js'
 import type { RuntimeEvent } from '../../src/runtime/events.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
@@ -23,7 +23,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       const recorder =
         place === 'in a worker'
           ? await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}, { name: 'r', mailbox })
-          : await system.spawnHere<typeof Recorder>(Recorder, {}, { name: 'r', mailbox })
+          : await system.spawnLocal<typeof Recorder>(Recorder, {}, { name: 'r', mailbox })
       recorder.suspend()
       return recorder
     }
@@ -32,7 +32,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       const recorder = await full({ capacity: 4 })
       for (let i = 0; i < 20; i++) recorder.tell.note(String(i))
       let room = false
-      const waited = recorder.room().then(() => (room = true))
+      const waited = recorder.mailboxHasRoom().then(() => (room = true))
       const log = recorder.ask.log()
       await new Promise((resolve) => setTimeout(resolve, 20))
       expect(room).to.equal(false)
@@ -45,21 +45,21 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
     it('keeps nobody waiting for room once its actor is no more', async () => {
       const recorder = await full({ capacity: 1 })
       recorder.tell.note('a')
-      const waited = recorder.room()
+      const waited = recorder.mailboxHasRoom()
       await recorder.stop()
       await waited
-      await recorder.room()
+      await recorder.mailboxHasRoom()
     })
 
     it('rejects asks, and counts tells as dead letters, where that is its policy', async () => {
       const recorder = await full({ capacity: 2, whenFull: 'reject' })
       for (const text of ['a', 'b', 'c', 'd']) recorder.tell.note(text)
       await refused('MAILBOX_FULL', () => recorder.ask.log(), 'r.log')
-      const letter = { event: 'deadLetter', actor: 'r', method: 'note', fate: 'full', count: 1 }
+      const letter = { event: 'deadLetter', actor: 'r', method: 'note', cause: 'mailboxFull', count: 1 }
       expect(letters).to.deep.equal([letter, letter])
       expect(system.deadLetters).to.equal(2)
       recorder.resume()
-      await recorder.room()
+      await recorder.mailboxHasRoom()
       expect(await recorder.ask.log()).to.deep.equal(['a', 'b'])
     })
 
@@ -69,7 +69,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       for (const text of ['b', 'c', 'd', 'e', 'f']) recorder.tell.note(text)
       recorder.resume()
       expect(await asked).to.equal('a')
-      await recorder.room()
+      await recorder.mailboxHasRoom()
       expect(await recorder.ask.log()).to.deep.equal(['a begins', 'a ends', 'd', 'e', 'f'])
       expect(letters).to.have.length(2)
     })
@@ -86,13 +86,13 @@ describe('Dead letters', () => {
     await using system = new ActorSystem()
     const letters: RuntimeEvent[] = []
     system.events.on('deadLetter', (event) => letters.push(event))
-    for (const recorder of [await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}), await system.spawnHere(Recorder, {})]) {
+    for (const recorder of [await system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}), await system.spawnLocal(Recorder, {})]) {
       letters.length = 0
       void recorder.ask.slowly('a', 20)
       recorder.tell.note('unread')
       await recorder.stop()
       recorder.tell.note('too late')
-      const gone = { event: 'deadLetter', actor: recorder.name, method: 'note', fate: 'gone', count: 1 }
+      const gone = { event: 'deadLetter', actor: recorder.name, method: 'note', cause: 'actorGone', count: 1 }
       expect(letters, recorder.name).to.deep.equal([gone, gone])
     }
   })

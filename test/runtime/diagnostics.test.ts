@@ -21,7 +21,7 @@ describe('diagnostics channels', () => {
 
   it('tell of starts, dead letters and ends', async () => {
     const system = new ActorSystem()
-    const recorder = await system.spawnHere(Recorder, {}, { name: 'recorder' })
+    const recorder = await system.spawnLocal(Recorder, {}, { name: 'recorder' })
     await recorder.stop()
     recorder.tell.note('too late')
     await system.stop()
@@ -30,7 +30,7 @@ describe('diagnostics channels', () => {
       ['exited', 'recorder'],
       ['deadLetter', 'recorder']
     ])
-    expect(heard[2]).to.include({ method: 'note', fate: 'gone', count: 1 })
+    expect(heard[2]).to.include({ method: 'note', cause: 'actorGone', count: 1 })
   })
 
   it('tell of failures in other threads, with their error, and of what follows', async () => {

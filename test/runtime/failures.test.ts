@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { ActorRef } from '../../src/runtime/ref.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
@@ -20,7 +20,7 @@ describe('actors that fail', () => {
   afterEach(() => system.stop({ deadline: 200 }))
 
   const inWorker = (options: FaultyOptions = {}) => system.spawn<typeof Faulty>(ACTORS, 'Faulty', options)
-  const here = (options: FaultyOptions = {}) => system.spawnHere(Faulty, options)
+  const here = (options: FaultyOptions = {}) => system.spawnLocal(Faulty, options)
 
   for (const [place, spawn] of [
     ['in a worker', inWorker],

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { Mailbox } from '../../src/runtime/mailbox.js'
 
-const TURNS = { dispatch: queueMicrotask, burst: 3 }
+const TURNS = { dispatch: queueMicrotask, throughput: 3 }
 
 describe('a mailbox', () => {
   it('handles nothing before it is open, then everything in order', async () => {
@@ -47,7 +47,7 @@ describe('a mailbox', () => {
     expect(handled).to.deep.equal(['a', 'b', 1])
   })
 
-  it('lets others have a turn between its bursts', async () => {
+  it('lets others have a turn between its throughputs', async () => {
     const handled: (number | string)[] = []
     const mailbox = new Mailbox<number>(TURNS, (item) => {
       if (item === 1) queueMicrotask(() => handled.push('other'))

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { Meter, readMeter } from '../../src/runtime/meter.js'
+import { ActorMeter, readActorMeter } from '../../src/runtime/meter.js'
 
 describe('a meter', () => {
   let memory: SharedArrayBuffer
-  let meter: Meter
+  let meter: ActorMeter
   beforeEach(() => {
-    memory = Meter.memory()
-    meter = new Meter(memory)
+    memory = ActorMeter.memory()
+    meter = new ActorMeter(memory)
   })
 
   it('counts every message, and samples the times of short turns without losing their number', () => {
@@ -16,7 +16,7 @@ describe('a meter', () => {
       meter.begin()
       meter.end()
     }
-    const { arrived, begun, handled, timed, busy, waited } = readMeter(memory)
+    const { arrived, begun, handled, timed, busy, waited } = readActorMeter(memory)
     expect([arrived, begun, handled]).to.deep.equal([10_000, 10_000, 10_000])
     expect(timed).to.be.within(9_800, 10_200)
     expect(busy).to.be.above(0).and.below(1_000)
@@ -30,7 +30,7 @@ describe('a meter', () => {
       await sleep(10)
       meter.end()
     }
-    const { timed, busy, waited } = readMeter(memory)
+    const { timed, busy, waited } = readActorMeter(memory)
     expect(timed).to.equal(5)
     expect(busy).to.be.at.least(45)
     expect(waited)
@@ -42,21 +42,21 @@ describe('a meter', () => {
     const [arrived, begun, handled] = [3, 1, 0]
     for (let i = 0; i < arrived; i++) meter.arrive()
     meter.begin()
-    expect(readMeter(memory)).to.include({ thread: 0, arrived, begun, handled })
+    expect(readActorMeter(memory)).to.include({ thread: 0, arrived, begun, handled })
     meter.end()
-    expect(readMeter(memory)).to.include({ arrived, begun, handled: 1 })
-    expect(readMeter(memory).heap).to.be.above(100_000)
+    expect(readActorMeter(memory)).to.include({ arrived, begun, handled: 1 })
+    expect(readActorMeter(memory).heap).to.be.above(100_000)
   })
 
   it('goes on counting in another life, without what the life before left undone', () => {
     for (let i = 0; i < 5; i++) meter.arrive()
     for (let i = 0; i < 2; i++) meter.begin()
     meter.end()
-    const next = new Meter(memory)
-    expect(readMeter(memory)).to.include({ arrived: 1, begun: 1, handled: 1 })
+    const next = new ActorMeter(memory)
+    expect(readActorMeter(memory)).to.include({ arrived: 1, begun: 1, handled: 1 })
     next.arrive()
     next.begin()
     next.end()
-    expect(readMeter(memory)).to.include({ arrived: 2, begun: 2, handled: 2, timed: 2 })
+    expect(readActorMeter(memory)).to.include({ arrived: 2, begun: 2, handled: 2, timed: 2 })
   })
 })

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { ActorRef } from '../../src/runtime/ref.js'
-import { TestKit, type Fault } from '../../src/runtime/testkit/index.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
+import type { Fault } from '../../src/runtime/testkit/fault-injector.js'
+import { TestKit } from '../../src/runtime/testkit/index.js'
 import { INTENSITY, nextNumber, plant, type Entry, type Journal, type TreeNode, type TreeSpec } from './support/tree.js'
 
 /** All that a random run did and saw. */
@@ -61,7 +62,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 )
 
 const RUNS = 400
-const EVERYTHING = ['dropped', 'escalated', 'exited', 'full', 'gone', 'restarting', 'started']
+const EVERYTHING = ['actorGone', 'dropped', 'escalated', 'exited', 'mailboxFull', 'restarting', 'started']
 
 describe('Random trees of actors', () => {
   it('lose no message but to dead letters, keep order, restart within bounds, stop in reverse, and settle every ask', async () => {
@@ -84,7 +85,7 @@ describe('Random trees of actors', () => {
           'asks that did not settle'
         ).to.have.length(0)
         checkNothingLost(run)
-        for (const event of run.kit.events) seen.add(event.event === 'deadLetter' ? event.fate : event.event)
+        for (const event of run.kit.events) seen.add(event.event === 'deadLetter' ? event.cause : event.event)
       }),
       { numRuns: RUNS }
     )

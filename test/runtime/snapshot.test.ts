@@ -17,12 +17,12 @@ describe('a snapshot of a system', () => {
     const spawn = () =>
       place === 'in a worker'
         ? system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}, { name: 'recorder' })
-        : system.spawnHere(Recorder, {}, { name: 'recorder' })
+        : system.spawnLocal(Recorder, {}, { name: 'recorder' })
 
     it(`counts an actor’s messages, waits and turns, ${place}`, async () => {
       const recorder = await spawn()
       const before = look('recorder')!
-      expect(before).to.include({ messages: 0, depth: 0, busy: false, promised: 0, restarts: 0 })
+      expect(before).to.include({ messages: 0, depth: 0, busy: false, deferred: 0, restarts: 0 })
       expect(before.thread > 0).to.equal(place === 'in a worker')
       expect(before.heap).to.be.within(1e6, 1e9)
       await Promise.all([recorder.ask.slowly('a', 30), recorder.ask.slowly('b', 30)])
@@ -32,17 +32,17 @@ describe('a snapshot of a system', () => {
       expect(waitTime).to.be.within(25, 5_000)
     })
 
-    it(`tells what waits, what is in hand and what is promised, ${place}`, async () => {
+    it(`tells what waits, what is in hand and what is deferred, ${place}`, async () => {
       const recorder = await spawn()
-      const promised = recorder.ask.wait()
+      const deferred = recorder.ask.wait()
       await recorder.ask.log()
-      expect(look('recorder')).to.include({ promised: 1, busy: false })
+      expect(look('recorder')).to.include({ deferred: 1, busy: false })
       recorder.tell.open('now')
-      await promised
+      await deferred
       const inHand = recorder.ask.slowly('a', 100)
       for (let i = 0; i < 3; i++) recorder.tell.note('waits')
       await new Promise((resolve) => setTimeout(resolve, 50))
-      expect(look('recorder')).to.include({ promised: 0, busy: true, depth: 3 })
+      expect(look('recorder')).to.include({ deferred: 0, busy: true, depth: 3 })
       await inHand
       await recorder.ask.log()
       expect(look('recorder')).to.include({ busy: false, depth: 0 })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ActorRef } from '../../src/runtime/ref.js'
-import type { Supervision } from '../../src/runtime/restart-policy.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
+import type { SupervisionPolicy } from '../../src/runtime/supervision-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { Faulty } from './support/actors.js'
 import { heap } from './support/heap.js'
@@ -16,14 +16,14 @@ const ACTORS_HERE = 20
 const ACTORS_IN_WORKERS = 4
 
 /** As many failures as there are, at once. */
-const TIRELESS: Supervision = { intensity: { restarts: Infinity, within: 1 }, backoff: { first: 0, jitter: 0 } }
+const TIRELESS: SupervisionPolicy = { intensity: { restarts: Infinity, within: 1 }, backoff: { first: 0, jitter: 0 } }
 
 describe('Crashing and restarting, again and again', function () {
   this.timeout(1_800_000)
 
   it(`leaves nothing behind in this thread, ${CRASHES_HERE} times`, async () => {
     await soak(CRASHES_HERE / ACTORS_HERE, (system) =>
-      Promise.all(Array.from({ length: ACTORS_HERE }, () => system.spawnHere(Faulty, {}, { restart: 'permanent' })))
+      Promise.all(Array.from({ length: ACTORS_HERE }, () => system.spawnLocal(Faulty, {}, { restart: 'permanent' })))
     )
   })
 

@@ -1,26 +1,26 @@
 import { expect } from 'chai'
-import type { ActorRef } from '../../src/runtime/ref.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import type { RuntimeEvent } from '../../src/runtime/events.js'
-import type { Strategy } from '../../src/runtime/restart-policy.js'
+import type { RestartStrategy } from '../../src/runtime/supervision-policy.js'
 import { ActorSystem } from '../../src/runtime/system.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
-import { Guardian, Member, Parent, Slow, SlowParent, type Diary } from './support/family.js'
+import { Guardian, Member, Parent, Slow, SlowParent, type Diary } from './support/supervised.js'
 
-const MODULE = new URL('./support/family.js', import.meta.url)
+const MODULE = new URL('./support/supervised.js', import.meta.url)
 
 /** A parent with the children 0, 1, 2 in virtual time; `diary` is emptied once they stand. */
-async function familyOf(strategy: Strategy, intensity = { restarts: 3, within: 1_000 }) {
+async function familyOf(strategy: RestartStrategy, intensity = { restarts: 3, within: 1_000 }) {
   const kit = new TestKit()
   const diary: Diary = []
-  const parent = await kit.until(kit.system.spawnHere(Parent, { diary, children: 3, supervision: { strategy, intensity } }, { name: 'p' }))
+  const parent = await kit.until(kit.system.spawnLocal(Parent, { diary, children: 3, supervision: { strategy, intensity } }, { name: 'p' }))
   const children = (await kit.until(parent.ask.children())) as ActorRef<Member>[]
   expect(diary.splice(0)).to.deep.equal(['p/0 starts', 'p/1 starts', 'p/2 starts'])
   return { kit, diary, parent, children }
 }
 
 describe('Supervision', () => {
-  const restarts: readonly [Strategy, readonly string[]][] = [
+  const restarts: readonly [RestartStrategy, readonly string[]][] = [
     ['oneForOne', ['p/1 stops', 'p/1 starts', 'p/1 restarts: told to fail']],
     ['restForOne', ['p/1 stops', 'p/2 stops', 'p/1 starts', 'p/1 restarts: told to fail', 'p/2 starts', 'p/2 restarts: told to fail']],
     [
@@ -48,8 +48,8 @@ describe('Supervision', () => {
       it(`leaves alone, ${strategy}, a ${restart} child that is only just coming up`, async () => {
         const kit = new TestKit({ supervision: { strategy } })
         const diary: Diary = []
-        const first = await kit.until(kit.system.spawnHere(Member, { diary }, { name: 'first', restart: 'permanent' }))
-        const spawned = kit.system.spawnHere(Slow, { diary, clock: kit.clock, startTakes: 300 }, { name: 'second', restart })
+        const first = await kit.until(kit.system.spawnLocal(Member, { diary }, { name: 'first', restart: 'permanent' }))
+        const spawned = kit.system.spawnLocal(Slow, { diary, clock: kit.clock, startTakes: 300 }, { name: 'second', restart })
         await kit.advance(50)
         first.tell.fail()
         await kit.advance(1000)
@@ -71,7 +71,7 @@ describe('Supervision', () => {
     const kit = new TestKit()
     const diary: Diary = []
     const parent = await kit.until(
-      kit.system.spawnHere(SlowParent, { diary, clock: kit.clock, children: 3, stopTakes: 3000 }, { name: 'p', shutdown: 5000 })
+      kit.system.spawnLocal(SlowParent, { diary, clock: kit.clock, children: 3, stopTakes: 3000 }, { name: 'p', shutdown: 5000 })
     )
     await kit.run(kit.system.stop())
     expect(diary.filter((entry) => entry.endsWith('has stopped'))).to.deep.equal([
@@ -88,7 +88,7 @@ describe('Supervision', () => {
     const kit = new TestKit()
     const diary: Diary = []
     const parent = await kit.until(
-      kit.system.spawnHere(SlowParent, { diary, clock: kit.clock, children: 2, stopTakes: 100 }, { name: 'p', shutdown: 1000 })
+      kit.system.spawnLocal(SlowParent, { diary, clock: kit.clock, children: 2, stopTakes: 100 }, { name: 'p', shutdown: 1000 })
     )
     parent.tell.never()
     await kit.settle()
@@ -100,7 +100,7 @@ describe('Supervision', () => {
   it('lets an actor whose children fail too often end the message that it has in hand, and then stops it', async () => {
     const kit = new TestKit()
     const diary: Diary = []
-    const guardian = await kit.until(kit.system.spawnHere(Guardian, { diary, clock: kit.clock }, { name: 'g' }))
+    const guardian = await kit.until(kit.system.spawnLocal(Guardian, { diary, clock: kit.clock }, { name: 'g' }))
     guardian.tell.work(300)
     const reason = await kit.run(guardian.exited)
     expect(reason).to.have.nested.property('error.code', 'ACTOR_FAILED')
@@ -110,7 +110,7 @@ describe('Supervision', () => {
   it('leaves it behind where that does not end within the time that it has to stop', async () => {
     const kit = new TestKit()
     const diary: Diary = []
-    const guardian = await kit.until(kit.system.spawnHere(Guardian, { diary, clock: kit.clock }, { name: 'g', shutdown: 1_000 }))
+    const guardian = await kit.until(kit.system.spawnLocal(Guardian, { diary, clock: kit.clock }, { name: 'g', shutdown: 1_000 }))
     guardian.tell.work(Infinity)
     const reason = await kit.run(guardian.exited)
     expect(reason).to.have.nested.property('error.code', 'ACTOR_FAILED')
@@ -135,7 +135,7 @@ describe('Supervision', () => {
     const { kit, children } = await familyOf('oneForOne')
     const child = children[0]!
     child.tell.fail()
-    const lost = refused('ACTOR_GONE', () => child.ask.alive(), 'started again')
+    const lost = refused('ACTOR_GONE', () => child.ask.alive(), 'restarted')
     await kit.settle()
     const kept = child.ask.alive()
     await kit.advance(20)
@@ -162,12 +162,12 @@ describe('Supervision', () => {
 
   it('ends the system where its own actors fail too often', async () => {
     const kit = new TestKit({ supervision: { intensity: { restarts: 0, within: 1 } } })
-    const other = await kit.until(kit.system.spawnHere(Member, { diary: [] }))
-    const child = await kit.until(kit.system.spawnHere(Member, { diary: [] }, { restart: 'permanent' }))
+    const other = await kit.until(kit.system.spawnLocal(Member, { diary: [] }))
+    const child = await kit.until(kit.system.spawnLocal(Member, { diary: [] }, { restart: 'permanent' }))
     child.tell.fail('only')
     expect(await kit.run(kit.system.failed)).to.include({ code: 'ACTOR_FAILED' })
     expect(await other.exited).to.deep.equal({ kind: 'stopped' })
-    await refused('INVALID_STATE', () => kit.system.spawnHere(Member, { diary: [] }))
+    await refused('INVALID_STATE', () => kit.system.spawnLocal(Member, { diary: [] }))
   })
 
   it('restarts what ended as its type says', async () => {
@@ -187,7 +187,7 @@ describe('Supervision', () => {
   it('counts a start that fails as another failure', async () => {
     const kit = new TestKit({ supervision: { intensity: { restarts: 3, within: 1_000 } } })
     const diary: Diary = []
-    const child = await kit.until(kit.system.spawnHere(Member, { diary, startsOnce: true }, { name: 'm', restart: 'permanent' }))
+    const child = await kit.until(kit.system.spawnLocal(Member, { diary, startsOnce: true }, { name: 'm', restart: 'permanent' }))
     child.tell.fail()
     const error = await kit.run(kit.system.failed)
     expect(error.message).to.contain('told to fail').and.contain('starts only once')
@@ -196,7 +196,7 @@ describe('Supervision', () => {
 
   it('tells those who watch, ahead of their messages, why an actor is no more', async () => {
     const { kit, diary, parent, children } = await familyOf('oneForOne')
-    const watcher = await kit.until(kit.system.spawnHere(Member, { diary, watches: children[2]! }, { name: 'w' }))
+    const watcher = await kit.until(kit.system.spawnLocal(Member, { diary, watches: children[2]! }, { name: 'w' }))
     diary.length = 0
     watcher.suspend()
     watcher.tell.write('a message')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { setImmediate as breath } from 'node:timers/promises'
-import type { ActorContext } from '../../src/runtime/actor.js'
+import type { ActorContext } from '../../src/runtime/context.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { refused } from '../support/codes.js'
 import { Recorder } from './support/actors.js'
@@ -50,7 +50,7 @@ describe('The test kit', () => {
           order.push(text)
         }
       }
-      const members = await Promise.all(Array.from({ length: 5 }, () => kit.until(kit.system.spawnHere(Member, undefined))))
+      const members = await Promise.all(Array.from({ length: 5 }, () => kit.until(kit.system.spawnLocal(Member, undefined))))
       for (const [i, member] of members.entries()) for (const j of [0, 1]) member.tell.note(`${i}.${j}`)
       await kit.settle()
       return order
@@ -63,7 +63,7 @@ describe('The test kit', () => {
 
   it('moves the time of timers and deadlines', async () => {
     const kit = new TestKit()
-    const actor = await kit.until(kit.system.spawnHere(Resident, {}))
+    const actor = await kit.until(kit.system.spawnLocal(Resident, {}))
     actor.tell.tickAfter(1_000)
     actor.tell.tickNever(10)
     await kit.advance(999)
@@ -80,7 +80,7 @@ describe('The test kit', () => {
 
   it('lets no beats pile up behind a mailbox that is suspended', async () => {
     const kit = new TestKit()
-    const actor = await kit.until(kit.system.spawnHere(Resident, {}))
+    const actor = await kit.until(kit.system.spawnLocal(Resident, {}))
     actor.tell.tickEvery(10)
     await kit.settle()
     actor.suspend()
@@ -91,7 +91,7 @@ describe('The test kit', () => {
 
   it('rejects an ask at its virtual deadline', async () => {
     const kit = new TestKit()
-    const recorder = await kit.until(kit.system.spawnHere(Recorder, {}))
+    const recorder = await kit.until(kit.system.spawnLocal(Recorder, {}))
     const began = performance.now()
     const asked = refused('DEADLINE_EXCEEDED', () => kit.run(recorder.ask.wait()), '10000 ms')
     await asked
@@ -102,7 +102,7 @@ describe('The test kit', () => {
   it('has probes that write down and answer', async () => {
     const kit = new TestKit()
     const { ref, received } = await kit.probe<Friend>({ greet: (name: string) => `hello, ${name}` })
-    const greeter = await kit.until(kit.system.spawnHere(Greeter, { friend: ref }, { name: 'greeter' }))
+    const greeter = await kit.until(kit.system.spawnLocal(Greeter, { friend: ref }, { name: 'greeter' }))
     expect(await kit.until(greeter.ask.go())).to.equal('hello, greeter')
     expect(received).to.deep.equal([{ method: 'greet', args: ['greeter'] }])
   })
@@ -110,7 +110,7 @@ describe('The test kit', () => {
   describe('does harm to the messages that it is told to harm:', () => {
     const prepared = async () => {
       const kit = new TestKit()
-      const recorder = await kit.until(kit.system.spawnHere(Recorder, {}, { name: 'r', restart: 'permanent' }))
+      const recorder = await kit.until(kit.system.spawnLocal(Recorder, {}, { name: 'r', restart: 'permanent' }))
       return { kit, recorder }
     }
 
@@ -119,7 +119,7 @@ describe('The test kit', () => {
       kit.faults.add({ actor: 'r', method: 'note', nth: 2, fault: 'drop' }, { actor: 'other', nth: 1, fault: 'crash' })
       for (const text of ['a', 'b', 'c']) recorder.tell.note(text)
       expect(await kit.until(recorder.ask.log())).to.deep.equal(['a', 'c'])
-      expect(kit.events.at(-1)).to.deep.include({ event: 'deadLetter', method: 'note', fate: 'dropped' })
+      expect(kit.events.at(-1)).to.deep.include({ event: 'deadLetter', method: 'note', cause: 'dropped' })
     })
 
     it('delays it and those behind it', async () => {

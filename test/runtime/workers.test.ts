@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { threadId } from 'node:worker_threads'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SpawnOptions } from '../../src/runtime/spawning.js'
+import type { SpawnOptions } from '../../src/runtime/context.js'
 import { ActorSystem } from '../../src/runtime/system.js'
-import { transfer } from '../../src/runtime/transfer.js'
+import { transfer } from '../../src/runtime/cloneable.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 import { warningsIn } from '../support/warnings.js'
@@ -86,12 +86,12 @@ describe('Workers', () => {
   })
 
   it('are refused a pulse that may not pause at all', async () => {
-    for (const silence of [NaN, 0, -1])
-      await refused('INVALID_OPTION', () => spawn({ heartbeat: { silence } }), 'heartbeat.silence', `${silence}`)
+    for (const timeout of [NaN, 0, -1])
+      await refused('INVALID_OPTION', () => spawn({ heartbeat: { timeout } }), 'heartbeat.timeout', `${timeout}`)
   })
 
   it('count as dead when their pulse stops, and are replaced', async () => {
-    const actor = await spawn({ restart: 'permanent', shutdown: 50, heartbeat: { silence: 400 } })
+    const actor = await spawn({ restart: 'permanent', shutdown: 50, heartbeat: { timeout: 400 } })
     const reasons: unknown[] = []
     system.events.on('restarting', ({ reason }) => reasons.push(reason))
     const thread = await actor.ask.thread()

@@ -1,7 +1,7 @@
 /** What must not compile: checked by tsc, never run. */
 import type { ActorSystem } from '../../src/runtime/system.js'
-import type { ActorContext } from '../../src/runtime/actor.js'
-import type { ActorRef } from '../../src/runtime/ref.js'
+import type { ActorContext } from '../../src/runtime/context.js'
+import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import type { Faulty, Recorder } from '../runtime/support/actors.js'
 
 class WithMethods {

@@ -8,7 +8,7 @@ const COUNTER = new URL('./counter.js', import.meta.url)
 export async function openArbalest(place: 'worker' | 'here'): Promise<Contestant> {
   const system = new ActorSystem()
   const actor =
-    place === 'worker' ? await system.spawn<typeof Counter>(COUNTER, 'Counter', undefined) : await system.spawnHere(Counter, undefined)
+    place === 'worker' ? await system.spawn<typeof Counter>(COUNTER, 'Counter', undefined) : await system.spawnLocal(Counter, undefined)
   const { ask, tell } = actor
   return {
     echo: (value) => ask.echo(value),

@@ -1,5 +1,5 @@
-import { liveProcesses } from '../../runtime/live/ask.js'
-import type { LiveJob, LiveProcess } from '../../runtime/live/serve.js'
+import { liveProcesses } from '../../runtime/live-processes.js'
+import type { LiveJob, LiveProcess } from '../../runtime/live-processes.js'
 import type { ActorSnapshot } from '../../runtime/snapshot.js'
 import { paceOf, type ActorPace } from './pace.js'
 

@@ -7,7 +7,7 @@ type Actor = SeenJob['actors'][number]
 
 const COLUMNS: readonly Column<Actor>[] = [
   { title: 'actor', cell: ({ name }) => name, side: 'left' },
-  { title: 'state', cell: ({ busy, promised }) => (busy ? 'in turn' : promised > 0 ? 'at work' : 'idle'), side: 'left' },
+  { title: 'state', cell: ({ busy, deferred }) => (busy ? 'in turn' : deferred > 0 ? 'at work' : 'idle'), side: 'left' },
   { title: 'thread', cell: ({ thread }) => String(thread) },
   { title: 'waiting', cell: ({ depth }) => count(depth) },
   { title: 'messages', cell: ({ messages }) => count(messages) },

@@ -1,11 +1,11 @@
 import { ArbalestError } from '../../errors.js'
 import type { Clock } from '../clock.js'
-import type { Interceptor, Passage } from '../realm.js'
+import type { Interception, Interceptor } from '../environment.js'
 
-/** What goes wrong with a message: it is lost, it and those behind it come later, or its actor fails in its place. */
+/** What goes wrong with a message: it is lost, its actor fails instead of handling it, or it and those behind it are delayed. */
 export type Fault = 'drop' | 'crash' | { readonly delay: number }
 
-/** Which message: the `nth` of all that fit, counted from 1. What is left out fits all. */
+/** Which message: the `nth` that matches, counted from 1. An omitted actor or method matches all. */
 export interface FaultRule {
   readonly actor?: string
   readonly method?: string
@@ -13,30 +13,30 @@ export interface FaultRule {
   readonly fault: Fault
 }
 
-/** Does harm to chosen messages on their way. */
+/** Injects faults into chosen messages on their way. */
 export class FaultInjector {
   readonly #clock: Clock
   readonly #rules: { readonly rule: FaultRule; seen: number }[] = []
-  /** Until when an actor's messages are held up, so that none overtakes another. */
-  readonly #heldUntil = new Map<string, number>()
+  /** Until when the messages to an actor are delayed, so that none overtakes another. */
+  readonly #delayedUntil = new Map<string, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Faults for messages to come; where several are due for one, the first decides. */
+  /** Adds faults for future messages. */
   add(...rules: readonly FaultRule[]): void {
     for (const rule of rules) this.#rules.push({ rule, seen: 0 })
   }
 
-  readonly intercept: Interceptor = (actor, method, passage) => {
+  readonly intercept: Interceptor = (actor, method, message) => {
     const fault = this.#faultFor(actor, method)
-    if (fault === 'drop') passage.drop()
-    else if (fault === 'crash') passage.crash(new ArbalestError('ACTOR_FAILED', `${actor}.${method}: crashed by the fault injector`))
-    else this.#deliver(actor, passage, fault?.delay ?? 0)
+    if (fault === 'drop') message.drop()
+    else if (fault === 'crash') message.crash(new ArbalestError('ACTOR_FAILED', `${actor}.${method}: crashed by the fault injector`))
+    else this.#deliver(actor, message, fault?.delay ?? 0)
   }
 
-  /** Every rule counts every message that fits it; the first that is due decides. */
+  /** Every rule counts the messages that match it; of several that are due, the first decides. */
   #faultFor(actor: string, method: string): Fault | undefined {
     let due: Fault | undefined
     for (const entry of this.#rules) {
@@ -47,12 +47,12 @@ export class FaultInjector {
     return due
   }
 
-  #deliver(actor: string, passage: Passage, delay: number): void {
+  #deliver(actor: string, message: Interception, delay: number): void {
     const now = this.#clock.now()
-    const held = this.#heldUntil.get(actor) ?? -1
-    if (delay === 0 && held < now) return passage.deliver()
-    const at = Math.max(now + delay, held)
-    this.#heldUntil.set(actor, at)
-    this.#clock.after(at - now, passage.deliver)
+    const delayedUntil = this.#delayedUntil.get(actor) ?? -1
+    if (delay === 0 && delayedUntil < now) return message.deliver()
+    const at = Math.max(now + delay, delayedUntil)
+    this.#delayedUntil.set(actor, at)
+    this.#clock.after(at - now, message.deliver)
   }
 }

@@ -3,98 +3,118 @@
  *
  * @module arbalest/runtime/testkit
  */
+import { methodProxy, type ActorRef } from '../actor-ref.js'
+import { ChildSupervisor } from '../child-supervisor.js'
 import { VirtualClock } from '../clock.js'
+import type { Environment } from '../environment.js'
 import type { RuntimeEvent } from '../events.js'
-import { Family } from '../family.js'
-import type { Realm } from '../realm.js'
-import type { ActorRef } from '../ref.js'
-import type { Supervision } from '../restart-policy.js'
+import type { SupervisionPolicy } from '../supervision-policy.js'
 import { ActorSystem } from '../system.js'
 import { FaultInjector } from './fault-injector.js'
-import { Probe, type ProbeLog, type Received } from './probe.js'
-import { Scheduler } from './scheduler.js'
-import { seeded } from './seeded.js'
+import { seeded, SeededDispatcher } from './seeded-dispatcher.js'
 
 export type { VirtualClock } from '../clock.js'
 export type { Fault, FaultInjector, FaultRule } from './fault-injector.js'
-export type { Received } from './probe.js'
 
-/** What a TestKit begins with. */
 export interface TestKitOptions {
-  /** Decides the order of turns and every other chance. */
+  /** Decides the order of turns and every other random choice; 1 if omitted. */
   readonly seed?: number
-  readonly supervision?: Supervision
+  readonly supervision?: SupervisionPolicy
 }
 
-/** An event and the virtual moment of it, in milliseconds. */
+/** An event and its virtual time, in milliseconds. */
 export type TimedEvent = RuntimeEvent & { readonly at: number }
 
+/** A message that a probe has received. */
+export interface Received {
+  readonly method: string
+  readonly args: readonly unknown[]
+}
+
+/** The answers of a probe, by method. */
+export type ProbeAnswers = Readonly<Record<string, (...args: never[]) => unknown>>
+
 /**
- * An actor system for tests: the same actor classes in one thread, `spawn` included, their turns in an order that the seed decides, their
- * time virtual. Nothing happens until the test lets it: `await kit.settle()`, `kit.advance(ms)`, `kit.run(promise)`.
+ * An actor system for tests. It runs the same actor classes in one thread, `spawn` included; a seed decides the order of their turns, and
+ * their time is virtual. Nothing happens until the test calls `settle()`, `advance(ms)`, `until(promise)` or `run(promise)`.
  */
 export class TestKit {
   readonly system: ActorSystem
   readonly clock = new VirtualClock()
   readonly faults = new FaultInjector(this.clock)
-  /** All that has happened to actors so far. */
+  /** Everything that has happened to actors so far. */
   readonly events: TimedEvent[] = []
-  readonly #scheduler: Scheduler
+  readonly #dispatcher: SeededDispatcher
 
   constructor({ seed = 1, supervision = {} }: TestKitOptions = {}) {
     const random = seeded(seed)
-    this.#scheduler = new Scheduler(this.clock, random)
-    const realm = (publish: (event: RuntimeEvent) => void) => this.#realm(random, publish)
-    this.system = new ActorSystem({ supervision, realm })
+    this.#dispatcher = new SeededDispatcher(this.clock, random)
+    const environment = (publish: (event: RuntimeEvent) => void) => this.#environment(random, publish)
+    this.system = new ActorSystem({ supervision, environment })
   }
 
-  /** Until nobody has a turn to take; time stands still. */
+  /** Runs turns until no actor has one; time stands still. */
   settle(): Promise<void> {
-    return this.#scheduler.settle()
+    return this.#dispatcher.settle()
   }
 
-  /** Moves time on by so many milliseconds, with all that falls due meanwhile. */
+  /** Advances time by this many milliseconds and runs all that falls due meanwhile. */
   advance(milliseconds: number): Promise<void> {
-    return this.#scheduler.advance(milliseconds)
+    return this.#dispatcher.advance(milliseconds)
   }
 
-  /** Until the promise settles, without moving time. */
+  /** Runs turns until the promise settles, without advancing time. */
   until<T>(promise: Promise<T>): Promise<T> {
-    return this.#scheduler.until(promise)
+    return this.#dispatcher.until(promise)
   }
 
-  /** Until the promise settles, moving time on whenever nobody has a turn to take. */
+  /** Runs turns until the promise settles, and advances time whenever no actor has a turn. */
   run<T>(promise: Promise<T>): Promise<T> {
-    return this.#scheduler.run(promise)
+    return this.#dispatcher.run(promise)
   }
 
-  /** An actor that takes the place of an `A`: it writes down what it receives and gives these answers. */
+  /** An actor that stands in for an `A`: it records the messages that it receives and gives these answers. */
   async probe<A extends object>(
-    answers: ProbeLog['answers'] = {},
+    answers: ProbeAnswers = {},
     name = 'probe'
   ): Promise<{ readonly ref: ActorRef<A>; readonly received: readonly Received[] }> {
-    const log: ProbeLog = { received: [], answers }
-    const ref = await this.until(this.system.spawnHere(Probe, log, { name }))
-    return { ref: ref as unknown as ActorRef<A>, received: log.received }
+    const options: ProbeOptions = { received: [], answers }
+    const ref = await this.until(this.system.spawnLocal(Probe, options, { name }))
+    return { ref: ref as unknown as ActorRef<A>, received: options.received }
   }
 
-  #realm(random: () => number, publish: (event: RuntimeEvent) => void): Realm {
-    const add = (turn: () => void) => this.#scheduler.add(turn)
-    const realm: Realm = {
+  #environment(random: () => number, publish: (event: RuntimeEvent) => void): Environment {
+    const environment: Environment = {
       clock: this.clock,
-      dispatch: add,
-      defer: add,
-      burst: 1,
+      dispatcher: this.#dispatcher,
       random,
       publish: (event) => {
         this.events.push({ ...event, at: this.clock.now() })
         publish(event)
       },
-      entry: null,
-      shared: new Map(),
-      raise: (parent, fail) => new Family(parent, realm, fail),
+      workerEntry: null,
+      sharedWorkers: new Map(),
+      createChildren: (parent, fail) => new ChildSupervisor(parent, environment, fail),
       intercept: this.faults.intercept
     }
-    return realm
+    return environment
+  }
+}
+
+interface ProbeOptions {
+  readonly received: Received[]
+  readonly answers: ProbeAnswers
+}
+
+const HOOKS = ['started', 'restarted', 'terminated', 'stopping']
+
+/** Answers a message without an answer of its own with undefined. */
+class Probe {
+  constructor({ received, answers }: ProbeOptions) {
+    return methodProxy((method, args) => {
+      if (HOOKS.includes(method)) return undefined
+      received.push({ method, args })
+      return answers[method]?.(...(args as never[]))
+    })
   }
 }

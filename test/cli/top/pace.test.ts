@@ -8,7 +8,7 @@ const IDLE: ActorSnapshot = {
   thread: 3,
   depth: 0,
   busy: false,
-  promised: 0,
+  deferred: 0,
   messages: 100,
   timed: 100,
   waitTime: 50,

@@ -15,7 +15,7 @@ interface Actor {
   readonly name: string
   readonly thread: number
   readonly messages: number
-  readonly promised: number
+  readonly deferred: number
   readonly heap: number
 }
 
@@ -65,10 +65,10 @@ describe('arbalest top', () => {
     expect(shown).to.include({ pid: child.pid, name: 'mlp on digits' })
     const learners = shown!.actors.filter(({ name }) => /learner \d$/.test(name))
     expect(new Set(learners.map(({ thread }) => thread)).size).to.equal(2)
-    for (const { thread, messages, promised, heap } of learners) {
+    for (const { thread, messages, deferred, heap } of learners) {
       expect(thread).to.be.above(0)
       expect(messages).to.be.above(0)
-      expect(promised).to.equal(1)
+      expect(deferred).to.equal(1)
       expect(heap).to.be.within(1e6, 1e9)
     }
     expect(readdirSync(join(session, 'arbalest'))).to.deep.equal([])

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ArbalestError } from '../../../src/errors.js'
-import { Later, type ActorContext } from '../../../src/runtime/actor.js'
+import { DeferredReply } from '../../../src/runtime/actor.js'
+import type { ActorContext } from '../../../src/runtime/context.js'
 import { heap } from './heap.js'
 
 /** Writes down what it handles, and when each message began and ended. */
@@ -39,8 +40,8 @@ export class Recorder {
   }
 
   /** Answers once `open` has been handled, which it can be meanwhile. */
-  wait(): Later<string> {
-    return new Later(new Promise((resolve) => (this.#open = resolve)))
+  wait(): DeferredReply<string> {
+    return new DeferredReply(new Promise((resolve) => (this.#open = resolve)))
   }
 
   open(answer: string): void {
@@ -118,8 +119,8 @@ export class Faulty {
   }
 
   /** An answer that does not come, though others do. */
-  later(): Later<void> {
-    return new Later(new Promise(() => {}))
+  later(): DeferredReply<void> {
+    return new DeferredReply(new Promise(() => {}))
   }
 
   unpostable(): () => void {

@@ -1,4 +1,4 @@
-import type { ActorContext } from '../../../src/runtime/actor.js'
+import type { ActorContext } from '../../../src/runtime/context.js'
 import { Recorder } from './actors.js'
 
 /** Has a child in its own thread. */
@@ -10,7 +10,7 @@ export class Foreman {
   }
 
   async hire(): Promise<string> {
-    const hand = await this.#context.spawnHere(Recorder, {}, { name: 'hand' })
+    const hand = await this.#context.spawnLocal(Recorder, {}, { name: 'hand' })
     await hand.ask.note('hired')
     return hand.name
   }

@@ -1,5 +1,5 @@
 import { threadId } from 'node:worker_threads'
-import type { ActorContext } from '../../../src/runtime/actor.js'
+import type { ActorContext } from '../../../src/runtime/context.js'
 
 /** Looks at the thread that it lives in, and keeps it busy. */
 export class Resident {

@@ -1,12 +1,14 @@
-import { Later, type ActorContext, type ExitReason } from '../../../src/runtime/actor.js'
-import type { MailboxOptions } from '../../../src/runtime/gate.js'
-import type { ActorRef } from '../../../src/runtime/ref.js'
-import type { RestartType, Strategy } from '../../../src/runtime/restart-policy.js'
+import { DeferredReply } from '../../../src/runtime/actor.js'
+import type { ActorContext } from '../../../src/runtime/context.js'
+import type { ExitReason } from '../../../src/runtime/exit-reason.js'
+import type { MailboxOptions } from '../../../src/runtime/flow-control.js'
+import type { ActorRef } from '../../../src/runtime/actor-ref.js'
+import type { RestartType, RestartStrategy } from '../../../src/runtime/supervision-policy.js'
 
 /** An actor of a random tree. */
 export interface TreeSpec {
   readonly restart: RestartType
-  readonly strategy: Strategy
+  readonly strategy: RestartStrategy
   readonly mailbox: MailboxOptions
   readonly children: readonly TreeSpec[]
 }
@@ -59,9 +61,9 @@ export class TreeNode {
   }
 
   /** Answers by a timer of its own; handles others meanwhile. */
-  later(sender: string, number: number, milliseconds: number): Later<number> {
+  later(sender: string, number: number, milliseconds: number): DeferredReply<number> {
     this.#handled('later', sender, number)
-    return new Later(
+    return new DeferredReply(
       new Promise((resolve) => {
         this.#answers.set(`${sender} ${number}`, resolve)
         this.#context.after(milliseconds).answer(sender, number)
@@ -90,13 +92,13 @@ export class TreeNode {
 
 /** Spawns an actor of the tree and remembers its ref. */
 export async function plant(
-  parent: Pick<ActorContext<TreeNode>, 'spawnHere'>,
+  parent: Pick<ActorContext<TreeNode>, 'spawnLocal'>,
   name: string,
   spec: TreeSpec,
   journal: Journal
 ): Promise<ActorRef<TreeNode>> {
   const { restart, mailbox } = spec
-  const ref = await parent.spawnHere(TreeNode, { spec, journal }, { name, restart, mailbox })
+  const ref = await parent.spawnLocal(TreeNode, { spec, journal }, { name, restart, mailbox })
   journal.refs.set(ref.name, ref)
   return ref
 }

@@ -1,7 +1,8 @@
-import { describeExit, type ActorContext, type ExitReason } from '../../../src/runtime/actor.js'
+import type { ActorContext } from '../../../src/runtime/context.js'
+import { describeExit, type ExitReason } from '../../../src/runtime/exit-reason.js'
 import type { Clock } from '../../../src/runtime/clock.js'
-import type { ActorRef } from '../../../src/runtime/ref.js'
-import type { Supervision } from '../../../src/runtime/restart-policy.js'
+import type { ActorRef } from '../../../src/runtime/actor-ref.js'
+import type { SupervisionPolicy } from '../../../src/runtime/supervision-policy.js'
 
 export type Diary = string[]
 
@@ -64,7 +65,7 @@ export class Member {
 export interface ParentOptions {
   readonly diary: Diary
   readonly children: number
-  readonly supervision: Supervision
+  readonly supervision: SupervisionPolicy
 }
 
 /** Has children: permanent, transient, and a third that is temporary where one is restarted for one. */
@@ -84,7 +85,7 @@ export class Parent {
     const last = supervision.strategy === 'oneForOne' || supervision.strategy === undefined ? 'temporary' : 'permanent'
     const types = ['permanent', 'transient', last] as const
     for (let i = 0; i < children; i++) {
-      this.#children.push(await this.#context.spawnHere(Member, { diary }, { name: String(i), restart: types[i % 3]! }))
+      this.#children.push(await this.#context.spawnLocal(Member, { diary }, { name: String(i), restart: types[i % 3]! }))
     }
   }
 
@@ -125,7 +126,7 @@ export class Guardian {
   }
 
   async started(): Promise<void> {
-    this.#child = await this.#context.spawnHere(Member, { diary: this.#options.diary }, { name: 'child', restart: 'permanent' })
+    this.#child = await this.#context.spawnLocal(Member, { diary: this.#options.diary }, { name: 'child', restart: 'permanent' })
   }
 
   /** Its child fails, and then it works for so many milliseconds, by its clock; for ever without one. */
@@ -194,7 +195,7 @@ export class SlowParent extends Slow {
   constructor({ children, ...options }: SlowOptions & { readonly children: number }, context: ActorContext<Slow>) {
     super(options, context)
     this.#children = async () => {
-      for (let i = 0; i < children; i++) await context.spawnHere(Slow, options, { name: `${i}` })
+      for (let i = 0; i < children; i++) await context.spawnLocal(Slow, options, { name: `${i}` })
     }
   }
 

@@ -1,37 +1,37 @@
 import type { MessagePort, Transferable } from 'node:worker_threads'
+import { transfersOf } from './cloneable.js'
 import type { PortableError } from './errors-across-threads.js'
-import { soon } from './soon.js'
-import { transfersOf } from './transfer.js'
+import { microtask } from './promises.js'
 
 export type AskMessage = readonly [kind: 'ask', id: number, method: string, args: readonly unknown[]]
 export type TellMessage = readonly [kind: 'tell', method: string, args: readonly unknown[]]
 
-/** What goes over an actor's port. */
+/** What is posted between an actor's incarnation in a worker and its owner. */
 export type Message =
   | AskMessage
   | TellMessage
   | readonly [kind: 'answer', id: number, value: unknown]
   | readonly [kind: 'error', id: number, error: PortableError]
-  /** So many asks and tells have been taken from the mailbox. */
+  /** This many asks and tells have left the mailbox. */
   | readonly [kind: 'credit', count: number]
-  /** The actor runs: it was made and its `started` hook is done. */
+  /** The actor runs: it was constructed and its `started` hook is done. */
   | readonly [kind: 'started']
   | readonly [kind: 'stop']
   | readonly [kind: 'suspend']
   | readonly [kind: 'resume']
-  /** The actor's last message: it is no more, by its own doing or by its failure; and the tells that it left unread. */
-  | readonly [kind: 'gone', failure: PortableError | null, unread: readonly string[]]
+  /** The actor's last message: it stopped (null) or failed, and left these tells unread. */
+  | readonly [kind: 'exited', failure: PortableError | null, unread: readonly string[]]
 
 /**
- * All that a turn sends, as one flat list: a code for each message's kind and what belongs to it. Cloning an object costs more than all else
- * that becomes of a small message, and an array is an object. A method has a number, told once, by which its name is one string for all messages.
+ * All messages of a turn as one flat list: for each message a code for its kind, then its values. Cloning a nested object or array costs
+ * more than everything else that happens to a small message. A method is posted by a number; its name is posted once, before its first use.
  */
-export type Envelope = readonly unknown[]
+export type Packet = readonly unknown[]
 
-const CODES = { name: 0, ask: 1, tell: 2, answer: 3, error: 4, credit: 5, started: 6, stop: 7, suspend: 8, resume: 9, gone: 10 } as const
+const CODES = { name: 0, ask: 1, tell: 2, answer: 3, error: 4, credit: 5, started: 6, stop: 7, suspend: 8, resume: 9, exited: 10 } as const
 const { name: NAME, ask: ASK, tell: TELL } = CODES
-/** By code: the kind, and how many values follow it. Those of asks and tells say so themselves. */
-const FIXED = [
+/** The kinds whose number of values is fixed: code, kind, number of values. An ask or a tell states its own number of arguments. */
+const FIXED_LENGTH = [
   [CODES.answer, 'answer', 2],
   [CODES.error, 'error', 2],
   [CODES.credit, 'credit', 1],
@@ -39,11 +39,11 @@ const FIXED = [
   [CODES.stop, 'stop', 0],
   [CODES.suspend, 'suspend', 0],
   [CODES.resume, 'resume', 0],
-  [CODES.gone, 'gone', 2]
+  [CODES.exited, 'exited', 2]
 ] as const
-const BY_CODE = new Map<unknown, (typeof FIXED)[number]>(FIXED.map((row) => [row[0], row]))
+const BY_CODE = new Map<unknown, (typeof FIXED_LENGTH)[number]>(FIXED_LENGTH.map((row) => [row[0], row]))
 
-/** Gathers what a turn sends, and posts it when the turn ends. */
+/** Collects the messages of a turn and posts them as one packet when the turn ends. */
 export class Outbox {
   readonly #port: MessagePort
   readonly #refused: (message: Message, error: Error) => void
@@ -51,14 +51,14 @@ export class Outbox {
   readonly #names = new Map<string, number>()
   #waiting: Message[] = []
 
-  /** `refused` is called with a message that cannot be cloned; the others of its envelope go out all the same. */
+  /** `refused` is called for a message that cannot be cloned; the other messages of its packet are posted all the same. */
   constructor(port: MessagePort, refused: (message: Message, error: Error) => void) {
     this.#port = port
     this.#refused = refused
   }
 
   post(message: Message): void {
-    if (this.#waiting.push(message) === 1) soon(this.#flush)
+    if (this.#waiting.push(message) === 1) microtask(this.#flush)
   }
 
   flush(): void {
@@ -83,57 +83,57 @@ export class Outbox {
   }
 
   #send(messages: readonly Message[]): void {
-    const envelope: unknown[] = []
+    const packet: unknown[] = []
     let transfers: Transferable[] | undefined
     for (const message of messages) {
       if (message[0] === 'tell') {
         const [, method, args] = message
-        envelope.push(TELL, this.#numberOf(method, envelope), args.length, ...args)
+        packet.push(TELL, this.#numberOf(method, packet), args.length, ...args)
         transfers = transfersOf(args, transfers)
       } else if (message[0] === 'ask') {
         const [, id, method, args] = message
-        envelope.push(ASK, this.#numberOf(method, envelope), args.length, id, ...args)
+        packet.push(ASK, this.#numberOf(method, packet), args.length, id, ...args)
         transfers = transfersOf(args, transfers)
       } else {
         const [kind, ...values] = message
-        envelope.push(CODES[kind], ...values)
+        packet.push(CODES[kind], ...values)
         if (kind === 'answer') transfers = transfersOf(values, transfers)
       }
     }
-    this.#port.postMessage(envelope, transfers)
+    this.#port.postMessage(packet, transfers)
   }
 
-  /** A name that is new goes out ahead of the message that wants it. */
-  #numberOf(method: string, envelope: unknown[]): number {
+  /** A new name is posted before the message that uses it. */
+  #numberOf(method: string, packet: unknown[]): number {
     const found = this.#names.get(method)
     if (found !== undefined) return found
     const number = this.#names.size
     this.#names.set(method, number)
-    envelope.push(NAME, method)
+    packet.push(NAME, method)
     return number
   }
 }
 
-/** Opens the envelopes of one Outbox, in the order in which they were posted. */
+/** Reads the packets of one Outbox, in the order in which they were posted. */
 export class Inbox {
   readonly #names: string[] = []
 
-  open(envelope: Envelope): Message[] {
+  read(packet: Packet): Message[] {
     const messages: Message[] = []
     let at = 0
-    while (at < envelope.length) {
-      const code = envelope[at++]
+    while (at < packet.length) {
+      const code = packet[at++]
       if (code === NAME) {
-        this.#names.push(envelope[at++] as string)
+        this.#names.push(packet[at++] as string)
       } else if (code === TELL || code === ASK) {
-        const method = this.#names[envelope[at++] as number]!
-        const count = envelope[at++] as number
-        const id = code === ASK ? (envelope[at++] as number) : 0
-        const args = envelope.slice(at, (at += count))
+        const method = this.#names[packet[at++] as number]!
+        const count = packet[at++] as number
+        const id = code === ASK ? (packet[at++] as number) : 0
+        const args = packet.slice(at, (at += count))
         messages.push(code === ASK ? ['ask', id, method, args] : ['tell', method, args])
       } else {
         const [, kind, count] = BY_CODE.get(code)!
-        messages.push([kind, ...envelope.slice(at, (at += count))] as unknown as Message)
+        messages.push([kind, ...packet.slice(at, (at += count))] as unknown as Message)
       }
     }
     return messages

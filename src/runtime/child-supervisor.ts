@@ -1,58 +1,53 @@
 import { ArbalestError } from '../errors.js'
-import type { ActorClass, ActorOf, ExitReason, OptionsOf } from './actor.js'
+import { loadActorClass, type ActorClass, type ActorOf, type OptionsOf } from './actor.js'
+import type { ActorRef } from './actor-ref.js'
 import { Child, type ChildSpec } from './child.js'
+import type { Children, LocalSpawnOptions, SpawnOptions } from './context.js'
+import type { Environment } from './environment.js'
 import { asError } from './errors-across-threads.js'
-import { goneError } from './gone.js'
-import { loadClass } from './load-class.js'
-import { LocalLife } from './local-life.js'
-import type { Realm } from './realm.js'
-import type { ActorRef } from './ref.js'
+import { actorGone, type ExitReason } from './exit-reason.js'
+import { LocalIncarnation } from './local-incarnation.js'
 import {
-  affected,
-  checkSupervision,
+  checkPolicy,
   decide,
-  DEFAULT_SUPERVISION,
-  type Backoff,
+  DEFAULT_POLICY,
+  restartedTogether,
   type Failure,
-  type Intensity,
-  type Strategy,
-  type Supervision
-} from './restart-policy.js'
-import type { LocalSpawnOptions, Offspring, SpawnOptions } from './spawning.js'
-import { WorkerLife } from './worker-life.js'
+  type RestartBackoff,
+  type RestartIntensity,
+  type RestartStrategy,
+  type SupervisionPolicy
+} from './supervision-policy.js'
+import { WorkerIncarnation } from './worker-incarnation.js'
 
 const DEFAULT_START_DEADLINE = 60_000
 const DEFAULT_SHUTDOWN = 5_000
 
-/** The children of one actor, or of the system: starts them in order, restarts those that fail, stops them in reverse. */
-export class Family implements Offspring {
+/** Supervises the children of one actor or of the system: starts them in order, restarts those that fail, stops them in reverse order. */
+export class ChildSupervisor implements Children {
   readonly #parent: string
-  readonly #realm: Realm
+  readonly #environment: Environment
   readonly #fail: (error: Error) => void
-  #strategy: Strategy = DEFAULT_SUPERVISION.strategy
-  #intensity: Intensity = DEFAULT_SUPERVISION.intensity
-  #backoff: Backoff = DEFAULT_SUPERVISION.backoff
+  #strategy: RestartStrategy = DEFAULT_POLICY.strategy
+  #intensity: RestartIntensity = DEFAULT_POLICY.intensity
+  #backoff: RestartBackoff = DEFAULT_POLICY.backoff
   #children: Child[] = []
   #failures: readonly Failure[] = []
-  /** Restarts of several children follow one another. */
+  /** With a strategy that restarts several children, recoveries run one after another. */
   #recoveries: Promise<void> = Promise.resolve()
   #spawned = 0
   #closed = false
 
-  /** `parent` is the name below which the children stand; `fail` is called once, when they fail more often than is allowed. */
-  constructor(parent: string, realm: Realm, fail: (error: Error) => void) {
+  /** `parent` is the prefix of the children's names; `fail` is called once, when they fail more often than the intensity allows. */
+  constructor(parent: string, environment: Environment, fail: (error: Error) => void) {
     this.#parent = parent
-    this.#realm = realm
+    this.#environment = environment
     this.#fail = fail
   }
 
-  get children(): readonly Child[] {
-    return this.#children
-  }
-
-  supervise(supervision: Supervision): void {
-    checkSupervision(supervision)
-    const { strategy, intensity, backoff } = supervision
+  supervise(policy: SupervisionPolicy): void {
+    checkPolicy(policy)
+    const { strategy, intensity, backoff } = policy
     if (strategy) this.#strategy = strategy
     if (intensity) this.#intensity = intensity
     if (backoff) this.#backoff = { ...this.#backoff, ...backoff }
@@ -64,8 +59,8 @@ export class Family implements Offspring {
     options: OptionsOf<C>,
     how: SpawnOptions = {}
   ): Promise<ActorRef<ActorOf<C>>> {
-    const { entry } = this.#realm
-    if (!entry) return this.#add(className, how, () => loadClass(module.href, className), options)
+    const { workerEntry } = this.#environment
+    if (!workerEntry) return this.#addLocal(className, how, () => loadActorClass(module.href, className), options)
     const name = this.#nameOf(className, how)
     const { worker, heartbeat, cancel, shutdown = DEFAULT_SHUTDOWN } = how
     const begin: ChildSpec['begin'] = (owner, window, restarted, signal) => {
@@ -78,16 +73,16 @@ export class Family implements Offspring {
         window,
         shutdown,
         worker,
-        silence: heartbeat?.silence,
+        heartbeatTimeout: heartbeat?.timeout,
         cancel
       }
-      return WorkerLife.start(start, owner, this.#realm, entry, signal)
+      return WorkerIncarnation.start(start, owner, this.#environment, workerEntry, signal)
     }
     return this.#begin({ ...specOf(name, how), begin })
   }
 
-  spawnHere<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
-    return this.#add(actorClass.name, how, () => actorClass, options)
+  spawnLocal<C extends ActorClass>(actorClass: C, options: OptionsOf<C>, how: LocalSpawnOptions = {}): Promise<ActorRef<ActorOf<C>>> {
+    return this.#addLocal(actorClass.name, how, () => actorClass, options)
   }
 
   async stop({ deadline }: { readonly deadline?: number } = {}): Promise<void> {
@@ -99,7 +94,7 @@ export class Family implements Offspring {
     await this.#recoveries
   }
 
-  #add<A extends object>(
+  #addLocal<A extends object>(
     className: string,
     how: SpawnOptions,
     load: () => ActorClass | Promise<ActorClass>,
@@ -109,7 +104,7 @@ export class Family implements Offspring {
     const spec = specOf(name, how)
     const { shutdown } = spec
     const begin: ChildSpec['begin'] = (owner, _window, restarted, signal) =>
-      LocalLife.start({ name, load, options, restarted, shutdown }, owner, this.#realm, signal)
+      LocalIncarnation.start({ name, load, options, restarted, shutdown }, owner, this.#environment, signal)
     return this.#begin({ ...spec, begin })
   }
 
@@ -118,7 +113,7 @@ export class Family implements Offspring {
       const message = `${spec.name}: it cannot be spawned, ${this.#parent || 'the system'} is stopped; spawn it before`
       throw new ArbalestError('INVALID_STATE', message, { data: { actor: spec.name } })
     }
-    const child = new Child(spec, this.#realm, (dead, reason) => this.#died(dead, reason))
+    const child = new Child(spec, this.#environment, (ended, reason) => this.#exited(ended, reason))
     this.#children.push(child)
     try {
       await child.start()
@@ -128,12 +123,12 @@ export class Family implements Offspring {
     }
     if (child.leaving) {
       await child.exited
-      throw goneError(spec.name, 'started', 'it was stopped while it started')
+      throw actorGone(spec.name, 'started', 'it was stopped while it started')
     }
     return child.ref as unknown as ActorRef<A>
   }
 
-  #died(child: Child, reason: ExitReason): void {
+  #exited(child: Child, reason: ExitReason): void {
     if (child.leaving || this.#closed) this.#release(child, reason)
     else if (this.#strategy === 'oneForOne') void this.#recover(child, reason)
     else this.#recoveries = this.#recoveries.then(() => this.#recover(child, reason))
@@ -141,29 +136,29 @@ export class Family implements Offspring {
 
   async #recover(child: Child, reason: ExitReason): Promise<void> {
     if (child.leaving || this.#closed) return this.#release(child, reason)
-    // A restart of several that was under way has started it again.
+    // The recovery of a sibling has restarted it already.
     if (child.alive) return
-    const failure = { at: this.#realm.clock.now(), reason }
-    const decision = decide(child.spec.restart, failure, this.#failures, this.#intensity, this.#backoff, this.#realm.random())
+    const failure = { at: this.#environment.clock.now(), reason }
+    const decision = decide(child.spec.restart, failure, this.#failures, this.#intensity, this.#backoff, this.#environment.random())
     if (decision.kind === 'leave') return this.#release(child, reason)
     this.#failures = decision.failures
     if (decision.kind === 'escalate') return this.#escalate(child, reason)
-    this.#realm.publish({ event: 'restarting', actor: child.spec.name, reason, delay: decision.delay })
-    const group = affected(this.#strategy, [...this.#children], child)
+    this.#environment.publish({ event: 'restarting', actor: child.spec.name, reason, delay: decision.delay })
+    const group = restartedTogether(this.#strategy, [...this.#children], child)
     for (const member of group.toReversed()) if (member !== child) await member.halt()
     await child.pause(decision.delay)
     for (const member of group) {
-      const failed = await this.#revive(member, child, reason)
+      const failed = await this.#restart(member, child, reason)
       if (failed) return this.#recover(member, failed)
     }
   }
 
-  /** The reason why it did not start. */
-  async #revive(member: Child, cause: Child, reason: ExitReason): Promise<ExitReason | undefined> {
-    // Who is only just coming up is left to whoever spawns it: it has no life yet from which to be started again.
+  /** Returns why the member did not start; undefined if it runs, or is not to be restarted. */
+  async #restart(member: Child, cause: Child, reason: ExitReason): Promise<ExitReason | undefined> {
+    // A member that is still being spawned is left to its spawn, which reports a failure to the caller.
     if (member.gone || member.alive || member.starting) return undefined
-    const stays = !this.#closed && !member.leaving && (member === cause || member.spec.restart !== 'temporary')
-    if (!stays) {
+    const returns = !this.#closed && !member.leaving && (member === cause || member.spec.restart !== 'temporary')
+    if (!returns) {
       this.#release(member, { kind: 'stopped' })
       return undefined
     }
@@ -175,17 +170,17 @@ export class Family implements Offspring {
     }
   }
 
-  /** The parent's end stops the other children. */
+  /** Fails the parent, whose end stops the other children. */
   #escalate(child: Child, reason: ExitReason): void {
     this.#release(child, reason)
     const { restarts, within } = this.#intensity
     const [first, last] = [errorOf(child, this.#failures[0]!.reason), errorOf(child, reason)]
     const message =
       `${child.spec.name}: more than ${restarts} failures within ${within} ms; the first was ${first.message}; ` +
-      `the last was ${last.message}; mend their cause or allow more restarts`
+      `the last was ${last.message}; fix their cause or allow more restarts`
     const error = new ArbalestError('ACTOR_FAILED', message, { cause: last, data: { actor: child.spec.name, restarts, within, first } })
     this.#closed = true
-    this.#realm.publish({ event: 'escalated', actor: this.#parent, error })
+    this.#environment.publish({ event: 'escalated', actor: this.#parent, error })
     this.#fail(error)
   }
 
@@ -207,5 +202,5 @@ function specOf(name: string, how: SpawnOptions): Omit<ChildSpec, 'begin'> {
 
 function errorOf(child: Child, reason: ExitReason): Error {
   if (reason.kind === 'failed') return reason.error
-  return goneError(child.spec.name, 'life', reason.kind === 'stopped' ? 'it stopped' : `its thread ended with code ${reason.code}`)
+  return actorGone(child.spec.name, 'incarnation', reason.kind === 'stopped' ? 'it stopped' : `its thread ended with code ${reason.code}`)
 }

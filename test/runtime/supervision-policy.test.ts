@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { affected, decide, DEFAULT_SUPERVISION, type Failure, type RestartType } from '../../src/runtime/restart-policy.js'
+import { restartedTogether, decide, DEFAULT_POLICY, type Failure, type RestartType } from '../../src/runtime/supervision-policy.js'
 
 const CRASH: Failure['reason'] = { kind: 'failed', error: new Error('x') }
 const BACKOFF = { first: 100, factor: 3, longest: 1_000, jitter: 0.5 }
@@ -21,7 +21,7 @@ describe('The restart policy', () => {
   ]
   for (const [type, reason, expected] of table) {
     it(`of a ${type} actor that ${reason.kind}: ${expected}`, () => {
-      const { intensity, backoff } = DEFAULT_SUPERVISION
+      const { intensity, backoff } = DEFAULT_POLICY
       expect(decide(type, at(0, reason), [], intensity, backoff, 0).kind).to.equal(expected)
     })
   }
@@ -41,8 +41,8 @@ describe('The restart policy', () => {
   })
 
   it('knows who goes down together', () => {
-    expect(affected('oneForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b'])
-    expect(affected('restForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b', 'c'])
-    expect(affected('allForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['a', 'b', 'c'])
+    expect(restartedTogether('oneForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b'])
+    expect(restartedTogether('restForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b', 'c'])
+    expect(restartedTogether('allForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['a', 'b', 'c'])
   })
 })

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { liveProcesses } from '../../src/runtime/live/ask.js'
-import { showLive } from '../../src/runtime/live/serve.js'
+import { liveProcesses } from '../../src/runtime/live-processes.js'
+import { showLive } from '../../src/runtime/live-processes.js'
 import type { ActorSnapshot } from '../../src/runtime/snapshot.js'
 
-const SERVE = new URL('../../src/runtime/live/serve.js', import.meta.url)
+const SERVE = new URL('../../src/runtime/live-processes.js', import.meta.url)
 
 describe('a job that shows itself', () => {
   const variables = ['XDG_RUNTIME_DIR', 'TMPDIR', 'ARBALEST_TOP'] as const
@@ -36,7 +36,7 @@ describe('a job that shows itself', () => {
     thread: 1,
     depth: 1,
     busy: true,
-    promised: 0,
+    deferred: 0,
     messages: 2,
     timed: 2,
     waitTime: 3,

@@ -1,8 +1,8 @@
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { Inbox, Outbox, type Envelope, type Message } from '../../src/runtime/envelope.js'
-import { transfer } from '../../src/runtime/transfer.js'
+import { Inbox, Outbox, type Packet, type Message } from '../../src/runtime/wire-protocol.js'
+import { transfer } from '../../src/runtime/cloneable.js'
 
 const value = fc.oneof(
   fc.integer(),
@@ -20,7 +20,7 @@ const message = fc.oneof(
   fc.tuple(fc.constant('answer' as const), fc.nat(), value),
   fc.tuple(fc.constant('credit' as const), fc.nat()),
   fc.constantFrom(['started'] as const, ['stop'] as const, ['suspend'] as const, ['resume'] as const),
-  fc.tuple(fc.constant('gone' as const), fc.constant(null), fc.array(fc.string()))
+  fc.tuple(fc.constant('exited' as const), fc.constant(null), fc.array(fc.string()))
 )
 
 describe('envelopes', () => {
@@ -31,7 +31,7 @@ describe('envelopes', () => {
     const inbox = new Inbox()
     const received = () => {
       const all: Message[][] = []
-      for (let next = receiveMessageOnPort(port2); next; next = receiveMessageOnPort(port2)) all.push(inbox.open(next.message as Envelope))
+      for (let next = receiveMessageOnPort(port2); next; next = receiveMessageOnPort(port2)) all.push(inbox.read(next.message as Packet))
       return all
     }
     return { outbox, refused, received, close: () => port1.close() }

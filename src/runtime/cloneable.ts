@@ -1,0 +1,43 @@
+import type { MessagePort, Transferable } from 'node:worker_threads'
+
+type Plain = string | number | bigint | boolean | null | undefined | void
+
+/** Objects with methods that structured cloning copies whole. */
+type ClonedWhole = Date | RegExp | Error | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | MessagePort
+
+/**
+ * `T` if structured cloning can copy it to another thread; else a type without values, so that passing a function, a symbol or an object
+ * with methods is a compile error. Values of type `unknown` are checked only when they are posted.
+ */
+export type Cloneable<T> = unknown extends T
+  ? T
+  : T extends Plain | ClonedWhole
+    ? T
+    : T extends symbol | ((...args: never[]) => unknown) | (abstract new (...args: never[]) => unknown)
+      ? never
+      : T extends ReadonlyMap<infer K, infer V>
+        ? ReadonlyMap<Cloneable<K>, Cloneable<V>>
+        : T extends ReadonlySet<infer V>
+          ? ReadonlySet<Cloneable<V>>
+          : { [K in keyof T]: Cloneable<T[K]> }
+
+const transferLists = new WeakMap<object, readonly Transferable[]>()
+
+/**
+ * Marks an argument or an answer: the objects of `list`, which `value` contains, are moved to the receiver's thread instead of copied, and
+ * the sender can no longer use them. Between actors of one thread nothing is moved.
+ */
+export function transfer<T extends object>(value: T, list: readonly Transferable[]): T {
+  transferLists.set(value, list)
+  return value
+}
+
+/** `found` together with the lists that the values are marked with; undefined if both are empty. */
+export function transfersOf(values: readonly unknown[], found: Transferable[] | undefined): Transferable[] | undefined {
+  let all = found
+  for (const value of values) {
+    const list = typeof value === 'object' && value !== null ? transferLists.get(value) : undefined
+    if (list) all = [...(all ?? []), ...list]
+  }
+  return all
+}

@@ -1,0 +1,82 @@
+import { invalidOption } from '../errors.js'
+import type { ExitReason } from './exit-reason.js'
+
+/**
+ * When an actor that has ended is restarted: always, if it failed, never (the restart types of Erlang/OTP). After `ref.stop()` an actor is
+ * never restarted.
+ */
+export type RestartType = 'permanent' | 'transient' | 'temporary'
+
+/** Which siblings are restarted together with a child: none, those spawned after it, all. */
+export type RestartStrategy = 'oneForOne' | 'restForOne' | 'allForOne'
+
+/** If children fail more than `restarts` times `within` this many milliseconds, their parent fails. */
+export interface RestartIntensity {
+  readonly restarts: number
+  readonly within: number
+}
+
+/** Milliseconds before a restart: `first`, then `factor` times as long at each further failure, up to `longest`. */
+export interface RestartBackoff {
+  readonly first: number
+  readonly factor: number
+  readonly longest: number
+  /** The greatest share of the delay by which it is shortened at random, so that actors that fail together do not restart together. */
+  readonly jitter: number
+}
+
+/** How a parent treats children that fail: which it restarts, how often, how soon. */
+export interface SupervisionPolicy {
+  readonly strategy?: RestartStrategy
+  readonly intensity?: RestartIntensity
+  readonly backoff?: Partial<RestartBackoff>
+}
+
+export const DEFAULT_POLICY = {
+  strategy: 'oneForOne',
+  intensity: { restarts: 5, within: 60_000 },
+  backoff: { first: 10, factor: 2, longest: 5_000, jitter: 0.2 }
+} as const satisfies SupervisionPolicy
+
+/** Throws INVALID_OPTION. */
+export function checkPolicy({ intensity }: SupervisionPolicy): void {
+  if (intensity && !(intensity.restarts >= 0 && intensity.within > 0)) {
+    throw invalidOption('intensity', intensity, 'use restarts of 0 or more within more than 0 milliseconds')
+  }
+}
+
+/** A failure that a parent remembers. */
+export interface Failure {
+  readonly at: number
+  readonly reason: ExitReason
+}
+
+export type RestartDecision =
+  | { readonly kind: 'leave' }
+  | { readonly kind: 'restart'; readonly delay: number; readonly failures: readonly Failure[] }
+  | { readonly kind: 'escalate'; readonly failures: readonly Failure[] }
+
+/**
+ * What a parent does about a child that has ended without being asked to. `past` are the failures that the parent remembers; the decision
+ * contains those to remember from now on, the oldest first. `chance` is in [0, 1). A pure function.
+ */
+export function decide(
+  type: RestartType,
+  failure: Failure,
+  past: readonly Failure[],
+  intensity: RestartIntensity,
+  backoff: RestartBackoff,
+  chance: number
+): RestartDecision {
+  if (type === 'temporary' || (type === 'transient' && failure.reason.kind === 'stopped')) return { kind: 'leave' }
+  const failures = [...past.filter(({ at }) => failure.at - at < intensity.within), failure]
+  if (failures.length > intensity.restarts) return { kind: 'escalate', failures }
+  const whole = Math.min(backoff.longest, backoff.first * backoff.factor ** (failures.length - 1))
+  return { kind: 'restart', delay: whole * (1 - backoff.jitter * chance), failures }
+}
+
+/** The child itself and the siblings that are restarted with it, in the order of their spawns. */
+export function restartedTogether<T>(strategy: RestartStrategy, children: readonly T[], child: T): readonly T[] {
+  if (strategy === 'oneForOne') return [child]
+  return strategy === 'allForOne' ? children : children.slice(children.indexOf(child))
+}

@@ -1,0 +1,209 @@
+import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
+import { ArbalestError } from '../errors.js'
+import type { Cancel } from './clock.js'
+import type { Environment } from './environment.js'
+import { asError, unpackError } from './errors-across-threads.js'
+import { actorGone, packExit, type ExitReason } from './exit-reason.js'
+import type { Incarnation, IncarnationOwner, UserMessage } from './incarnation.js'
+import { deferred } from './promises.js'
+import { Inbox, Outbox, type Message, type Packet } from './wire-protocol.js'
+import { WorkerThread, type ActorStart } from './worker-thread.js'
+
+export interface RemoteStart {
+  readonly name: string
+  readonly module: string
+  readonly className: string
+  readonly options: unknown
+  readonly restarted: ExitReason | undefined
+  /** Messages that may be on their way to it. */
+  readonly window: number
+  readonly shutdown: number
+  /** The name of the thread, if it is shared. */
+  readonly worker: string | undefined
+  readonly heartbeatTimeout: number | undefined
+  readonly cancel: (() => void) | undefined
+}
+
+/** Milliseconds that a terminated thread may take to end. It takes longer only inside native code. */
+const TERMINATION = 5_000
+
+/** An incarnation in a worker, seen from the thread of its owner. */
+export class WorkerIncarnation implements Incarnation {
+  readonly #start: RemoteStart
+  readonly #owner: IncarnationOwner
+  readonly #environment: Environment
+  readonly #thread: WorkerThread
+  readonly #port: MessagePort
+  readonly #outbox: Outbox
+  readonly #inbox = new Inbox()
+  readonly #stopFlag = new Int32Array(new SharedArrayBuffer(4))
+  readonly #timers = new Set<Cancel>()
+  readonly #started = deferred()
+  readonly #exited = deferred<ExitReason>()
+  /** Why the actor ended, if that is known before its thread has ended. */
+  #reason: ExitReason | undefined
+  #unread: readonly string[] | undefined
+  #uncredited = 0
+  #ended = false
+
+  /** Resolves when the actor runs. Rejects with its error or the signal's reason, after the end of a thread that is its own. */
+  static async start(
+    start: RemoteStart,
+    owner: IncarnationOwner,
+    environment: Environment,
+    entry: URL,
+    signal: AbortSignal
+  ): Promise<WorkerIncarnation> {
+    const incarnation = new WorkerIncarnation(start, owner, environment, entry)
+    const abort = () => {
+      incarnation.#reason = { kind: 'failed', error: asError(signal.reason) }
+      incarnation.#terminate()
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    const failure = await Promise.race([incarnation.#started.promise, incarnation.exited])
+    signal.removeEventListener('abort', abort)
+    if (!failure) return incarnation
+    if (failure.kind === 'failed') throw failure.error
+    throw actorGone(start.name, 'started', 'its thread ended before it ran')
+  }
+
+  private constructor(start: RemoteStart, owner: IncarnationOwner, environment: Environment, entry: URL) {
+    const { port1, port2 } = new MessageChannel()
+    this.#start = start
+    this.#owner = owner
+    this.#environment = environment
+    this.#port = port1
+    this.#outbox = new Outbox(port1, (message, error) => this.#refused(message, error))
+    try {
+      this.#thread = this.#enterThread(port2, entry)
+    } catch (error) {
+      // The options cannot be cloned.
+      port1.close()
+      throw error
+    }
+    port1.on('message', (packet: Packet) => this.#receive(packet))
+    this.#thread.onHeartbeatLost(() => this.#declareDead())
+    void this.#thread.exited.then(({ code, error }) => this.#end(error ? { kind: 'failed', error } : { kind: 'exited', code }))
+  }
+
+  get exited(): Promise<ExitReason> {
+    return this.#exited.promise
+  }
+
+  send(message: UserMessage): void {
+    this.#uncredited++
+    this.#outbox.post(message)
+  }
+
+  suspend(): void {
+    this.#outbox.post(['suspend'])
+  }
+
+  resume(): void {
+    this.#outbox.post(['resume'])
+  }
+
+  /** Sets the flag, posts the message and calls the user's `cancel`; terminates the thread after the deadline. */
+  stop(deadline: number): void {
+    if (this.#ended) return
+    Atomics.store(this.#stopFlag, 0, 1)
+    this.#outbox.post(['stop'])
+    this.#after(deadline, () => this.#terminate())
+    this.#cancel()
+  }
+
+  /** If the user's `cancel` throws, the actor still ends by its deadline. */
+  #cancel(): void {
+    const { name, cancel } = this.#start
+    try {
+      cancel?.()
+    } catch (error) {
+      process.emitWarning(`${name}: its cancel hook has thrown (${asError(error).message}); its deadline ends it`, 'ArbalestWarning')
+    }
+  }
+
+  #enterThread(port: MessagePort, entry: URL): WorkerThread {
+    const { name, module, className, options, restarted, window, shutdown, worker, heartbeatTimeout } = this.#start
+    const actor: ActorStart = {
+      port,
+      name,
+      module,
+      className,
+      options,
+      restarted: restarted && packExit(restarted),
+      stopFlag: this.#stopFlag.buffer,
+      counters: this.#owner.counters,
+      shutdown,
+      creditEvery: Math.max(1, window >> 2)
+    }
+    return WorkerThread.enter(actor, this.#environment, entry, { shared: worker, heartbeatTimeout })
+  }
+
+  #receive(packet: Packet): void {
+    for (const message of this.#inbox.read(packet)) {
+      if (message[0] === 'answer') this.#owner.answer(message[1], { value: message[2] })
+      else if (message[0] === 'error') this.#owner.answer(message[1], { error: unpackError(message[2]) })
+      else if (message[0] === 'credit') this.#credit(message[1])
+      else if (message[0] === 'started') this.#started.resolve()
+      else if (message[0] === 'exited') {
+        this.#reason ??= message[1] === null ? { kind: 'stopped' } : { kind: 'failed', error: asError(unpackError(message[1])) }
+        this.#unread = message[2]
+        this.#thread.actorExited()
+        if (this.#start.worker !== undefined) this.#end(this.#reason)
+      }
+    }
+  }
+
+  #credit(count: number): void {
+    this.#uncredited -= count
+    this.#owner.credit(count)
+  }
+
+  /** Terminates the thread, with all actors that share it. */
+  #terminate(): void {
+    this.#thread.terminate()
+    this.#after(TERMINATION, () => {
+      const { name } = this.#start
+      const message = `${name}: its thread cannot be terminated, a call of native code does not return; end the process`
+      const error = new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, deadline: TERMINATION } })
+      this.#environment.publish({ event: 'unhealthy', actor: name, error })
+      this.#end({ kind: 'failed', error })
+    })
+  }
+
+  #declareDead(): void {
+    const { name, heartbeatTimeout, shutdown } = this.#start
+    const message = `${name}: its thread has not answered for ${heartbeatTimeout ?? 0} ms; let its turns end sooner or allow a longer heartbeat.timeout`
+    this.#reason ??= {
+      kind: 'failed',
+      error: new ArbalestError('DEADLINE_EXCEEDED', message, { data: { actor: name, timeout: heartbeatTimeout } })
+    }
+    this.stop(shutdown)
+  }
+
+  #after(milliseconds: number, action: () => void): void {
+    this.#timers.add(this.#environment.clock.after(milliseconds, action))
+  }
+
+  #end(reason: ExitReason): void {
+    if (this.#ended) return
+    this.#ended = true
+    // The thread may have ended before its last packets were read.
+    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) this.#receive(last.message as Packet)
+    for (const cancel of this.#timers) cancel()
+    this.#port.close()
+    if (this.#unread) for (const method of this.#unread) this.#owner.lost(method, 'actorGone')
+    else if (this.#uncredited > 0) this.#owner.lost('', 'actorGone', this.#uncredited)
+    this.#exited.resolve(this.#reason ?? reason)
+  }
+
+  #refused(message: Message, error: Error): void {
+    if (message[0] !== 'ask' && message[0] !== 'tell') return
+    this.#credit(1)
+    if (message[0] === 'ask') this.#owner.answer(message[1], { error })
+    else {
+      this.#owner.lost(message[1], 'notCloneable')
+      process.emitWarning(`a message to ${this.#start.name} cannot be posted: ${error.message}`, 'ArbalestWarning')
+    }
+  }
+}
