@@ -101,7 +101,7 @@ export type { GenerateOptions } from './trained/generate.js'
 export type { Classification } from './trained/classify.js'
 export type { Measurement } from './trained/evaluate.js'
 
-export { withOperators, type ComposedOperator } from './model/composed.js'
+export { loadOperators, type ComposedOperator } from './model/composed.js'
 export type { ComposableKind, OperatorBuilder } from './model/operator-builder.js'
 export type {
   ActivationLayer,

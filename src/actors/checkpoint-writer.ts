@@ -6,7 +6,6 @@ import { writeVectors } from '../checkpoints/vectors.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { saveModel, type SavedModel } from '../formats/save.js'
 import type { FloatTensors, Tensor } from '../formats/tensor.js'
-import { withOperators, type PlainModel } from '../model/composed.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { loadEngine } from './engine-module.js'
@@ -18,7 +17,7 @@ export interface CheckpointWriterOptions {
   /** How many of the newest stay, beside the best. */
   readonly keep: number
   readonly parameters: readonly PlacedParameter[]
-  readonly model: PlainModel
+  readonly model: Model
   readonly normalisation: SavedModel['normalisation']
   readonly classNames: readonly string[] | undefined
 }
@@ -86,8 +85,7 @@ export class CheckpointWriter {
       { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
     ]
     const weights = Object.fromEntries(parameters.map(tensor))
-    const described = await withOperators(model as Model)
-    await saveModel(path, { model: described, weights, statistics, normalisation, ...(classNames && { classNames }) })
+    await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }) })
   }
 
   async stopping(): Promise<void> {

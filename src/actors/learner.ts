@@ -6,7 +6,7 @@ import type { Engine, Handle, ReplicaSpec } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkRoom } from '../engine/free-memory.js'
 import { SafetensorsFile } from '../formats/safetensors.js'
-import { withOperators, type PlainModel } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
@@ -42,7 +42,7 @@ export interface LearnerOptions {
 
 /** What a learner may know of its job. */
 export interface LearnerTask {
-  readonly model: PlainModel
+  readonly model: Model
   /** The training step as it was compiled, and how the job's other programs are. */
   readonly step: Program
   readonly recipe: Omit<CompileOptions, 'mode' | 'loss'> & { readonly parameters: ParameterLayout }
@@ -111,8 +111,8 @@ export class Learner {
   async #pluginContext(engine: Engine): Promise<LearnerContext> {
     const { options, rank, replica: spec, task } = this.#options
     const { group, learner, seed } = spec
-    // The job's model comes as plain data: operators of its own are loaded where they are wanted.
-    const model = await withOperators(task.model as Model)
+    const { model } = task
+    await loadOperators(model)
     return {
       options,
       rank,

@@ -7,7 +7,7 @@ import { checkRoom } from '../engine/free-memory.js'
 import { invalidOption } from '../errors.js'
 import { importWeights } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
-import { withOperators } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 
 /** A model that is asked and not trained. */
 export interface TeacherSpec {
@@ -35,12 +35,9 @@ export class Teacher {
   readonly #slot: number
 
   /** Throws INVALID_OPTION for weights of another model, and what reading the file and compiling throw. */
-  static async create(
-    { model: plain, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec,
-    place: TeacherPlace
-  ): Promise<Teacher> {
+  static async create({ model, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherPlace): Promise<Teacher> {
     const { engine, backend, device = 0, threads } = place
-    const model = await withOperators(plain)
+    await loadOperators(model)
     const program = compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision })
     const given =
       weights instanceof Float32Array

@@ -1,7 +1,6 @@
 import type { Dataset } from '../data/dataset.js'
 import { streams } from '../data/streamed.js'
 import { invalidOption, together, type ArbalestError } from '../errors.js'
-import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { Settings } from '../options/settings.js'
@@ -16,7 +15,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
   const { name, train: samples, sample, classes } = dataset
   const { batch, synchroniser, average, freeze, precision, seed, optimiser } = settings
   return {
-    model: JSON.stringify(withoutOperators(model)),
+    model: JSON.stringify(model),
     parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
     data: JSON.stringify({ name, count: samples.count, sample, classes, ...(streams(samples) && { read: samples.reader.options }) }),
     batch: JSON.stringify(batch),

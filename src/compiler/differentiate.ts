@@ -1,6 +1,15 @@
 import { ArbalestError } from '../errors.js'
-import type { OwnGradient } from '../model/composed.js'
-import { elements, NONE, type Graph, type Operator, type OperatorKind, type Value, type ValueId } from '../model/graph.js'
+import { buildComposedGradient } from '../model/composed.js'
+import {
+  elements,
+  NONE,
+  type ComposedGradient,
+  type Graph,
+  type Operator,
+  type OperatorKind,
+  type Value,
+  type ValueId
+} from '../model/graph.js'
 import { GraphWriter } from '../model/graph-writer.js'
 import { gradientRules, lossRules, type Backpropagation } from './gradient-rules.js'
 import { forwardStep, present, type Step } from './step.js'
@@ -15,7 +24,7 @@ import { forwardStep, present, type Step } from './step.js'
 export function differentiate(graph: Graph): Step {
   const writer = new GraphWriter(graph)
   const pass = new ReversePass(graph, writer)
-  const composed = composedGradients(graph)
+  const composed = composedSpans(graph)
   for (const operator of graph.operators.toReversed()) {
     const whole = composed.find(({ operators }) => operators.has(operator))
     if (!whole) pass.visit(operator)
@@ -48,18 +57,18 @@ function reached(graph: Graph): Set<ValueId> {
   return ids
 }
 
-/** Operators that are differentiated as one, by a gradient of their own. */
-interface Composed {
+/** The operators of a composed layer that are differentiated as one, by the gradient that its module brings. */
+interface ComposedSpan {
   readonly x: ValueId
   readonly y: ValueId
   readonly operators: ReadonlySet<Operator>
-  readonly gradient: OwnGradient
+  readonly own: ComposedGradient
 }
 
-function composedGradients({ gradients = {}, named, operators }: Graph): Composed[] {
-  return Object.entries(gradients).map(([name, gradient]) => {
-    const [x, y] = [named[`${name}.input`]!, named[`${name}.output`]!]
-    // What leads to y from x, found backwards.
+function composedSpans({ composed = [], named, operators }: Graph): ComposedSpan[] {
+  return composed.map((own) => {
+    const [x, y] = [named[`${own.layer}.input`]!, named[`${own.layer}.output`]!]
+    // The operators that lead from x to y, found backwards.
     const wanted = new Set([y])
     const inside = new Set<Operator>()
     for (const operator of operators.toReversed()) {
@@ -67,7 +76,7 @@ function composedGradients({ gradients = {}, named, operators }: Graph): Compose
       inside.add(operator)
       for (const id of present(operator.inputs)) if (id !== x) wanted.add(id)
     }
-    return { x, y, operators: inside, gradient }
+    return { x, y, operators: inside, own }
   })
 }
 
@@ -102,11 +111,11 @@ class ReversePass {
     rule(this.#view(operator))
   }
 
-  visitComposed({ x, y, gradient }: Composed): void {
+  visitComposed({ x, y, own }: ComposedSpan): void {
     const summands = this.#summands.get(y)
     if (!summands || !this.#reached.has(x)) return
     const given = this.#sum(summands, `${this.#writer.get(y).name}.gradient`)
-    const found = gradient(this.#writer, { x, y, gradient: given })
+    const found = buildComposedGradient(own, this.#writer, { x, y, gradient: given })
     if (elements(this.#writer.get(found).shape) !== elements(this.#writer.get(x).shape))
       throw new ArbalestError(
         'SHAPE_MISMATCH',

@@ -1,6 +1,5 @@
 import { ArbalestError, messageOf } from '../errors.js'
 import { buildGraph } from '../model/graph-builder.js'
-import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
@@ -15,7 +14,7 @@ const MAX_DEPTH = 64
 
 /** A model's layers as JSON, from which `parseDescription` builds the model again. */
 export function describe(model: Model): string {
-  return JSON.stringify({ version: VERSION, model: withoutOperators(model) })
+  return JSON.stringify({ version: VERSION, model })
 }
 
 /**

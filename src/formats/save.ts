@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import { invalidOption, unknownName } from '../errors.js'
-import { withOperators } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { DESCRIPTION, describe } from './description.js'
 import { checkOnnx, exportOnnx, type Normalisation } from './onnx/export.js'
@@ -31,6 +31,7 @@ export interface SavedModel {
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
   async onnx(path, { model, weights, statistics, normalisation, classNames }, { normalise = true }) {
+    await loadOperators(model)
     const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, ...(normalise && { normalisation }) })
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
@@ -64,7 +65,9 @@ export async function saveModel(path: string, saved: SavedModel, options: SaveOp
 export async function checkSavePath(path: string, model?: Model): Promise<void> {
   const format = formatOf(path)
   await checkReplaceable(path)
-  if (model && format === 'onnx') checkOnnx(await withOperators(model))
+  if (!model || format !== 'onnx') return
+  await loadOperators(model)
+  checkOnnx(model)
 }
 
 function formatOf(path: string): ModelFormat {

@@ -1,11 +1,11 @@
 import { shown } from '../errors.js'
 import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
-import type { ValueId } from './graph.js'
+import type { ComposedGradient, ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
-import { innerLayers, withInnerLayers } from './inner-layers.js'
+import { innerLayers } from './inner-layers.js'
 import { invalidLayer, shownShape } from './layer-checks.js'
 import { checkModel } from './model-check.js'
-import type { Layer, Model } from './model.js'
+import type { ComposedLayer, Layer, Model } from './model.js'
 import { extentsOf, operatorBuilder, valueOf, type OperatorBuilder } from './operator-builder.js'
 
 /** An operator composed of existing ones: what a module exports, as its default or as `operator`. */
@@ -21,35 +21,25 @@ export interface ComposedOperator<Options = never> {
   gradient?(builder: Omit<OperatorBuilder, 'parameter'>, values: { x: ValueId; y: ValueId; gradient: ValueId }, options: Options): ValueId
 }
 
+/** The operators of this thread by the address of their module. A module is loaded once, as Node loads it. */
+const loaded = new Map<string, ComposedOperator>()
+
 /**
- * The model with every operator of its own loaded from its module; the same model where it has none. Throws INVALID_MODEL for what is no Model, and
- * where a module cannot be loaded.
+ * Loads the modules of a model's composed operators into this thread; `train`, `explain` and `loadModel` do so themselves. Throws INVALID_MODEL for a
+ * value that is no Model and for a module that cannot be loaded.
  */
-export async function withOperators(model: Model): Promise<Model> {
+export async function loadOperators(model: Model): Promise<void> {
   checkModel(model)
-  const layers = await Promise.all(model.layers.map(loaded))
-  return layers.every((layer, i) => layer === model.layers[i]) ? model : { ...model, layers }
+  await Promise.all(modulesOf(model.layers).map(load))
 }
 
-/** A Model whose operators are not loaded: plain data that may be posted to another thread. */
-export type PlainModel = Omit<Model, 'layers'> & { readonly layers: readonly unknown[] }
-
-export function withoutOperators(model: Model): PlainModel {
-  const plain = (layer: Layer): unknown => {
-    if (layer.kind === 'composed') return Object.fromEntries(Object.entries(layer).filter(([key]) => key !== 'operator'))
-    return withInnerLayers(
-      layer,
-      innerLayers(layer).map((list) => list.map(plain) as Layer[])
-    )
-  }
-  return { ...model, layers: model.layers.map(plain) }
+function modulesOf(layers: readonly Layer[]): string[] {
+  const own = layers.flatMap((layer) => (layer.kind === 'composed' ? [layer.module] : innerLayers(layer).flatMap(modulesOf)))
+  return [...new Set(own)]
 }
 
-async function loaded(layer: Layer): Promise<Layer> {
-  if (layer.kind === 'composed') return layer.operator ? layer : { ...layer, operator: await loadOperator(layer.module) }
-  const before = innerLayers(layer)
-  const after = await Promise.all(before.map((list) => Promise.all(list.map(loaded))))
-  return after.every((list, i) => list.every((each, j) => each === before[i]![j])) ? layer : withInnerLayers(layer, after)
+async function load(module: string): Promise<void> {
+  if (!loaded.has(module)) loaded.set(module, await loadOperator(module))
 }
 
 async function loadOperator(module: string): Promise<ComposedOperator> {
@@ -60,35 +50,43 @@ async function loadOperator(module: string): Promise<ComposedOperator> {
   throw moduleRefusal(mention, `it exports ${exportedNames(exported)}: export { shape, build } as the default`)
 }
 
-/** Adds the operator of a layer. Throws INVALID_MODEL where it is not loaded, or builds something else than it says. */
+/** The operator of a module. Throws INVALID_MODEL with the layer's name if the module is not loaded. */
+function operatorOf(layer: string, module: string): ComposedOperator {
+  const operator = loaded.get(module)
+  if (operator) return operator
+  throw invalidLayer(layer, 'module', module, 'load it first: await loadOperators(model)')
+}
+
+/** Adds the operators of a composed layer. Throws INVALID_MODEL if its module is not loaded, or builds another shape than it promises. */
 export function buildComposed(
-  layer: Layer & { kind: 'composed' },
+  { module, options }: ComposedLayer,
   writer: GraphWriter,
   { name, differentiated }: { readonly name: string; readonly differentiated: boolean },
   x: ValueId
-): { y: ValueId; gradient: OwnGradient | undefined } {
-  const { operator, module } = layer
-  if (!operator) throw invalidLayer(name, 'module', module, 'load it first: await withOperators(model)')
-  const options = layer.options as never
+): { y: ValueId; hasGradient: boolean } {
+  const operator = operatorOf(name, module)
   const builder = operatorBuilder(writer, { layer: name, differentiated })
   const [batch, ...sample] = builder.shape(x)
-  const promised = [batch!, ...extentsOf(name, 'its result', operator.shape(sample, options))]
+  const promised = [batch!, ...extentsOf(name, 'its result', operator.shape(sample, options as never))]
   let parameters = 0
   const counting: OperatorBuilder = { ...builder, parameter: (...values) => (parameters++, builder.parameter(...values)) }
-  const y = valueOf(writer, name, 'build', operator.build(counting, x, options))
+  const y = valueOf(writer, name, 'build', operator.build(counting, x, options as never))
   const built = builder.shape(y)
   if (shown(built) !== shown(promised))
     throw invalidLayer(name, 'shape', promised.slice(1), `its operators give ${shownShape(built.slice(1))}: change one to match the other`)
-  const own = operator.gradient
-  if (!own) return { y, gradient: undefined }
+  if (!operator.gradient) return { y, hasGradient: false }
   if (y === x) throw invalidLayer(name, 'build', 'its input', 'add at least one operator: a gradient of its own stands between two values')
   if (parameters > 0) throw invalidLayer(name, 'gradient', 'its own', 'leave it out: an operator with parameters is differentiated')
-  const gradient: OwnGradient = (to, values) => {
-    const backward = operatorBuilder(to, { layer: name, prefix: `${name}.gradient`, differentiated: false })
-    return valueOf(to, name, 'gradient', own.call(operator, backward, values, options))
-  }
-  return { y, gradient }
+  return { y, hasGradient: true }
 }
 
-/** Adds what computes the input's gradient, and returns it. */
-export type OwnGradient = (writer: GraphWriter, values: { x: ValueId; y: ValueId; gradient: ValueId }) => ValueId
+/** Adds the gradient that the module of a composed layer brings; returns the gradient of the layer's input `x`. */
+export function buildComposedGradient(
+  { layer, module, options }: ComposedGradient,
+  writer: GraphWriter,
+  values: { readonly x: ValueId; readonly y: ValueId; readonly gradient: ValueId }
+): ValueId {
+  const builder = operatorBuilder(writer, { layer, prefix: `${layer}.gradient`, differentiated: false })
+  const operator = operatorOf(layer, module)
+  return valueOf(writer, layer, 'gradient', operator.gradient!(builder, values, options as never))
+}

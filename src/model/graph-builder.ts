@@ -94,7 +94,7 @@ export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice 
       ...layers.named,
       ...Object.fromEntries(values.filter(({ role }) => role === 'statistic').map(({ name, id }) => [name, id]))
     },
-    ...(Object.keys(layers.gradients).length > 0 && { gradients: layers.gradients })
+    ...(layers.composed.length > 0 && { composed: layers.composed })
   }
 }
 

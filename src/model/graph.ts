@@ -5,8 +5,6 @@
  * Weights are in PyTorch's order: convolution (O, I/groups, KH, KW), linear (O, F), embedding (tokens, F).
  */
 
-import type { OwnGradient } from './composed.js'
-
 /** What a value is to the computation; placement and layout follow from it. */
 export type Role =
   /** The samples of a batch, written by `load` or by the caller. */
@@ -205,8 +203,16 @@ export interface Graph {
   readonly operators: readonly Operator[]
   /** Values that stay readable by these names: `input`, `target`, `output`, `loss`, `correct`, and every statistic by its own. */
   readonly named: Readonly<Record<string, ValueId>>
-  /** Of operators composed of these that bring a gradient of their own, between the named values `<key>.input` and `<key>.output`. */
-  readonly gradients?: Readonly<Record<string, OwnGradient>>
+  /** Composed layers whose gradient is not that of their operators. */
+  readonly composed?: readonly ComposedGradient[]
+}
+
+/** A composed layer whose module brings the gradient between the named values `<layer>.input` and `<layer>.output`. */
+export interface ComposedGradient {
+  readonly layer: string
+  /** Address of the module, which the thread that differentiates has loaded. */
+  readonly module: string
+  readonly options: unknown
 }
 
 /** The number of elements of a tensor. */

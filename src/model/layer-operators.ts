@@ -1,5 +1,5 @@
-import { buildComposed, type OwnGradient } from './composed.js'
-import { NONE, type Operator, type ValueId } from './graph.js'
+import { buildComposed } from './composed.js'
+import { NONE, type ComposedGradient, type Operator, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { invalidLayer } from './layer-checks.js'
 import { layerNames } from './layer-names.js'
@@ -19,8 +19,7 @@ export class LayerOperators {
   readonly #statistics: BatchStatistics[] = []
   /** Of layers that are frozen. */
   readonly #frozen: Operator[] = []
-  /** Of operators that bring one of their own, by name; `<name>.input` and `<name>.output` are in `named`. */
-  readonly gradients: Record<string, OwnGradient> = {}
+  readonly composed: ComposedGradient[] = []
   readonly named: Record<string, ValueId> = {}
   #dropouts = 0
 
@@ -110,9 +109,9 @@ export class LayerOperators {
   }
 
   #composed(layer: ComposedLayer, name: string, x: ValueId): ValueId {
-    const { y, gradient } = buildComposed(layer, this.#graph, { name, differentiated: this.#mode === 'train' }, x)
-    if (gradient && this.#mode === 'train') {
-      this.gradients[name] = gradient
+    const { y, hasGradient } = buildComposed(layer, this.#graph, { name, differentiated: this.#mode === 'train' }, x)
+    if (hasGradient && this.#mode === 'train') {
+      this.composed.push({ layer: name, module: layer.module, options: layer.options })
       // A name keeps both from being fused away.
       Object.assign(this.named, { [`${name}.input`]: x, [`${name}.output`]: y })
     }

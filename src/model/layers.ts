@@ -152,7 +152,7 @@ export function subsamplePad(stride: number, before: number, after: number, opti
 }
 
 /**
- * An operator of one's own, composed of existing ones by the module at this address; `train` loads it, elsewhere `withOperators` does.
+ * An operator of one's own, composed of existing ones by the module at this address; `train` loads it, elsewhere `loadOperators` does.
  * `options` is plain data for it.
  */
 export function composed(module: URL, options: Named & { options?: unknown } = {}): Layer {

@@ -1,4 +1,3 @@
-import type { ComposedOperator } from './composed.js'
 import type { WeightInitialiser } from './initialisers.js'
 
 export type { WeightInitialiser } from './initialisers.js'
@@ -167,8 +166,6 @@ export interface ComposedLayer {
   readonly module: string
   /** Plain data for the operator. */
   readonly options?: unknown
-  /** The operator itself, once the module is loaded. */
-  readonly operator?: ComposedOperator
   readonly name?: string
 }
 

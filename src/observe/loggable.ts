@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Dataset } from '../data/dataset.js'
-import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 
 /**
@@ -17,7 +16,7 @@ export function loggable(value: unknown, within: readonly unknown[] = []): unkno
   if (within.includes(value)) return '[circular]'
   const told = (member: unknown) => loggable(member, [...within, value])
   if (Array.isArray(value)) return value.map(told)
-  if (isModel(value)) return `${value.name} (sha256 ${digest(JSON.stringify(withoutOperators(value)))})`
+  if (isModel(value)) return `${value.name} (sha256 ${digest(JSON.stringify(value))})`
   if (isDataset(value)) return `${value.name} (${value.train.count} + ${value.test.count} samples)`
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, told(member)]))
 }

@@ -7,7 +7,7 @@ import { isGpu } from '../engine/gpu.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { usableCores } from '../engine/machine.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
-import { withOperators } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
 import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory/memory.js'
 import { EVALUATION_BATCH } from '../trained/programs.js'
@@ -72,8 +72,8 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
 
 /** The same on an engine that is there. */
 export async function explainWith(engine: Engine, options: ExplainOptions): Promise<Explanation> {
-  const { learners, threads, precision, backend: name, batch, ...settings } = explainSettings(options)
-  const model = await withOperators(settings.model)
+  const { learners, threads, precision, backend: name, batch, model, ...settings } = explainSettings(options)
+  await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
   const train = compile(model, backend, recipe)

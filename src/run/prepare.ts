@@ -3,7 +3,7 @@ import { openData } from '../data/open-data.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError } from '../errors.js'
-import { withOperators } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { modelNamed } from '../model/zoo/index.js'
 import { evaluatorCount, mostLearners, sharesOf } from './run-actors.js'
@@ -73,9 +73,10 @@ async function openedDataset({ data, dataDir: directory, context, images, trial,
   return trial.overfit === undefined ? dataset : fewSamples(dataset, { batches: trial.overfit, batch })
 }
 
-function openedModel({ model, size, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {
-  const plain = typeof model === 'string' ? modelNamed(model, { input, classes }, size) : model
-  return withOperators(labelSmoothing === undefined ? plain : { ...plain, labelSmoothing })
+async function openedModel({ model: given, size, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {
+  const model = typeof given === 'string' ? modelNamed(given, { input, classes }, size) : given
+  await loadOperators(model)
+  return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
 }
 
 /** Who is tuned begins with no more than what fits. */

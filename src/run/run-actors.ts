@@ -8,7 +8,6 @@ import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
-import { withoutOperators } from '../model/composed.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
@@ -126,7 +125,7 @@ export async function assembleCrew(
   const bytes = programs.train.arenas.activations
   const arenas = sharedArenas(settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
   const task: LearnerTask = {
-    model: withoutOperators(model),
+    model,
     step: programs.train,
     recipe: { ...trainingOptions(dataset, settings), parameters: layout },
     learners,

@@ -2,7 +2,6 @@ import type { CheckpointWriter, CheckpointWriterOptions } from '../actors/checkp
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { Dataset } from '../data/dataset.js'
 import type { FloatTensors } from '../formats/tensor.js'
-import { withoutOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { Checkpointing, type Taken } from './checkpointing.js'
 import type { Crew, Workplace } from './run-actors.js'
@@ -41,7 +40,7 @@ export async function startCheckpointing(
     folder,
     keep,
     parameters: train.parameters.parameters,
-    model: withoutOperators(model),
+    model,
     normalisation: { mean: [...dataset.mean], deviation: [...dataset.deviation] },
     classNames: dataset.classNames
   }

@@ -4,7 +4,7 @@ import { modelFile, type ModelFileOptions } from '../checkpoints/model-file.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'
-import { withOperators } from '../model/composed.js'
+import { loadOperators } from '../model/composed.js'
 import { predictionOf } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
@@ -31,9 +31,10 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
  * Throws DATA_NOT_FOUND, DATA_CORRUPT, SHAPE_MISMATCH, INVALID_OPTION, UNSUPPORTED_OPERATOR, ENGINE_MISSING.
  */
 export async function loadModel(path: string, options: LoadModelOptions = {}): Promise<TrainedModel> {
-  const { backend = 'cpu', precision = 'f32', threads = 1, model: given, best, ...reading } = options
+  const { backend = 'cpu', precision = 'f32', threads = 1, model, best, ...reading } = options
   if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
-  const saved = await readModel(await modelFile(path, { best }), { ...reading, model: given && (await withOperators(given)) })
+  if (model) await loadOperators(model)
+  const saved = await readModel(await modelFile(path, { best }), { ...reading, model })
   const engine = await loadEngine(ENGINE.href)
   const program = predictionOf(saved.model, precision, loweringBackend(engine, backend, threads))
   const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })

@@ -2,14 +2,13 @@ import { expect } from 'chai'
 import { exportOnnx } from '../../src/formats/onnx/export.js'
 import { onnxNodes } from '../../src/formats/onnx/nodes.js'
 import { decodeModel } from '../../src/formats/onnx/schema.js'
-import type { ComposedOperator } from '../../src/model/composed.js'
+import { loadOperators } from '../../src/model/composed.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
   causalSelfAttention,
-  composed,
   concat,
   conv2d,
   defineModel,
@@ -33,6 +32,7 @@ import {
 } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
 import { gpt, resnet } from '../../src/model/zoo/index.js'
+import { layerOf } from '../fakes/operators/stand-in.js'
 import { refused } from '../support/codes.js'
 import { smallZoo } from '../support/zoo.js'
 import { distance, runOnnx } from './support/onnxruntime.js'
@@ -114,17 +114,17 @@ describe('an exported ONNX file', function () {
   })
 
   it("of an operator of one's own has its shapes, for any batch", async () => {
-    const own = (name: string, operator: ComposedOperator): Layer =>
-      ({ ...composed(new URL(`file:///${name}.js`), { name }), operator }) as Layer
-    const folded = own('folded', {
+    const folded = layerOf({
       shape: ([rows, columns]) => [2, rows! / 2, columns!],
       build: (builder, x) => {
         const [batch, rows, columns] = builder.shape(x) as [number, number, number]
         return builder.add('reshape', [x], [batch, 2, rows / 2, columns])
       }
     })
-    await expectEqual(defineModel({ name: 'planes', input: [6, 4], layers: [folded, conv2d(3, 2)] }))
-    const byRow = own('byRow', {
+    const planes = defineModel({ name: 'planes', input: [6, 4], layers: [folded, conv2d(3, 2)] })
+    await loadOperators(planes)
+    await expectEqual(planes)
+    const byRow = layerOf({
       shape: ([rows]) => [rows!, 5],
       build: (builder, x) => {
         const [batch, rows, columns] = builder.shape(x) as [number, number, number]

@@ -8,7 +8,7 @@ import { compile } from '../../src/compiler/compile.js'
 import type { Program } from '../../src/compiler/program.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
-import { withoutOperators, withOperators, type ComposedOperator } from '../../src/model/composed.js'
+import { loadOperators, type ComposedOperator } from '../../src/model/composed.js'
 import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
 import {
   causalSelfAttention,
@@ -26,18 +26,12 @@ import type { Layer, Model } from '../../src/model/model.js'
 import type { OperatorBuilder } from '../../src/model/operator-builder.js'
 import { train } from '../../src/run/train.js'
 import { openDataset } from '../../src/data/open.js'
+import { layerOf } from '../fakes/operators/stand-in.js'
 import { refused } from '../support/codes.js'
 
 const at = (file: string) => new URL(`../fakes/operators/${file}.js`, import.meta.url)
 const lowRank = (name: string) => composed(at('low-rank'), { name, options: { rank: 3, features: 8 } })
 const model = (layers: readonly Layer[]): Model => defineModel({ name: 'own', input: [8], layers })
-/** An operator that is loaded already. */
-const inline = (operator: Partial<ComposedOperator>): Layer => ({
-  kind: 'composed',
-  module: 'data:,',
-  name: 'own',
-  operator: operator as ComposedOperator
-})
 const lowering = () => loweringBackend(engine, 'reference')
 
 /** The gradients and the output of one step over two samples. */
@@ -57,22 +51,32 @@ function ran(program: Program, input: readonly number[]) {
 }
 
 describe('an operator of the user', () => {
+  before(() => loadOperators(model([layerOf({})])))
+
   it('becomes existing operators with parameters of its own, also inside of a block', async () => {
-    const plain = model([lowRank('first'), relu(), residual({ body: [lowRank('waist')] }), linear(2)])
-    const loaded = await withOperators(plain)
-    const { values } = buildGraph(loaded, { batch: 2, mode: 'train' })
+    const own = model([lowRank('first'), relu(), residual({ body: [lowRank('waist')] }), linear(2)])
+    await loadOperators(own)
+    const { values } = buildGraph(own, { batch: 2, mode: 'train' })
     const parameters = values.filter(({ role }) => role === 'parameter').map(({ name }) => name)
     expect(parameters).to.deep.equal(['first.a', 'first.b', 'block1.waist.a', 'block1.waist.b', 'linear1.weight', 'linear1.bias'])
-    expect(parameterCount(loaded)).to.equal(2 * (24 + 24) + 18)
-    checkProgram(compile(loaded, lowering(), { batch: 2, mode: 'train', precision: 'f32' }))
-    expect(structuredClone(withoutOperators(loaded))).to.deep.equal(plain)
-    expect(await withOperators(loaded)).to.equal(loaded)
+    expect(parameterCount(own)).to.equal(2 * (24 + 24) + 18)
+    checkProgram(compile(own, lowering(), { batch: 2, mode: 'train', precision: 'f32' }))
+  })
+
+  it('leaves its model and its graph plain data, which may be posted to a thread', async () => {
+    const own = model([linear(8), composed(at('straight-through')), residual({ body: [lowRank('waist')] }), linear(2)])
+    await loadOperators(own)
+    expect(structuredClone(own)).to.deep.equal(own)
+    const graph = buildGraph(own, { batch: 2, mode: 'train' })
+    expect(graph.composed).to.have.length(1)
+    expect(structuredClone(graph)).to.deep.equal(graph)
   })
 
   it('may bring a gradient of its own', async () => {
-    const loaded = await withOperators(model([linear(8), composed(at('straight-through')), linear(2)]))
+    const straight = model([linear(8), composed(at('straight-through')), linear(2)])
+    await loadOperators(straight)
     const usual = compile(model([linear(8), relu(), linear(2)]), lowering(), { batch: 2, mode: 'train', precision: 'f32' })
-    const own = compile(loaded, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
+    const own = compile(straight, lowering(), { batch: 2, mode: 'train', precision: 'f32' })
     checkProgram(own)
     const gradients = [usual, own].map((program) => ran(program, [8]))
     const [first, second] = gradients as [(typeof gradients)[0], (typeof gradients)[0]]
@@ -98,14 +102,14 @@ describe('an operator of the user', () => {
       return builder.add('layerNorm', [x, parameter('weight', 1), parameter('bias', 0)], builder.shape(x), { epsilon: 1e-5 })
     }
     const attention = (builder: OperatorBuilder, x: number) => builder.add('causalSelfAttention', [x], [2, 4, 2], { heads: 2 })
-    const asLayers: [readonly number[], Layer, Layer][] = [
-      [[5], layerNorm(), inline({ shape: same, build: norm })],
-      [[4, 5], causalSelfAttention(2), inline({ shape: ([length]) => [length!, 2], build: attention })]
+    const asLayers: [readonly number[], Layer, ComposedOperator][] = [
+      [[5], layerNorm(), { shape: same, build: norm }],
+      [[4, 5], causalSelfAttention(2), { shape: ([length]) => [length!, 2], build: attention }]
     ]
     for (const [input, layer, own] of asLayers) {
       const expected = gradients(input, layer)
       expect(expected.some((value) => value !== 0)).to.equal(true)
-      expect(gradients(input, own)).to.deep.equal(expected)
+      expect(gradients(input, layerOf(own))).to.deep.equal(expected)
     }
   })
 
@@ -117,7 +121,7 @@ describe('an operator of the user', () => {
       return builder.add('maxPool2d', [x], [batch, channels, height / 2, width / 2], attributes)
     }
     const shape = ([channels, height, width]: readonly number[]) => [channels!, height! / 2, width! / 2]
-    const [layer, own] = [maxPool2d(2), inline({ shape, build: pooled })].map((pool) => {
+    const [layer, own] = [maxPool2d(2), layerOf({ shape, build: pooled })].map((pool) => {
       const { segments, values } = compile(
         defineModel({ name: 'own', input: data.sample, layers: [conv2d(4, 1), pool, flatten(), linear(10)] }),
         lowering(),
@@ -151,7 +155,7 @@ describe('an operator of the user', () => {
       [{ ...relued, shape: () => undefined as never }, 'shape of its result: received undefined'],
       [{ ...relued, gradient: () => undefined as never }, 'gradient: received undefined']
     ] as const) {
-      const own = model([linear(8), inline(operator), linear(2)])
+      const own = model([linear(8), layerOf(operator), linear(2)])
       await refused('INVALID_MODEL', () => compile(own, lowering(), { batch: 2, mode: 'train', precision: 'f32' }), 'layer own', told)
     }
   })
@@ -167,21 +171,28 @@ describe('an operator of the user', () => {
         `export default { shape: (x: number[]) => x, build: (${builder}, x: number) => builder.add('relu', [x], builder.shape(x)) }`
       )
       await Promise.all(['broken.js', 'broken.ts'].map((name) => writeFile(file(name), 'export default {')))
-      const written = await withOperators(model([composed(file('own.ts')), linear(2)]))
+      const written = model([composed(file('own.ts')), linear(2)])
+      await loadOperators(written)
       expect(buildGraph(written, { batch: 2, mode: 'predict' }).operators.map(({ kind }) => kind)).to.deep.equal(['relu', 'linear'])
       for (const name of ['missing.js', 'missing.ts', 'broken.js', 'broken.ts'])
-        await refused('INVALID_MODEL', () => withOperators(model([composed(file(name))])), name, 'cannot be loaded')
-      await refused('INVALID_MODEL', () => withOperators(model([{ kind: 'composed', module: './own.js' }])), 'cannot be loaded')
+        await refused('INVALID_MODEL', () => loadOperators(model([composed(file(name))])), name, 'cannot be loaded')
+      await refused('INVALID_MODEL', () => loadOperators(model([{ kind: 'composed', module: './own.js' }])), 'cannot be loaded')
     } finally {
       await rm(folder, { recursive: true })
     }
   })
 
   it('is refused, with its layer, where it is not loaded or does not keep its word', async () => {
-    await refused('INVALID_MODEL', () => buildGraph(model([lowRank('odd')]), { batch: 1, mode: 'train' }), 'layer odd', 'withOperators')
-    const liar = await withOperators(model([composed(at('liar'), { name: 'liar' })]))
+    await refused(
+      'INVALID_MODEL',
+      () => buildGraph(model([composed(at('unloaded'), { name: 'odd' })]), { batch: 1, mode: 'train' }),
+      'layer odd',
+      'loadOperators'
+    )
+    const liar = model([composed(at('liar'), { name: 'liar' })])
+    await loadOperators(liar)
     await refused('INVALID_MODEL', () => buildGraph(liar, { batch: 1, mode: 'train' }), 'layer liar', '(8)')
-    await refused('INVALID_MODEL', () => withOperators(model([composed(new URL('../support/codes.js', import.meta.url))])), 'refused')
+    await refused('INVALID_MODEL', () => loadOperators(model([composed(new URL('../support/codes.js', import.meta.url))])), 'refused')
   })
 
   it('trains in a job', async () => {

@@ -19,7 +19,7 @@ import {
   subsamplePad
 } from '../../src/model/layers.js'
 import type { Layer, Model } from '../../src/model/model.js'
-import { withOperators } from '../../src/model/composed.js'
+import { loadOperators } from '../../src/model/composed.js'
 import { explain } from '../../src/run/explain.js'
 import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
@@ -234,7 +234,7 @@ describe('a model that cannot be', () => {
     ] as const) {
       const given = model as unknown as Model
       await refused('INVALID_MODEL', () => parameterCount(given), told)
-      await refused('INVALID_MODEL', () => withOperators(given), told)
+      await refused('INVALID_MODEL', () => loadOperators(given), told)
       // By name it takes those of the zoo.
       if (typeof model === 'object') await refused('INVALID_MODEL', () => explain({ model: given }), told)
     }
