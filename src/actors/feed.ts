@@ -1,6 +1,6 @@
 import type { Feeder, FeederOptions, Lane, SkippedSample } from './feeder.js'
 import type { Dataset } from '../data/dataset.js'
-import { readThreads } from '../data/read-threads.js'
+import { readerThreads } from '../data/reader-pool.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
 import { ArbalestError } from '../errors.js'
@@ -32,7 +32,7 @@ export async function startFeed(
 ): Promise<Feed> {
   if (lanes.length === 0) return { failed: new Promise(() => {}) }
   const { threads, onBadSample = 'fail' } = feed
-  const options: FeederOptions = { engine: engine.href, seed, threads: readThreads(usableCores(), threads), onBadSample, lanes }
+  const options: FeederOptions = { engine: engine.href, seed, threads: readerThreads(usableCores(), threads), onBadSample, lanes }
   const feeder = await system.spawn<typeof Feeder>(FEEDER, 'Feeder', options, { name: 'feeder', restart: 'permanent' })
   const failed = follow(feeder, skipped)
   // Who runs the job meets it there.

@@ -1,8 +1,8 @@
-import { corrupt } from '../data/faults.js'
-import { sampleAt } from '../data/order.js'
-import { ReadPool } from '../data/read-pool.js'
-import type { StreamedSamples } from '../data/streamed.js'
+import type { StreamedSamples } from '../data/dataset.js'
+import { sampleAt } from '../data/random.js'
+import { ReaderPool } from '../data/reader-pool.js'
 import type { BatchRequest, Engine, Handle } from '../engine/contract.js'
+import { corruptFile } from '../formats/file-errors.js'
 import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
@@ -53,7 +53,7 @@ export class Feeder {
   readonly #bad = new Map<StreamedSamples, Set<number>>()
   readonly #memory: SharedArrayBuffer[] = []
   #engine!: Engine
-  #pool!: ReadPool
+  #pool!: ReaderPool
   #waiting = 0
   #stopped = false
   #skipped: SkippedSample[] = []
@@ -69,7 +69,7 @@ export class Feeder {
   async started(): Promise<void> {
     const { engine, threads, lanes } = this.#options
     this.#engine = await loadEngine(engine)
-    this.#pool = new ReadPool({ threads })
+    this.#pool = new ReaderPool({ threads })
     for (const { stream } of lanes) this.#engine.watchStream(stream, () => this.#work())
   }
 
@@ -144,7 +144,7 @@ export class Feeder {
   #good(samples: StreamedSamples, number: number): number {
     const bad = this.#bad.get(samples)!
     if (bad.size === samples.count)
-      throw corrupt(samples.items[number]!, 'one sample at least that can be read', 'none', { mend: 'replace the files' })
+      throw corruptFile(samples.items[number]!, { expected: 'at least one readable sample', found: 'none', fix: 'replace the files' })
     let good = number
     while (bad.has(good)) good = (good + 1) % samples.count
     return good
@@ -163,8 +163,8 @@ export class Feeder {
       offset: start * size,
       size
     })
-    for (const { at, reason } of bad) {
-      const place = start + at
+    for (const { index, reason } of bad) {
+      const place = start + index
       this.#skip(samples, numbers[place]!, reason)
       numbers[place] = this.#good(samples, numbers[place]!)
       await this.#read(lane, position, numbers, memory, place, 1)
@@ -174,7 +174,11 @@ export class Feeder {
   #skip(samples: StreamedSamples, number: number, reason: string): void {
     const item = samples.items[number]!
     if (this.#options.onBadSample === 'fail')
-      throw corrupt(item, 'a sample', reason, { mend: "replace or remove it, or pass such files over with onBadImage: 'skip'" })
+      throw corruptFile(item, {
+        expected: 'a sample',
+        found: reason,
+        fix: "replace or remove it, or skip such files with onBadImage: 'skip'"
+      })
     const bad = this.#bad.get(samples)!
     if (bad.has(number)) return
     bad.add(number)

@@ -1,7 +1,6 @@
 import type { Pass } from './evaluator.js'
 import type { Lane } from './feeder.js'
-import type { Dataset } from '../data/dataset.js'
-import { streams, type StreamedSamples } from '../data/streamed.js'
+import { type Dataset, isStreamed, type StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec, Engine, Handle, StreamSpec } from '../engine/contract.js'
 import { elements } from '../model/graph.js'
 import type { HandleScope } from '../engine/handle-scope.js'
@@ -51,18 +50,18 @@ export interface Sources {
 export function planSources(dataset: Dataset, needs: SourceNeeds, freeMemory: number): SourcePlan {
   const { train, test, feed: { ahead = AHEAD } = {} } = dataset
   const plan = {
-    train: streams(train) ? { ...shapeOf(train), batch: needs.batch, slots: needs.learners * ahead + 1 } : undefined,
-    statistics: streams(train) && needs.statistics ? wholeRange(train, [needs.statistics]) : undefined,
+    train: isStreamed(train) ? { ...shapeOf(train), batch: needs.batch, slots: needs.learners * ahead + 1 } : undefined,
+    statistics: isStreamed(train) && needs.statistics ? wholeRange(train, [needs.statistics]) : undefined,
     tests: planTests(dataset, needs.shares, freeMemory)
   }
   const specs = [plan.train, plan.statistics, ...(plan.tests ?? [])].filter((spec) => spec !== undefined)
-  const stored = [train, test].reduce((sum, samples) => sum + (streams(samples) ? 0 : datasetBytes(samples)), 0)
+  const stored = [train, test].reduce((sum, samples) => sum + (isStreamed(samples) ? 0 : datasetBytes(samples)), 0)
   return { ...plan, bytes: specs.reduce((sum, spec) => sum + streamBytes(spec), stored) }
 }
 
 /** The part of a plan that measuring needs. */
 export function planTests({ test, feed }: Dataset, shares: SourceNeeds['shares'], freeMemory: number): SourcePlan['tests'] {
-  if (!streams(test)) return undefined
+  if (!isStreamed(test)) return undefined
   const whole = shares.map((share) => wholeRange(test, share))
   const fits = whole.reduce((sum, spec) => sum + streamBytes(spec), 0) <= (feed?.cache ?? freeMemory * CACHE)
   return fits ? whole : whole.map((spec) => ({ ...spec, slots: Math.min(spec.slots, FEW) }))
@@ -95,7 +94,7 @@ export class SourceMaker {
   }
 
   #source(samples: DatasetSpec | StreamedSamples, spec: StreamSpec | undefined): Handle {
-    if (!streams(samples)) return this.#handles.own(this.#engine.createDataset(samples))
+    if (!isStreamed(samples)) return this.#handles.own(this.#engine.createDataset(samples))
     const stream = this.#handles.own(this.#engine.createStream(spec!))
     this.lanes.push({ stream, samples, random: samples === this.#dataset.train })
     return stream

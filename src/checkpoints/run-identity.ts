@@ -1,5 +1,4 @@
-import type { Dataset } from '../data/dataset.js'
-import { streams } from '../data/streamed.js'
+import { type Dataset, isStreamed } from '../data/dataset.js'
 import { invalidOption, together, type ArbalestError } from '../errors.js'
 import type { Model } from '../model/model.js'
 import type { ParameterLayout } from '../compiler/program.js'
@@ -17,7 +16,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
   return {
     model: JSON.stringify(model),
     parameters: JSON.stringify(parameters.map(({ name: parameter, shape }) => [parameter, shape])),
-    data: JSON.stringify({ name, count: samples.count, sample, classes, ...(streams(samples) && { read: samples.reader.options }) }),
+    data: JSON.stringify({ name, count: samples.count, sample, classes, ...(isStreamed(samples) && { read: samples.reader.options }) }),
     batch: JSON.stringify(batch),
     optimiser: JSON.stringify(optimiser),
     synchroniser: JSON.stringify(synchroniser),

@@ -1,39 +1,88 @@
 import type { DatasetSpec } from '../engine/contract.js'
 import { elements } from '../model/graph.js'
-import type { FeedOptions, StreamedSamples } from './streamed.js'
+import type { Draws } from './random.js'
 
-/** Samples to learn from and samples to be measured on, with what the load segment does to them. */
+/** Training samples and test samples, with the normalisation and augmentation that a training step applies to them. */
 export interface Dataset {
   readonly name: string
   /** One sample's shape: (C, H, W), (F), or (T) tokens. */
   readonly sample: readonly number[]
-  /** 0 where the targets are not classes. */
+  /** 0 if the targets are not classes. */
   readonly classes: number
-  /** What each class or token is called, in the order of its numbers; their numbers where it is left out. */
+  /** The names of the classes or tokens, in the order of their numbers; the numbers themselves if omitted. */
   readonly classNames?: readonly string[]
-  /** In memory, or made while the learners train from what is stored. */
+  /** In memory, or streamed: read from storage during training. */
   readonly train: DatasetSpec | StreamedSamples
   readonly test: DatasetSpec | StreamedSamples
-  /** Per channel, of samples in 0 to 1: (x - mean) / deviation. */
+  /** Normalisation for each channel, of samples in 0 to 1: (x - mean) / deviation. */
   readonly mean: readonly number[]
   readonly deviation: readonly number[]
-  /** For training only: zero padding before a random crop of the original size, and a random left-right flip. */
+  /** For training only: zero padding before a random crop of the original size, and a random horizontal flip. */
   readonly augmentation: { readonly padding: number; readonly flip: boolean }
-  /** How samples that stream are made. */
+  /** How streamed samples are read. */
   readonly feed?: FeedOptions
 }
 
-/** What is known of a published data set before its files are read. */
+/** The properties of a published data set that are known before its files are read. */
 export type DatasetTraits = Required<Omit<Dataset, 'name' | 'train' | 'test' | 'feed'>>
 
-/** How many answers a sample has that can be right or wrong: one a token in windows of a text, none where targets are not classes. */
-export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
-  if (test.stride !== undefined) return elements(sample)
-  return classes > 0 ? 1 : 0
-}
-
-/** A data set that lies in memory whole. */
+/** A data set that is completely in memory. */
 export interface StoredDataset extends Dataset {
   readonly train: DatasetSpec
   readonly test: DatasetSpec
+}
+
+/** Samples that threads of a pool read from storage during training. */
+export interface StreamedSamples {
+  readonly count: number
+  /** (C, H, W) or (F), in bytes: pixels from 0 to 255. */
+  readonly sample: readonly number[]
+  readonly classes: number
+  /** (count). */
+  readonly labels: Int32Array
+  /** (count): the path or key of each sample, which the reader is called with. */
+  readonly items: readonly string[]
+  readonly reader: ReaderSpec
+  /** If true, training samples are read without random changes, as test samples are. */
+  readonly still?: boolean
+  /** Never set: streamed samples have classes, and no targets or text windows. */
+  readonly target?: undefined
+  readonly stride?: undefined
+}
+
+/** A module that exports `openReader`, and the options to open it with: any value that can be posted to a thread. */
+export interface ReaderSpec {
+  readonly module: string
+  readonly options: unknown
+}
+
+/**
+ * Reads one sample of bytes into `to`. `draws` gives its random numbers, or is undefined if the sample must be the same every time. An
+ * exception marks the sample as unreadable.
+ */
+export type ReadSample = (item: string, to: Uint8Array, draws: Draws | undefined) => void | Promise<void>
+
+/** The function that a reader's module exports as `openReader`; called once in each thread of the pool. */
+export type OpenReader = (options: never) => ReadSample | Promise<ReadSample>
+
+/** How a data set streams. */
+export interface FeedOptions {
+  /** Threads that read samples; if omitted, as many as there are cores, but fewer than libuv's threads, which decode the images. */
+  readonly threads?: number
+  /** Batches that are read ahead for each learner; 4 if omitted. */
+  readonly ahead?: number
+  /** Bytes of memory that keep decoded test samples; an eighth of the free memory if omitted. */
+  readonly cache?: number
+  /** If a sample cannot be read, `fail` ends the job; `skip` uses the next sample instead and reports it. */
+  readonly onBadSample?: 'fail' | 'skip'
+}
+
+export function isStreamed(samples: DatasetSpec | StreamedSamples): samples is StreamedSamples {
+  return 'reader' in samples
+}
+
+/** How many predictions per sample can be right or wrong: one per token of a text, one for classes, none for other targets. */
+export function answersOf({ sample, classes, test }: Pick<Dataset, 'sample' | 'classes' | 'test'>): number {
+  if (test.stride !== undefined) return elements(sample)
+  return classes > 0 ? 1 : 0
 }

@@ -1,31 +1,45 @@
-import { invalidOption, unknownName } from '../errors.js'
-import { CATALOGUE, TEXTS } from './catalogue.js'
-import type { DatasetTraits, StoredDataset } from './dataset.js'
+import { stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
+import type { Dataset, DatasetTraits, StoredDataset } from './dataset.js'
 import { digits, DIGITS } from './digits/digits.js'
-import { locate } from './locate.js'
+import { imageFolder } from './images/image-folder.js'
+import type { ImageFolderOptions } from './images/image-options.js'
 import { datasetFromText } from './text.js'
 
-/** Those of them that are texts: shapes and classes are in their files alone. */
+/** The data sets that are texts, whose shapes and classes are known only from their files. */
 export const textNames: readonly string[] = [...TEXTS.keys()]
 
 /** The data sets that `openDataset` knows. */
 export const datasetNames: readonly string[] = ['digits', ...CATALOGUE.keys(), ...textNames]
 
-/** Where the files of a data set are, and what is drawn where there are none. */
+/** How `openDataset` finds or generates a data set. */
 export interface OpenDatasetOptions {
-  /** The folder that holds the files, or its parent; if left out, the environment's ARBALEST_DATA, else `data`. Not for `digits`. */
+  /** The folder of the files, or its parent; if omitted, the environment variable ARBALEST_DATA, otherwise `data`. Not for `digits`. */
   readonly directory?: string | undefined
-  /** Which digits are drawn; data sets read from files do not depend on it. */
+  /** Seeds the generated `digits`; has no effect on data sets that are read from files. */
   readonly seed?: number | undefined
-  /** Samples to learn from, for `digits` only: 10 to 1,000,000, with a tenth as many to be measured on. */
+  /** The number of training samples, for `digits` only: 10 to 1,000,000; there are a tenth as many test samples. */
   readonly samples?: number | undefined
-  /** Characters of a window, for texts only: 128 if left out. */
+  /** Characters of a window, for texts only; 128 if omitted. */
   readonly context?: number | undefined
 }
 
+/** How `openData` finds a data set, and how it reads images. */
+export interface OpenDataOptions extends OpenDatasetOptions {
+  /** How a folder of images is read. */
+  readonly images?: ImageFolderOptions | undefined
+}
+
+/** Opens a data set by its name, as `openDataset` does, or a folder of images, as `imageFolder` does. Throws the errors of both. */
+export async function openData(nameOrFolder: string, { images, ...options }: OpenDataOptions = {}): Promise<Dataset> {
+  return datasetNames.includes(nameOrFolder) ? openDataset(nameOrFolder, options) : imageFolder(nameOrFolder, images)
+}
+
 /**
- * What is known of a data set by its name, without a look at its files: shapes, classes, normalisation. Throws UNKNOWN_NAME,
- * also for a text, whose characters are in its file.
+ * The shapes, classes and normalisation of a published data set, without reading its files. Throws UNKNOWN_NAME, also for a text, whose
+ * characters are known only from its file.
  */
 export function datasetTraits(name: string): DatasetTraits {
   const traits = name === 'digits' ? DIGITS : CATALOGUE.get(name)
@@ -35,36 +49,70 @@ export function datasetTraits(name: string): DatasetTraits {
 }
 
 /**
- * Makes or reads a data set whole: `digits` (generated), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`, and
- * `cifar-100-coarse` with the twenty groups of its classes, and the text `tinyshakespeare` by its characters.
+ * Generates or reads a complete data set: `digits` (generated), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`, `cifar-100-coarse` with
+ * its twenty superclasses, and the text `tinyshakespeare` by characters.
  * Throws UNKNOWN_NAME, INVALID_OPTION, DATA_NOT_FOUND, DATA_CORRUPT, LABEL_OUT_OF_RANGE, OUT_OF_MEMORY.
  */
 export async function openDataset(name: string, options: OpenDatasetOptions = {}): Promise<StoredDataset> {
   const { directory, seed = 0, samples, context } = options
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
-    throw invalidOption('directory', directory, 'name the folder that holds the files')
+    throw invalidOption('directory', directory, 'name the folder of the files')
   }
-  if (context !== undefined && !TEXTS.has(name)) throw invalidOption('context', context, `only texts have one; leave it out for ${name}`)
+  if (context !== undefined && !TEXTS.has(name)) throw invalidOption('context', context, `only texts have one; omit it for ${name}`)
   if (name === 'digits') {
     if (directory !== undefined)
-      throw invalidOption('directory', directory, 'digits are generated: leave it out, or name the data set with --data')
+      throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set with --data')
     return digits({ seed, ...(samples !== undefined && { samples }) })
   }
   const recipe = CATALOGUE.get(name)
   const files = recipe ?? TEXTS.get(name)
   if (!files) throw unknownName('data', name, datasetNames)
-  if (samples !== undefined) throw invalidOption('samples', samples, `only digits can be scaled; leave it out for ${name}`)
-  const paths = await locate(name, placeOf(directory), files.folders, files.files)
+  if (samples !== undefined) throw invalidOption('samples', samples, `only digits have a variable size; omit it for ${name}`)
+  const paths = await locateFiles(name, searchFolder(directory), files.folders, files.files)
   if (!recipe) return datasetFromText({ file: paths[0]!, name, ...(context !== undefined && { context }) })
   return { name, ...datasetTraits(name), ...(await recipe.read(paths)) }
 }
 
-/** Where files are looked for, and what to do where they are not: not everything that opens a data set has a flag for it. */
-function placeOf(directory: string | undefined): { directory: string; mend: string } {
-  const mend = 'name the folder that holds them'
-  if (directory !== undefined) return { directory, mend: `${mend} with --data-dir (directory)` }
+/** The folder to search, and the advice for an error. The advice names both ways to choose it, because not every caller has a flag. */
+function searchFolder(directory: string | undefined): { directory: string; fix: string } {
+  const fix = 'name their folder'
+  if (directory !== undefined) return { directory, fix: `${fix} with --data-dir (directory)` }
   return {
     directory: process.env['ARBALEST_DATA'] ?? 'data',
-    mend: `${mend} in the environment's ARBALEST_DATA, or with --data-dir (directory) where that is to be had`
+    fix: `${fix} with --data-dir (directory), or in the environment variable ARBALEST_DATA`
   }
+}
+
+/**
+ * The paths of all `files` in the first folder that contains all of them: `directory` itself, or one of its `folders`.
+ * Throws DATA_NOT_FOUND with all folders and names that it tried, and the `fix`.
+ */
+async function locateFiles(
+  dataset: string,
+  { directory, fix }: { readonly directory: string; readonly fix: string },
+  folders: readonly string[],
+  files: readonly CompressibleFile[]
+): Promise<string[]> {
+  const tried = [directory, ...folders.map((folder) => join(directory, folder))].map((folder) => resolve(folder))
+  let closest: { folder: string; missing: readonly CompressibleFile[] } | undefined
+  for (const folder of tried) {
+    const found = await Promise.all(files.map((file) => firstPath(folder, file)))
+    const missing = files.filter((_, i) => found[i] === undefined)
+    if (missing.length === 0) return found as string[]
+    if (missing.length < (closest?.missing.length ?? files.length)) closest = { folder, missing }
+  }
+  const missing = closest?.missing ?? files
+  const where = closest ? `${closest.folder} lacks` : `none of ${tried.join(', ')} has`
+  const wanted = missing.map(({ name, compressed }) => (compressed.length > 0 ? `${name}[${compressed.join('|')}]` : name)).join(', ')
+  const message = `${dataset}: ${where} ${wanted}; ${fix}`
+  throw new ArbalestError('DATA_NOT_FOUND', message, { data: { dataset, directory, folders: tried, missing } })
+}
+
+async function firstPath(folder: string, file: CompressibleFile): Promise<string | undefined> {
+  for (const ending of ['', ...file.compressed]) {
+    const path = join(folder, file.name + ending)
+    const found = await stat(path).catch(() => undefined)
+    if (found?.isFile()) return path
+  }
+  return undefined
 }

@@ -2,34 +2,34 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { ArbalestError, invalidOption, messageOf } from '../errors.js'
-import { charactersOf } from './characters.js'
+import { ArbalestError, invalidOption } from '../errors.js'
+import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
-import { corrupt } from './faults.js'
 
-/** A text and the windows that are cut from it. */
+/** A text and how it becomes samples. */
 export interface TextDatasetOptions {
-  /** The text itself, or `file`. */
+  /** The text itself, unless `file` is given. */
   readonly text?: string
-  /** The path of a file in UTF-8. */
+  /** The path of a text file in UTF-8. */
   readonly file?: string
-  /** The file's name, or `text`, if left out. */
+  /** The file's name, or `text`, if omitted. */
   readonly name?: string
-  /** Characters of a window: what a model sees at once. 128 if left out. */
+  /** TokenisedText of a window, the context of the model; 128 if omitted. */
   readonly context?: number
-  /** The part at the text's end that the trained model is measured on: between 0 and 1, 0.1 if left out. */
+  /** The share of the text, taken from its end, that becomes the test set: between 0 and 1, 0.1 if omitted. */
   readonly testFraction?: number
 }
 
 const CONTEXT = 128
-/** Bytes read at once. */
+/** Bytes that are read at a time. */
 const CHUNK = 1 << 20
 
 /**
- * A Dataset of a text whose characters are the tokens: its samples are windows of `context` characters, side by side, and the target of each
- * character is the next one. Every epoch cuts the text at other places. `classNames` has the characters by their token, in Unicode's order.
+ * A Dataset of a text whose tokens are its characters: the samples are consecutive windows of `context` characters, and the target of each
+ * character is the next one. Every epoch cuts the windows at another offset. `classNames` has the characters by token, in Unicode order.
  *
- * Throws INVALID_OPTION, DATA_NOT_FOUND where there is no such file, DATA_CORRUPT where it is not UTF-8.
+ * Throws INVALID_OPTION, DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT if it is not UTF-8.
  */
 export async function datasetFromText(options: TextDatasetOptions): Promise<StoredDataset> {
   const { text, file, context = CONTEXT, testFraction = 0.1 } = options
@@ -40,17 +40,18 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
     throw invalidOption('text', text === undefined ? 'neither text nor file' : 'text and file', 'give one of the two')
   const name = options.name ?? (file === undefined ? 'text' : basename(file))
   if (file !== undefined) await checkFile(file)
-  const characters = await charactersOf(name, () => (text === undefined ? textIn(file!) : [text]))
-  if (!characters) throw corrupt(file ?? name, 'the same text from beginning to end', 'that it was being written', { mend: 'try again' })
-  const { vocabulary, tokens } = characters
+  const tokenised = await tokenise(name, () => (text === undefined ? textIn(file!) : [text]))
+  if (!tokenised)
+    throw corruptFile(file ?? name, { expected: 'a text that does not change while it is read', found: 'a change', fix: 'try again' })
+  const { vocabulary, tokens } = tokenised
   const test = Math.round(tokens.length * testFraction)
   if (Math.min(test, tokens.length - test) <= context)
     throw invalidOption(
       'context',
       context,
-      `the text has ${tokens.length} characters, ${test} of them held out: use fewer or a longer text`
+      `the text has ${tokens.length} characters, ${test} of them for testing: use a smaller context or a longer text`
     )
-  if (vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text of at least two different characters')
+  if (vocabulary.length < 2) throw invalidOption('text', vocabulary[0], 'use a text with at least two different characters')
   const classes = vocabulary.length
   return {
     name,
@@ -65,18 +66,18 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
   }
 }
 
-/** As many windows as lie side by side with a next character for each of their own. */
+/** Consecutive windows, as many as have a next character for each of their characters. */
 function windows(samples: Int32Array, context: number, classes: number): DatasetSpec {
   return { count: Math.floor((samples.length - 1) / context), sample: [context], samples, stride: context, classes }
 }
 
-/** Opening a pipe would wait for its writer, and a device has no end; besides, a text is read twice. */
+/** Only regular files: opening a pipe would block until it has a writer, a device has no end, and a text is read twice. */
 async function checkFile(file: string): Promise<void> {
   if (typeof file !== 'string' || file === '') throw invalidOption('file', file, 'give the path of a text')
   const found = await stat(file).catch((cause: unknown) => {
-    throw unreadable(file, cause)
+    throw unreadableFile(file, cause)
   })
-  if (!found.isFile()) throw unreadable(file, new Error('not a file'))
+  if (!found.isFile()) throw unreadableFile(file, new Error('not a file'))
 }
 
 async function* textIn(file: string): AsyncGenerator<string, void> {
@@ -85,19 +86,59 @@ async function* textIn(file: string): AsyncGenerator<string, void> {
     try {
       return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode()
     } catch (cause) {
-      throw corrupt(file, 'text in UTF-8', 'other bytes', { cause, mend: 'convert it to UTF-8' })
+      throw corruptFile(file, { expected: 'text in UTF-8', found: 'other bytes', fix: 'convert it to UTF-8', cause })
     }
   }
   const stream = createReadStream(file, { highWaterMark: CHUNK })
   try {
     for await (const bytes of stream) yield decoded(bytes as Uint8Array)
   } catch (cause) {
-    throw cause instanceof ArbalestError ? cause : unreadable(file, cause)
+    throw cause instanceof ArbalestError ? cause : unreadableFile(file, cause)
   }
   yield decoded()
 }
 
-function unreadable(file: string, cause: unknown): ArbalestError {
-  const message = `${file}: it cannot be read (${messageOf(cause)}); give the path of a text`
-  return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file } })
+/** A text as tokens, one for each character. */
+export interface TokenisedText {
+  /** The distinct characters of the text, in Unicode order. */
+  readonly vocabulary: readonly string[]
+  /** The index of each character in the vocabulary. */
+  readonly tokens: Int32Array<ArrayBuffer>
+}
+
+const CODE_POINTS = 0x110000
+
+/**
+ * Tokenises a text that `read` gives in pieces of complete characters. Reads it twice, first for the vocabulary, so that memory is four bytes a
+ * character. Returns undefined if the text changed between the two. Throws OUT_OF_MEMORY, and the errors of `read`.
+ */
+export async function tokenise(name: string, read: () => AsyncIterable<string> | Iterable<string>): Promise<TokenisedText | undefined> {
+  const known = new Uint8Array(CODE_POINTS)
+  let count = 0
+  for await (const piece of read()) count += forEachCodePoint(piece, (codePoint) => (known[codePoint] = 1))
+  const numbers = new Int32Array(CODE_POINTS).fill(-1)
+  const vocabulary: string[] = []
+  for (let codePoint = 0; codePoint < CODE_POINTS; codePoint++)
+    if (known[codePoint] === 1) numbers[codePoint] = vocabulary.push(String.fromCodePoint(codePoint)) - 1
+  const tokens = new Int32Array(allocate(Int32Array.BYTES_PER_ELEMENT * count, name).buffer)
+  let length = 0
+  let unknown = 0
+  for await (const piece of read())
+    forEachCodePoint(piece, (codePoint) => {
+      const number = numbers[codePoint]!
+      if (number < 0) unknown++
+      tokens[length++] = number
+    })
+  return length === count && unknown === 0 ? { vocabulary, tokens } : undefined
+}
+
+/** Returns the number of code points. */
+function forEachCodePoint(text: string, visit: (codePoint: number) => void): number {
+  let count = 0
+  for (let i = 0; i < text.length; count++) {
+    const codePoint = text.codePointAt(i)!
+    visit(codePoint)
+    i += codePoint > 0xffff ? 2 : 1
+  }
+  return count
 }

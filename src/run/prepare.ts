@@ -1,5 +1,5 @@
 import type { Dataset } from '../data/dataset.js'
-import { openData } from '../data/open-data.js'
+import { openData } from '../data/open.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError } from '../errors.js'

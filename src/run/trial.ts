@@ -1,6 +1,5 @@
 import { type Program, SEGMENTS } from '../compiler/program.js'
-import type { Dataset, StoredDataset } from '../data/dataset.js'
-import { streams, type StreamedSamples } from '../data/streamed.js'
+import { type Dataset, type StoredDataset, isStreamed, type StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
 import { elements } from '../model/graph.js'
@@ -66,7 +65,7 @@ function firstWindows(spec: DatasetSpec, count: number, stride: number): Dataset
 }
 
 function repeated(spec: DatasetSpec | StreamedSamples, count: number, times: number): DatasetSpec | StreamedSamples {
-  if (streams(spec)) return spread(spec, count, times)
+  if (isStreamed(spec)) return spread(spec, count, times)
   const { sample, samples, labels, target, targets } = spec
   return {
     ...spec,

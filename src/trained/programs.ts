@@ -1,7 +1,6 @@
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
-import { answersOf, type Dataset } from '../data/dataset.js'
-import { streams } from '../data/streamed.js'
+import { answersOf, type Dataset, isStreamed } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
@@ -99,7 +98,7 @@ function statisticsPass(
   load: CompileOptions['load']
 ): ProgramPass {
   const bytes = elements(train.sample)
-  const most = streams(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
+  const most = isStreamed(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
   const samples = Math.min(STATISTICS_SAMPLES, train.count, most)
   const batch = Math.min(EVALUATION_BATCH, samples)
   const steps = Math.floor(samples / batch)

@@ -61,7 +61,7 @@ describe('CIFAR-10 batches', () => {
     const fine = await readCifar([file], layout)
     expect([fine.classes, ...fine.labels!]).to.deep.equal([100, 99, 20, 0])
     expect([...fine.samples.subarray(3072, 3075)]).to.deep.equal([1, 2, 3])
-    const coarse = await readCifar([file], { ...layout, taken: 0 })
+    const coarse = await readCifar([file], { ...layout, labelIndex: 0 })
     expect([coarse.classes, ...coarse.labels!]).to.deep.equal([20, 19, 0, 7])
     expect(coarse.samples).to.deep.equal(fine.samples)
     const wrong = await folder.write('wrong.bin', content([[20, 5]]))
@@ -76,7 +76,7 @@ describe('CIFAR-10 batches', () => {
     expect((await readCifar([whole], ten(2))).labels).to.deep.equal(Int32Array.of(5, 6))
     await refused('DATA_CORRUPT', () => readCifar([whole], ten(1)), 'its end after 3073 bytes')
     const cut = await folder.write('b.bin.xz', packed.subarray(0, -5))
-    await refused('DATA_CORRUPT', () => readCifar([cut], ten(2)), cut, 'a whole xz stream')
+    await refused('DATA_CORRUPT', () => readCifar([cut], ten(2)), cut, 'a complete xz stream')
   })
 
   it('say the command that installs xz where it is missing', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { digits } from '../../src/data/digits/digits.js'
-import { pixelStatistics } from '../../src/data/statistics.js'
+import { pixelStatistics } from '../../src/data/from-arrays.js'
 import { refused } from '../support/codes.js'
 import { linearAccuracy } from './support/linear.js'
 

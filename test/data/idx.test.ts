@@ -49,7 +49,7 @@ describe('idx files', () => {
   it('are refused where the packing is cut or something follows it', async () => {
     const packed = gzipSync(IMAGES)
     await refused('DATA_CORRUPT', async () => readIdx(await write(packed.subarray(0, -3)), 3), 'gzip')
-    await refused('DATA_CORRUPT', async () => readIdx(await write(Buffer.concat([packed, Buffer.alloc(7)])), 3), '7 bytes more')
+    await refused('DATA_CORRUPT', async () => readIdx(await write(Buffer.concat([packed, Buffer.alloc(7)])), 3), '7 more bytes')
     await refused('DATA_CORRUPT', async () => readIdx(await write(Buffer.concat([packed, Buffer.from('more')])), 3), 'gzip')
     const wrongSum = Buffer.from(packed)
     wrongSum[packed.length - 8]! ^= 1
@@ -63,8 +63,8 @@ describe('idx files', () => {
     await refused('DATA_CORRUPT', async () => readIdx(await folder.write('claims.gz', gzipSync(claims)), 3), '2000 x 1000 x 1000')
     expect(process.memoryUsage().arrayBuffers - before).to.be.below(64e6)
     const huge = idxFile([2 ** 32 - 1, 2 ** 32 - 1, 2 ** 32 - 1], new Uint8Array(10))
-    await refused('DATA_CORRUPT', async () => readIdx(await folder.write('huge', huge), 3), 'extents')
-    await refused('DATA_CORRUPT', async () => readIdx(await folder.write('none', idxFile([0, 3, 4], new Uint8Array(0))), 3), 'extents')
+    await refused('DATA_CORRUPT', async () => readIdx(await folder.write('huge', huge), 3), 'dimensions')
+    await refused('DATA_CORRUPT', async () => readIdx(await folder.write('none', idxFile([0, 3, 4], new Uint8Array(0))), 3), 'dimensions')
   })
 
   it('stop being unpacked where the array ends', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { GROUPS, SPECIES } from '../../src/data/cifar-100-names.js'
+import { SUPERCLASSES, FINE_CLASSES } from '../../src/data/catalogue.js'
 import { datasetNames, openDataset } from '../../src/data/open.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { refused } from '../support/codes.js'
@@ -97,7 +97,7 @@ describe('openDataset', function () {
     )
     expect(error.data['folders']).to.deep.equal([nowhere, join(nowhere, 'cifar-10'), join(nowhere, 'cifar-10-batches-bin')])
     // A text is never packed: no empty brackets.
-    await refused('DATA_NOT_FOUND', () => openDataset('tinyshakespeare', { directory: nowhere }), 'holds input.txt;')
+    await refused('DATA_NOT_FOUND', () => openDataset('tinyshakespeare', { directory: nowhere }), 'has input.txt;')
     await folder.write('train-images-idx3-ubyte', Buffer.alloc(1))
     await folder.write('t10k-images-idx3-ubyte', Buffer.alloc(1))
     const lacking = await refused('DATA_NOT_FOUND', () => openDataset('mnist', { directory: folder.path }), `${folder.path} lacks`)
@@ -112,9 +112,9 @@ describe('openDataset', function () {
   })
 
   it('names every class of CIFAR-100', () => {
-    expect(SPECIES.length).to.equal(100)
-    expect(SPECIES).to.deep.equal([...SPECIES].sort())
-    expect(GROUPS.length).to.equal(20)
+    expect(FINE_CLASSES.length).to.equal(100)
+    expect(FINE_CLASSES).to.deep.equal([...FINE_CLASSES].sort())
+    expect(SUPERCLASSES.length).to.equal(20)
   })
 
   it('reads MNIST', async function () {

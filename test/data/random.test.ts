@@ -1,5 +1,7 @@
 import { expect } from 'chai'
-import { Random } from '../../src/data/random.js'
+import { Draws, permuted, Random, sampleAt } from '../../src/data/random.js'
+import { keyOf } from '../../src/model/philox.js'
+import { loaded, type LoadAttributes } from '../engine/support/load-oracle.js'
 
 function bits(random: Random, count: number): number[] {
   return Array.from({ length: count }, () => random.bits())
@@ -30,7 +32,7 @@ describe('random numbers for data', () => {
 
   it('have the range, mean and deviation that they promise', () => {
     const random = new Random(3)
-    const drawn = Array.from({ length: 20_000 }, () => ({ flat: random.between(-1, 3), bell: random.bell(2) }))
+    const drawn = Array.from({ length: 20_000 }, () => ({ flat: random.between(-1, 3), bell: random.normal(2) }))
     expect(Math.min(...drawn.map(({ flat }) => flat))).to.be.within(-1, -0.99)
     expect(Math.max(...drawn.map(({ flat }) => flat))).to.be.within(2.99, 3)
     const mean = drawn.reduce((sum, { bell }) => sum + bell, 0) / drawn.length
@@ -44,5 +46,36 @@ describe('random numbers for data', () => {
     const shuffled = new Random(1).shuffle(Int32Array.from({ length: 1000 }, (_, i) => i))
     expect(shuffled.some((value, i) => value !== i)).to.equal(true)
     expect([...shuffled].sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 1000 }, (_, i) => i))
+  })
+})
+
+const SHUFFLED: LoadAttributes = { padding: 0, flip: 0, shuffled: 1, mean: [], deviation: [] }
+
+describe('The order of streamed samples', () => {
+  it('is the same as for samples in memory', () => {
+    for (const count of [1, 2, 37, 1000]) {
+      const data = { count, sample: [1], samples: new Uint8Array(count) }
+      for (const seed of [0, 7, 2 ** 40 + 3])
+        for (const position of [0, 1, count - 1, count, 5 * count + 3, 10 ** 6])
+          expect(sampleAt(keyOf(seed), position, count)).to.equal(loaded(data, SHUFFLED, seed, position).index)
+    }
+  })
+
+  it('takes every sample once per epoch, in another order in each', () => {
+    const epoch = (number: number) => Array.from({ length: 100 }, (_, place) => permuted(keyOf(3), number, place, 100))
+    for (const number of [0, 1, 2 ** 25])
+      expect(epoch(number).sort((a, b) => a - b)).to.deep.equal(Array.from({ length: 100 }, (_, i) => i))
+    expect(epoch(0)).to.not.deep.equal(epoch(1))
+    expect(epoch(0)).to.not.deep.equal(epoch(2 ** 25))
+  })
+})
+
+describe('The random numbers of a sample', () => {
+  it('depend on seed, position and index, and lie in [0, 1)', () => {
+    const four = (seed: number, position: number, which: number) => new Draws(keyOf(seed), position).four(which)
+    expect(four(1, 5, 0)).to.deep.equal(four(1, 5, 0))
+    const others = [four(2, 5, 0), four(1, 6, 0), four(1, 5, 1), four(1, 5 + 2 ** 32, 0), four(1 + 2 ** 32, 5, 0)]
+    for (const other of others) expect(other).to.not.deep.equal(four(1, 5, 0))
+    for (const draws of others) for (const draw of draws) expect(draw).to.be.within(0, 1 - 2 ** -33)
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { charactersOf } from '../../src/data/characters.js'
+import { tokenise } from '../../src/data/text.js'
 import { openDataset } from '../../src/data/open.js'
 import { datasetFromText } from '../../src/data/text.js'
 import { refused } from '../support/codes.js'
@@ -45,8 +45,8 @@ describe('datasetFromText', () => {
   it('costs few bytes a character', async () => {
     const characters = 2 ** 24
     const script = `
-      import { charactersOf } from ${JSON.stringify(new URL('../../src/data/characters.js', import.meta.url).href)}
-      const { tokens, vocabulary } = await charactersOf('long', () => ['abcdefgh'.repeat(${characters / 8})])
+      import { tokenise } from ${JSON.stringify(new URL('../../src/data/text.js', import.meta.url).href)}
+      const { tokens, vocabulary } = await tokenise('long', () => ['abcdefgh'.repeat(${characters / 8})])
       console.log(tokens.length, vocabulary.length)`
     // A list of as many strings would need 8 bytes for each place alone.
     const small = ['--max-old-space-size=64', '--input-type=module', '--eval', script]
@@ -62,7 +62,7 @@ describe('datasetFromText', () => {
     await refused('DATA_NOT_FOUND', () => datasetFromText({ file: '/dev/zero' }), '/dev/zero', 'not a file')
     let walks = 0
     const growing = () => (walks++ === 0 ? ['abc'] : ['abc', 'd'])
-    expect(await charactersOf('growing', growing)).to.equal(undefined)
+    expect(await tokenise('growing', growing)).to.equal(undefined)
   })
 
   it('refuses what cannot be cut into windows', async () => {

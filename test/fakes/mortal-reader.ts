@@ -1,5 +1,5 @@
 import { existsSync, writeFileSync } from 'node:fs'
-import type { ReadSample } from '../../src/data/reader.js'
+import type { ReadSample } from '../../src/data/dataset.js'
 
 export interface MortalReaderOptions {
   /** Appears when the thread ends; then it does not again. Without it every thread ends. */

@@ -1,42 +1,74 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { DatasetSpec } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import type { DatasetTraits, StoredDataset } from '../dataset.js'
-import { DIGIT_SIDE, generateDigits } from './generate.js'
-import { SKELETONS } from './skeletons.js'
+import { Random } from '../random.js'
+import { blur, drawLines, randomScribble, toPixels } from './canvas.js'
+import { GLYPHS } from './glyphs.js'
+import { randomDistortion, writeGlyph } from './handwriting.js'
 
-const FEWEST = 10
-const MOST = 1_000_000
+const SIDE = 28
+const PIXELS = SIDE * SIDE
+const SAMPLE = [1, SIDE, SIDE]
 
-const SAMPLE = [1, DIGIT_SIDE, DIGIT_SIDE]
+const MIN_SAMPLES = 10
+const MAX_SAMPLES = 1_000_000
 
-/** What is known of the digits before any is drawn. */
+/** The longest time for which generating digits blocks the event loop, in milliseconds. */
+const SLICE = 8
+
+/** The properties of the generated digits. */
 export const DIGITS: DatasetTraits = {
   sample: SAMPLE,
-  classes: SKELETONS.length,
-  classNames: SKELETONS.map((_, digit) => `${digit}`),
+  classes: GLYPHS.length,
+  classNames: GLYPHS.map((_, digit) => `${digit}`),
   mean: [0.103],
   deviation: [0.23],
   augmentation: { padding: 0, flip: false }
 }
 
 /**
- * A generated set of drawn digits, (1, 28, 28): `samples` to learn from (20,000) and a tenth of that to be measured on. The same for the
- * same seed on every machine. Made for a first run without files; a linear model reaches about 89%, LeNet 98 to 99%.
+ * Generates a data set of handwritten digits (1, 28, 28): `samples` for training (20,000) and a tenth as many for testing. The same seed gives
+ * the same images on every machine. Meant for a first run without files; a linear model reaches about 89%, LeNet 98 to 99%.
  */
 export async function digits(options: { readonly samples?: number; readonly seed?: number } = {}): Promise<StoredDataset> {
   const { samples = 20_000, seed = 0 } = options
-  if (!Number.isInteger(samples) || samples < FEWEST || samples > MOST) {
-    throw invalidOption('samples', samples, `use a whole number from ${FEWEST} to ${MOST}`)
+  if (!Number.isInteger(samples) || samples < MIN_SAMPLES || samples > MAX_SAMPLES) {
+    throw invalidOption('samples', samples, `use a whole number from ${MIN_SAMPLES} to ${MAX_SAMPLES}`)
   }
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
-  const train = await generateDigits(samples, seed, 0)
-  const test = await generateDigits(Math.ceil(samples / 10), seed, 1)
-  const spec = ({ images, labels }: typeof train): DatasetSpec => ({
-    count: labels.length,
-    sample: SAMPLE,
-    samples: images,
-    labels,
-    classes: DIGITS.classes
-  })
-  return { name: 'digits', ...DIGITS, train: spec(train), test: spec(test) }
+  const train = await generate(samples, seed, 0)
+  const test = await generate(Math.ceil(samples / 10), seed, 1)
+  return { name: 'digits', ...DIGITS, train, test }
+}
+
+/**
+ * Generates `count` digits with balanced, shuffled labels. The images depend only on (seed, part); two parts of a seed share no image.
+ * Yields to the event loop every few milliseconds.
+ */
+async function generate(count: number, seed: number, part: number): Promise<DatasetSpec> {
+  const labels = new Random(seed, part, 0).shuffle(Int32Array.from({ length: count }, (_, i) => i % GLYPHS.length))
+  const samples = new Uint8Array(count * PIXELS)
+  const canvas = new Float32Array(PIXELS)
+  let until = performance.now() + SLICE
+  for (let i = 0; i < count; i++) {
+    drawDigit(labels[i]!, new Random(seed, part, i + 1), canvas, samples.subarray(i * PIXELS, (i + 1) * PIXELS))
+    if (performance.now() < until) continue
+    await nextTurn()
+    until = performance.now() + SLICE
+  }
+  return { count, sample: SAMPLE, samples, labels, classes: DIGITS.classes }
+}
+
+/** Draws one digit in light grey on black. */
+function drawDigit(digit: number, random: Random, canvas: Float32Array, image: Uint8Array): void {
+  const glyphs = GLYPHS[digit]!
+  canvas.fill(0)
+  const segments = writeGlyph(glyphs[random.below(glyphs.length)]!, randomDistortion(random, SIDE), random)
+  drawLines(canvas, SIDE, segments, random.between(0.7, 1.6), random.between(0.7, 1))
+  for (let scribbles = random.chance(0.25) ? 1 + random.below(2) : 0; scribbles > 0; scribbles--) {
+    drawLines(canvas, SIDE, randomScribble(random, SIDE), random.between(0.3, 0.9), random.between(0.3, 0.9))
+  }
+  if (random.chance(0.4)) blur(canvas, SIDE, random.between(0.3, 1))
+  toPixels(canvas, random.chance(0.5) ? random.between(0.02, 0.12) : 0, random, image)
 }

@@ -1,22 +1,28 @@
+import { availableParallelism } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { invalidOption } from '../../errors.js'
-import type { Dataset } from '../dataset.js'
-import type { StreamedSamples } from '../streamed.js'
-import { checkImages } from './check-images.js'
-import type { Classes } from './classes.js'
+import { corruptFile } from '../../formats/file-errors.js'
+import { elements } from '../../model/graph.js'
+import type { Dataset, FeedOptions, StreamedSamples } from '../dataset.js'
+import { ReaderPool, readerThreads } from '../reader-pool.js'
+import { splitImages, type Classes } from './class-folders.js'
 import { imageFolderPlan, type ImageFolderOptions } from './image-options.js'
 import type { ImageRecipe } from './image-reader.js'
-import { splitImages } from './split-classes.js'
 
 const READER = new URL('./image-reader.js', import.meta.url).href
 
+/** Samples of a task of the check. */
+const TASK_SAMPLES = 16
+/** The most unreadable files that a message names beside the first. */
+const FILES_NAMED = 5
+
 /**
- * A Dataset of image files, decoded while the learners train. `path` has a folder `train` and a folder `test` (or `val`) with a folder for
- * each class in each, or a folder for each class: a share is held out then. Classes are numbered by their sorted names. Files may be JPEG,
- * PNG, WebP, GIF, TIFF and AVIF of any size.
+ * A Dataset of image files, which are decoded during training. `path` has a folder `train` and a folder `test` (or `val`), each with a folder
+ * for each class; or it has a folder for each class, and a share of the images is held out. Classes are numbered in the order of their sorted
+ * names. Files are JPEG, PNG, WebP, GIF, TIFF or AVIF of any size.
  *
- * What is random of a sample is a function of the job's seed and of the sample's position in the sequence of epochs, whatever thread
- * decodes it.
+ * Random crops, flips and colours depend only on the job's seed and on the sample's position in the sequence of epochs, not on the thread
+ * that decodes the image.
  *
  * Throws INVALID_OPTION, DATA_NOT_FOUND, and DATA_CORRUPT with the file or folder.
  */
@@ -55,4 +61,44 @@ function samplesOf(classes: Classes, classNames: readonly string[], recipe: Imag
     items: labelled.map(({ image }) => image),
     reader: { module: READER, options: recipe }
   }
+}
+
+/** Reads every sample once. Throws DATA_CORRUPT with the unreadable files, or omits them if they are to be skipped. */
+async function checkImages(parts: readonly StreamedSamples[], { threads, onBadSample }: FeedOptions): Promise<StreamedSamples[]> {
+  await using pool = new ReaderPool({ threads: readerThreads(availableParallelism(), threads) })
+  const unreadable = await Promise.all(parts.map((part) => unreadableItems(part, pool)))
+  const [first, ...others] = unreadable.flatMap((found) => [...found])
+  if (first && onBadSample !== 'skip') {
+    const [file, reason] = first
+    const named = others.slice(0, FILES_NAMED).map(([name]) => name)
+    const rest = others.length > FILES_NAMED ? ` and ${others.length - FILES_NAMED} more` : ''
+    const found = others.length > 0 ? `${reason}, and ${named.join(', ')}${rest}` : reason
+    throw corruptFile(file, { expected: 'an image', found, fix: "replace or remove it, or skip such images with onBadImage: 'skip'" })
+  }
+  return parts.map((part, i) => without(part, unreadable[i]!))
+}
+
+/** The reason for each item that cannot be read. */
+async function unreadableItems({ items, sample, reader }: StreamedSamples, pool: ReaderPool): Promise<Map<string, string>> {
+  const size = elements(sample)
+  const unreadable = new Map<string, string>()
+  const starts = Array.from({ length: Math.ceil(items.length / TASK_SAMPLES) }, (_, i) => i * TASK_SAMPLES)
+  // The pixels are not used, so all tasks write to the same memory.
+  const memory = new SharedArrayBuffer(TASK_SAMPLES * size)
+  await Promise.all(
+    starts.map(async (start) => {
+      const some = items.slice(start, start + TASK_SAMPLES)
+      for (const { index, reason } of await pool.read({ reader, items: some, memory, offset: 0, size }))
+        unreadable.set(some[index]!, reason)
+    })
+  )
+  return unreadable
+}
+
+function without(part: StreamedSamples, unreadable: ReadonlyMap<string, string>): StreamedSamples {
+  if (unreadable.size === 0) return part
+  const kept = part.items.flatMap((item, i) => (unreadable.has(item) ? [] : [i]))
+  if (kept.length === 0)
+    throw corruptFile(part.items[0]!, { expected: 'at least one readable image', found: 'none', fix: 'replace the images' })
+  return { ...part, count: kept.length, items: kept.map((i) => part.items[i]!), labels: Int32Array.from(kept, (i) => part.labels[i]!) }
 }

@@ -2,8 +2,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { imageFolder } from '../../../src/data/images/image-folder.js'
-import type { StreamedSamples } from '../../../src/data/streamed.js'
-import type { Dataset } from '../../../src/data/dataset.js'
+import type { StreamedSamples, Dataset } from '../../../src/data/dataset.js'
 import { refused } from '../../support/codes.js'
 import { Folder } from '../support/files.js'
 
@@ -97,11 +96,11 @@ describe('A folder of images', () => {
     await refused('DATA_NOT_FOUND', () => imageFolder(join(folder.path, 'nowhere')), 'nowhere')
     await refused('DATA_CORRUPT', () => imageFolder(folder.path), folder.path, 'found none')
     await write('a/1.png')
-    await refused('DATA_CORRUPT', () => imageFolder(folder.path), '2 classes or more', 'only a')
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), 'at least 2 classes', 'only a')
     await mkdir(join(folder.path, 'b'))
     await refused('DATA_CORRUPT', () => imageFolder(folder.path), join(folder.path, 'b'), 'found none')
     await write('b/1.png')
-    await refused('DATA_CORRUPT', () => imageFolder(folder.path), 'a second image')
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), 'one class with two images')
     await write('c/train/a/1.png', 'c/train/b/1.png', 'c/test/a/1.png', 'c/test/z/1.png')
     await refused('DATA_CORRUPT', () => imageFolder(join(folder.path, 'c')), join('test', 'z'))
   })

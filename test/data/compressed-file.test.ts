@@ -3,22 +3,22 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { unpack } from '../../src/data/unpack.js'
+import { decompress } from '../../src/data/compressed-file.js'
 import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { Folder } from './support/files.js'
 
-const MODULE = new URL('../../src/data/unpack.js', import.meta.url).href
+const MODULE = new URL('../../src/data/compressed-file.js', import.meta.url).href
 const BYTES = 64 * 2 ** 20
 
 /** Unpacks a file, and rests after its first bytes until a SIGINT comes. */
 const SLOW_READER = `
   import { once } from 'node:events'
-  import { unpack } from ${JSON.stringify(MODULE)}
+  import { decompress } from ${JSON.stringify(MODULE)}
   const alive = setInterval(() => {}, 1000)
   const interrupted = once(process, 'SIGINT')
   let bytes = 0
-  for await (const chunk of (await unpack(process.argv[1])).chunks) {
+  for await (const chunk of (await decompress(process.argv[1])).chunks) {
     if (bytes === 0) {
       console.log('reading')
       await interrupted
@@ -81,7 +81,7 @@ describe('A file that xz unpacks', function () {
   })
 
   it('is not called damaged where xz was ended by a signal, which is named', async () => {
-    const { chunks } = await unpack(file)
+    const { chunks } = await decompress(file)
     await chunks.next()
     process.kill(xzOf(file)!, 'SIGTERM')
     await refused('ABORTED', async () => { for await (const _ of chunks); }, file, 'SIGTERM') // prettier-ignore

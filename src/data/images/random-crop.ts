@@ -1,4 +1,4 @@
-import type { Draws } from '../order.js'
+import type { Draws } from '../random.js'
 
 /** A rectangle of an image, in whole pixels. */
 export interface Region {
@@ -8,24 +8,27 @@ export interface Region {
   readonly height: number
 }
 
-export interface Extent {
+/** The size of an image in pixels. */
+export interface ImageSize {
   readonly width: number
   readonly height: number
 }
 
-/** How much of an image a random crop takes: its share of the area, and its width over its height. */
+/** The ranges of a random crop. */
 export interface RandomCrop {
+  /** The crop's share of the image's area. */
   readonly scale: readonly [number, number]
+  /** The crop's width divided by its height. */
   readonly ratio: readonly [number, number]
 }
 
 const TRIES = 10
 
 /**
- * A region of random area and aspect, to be scaled to the sample's size: Szegedy et al., "Going deeper with convolutions", CVPR 2015, as
- * torchvision's RandomResizedCrop has it. Where ten tries do not fit the image it is the middle, as large as the aspects allow.
+ * A region of random area and aspect ratio, which is then scaled to the sample's size, as in torchvision's RandomResizedCrop: Szegedy et al.,
+ * "Going deeper with convolutions", CVPR 2015. If ten tries do not fit into the image, the largest central region with an allowed ratio.
  */
-export function randomRegion({ width, height }: Extent, { scale, ratio }: RandomCrop, draws: Draws): Region {
+export function randomRegion({ width, height }: ImageSize, { scale, ratio }: RandomCrop, draws: Draws): Region {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const [forArea, forRatio, forLeft, forTop] = draws.four(attempt)
     const area = width * height * between(scale, forArea)
@@ -36,16 +39,16 @@ export function randomRegion({ width, height }: Extent, { scale, ratio }: Random
     return { left: Math.floor(forLeft * (width - w + 1)), top: Math.floor(forTop * (height - h + 1)), width: w, height: h }
   }
   const aspect = Math.min(Math.max(width / height, ratio[0]), ratio[1])
-  return middle({ width, height }, Math.min(width, height * aspect), Math.min(height, width / aspect))
+  return centred({ width, height }, Math.min(width, height * aspect), Math.min(height, width / aspect))
 }
 
-/** The square in the middle whose side is the `share` of the shorter side: an image scaled and cut at its centre. */
-export function centralRegion(image: Extent, share: number): Region {
+/** The central square whose side is `share` of the image's shorter side: a resize and centre crop in one. */
+export function centralRegion(image: ImageSize, share: number): Region {
   const side = Math.min(image.width, image.height) * share
-  return middle(image, side, side)
+  return centred(image, side, side)
 }
 
-function middle(image: Extent, w: number, h: number): Region {
+function centred(image: ImageSize, w: number, h: number): Region {
   const width = Math.max(1, Math.round(w))
   const height = Math.max(1, Math.round(h))
   return { left: Math.floor((image.width - width) / 2), top: Math.floor((image.height - height) / 2), width, height }

@@ -1,24 +1,25 @@
 import { expect } from 'chai'
-import { colourChange, type ColourChange, type ColourJitter } from '../../../src/data/images/colour.js'
-import { toPlanes } from '../../../src/data/images/planes.js'
-import { Draws } from '../../../src/data/order.js'
+import { randomColourTransform, type ColourTransform, type ColourJitter } from '../../../src/data/images/colour-jitter.js'
+import { toPlanes } from '../../../src/data/images/pixels.js'
+import { Draws } from '../../../src/data/random.js'
 import { keyOf } from '../../../src/model/philox.js'
 
 const NONE: ColourJitter = { brightness: 0, contrast: 0, saturation: 0, hue: 0 }
-const change = (jitter: Partial<ColourJitter>, position: number) => colourChange({ ...NONE, ...jitter }, new Draws(keyOf(1), position))!
+const change = (jitter: Partial<ColourJitter>, position: number) =>
+  randomColourTransform({ ...NONE, ...jitter }, new Draws(keyOf(1), position))!
 
 /** Four pixels: red, grey, white, a mixture. */
 const PIXELS = Uint8Array.of(200, 0, 0, 90, 90, 90, 255, 255, 255, 30, 120, 180)
 
-function changed(to: ColourChange): number[][] {
+function changed(to: ColourTransform): number[][] {
   const planes = new Uint8Array(12)
-  toPlanes(PIXELS, 2, 3, planes, { flip: false, change: to })
+  toPlanes(PIXELS, planes, { width: 2, channels: 3, colour: to })
   return [0, 1, 2, 3].map((pixel) => [planes[pixel]!, planes[4 + pixel]!, planes[8 + pixel]!])
 }
 
 describe('A change of colours', () => {
   it('is none where nothing may change', () => {
-    expect(colourChange(NONE, new Draws(keyOf(1), 0))).to.equal(undefined)
+    expect(randomColourTransform(NONE, new Draws(keyOf(1), 0))).to.equal(undefined)
   })
 
   it('scales all by one factor for brightness', () => {
@@ -38,7 +39,7 @@ describe('A change of colours', () => {
 
   it('takes all colour out at saturation 0', () => {
     const [r, g, b] = [0.299, 0.587, 0.114]
-    const grey: ColourChange = { matrix: [r, g, b, r, g, b, r, g, b], contrast: 1 }
+    const grey: ColourTransform = { matrix: [r, g, b, r, g, b, r, g, b], contrast: 1 }
     for (const pixel of changed(grey)) expect(new Set(pixel).size).to.equal(1)
     expect(changed(grey)[0]).to.deep.equal([60, 60, 60])
   })
@@ -59,9 +60,9 @@ describe('A change of colours', () => {
 describe('Pixels as planes', () => {
   it('keep every channel together, mirrored where that is asked for', () => {
     const planes = new Uint8Array(12)
-    toPlanes(PIXELS, 2, 3, planes, { flip: false })
+    toPlanes(PIXELS, planes, { width: 2, channels: 3 })
     expect([...planes]).to.deep.equal([200, 90, 255, 30, 0, 90, 255, 120, 0, 90, 255, 180])
-    toPlanes(PIXELS, 2, 3, planes, { flip: true })
+    toPlanes(PIXELS, planes, { width: 2, channels: 3, flip: true })
     expect([...planes]).to.deep.equal([90, 200, 30, 255, 90, 0, 120, 255, 90, 0, 180, 255])
   })
 })

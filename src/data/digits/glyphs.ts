@@ -1,14 +1,14 @@
 /**
- * A pen stroke as runs of points x, y, x, y, ...: each run is a smooth curve through its points and begins where the run before it ended,
- * so that a corner stands between two runs. The box is 10 wide and 14 high, y downwards, the middle at (5, 7).
+ * A stroke of the pen as curves, each a list of points x, y, x, y, .... A curve is smooth and begins where the previous one ended, so that
+ * there is a corner between two curves. Coordinates lie in a box 10 wide and 14 high with its centre at (5, 7); y points down.
  */
 export type Stroke = readonly (readonly number[])[]
 
 /** One way to write a digit. */
-export type Skeleton = readonly Stroke[]
+export type Glyph = readonly Stroke[]
 
-/** The ways to write each digit, by hand. */
-export const SKELETONS: readonly (readonly Skeleton[])[] = [
+/** Several ways to write each digit, drawn by hand. */
+export const GLYPHS: readonly (readonly Glyph[])[] = [
   // 0: an oval; a narrow one whose ends cross; a round one begun at the side
   [
     [[[5.2, 1, 2.4, 2.9, 1.3, 7, 2.3, 11.2, 5, 13, 7.8, 11.1, 8.7, 7, 7.6, 2.8, 5, 1]]],

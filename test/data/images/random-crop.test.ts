@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { centralRegion, randomRegion, type Region } from '../../../src/data/images/crop.js'
-import { Draws } from '../../../src/data/order.js'
+import { centralRegion, randomRegion, type Region } from '../../../src/data/images/random-crop.js'
+import { Draws } from '../../../src/data/random.js'
 import { keyOf } from '../../../src/model/philox.js'
 
 const draws = (position: number) => new Draws(keyOf(1), position)

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import sharp from 'sharp'
-import { readImage } from '../../src/data/read-image.js'
-import { refused } from '../support/codes.js'
-import { Folder } from './support/files.js'
+import { readImage } from '../../../src/data/images/read-image.js'
+import { refused } from '../../support/codes.js'
+import { Folder } from '../support/files.js'
 
 /** As PNG has it (ISO 3309). */
 function crc32(bytes: Uint8Array): number {

@@ -1,14 +1,14 @@
 import type { Random } from '../random.js'
-import type { Pieces } from './pen.js'
+import type { Segments } from './handwriting.js'
 
-/** Lays ink on a square canvas: `canvas` holds coverage from 0 to 1, and keeps the darker of old and new. */
-export function ink(canvas: Float32Array, side: number, pieces: Pieces, radius: number, strength: number): void {
+/** Draws anti-aliased lines on a square canvas (side, side) of intensities from 0 to 1; overlapping lines keep the higher intensity. */
+export function drawLines(canvas: Float32Array, side: number, segments: Segments, radius: number, strength: number): void {
   const reach = radius + 0.5
-  for (let i = 0; i < pieces.length; i += 4) {
-    const x0 = pieces[i]!
-    const y0 = pieces[i + 1]!
-    const dx = pieces[i + 2]! - x0
-    const dy = pieces[i + 3]! - y0
+  for (let i = 0; i < segments.length; i += 4) {
+    const x0 = segments[i]!
+    const y0 = segments[i + 1]!
+    const dx = segments[i + 2]! - x0
+    const dy = segments[i + 3]! - y0
     const squared = dx * dx + dy * dy
     const inverse = squared > 0 ? 1 / squared : 0
     const left = Math.max(0, Math.floor(Math.min(x0, x0 + dx) - reach))
@@ -23,7 +23,7 @@ export function ink(canvas: Float32Array, side: number, pieces: Pieces, radius: 
         const ex = px - along * dx
         const ey = py - along * dy
         const distance = Math.sqrt(ex * ex + ey * ey)
-        // A pixel is covered by how far its middle lies inside the stroke's edge, over one pixel.
+        // The intensity rises linearly over one pixel across the edge of the line.
         const coverage = Math.min(1, reach - distance) * strength
         const pixel = y * side + x
         if (coverage > canvas[pixel]!) canvas[pixel] = coverage
@@ -32,7 +32,7 @@ export function ink(canvas: Float32Array, side: number, pieces: Pieces, radius: 
   }
 }
 
-/** A 3x3 binomial blur, mixed with the sharp image by `share`. */
+/** Blends the image with its 3x3 binomial blur: `share` 0 keeps the image, 1 gives the blur. */
 export function blur(canvas: Float32Array, side: number, share: number): void {
   const rows = new Float32Array(canvas.length)
   for (let i = 0; i < canvas.length; i++) {
@@ -45,8 +45,8 @@ export function blur(canvas: Float32Array, side: number, share: number): void {
   }
 }
 
-/** Scattered strokes that belong to no digit: short, thin, begun near the border. */
-export function scribble(random: Random, side: number): Pieces {
+/** A random short line near the border, as a distraction. */
+export function randomScribble(random: Random, side: number): Segments {
   const across = random.between(0, side)
   const inwards = random.between(0, side * 0.2)
   const [x, y] = [
@@ -55,13 +55,13 @@ export function scribble(random: Random, side: number): Pieces {
     [inwards, across],
     [side - inwards, across]
   ][random.below(4)] as [number, number]
-  return [x, y, x + random.bell(side / 9), y + random.bell(side / 9)]
+  return [x, y, x + random.normal(side / 9), y + random.normal(side / 9)]
 }
 
-/** Ink as bytes, with the noise of paper and of the camera. */
-export function develop(canvas: Float32Array, noise: number, random: Random, image: Uint8Array): void {
+/** Converts intensities to bytes and adds noise of the given standard deviation. */
+export function toPixels(canvas: Float32Array, noise: number, random: Random, image: Uint8Array): void {
   for (let i = 0; i < image.length; i++) {
-    const grain = noise > 0 ? random.bell(noise) : 0
-    image[i] = Math.round(255 * Math.min(1, Math.max(0, canvas[i]! + grain)))
+    const error = noise > 0 ? random.normal(noise) : 0
+    image[i] = Math.round(255 * Math.min(1, Math.max(0, canvas[i]! + error)))
   }
 }

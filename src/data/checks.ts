@@ -1,0 +1,28 @@
+import { ArbalestError } from '../errors.js'
+
+/** LABEL_OUT_OF_RANGE: a label that is not the number of a class. `index` counts the records of `source` from 0. */
+export function labelOutOfRange(source: string, index: number, label: number, classes: number): ArbalestError {
+  const message = `${source}: record ${index} has label ${label}; labels must be whole numbers from 0 to ${classes - 1}`
+  return new ArbalestError('LABEL_OUT_OF_RANGE', message, { data: { source, record: index, label, classes } })
+}
+
+/** Labels as the engine takes them. Throws LABEL_OUT_OF_RANGE unless each is the number of a class. */
+export function checkedLabels(labels: ArrayLike<number>, classes: number, source: string): Int32Array {
+  const checked = new Int32Array(labels.length)
+  for (let i = 0; i < checked.length; i++) {
+    const label = labels[i]!
+    if (!Number.isInteger(label) || label < 0 || label >= classes) throw labelOutOfRange(source, i, label, classes)
+    checked[i] = label
+  }
+  return checked
+}
+
+/** Zeroed memory; `purpose` names it in an error. Throws OUT_OF_MEMORY. */
+export function allocate(bytes: number, purpose: string): Uint8Array<ArrayBuffer> {
+  try {
+    return new Uint8Array(bytes)
+  } catch (cause) {
+    const message = `${purpose}: ${bytes} bytes could not be allocated; free memory or use a smaller data set`
+    throw new ArbalestError('OUT_OF_MEMORY', message, { cause, data: { purpose, bytes } })
+  }
+}

@@ -1,0 +1,60 @@
+import { Piscina } from 'piscina'
+import { ArbalestError, messageOf } from '../errors.js'
+import type { ReadTask, UnreadableSample } from './reader-thread.js'
+
+/** How often a task is tried: a task whose thread died may end the next thread too. */
+const TRIES = 3
+
+/** Threads that libuv has for the whole process, in which image decoders run; UV_THREADPOOL_SIZE sets them before the process starts. */
+const LIBUV_THREADS = 4
+
+/**
+ * The number of threads that read samples: as `requested`, otherwise one for each core, but fewer than libuv's threads, so that one of these
+ * is left for file operations while the others decode images.
+ */
+export function readerThreads(cores: number, requested?: number): number {
+  const libuv = Number(process.env['UV_THREADPOOL_SIZE']) || LIBUV_THREADS
+  return requested ?? Math.max(1, Math.min(cores, libuv - 1))
+}
+
+/**
+ * Threads that read samples. The pool replaces a thread that dies and gives its task to another. Threads share only the memory that they
+ * write to, so the result does not depend on which thread reads which sample.
+ */
+export class ReaderPool implements AsyncDisposable {
+  readonly #pool: Piscina<ReadTask, readonly UnreadableSample[]>
+
+  constructor({ threads }: { readonly threads: number }) {
+    this.#pool = new Piscina({
+      filename: new URL('./reader-thread.js', import.meta.url).href,
+      minThreads: threads,
+      maxThreads: threads,
+      recordTiming: false
+    })
+    // A thread died between two tasks; the pool has already replaced it.
+    this.#pool.on('error', () => {})
+  }
+
+  /** Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies. */
+  async read(task: ReadTask): Promise<readonly UnreadableSample[]> {
+    let last: unknown
+    for (let tries = 0; tries < TRIES; tries++) {
+      try {
+        return await this.#pool.run(task)
+      } catch (error) {
+        last = error
+      }
+    }
+    const message = `samples: ${task.items.length} from ${task.items[0]} on could not be read in ${TRIES} tries (${messageOf(last)}); repair or remove them`
+    throw new ArbalestError('DATA_CORRUPT', message, { cause: last, data: { items: task.items } })
+  }
+
+  /** Ends the threads, even in the middle of a task. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}

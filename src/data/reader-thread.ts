@@ -1,0 +1,54 @@
+import { messageOf } from '../errors.js'
+import type { Words2 } from '../model/philox.js'
+import type { OpenReader, ReaderSpec, ReadSample } from './dataset.js'
+import { Draws } from './random.js'
+
+/** Samples to read, one after the other, into memory that all threads share. */
+export interface ReadTask {
+  readonly reader: ReaderSpec
+  readonly items: readonly string[]
+  /** The position of each sample in the sequence of epochs, and the seed's key; omitted if nothing is random. */
+  readonly positions?: readonly number[]
+  readonly key?: Words2
+  readonly memory: SharedArrayBuffer
+  /** Bytes before the first sample. */
+  readonly offset: number
+  /** Bytes of one sample. */
+  readonly size: number
+}
+
+/** A sample that could not be read, by its index in the task. */
+export interface UnreadableSample {
+  readonly index: number
+  readonly reason: string
+}
+
+const readers = new Map<string, Promise<ReadSample>>()
+
+/** Runs in a thread of the pool. Returns failures as data, because an error that crosses threads loses its fields. */
+export default async function read(task: ReadTask): Promise<readonly UnreadableSample[]> {
+  const { items, positions, key, memory, offset, size } = task
+  const readSample = await readerFor(task.reader)
+  const unreadable: UnreadableSample[] = []
+  for (const [index, item] of items.entries()) {
+    const to = new Uint8Array(memory, offset + index * size, size)
+    const draws = positions && key && new Draws(key, positions[index]!)
+    try {
+      await readSample(item, to, draws)
+    } catch (error) {
+      unreadable.push({ index, reason: messageOf(error) })
+    }
+  }
+  return unreadable
+}
+
+/** Opens a reader once per thread for each module and its options. */
+function readerFor({ module, options }: ReaderSpec): Promise<ReadSample> {
+  const name = JSON.stringify([module, options])
+  let reader = readers.get(name)
+  if (!reader) {
+    reader = import(module).then(({ openReader }: { openReader: OpenReader }) => openReader(options as never))
+    readers.set(name, reader)
+  }
+  return reader
+}
