@@ -1,40 +1,138 @@
-import { createHash } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
+import { constants } from 'node:fs'
+import { copyFile, lstat, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { lockFile } from '../engine/file-lock.js'
 import { ArbalestError } from '../errors.js'
+import { hasEnded, holderIn, nameOf, thisProcess, type LockHolder } from './lock-holder.js'
+
+/** The locked file; it names the process that holds it. */
+const LOCKED = '.lock'
+/** On file systems without locks: its existence is the lock. */
+const EXISTING = '.lock-by-existence'
+/** For its owner alone: a user who may only read the folder cannot lock the file. */
+const MODE = 0o600
 
 /**
- * A folder that one process at a time writes into. The lock is a name in Linux's abstract socket namespace: it goes with the process, however
- * that ends, and leaves nothing to clean. It is seen by all processes of a machine that share a network namespace, and by no others.
+ * A folder that one run at a time writes into. The lock is on a file in the folder itself, so that it holds for all processes that see the folder, in
+ * any container. The system frees it when the process ends, however that happens: a file that is left means nothing.
+ *
+ * On a file system without locks the lock is a file that can be made only once. One that was left by a process that has ended is replaced; if that
+ * cannot be known, as of a process on another machine, the folder is refused, and the error says which file to delete.
  */
 export class FolderLock implements AsyncDisposable {
-  readonly #server: Server
+  /** Undefined once the lock has been released. */
+  #path: string | undefined
+  /** Keeps the lock; undefined where the file's existence does. */
+  readonly #handle: FileHandle | undefined
 
-  private constructor(server: Server) {
-    this.#server = server
+  private constructor(path: string, handle?: FileHandle) {
+    this.#path = path
+    this.#handle = handle
   }
 
-  /** Throws INVALID_STATE where another run holds it. */
-  static async take(folder: string): Promise<FolderLock> {
-    const name = createHash('sha256')
-      .update(await realpath(folder))
-      .digest('hex')
-    const server = createServer((visitor) => visitor.destroy())
-    try {
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(`\0arbalest-folder-${name}`, resolve)
-      })
-    } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw cause
-      const message = `checkpoint.dir: received ${folder}; another run writes into it: stop that one, or name another folder`
-      throw new ArbalestError('INVALID_STATE', message, { cause, data: { folder } })
+  /** `lock` is replaced in tests. Throws INVALID_STATE where another run holds the folder. */
+  static async take(folder: string, lock = lockFile): Promise<FolderLock> {
+    const path = join(folder, LOCKED)
+    for (;;) {
+      const handle = await openForOwner(folder, path)
+      try {
+        const locking = lock(handle.fd)
+        if (locking === 'held') throw heldBy(folder, holderIn(await handle.readFile('utf8')))
+        // The holder before may have deleted the file after it was opened here.
+        if (locking === 'taken' && (await isAt(path, handle))) {
+          await sign(handle)
+          return new FolderLock(path, handle)
+        }
+        await handle.close()
+        if (locking === 'unsupported') {
+          await rm(path, { force: true })
+          return new FolderLock(await makeExisting(folder))
+        }
+      } catch (error) {
+        await handle.close()
+        throw error
+      }
     }
-    server.unref()
-    return new FolderLock(server)
   }
 
+  /** The file is deleted while it is locked: later it may be another run's. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    const path = this.#path
+    this.#path = undefined
+    if (path !== undefined) await rm(path, { force: true })
+    await this.#handle?.close()
   }
+}
+
+async function openForOwner(folder: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, MODE)
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') throw error
+    const message = `checkpoint.dir: received ${folder}; a run of another user has left ${path}: delete it if that run has ended, or name another folder`
+    throw new ArbalestError('INVALID_STATE', message, { cause: error, data: { folder } })
+  }
+}
+
+async function isAt(path: string, handle: FileHandle): Promise<boolean> {
+  const there = await lstat(path).catch(() => undefined)
+  const { dev, ino } = await handle.stat()
+  return there?.dev === dev && there.ino === ino
+}
+
+/** The signature serves messages: a disk that is full must not keep the lock from being taken. */
+async function sign(handle: FileHandle): Promise<void> {
+  await handle.truncate().catch(() => {})
+  await handle.writeFile(JSON.stringify(thisProcess())).catch(() => {})
+}
+
+/** Makes the file whose existence is the lock. Returns its path. */
+async function makeExisting(folder: string): Promise<string> {
+  const path = join(folder, EXISTING)
+  for (;;) {
+    try {
+      await using handle = await open(path, 'wx', MODE)
+      await sign(handle)
+      return path
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+    await deleteIfEnded(folder, path)
+  }
+}
+
+/** Deletes the file of a process that has ended. Throws INVALID_STATE for any other. */
+async function deleteIfEnded(folder: string, path: string): Promise<void> {
+  const text = await textOf(path)
+  if (text === undefined) return
+  const holder = holderIn(text)
+  if (!hasEnded(holder)) throw heldBy(folder, holder, path)
+  // Another run may be doing the same: what is deleted must be the file that was read, and not that run's own.
+  const aside = `${path}.${randomBytes(6).toString('hex')}`
+  await rename(path, aside).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error
+  })
+  const moved = await textOf(aside)
+  if (moved !== undefined && moved !== text) await copyFile(aside, path, constants.COPYFILE_EXCL).catch(() => {})
+  await rm(aside, { force: true })
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function heldBy(folder: string, holder: LockHolder | undefined, existing?: string): ArbalestError {
+  const fix = existing === undefined ? 'stop that one' : `stop that one, delete ${existing} if it has ended`
+  const message = `checkpoint.dir: received ${folder}; another run writes into it (${nameOf(holder)}): ${fix}, or name another folder`
+  return new ArbalestError('INVALID_STATE', message, { data: { folder, ...(holder && { pid: holder.pid, host: holder.host }) } })
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code
 }

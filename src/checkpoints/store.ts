@@ -84,13 +84,14 @@ export async function bestOf(folder: string, upTo = Infinity): Promise<Found | u
  */
 export async function holdFolder(folder: string): Promise<AsyncDisposable> {
   let made: string | undefined
+  let lock: FolderLock
   try {
     made = makeFolder(folder)
     await access(folder, constants.W_OK | constants.X_OK)
+    lock = await FolderLock.take(folder)
   } catch (cause) {
-    throw unwritableFile(folder, cause)
+    throw cause instanceof ArbalestError ? cause : unwritableFile(folder, cause)
   }
-  const lock = await FolderLock.take(folder)
   return {
     async [Symbol.asyncDispose]() {
       await lock[Symbol.asyncDispose]()

@@ -5,10 +5,14 @@ import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
+/** What became of a lock: `held` by another open file description, of another process or of another thread of this one. */
+export type FileLocking = 'taken' | 'held' | 'unsupported'
+
 /** The calls of native/src/binding: the engine's own, but for what the machine is asked in TypeScript. */
 export type Addon = Omit<Engine, 'describe'> & {
   /** Of the library of one backend; opens it. */
   describe(backend: EngineBackend): { available: boolean; detail: string }
+  lockFile(descriptor: number): FileLocking
 }
 
 /** From dist/src/engine/ and from nowhere else: the addon and its backend libraries lie in the package's native/build. */

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setAside } from '../../src/checkpoints/set-aside.js'
 import { checkpointsIn, CheckpointStore } from '../../src/checkpoints/store.js'
 import { Folder } from '../data/support/files.js'
+import { entriesOf } from './support/entries.js'
 
 const contents = (iteration: number) => ({
   iteration,
@@ -36,6 +37,6 @@ describe('Checkpoints beyond the beginning of a run', () => {
       await setAside(folder.path, -1)
     }
     const name = 'checkpoint-000000000007.aside'
-    expect((await readdir(folder.path)).sort()).to.deep.equal([name, `${name}-2`, `${name}-3`])
+    expect((await entriesOf(folder.path)).sort()).to.deep.equal([name, `${name}-2`, `${name}-3`])
   })
 })

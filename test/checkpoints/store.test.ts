@@ -12,6 +12,7 @@ import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { unprivileged } from '../support/unprivileged.js'
 import { warningsIn } from '../support/warnings.js'
+import { entriesOf } from './support/entries.js'
 
 const WRITER = new URL('./support/endless-writer.js', import.meta.url)
 
@@ -55,7 +56,7 @@ describe('The store of checkpoints', function () {
     for (const [iteration, score] of [[1], [2, 0.9], [3, 0.4], [4], [5]] as const) await store.write(contents(iteration, score))
     expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([5, 4, 2])
     expect(await bestOf(dir)).to.have.property('iteration', 2)
-    expect(await readdir(dir)).to.have.lengthOf(3)
+    expect(await entriesOf(dir)).to.have.lengthOf(3)
   })
 
   it('keeps what it has just written, whatever lies beyond it', async () => {
@@ -114,7 +115,7 @@ describe('The store of checkpoints', function () {
     await writeFile(join(written, 'central.safetensors'), 'not any more')
     await store.write(contents(7))
     await Checkpoint.open(written)
-    expect(await readdir(dir)).to.deep.equal([basename(written)])
+    expect(await entriesOf(dir)).to.deep.equal([basename(written)])
   })
 
   it('has one of them at every moment meanwhile', async () => {
@@ -141,11 +142,11 @@ describe('The store of checkpoints', function () {
     await rename(written, coming)
     expect(await newest()).to.equal(coming)
     await store.write(contents(7, 0.5))
-    expect(await readdir(dir)).to.deep.equal([basename(written)])
+    expect(await entriesOf(dir)).to.deep.equal([basename(written)])
     await cp(written, coming, { recursive: true })
     expect(await newest()).to.equal(coming)
     await store.write(contents(7, 0.75))
-    expect(await readdir(dir)).to.deep.equal([basename(written)])
+    expect(await entriesOf(dir)).to.deep.equal([basename(written)])
     expect((await Checkpoint.open(written)).manifest.score).to.equal(0.75)
   })
 
@@ -189,7 +190,7 @@ describe('The store of checkpoints', function () {
     await mkdir(join(dir, '.checkpoint-000000000009.0123456789ab'), { recursive: true })
     await writeFile(join(dir, 'notes.txt'), 'mine')
     await using store = await CheckpointStore.open(dir)
-    expect(await readdir(store.folder)).to.deep.equal(['notes.txt'])
+    expect(await entriesOf(store.folder)).to.deep.equal(['notes.txt'])
   })
 
   it('says before any work that a folder cannot be written', async () => {

@@ -3,6 +3,7 @@
 #include "binding/group_values.h"
 #include "binding/lowering_values.h"
 #include "core/cores.h"
+#include "core/file_lock.h"
 #include "device/backends.h"
 #include "transport/levels.h"
 
@@ -61,6 +62,15 @@ Napi::Value keep_cores(const Info& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value lock_open_file(const Info& info) {
+  switch (lock_file(js::small(info[0], "descriptor"))) {
+    case FileLocking::kTaken: return Napi::String::New(info.Env(), "taken");
+    case FileLocking::kHeld: return Napi::String::New(info.Env(), "held");
+    case FileLocking::kUnsupported: break;
+  }
+  return Napi::String::New(info.Env(), "unsupported");
+}
+
 Napi::Value measure_level(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int parts = js::small(info[2], "parts");
@@ -81,6 +91,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<free_memory>(addon, "freeMemory");
   add<reserve>(addon, "reserve");
   add<keep_cores>(addon, "keepToCores");
+  add<lock_open_file>(addon, "lockFile");
   add<measure_level>(addon, "measureLevel");
   add<measure_peak>(addon, "measurePeak");
 }
