@@ -247,7 +247,7 @@ export -f target
 accuracy() {
   set -o pipefail
   node bin/arbalest.js train --json --no-config --backend cuda --precision bf16 --model resnet20 --data cifar-10 --data-dir "$data/cifar-10" \
-    --batch 32 --learners 4 --rate 0.1 --rate-schedule one-cycle --epochs 30 --seed 1 | target testAccuracy least 0.88
+    --batch 32 --learners 4 --lr 0.1 --lr-schedule one-cycle --epochs 30 --seed 1 | target testAccuracy least 0.88
 }
 export -f accuracy
 # Eight replicas of ResNet-32's size, averaged within 30 microseconds. The other probes have steps of their own: the first figure ends it.

@@ -50,7 +50,7 @@ export class ArbalestError extends Error {
 
 /** What is wrong with one option, as `data.faults` of an error lists it. */
 export interface OptionFault {
-  /** `optimiser.rate` */
+  /** `optimiser.learningRate` */
   readonly path: string
   readonly received: unknown
   readonly mend: string

@@ -37,7 +37,7 @@ export type { PopulationChange, PopulationSchedule } from './schedules/populatio
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
 export type { FailedEvent, RecordedEvent, RunEvent } from './observe/records.js'
 export type {
-  InitialOptions,
+  InitialWeightsOptions,
   DeviceOptions,
   LearnersOptions,
   AverageOptions,
@@ -56,14 +56,14 @@ export type {
 } from './options/train-options.js'
 export type { BackendName, Precision, SegmentName } from './compiler/program.js'
 
-export { cosine, type CosineRate } from './schedules/cosine.js'
-export { exponential, type ExponentialRate } from './schedules/exponential.js'
-export { inverse, type InverseRate } from './schedules/inverse.js'
-export { oneCycle, type OneCycleRate } from './schedules/one-cycle.js'
-export type { RateSchedule } from './schedules/rate-schedule.js'
-export type { Span } from './schedules/span.js'
-export { constant, multistep, step, type ConstantRate, type MultistepRate, type StepRate } from './schedules/stepwise.js'
-export { warmup, type WarmupRate } from './schedules/warmup.js'
+export { cosine, type CosineSchedule } from './schedules/cosine.js'
+export { exponential, type ExponentialSchedule } from './schedules/exponential.js'
+export { inverse, type InverseSchedule } from './schedules/inverse.js'
+export { oneCycle, type OneCycleSchedule } from './schedules/one-cycle.js'
+export type { LearningRateSchedule } from './schedules/rate-schedule.js'
+export type { Duration } from './schedules/span.js'
+export { constant, multistep, step, type ConstantSchedule, type MultistepSchedule, type StepSchedule } from './schedules/stepwise.js'
+export { warmup, type WarmupSchedule } from './schedules/warmup.js'
 
 export {
   avgPool2d,

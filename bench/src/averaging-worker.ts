@@ -18,7 +18,7 @@ parentPort!.on('message', ({ grouped, milliseconds }: Stint) => {
     const { steps, busySeconds, waitSeconds } = engine.run(replica, slots.get(replica)!, {
       steps: 1_000_000,
       milliseconds: 50,
-      ...(!grouped && { rate: 0.01, position })
+      ...(!grouped && { learningRate: 0.01, position })
     })
     position += batch * steps
     report.steps += steps

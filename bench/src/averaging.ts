@@ -81,7 +81,7 @@ async function measure(one: Case, { pairs, seconds }: BenchOptions): Promise<Res
     batch: one.batch,
     rule: { kind: 'synchronous', central: { kind: 'sma', alpha: null, momentum: 0 }, adopts: false, period: 1, from: 0 }
   })
-  engine.setRates(group, 0, Float32Array.of(0.01))
+  engine.setLearningRates(group, 0, Float32Array.of(0.01))
   const shared = {
     group,
     program: engine.createProgram(program),

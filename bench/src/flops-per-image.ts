@@ -14,7 +14,7 @@ export function trainingProgram(model: string, batch: number, precision: CasePre
     batch,
     mode: 'train',
     precision,
-    load: { padding: 0, flip: false, mean: [0.5], deviation: [0.29], shuffled: true },
+    load: { padding: 0, flip: false, mean: [0.5], std: [0.29], shuffled: true },
     optimiser: { momentum: 0.9, weightDecay: 1e-4, nesterov: false }
   })
 }

@@ -13,7 +13,7 @@ const job = train({
   learners: Number(learners),
   precision: precision as CasePrecision,
   backend: backend as 'cpu' | 'cuda',
-  optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
+  optimiser: { learningRate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
   // More than any window lasts; the process is ended from outside.
   until: { steps: 20_000_000 },

@@ -20,7 +20,7 @@ export function randomDataset(workload: Workload): StoredDataset {
     train: part(workload.count),
     test: part(64),
     mean: [0.5],
-    deviation: [0.29],
+    std: [0.29],
     augmentation: { padding: 0, flip: false }
   }
 }

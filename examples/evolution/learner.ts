@@ -30,7 +30,7 @@ export default class EvolvingLearner implements LearnerPlugin {
     const best = this.#best()
     // Numbers from `learners` on are those of successors; odd ones dare a little more, even ones a little less.
     const rate = learner < learners || best === undefined ? options.rates[rank]! : best.rate * (learner % 2 === 1 ? 1.2 : 0.8)
-    replica.rate = rate
+    replica.learningRate = rate
     this.#board.set([rate, 0], 2 * rank)
   }
 
@@ -41,7 +41,9 @@ export default class EvolvingLearner implements LearnerPlugin {
     this.#board[2 * rank + 1] = loss
     const best = this.#best()
     if (++this.#looks < options.patience || best === undefined || loss <= options.margin * best.loss) return
-    throw new Error(`learner ${learner} lags: loss ${loss.toFixed(3)} at rate ${replica.rate} where ${best.loss.toFixed(3)} is the best`)
+    throw new Error(
+      `learner ${learner} lags: loss ${loss.toFixed(3)} at rate ${replica.learningRate} where ${best.loss.toFixed(3)} is the best`
+    )
   }
 
   /** Of the other places. */

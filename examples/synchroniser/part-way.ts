@@ -3,7 +3,7 @@ import type { RuleModule } from 'arbalest'
 /** Local SGD whose central model goes only a part of the way to the learners' mean, the farther the more of them there are. */
 const partWay: RuleModule<{ readonly period?: number }> = ({ period = 4 }, { learners }) => ({
   kind: 'synchronous',
-  central: { kind: 'outer', rate: 1 - 1 / (learners + 1), momentum: 0, nesterov: false, perRate: false },
+  central: { kind: 'outer', learningRate: 1 - 1 / (learners + 1), momentum: 0, nesterov: false, perLearningRate: false },
   adopts: true,
   period,
   from: 0

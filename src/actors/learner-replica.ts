@@ -21,7 +21,7 @@ export interface ReplicaParts {
   readonly gate: Gate
   /** The step that has begun and not yet ended: programs of one replica lie in the same memory. */
   stepping: BoundProgram | undefined
-  rate: number | undefined
+  learningRate: number | undefined
   readonly trace?: TraceRing | undefined
 }
 
@@ -86,14 +86,14 @@ export class BoundProgram {
   run(steps: number = Number.MAX_SAFE_INTEGER, { position = 0 }: { position?: number } = {}): Promise<RunReport> {
     if (!(steps >= 1)) throw invalidOption('steps', steps, 'use a whole number of at least 1')
     this.#mayRun()
-    const { engine, replica, rate, trace } = this.#parts
+    const { engine, replica, learningRate: rate, trace } = this.#parts
     if (this.#trains && trace && trace.detail > 0) return this.#tracedStep(trace)
     return this.#pass('run', (done) =>
       engine.run(replica, this.#slot, {
         steps: steps - done,
         milliseconds: CALL_MILLISECONDS,
         position: position + done * this.batch,
-        ...(rate !== undefined && { rate })
+        ...(rate !== undefined && { learningRate: rate })
       })
     )
   }
@@ -119,11 +119,11 @@ export class BoundProgram {
     this.#mayRun()
     const { engine, replica } = this.#parts
     await this.#pass(segment, () => {
-      const { rate } = this.#parts
+      const { learningRate: rate } = this.#parts
       const start = performance.now()
       const outcome = engine.runSegment(replica, this.#slot, segment, {
         milliseconds: CALL_MILLISECONDS,
-        ...(rate !== undefined && { rate }),
+        ...(rate !== undefined && { learningRate: rate }),
         ...chosen
       })
       const seconds = (performance.now() - start) / 1000
@@ -197,13 +197,14 @@ export class LearnerReplica extends BoundProgram {
   }
 
   /** The learning rate of the steps to come; undefined, as at first, for the job's own schedule. */
-  get rate(): number | undefined {
-    return this.#parts.rate
+  get learningRate(): number | undefined {
+    return this.#parts.learningRate
   }
 
-  set rate(rate: number | undefined) {
-    if (rate !== undefined && !(rate >= 0 && rate < Infinity)) throw invalidOption('rate', rate, 'use a number of at least 0, or undefined')
-    this.#parts.rate = rate
+  set learningRate(rate: number | undefined) {
+    if (rate !== undefined && !(rate >= 0 && rate < Infinity))
+      throw invalidOption('learningRate', rate, 'use a number of at least 0, or undefined')
+    this.#parts.learningRate = rate
   }
 
   /** All parameters, their gradients, or the optimiser's velocity, in PyTorch's order one after another: a copy. */

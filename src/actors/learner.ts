@@ -138,7 +138,7 @@ export class Learner {
       replica,
       gate: this.#gate,
       stepping: undefined,
-      rate: undefined,
+      learningRate: undefined,
       trace: trace && new TraceRing(trace)
     }
     let arena = task.step.arenas.activations

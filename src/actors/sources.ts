@@ -6,7 +6,7 @@ import { elements } from '../model/graph.js'
 import type { HandleScope } from '../engine/handle-scope.js'
 
 /** Batches made ahead of each learner, where nobody says. */
-const AHEAD = 4
+const PREFETCH = 4
 /** Batches kept for each evaluator whose samples are too many to be kept. */
 const FEW = 4
 /** The share of free memory in which samples to be measured on are kept, where nobody says. */
@@ -48,9 +48,9 @@ export interface Sources {
  * are kept once they are made where they fit, for making them is what costs; else they stream too.
  */
 export function planSources(dataset: Dataset, needs: SourceNeeds, freeMemory: number): SourcePlan {
-  const { train, test, feed: { ahead = AHEAD } = {} } = dataset
+  const { train, test, feed: { prefetch = PREFETCH } = {} } = dataset
   const plan = {
-    train: isStreamed(train) ? { ...shapeOf(train), batch: needs.batch, slots: needs.learners * ahead + 1 } : undefined,
+    train: isStreamed(train) ? { ...shapeOf(train), batch: needs.batch, slots: needs.learners * prefetch + 1 } : undefined,
     statistics: isStreamed(train) && needs.statistics ? wholeRange(train, [needs.statistics]) : undefined,
     tests: planTests(dataset, needs.shares, freeMemory)
   }

@@ -10,7 +10,7 @@ export interface SynchroniserOptions {
 /** What changes while the group runs, all tied to numbers of rounds and iterations. */
 export interface GroupSchedule {
   /** Rates of iterations, in pieces that begin at rising iterations, the first at 0; a piece's last rate holds until the next begins. */
-  readonly rates: readonly { readonly from: number; readonly rates: Float32Array }[]
+  readonly learningRates: readonly { readonly from: number; readonly rates: Float32Array }[]
   /** Rounds at whose start every learner starts anew from the central model. */
   readonly restarts: readonly number[]
   /** The first iteration that is not run. */
@@ -38,8 +38,8 @@ export class Synchroniser {
     return this.#group
   }
 
-  follow({ rates, restarts, iterations }: GroupSchedule): void {
-    for (const piece of rates) this.#engine.setRates(this.#group, piece.from, piece.rates)
+  follow({ learningRates: rates, restarts, iterations }: GroupSchedule): void {
+    for (const piece of rates) this.#engine.setLearningRates(this.#group, piece.from, piece.rates)
     this.#engine.setRestarts(this.#group, restarts)
     this.#engine.setEnd(this.#group, iterations)
   }

@@ -20,7 +20,7 @@ export interface RunState {
   /** Absent in what older versions have written. */
   readonly ruleStarts?: RuleStarts
   /** What all rates are multiplied by. */
-  readonly rateScale: number
+  readonly learningRateScale: number
   /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
   readonly learners: readonly number[]
   /** All of the run so far. */
@@ -57,7 +57,7 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
   population: [isSchedule, `numbers of learners from 1 to ${MOST_LEARNERS} by rising rounds from 0 on`],
   cuts: [isListOf(isCut), 'places of a round and an iteration'],
   ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
-  rateScale: [isAmount, 'a number of at least 0'],
+  learningRateScale: [isAmount, 'a number of at least 0'],
   learners: [isListOf(isCount), 'a list of ranks'],
   measurements: [isListOf(isMeasurement), 'a list of what was measured']
 }

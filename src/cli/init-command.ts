@@ -60,7 +60,7 @@ function checkData(data: string): void {
 
 /** What is commented out is the default, or an example where there is none. */
 function template(model: string, data: string): string {
-  const { batch, rate, momentum, weightDecay, syncMomentum, epochs } = defaultsFor(model)
+  const { batch, learningRate, momentum, weightDecay, syncMomentum, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
 
 // Every option may be left out; flags of \`arbalest train\` come over what is here.
@@ -79,7 +79,7 @@ export default defineConfig({
 
   optimiser: {
     // Learning rate, the learners' momentum and weight decay; what is left out suits the model.
-    // rate: ${rate},
+    // learningRate: ${learningRate},
     // momentum: ${momentum},
     // weightDecay: ${weightDecay},
     ${course(defaultsFor(model))}
@@ -103,7 +103,7 @@ export default defineConfig({
   // tensorboard: 'runs/tensorboard',
 
   // Weights to begin with, and what shall start anew: fine-tuning.
-  // initial: { file: 'model.safetensors', fresh: ['fc'] },
+  // initialWeights: { file: 'model.safetensors', reinitialise: ['fc'] },
 
   seed: 1
 })
@@ -111,10 +111,10 @@ export default defineConfig({
 }
 
 /** How the rate goes on from where it begins. */
-function course({ schedule, milestones, decay, epochs }: Defaults): string {
+function course({ schedule, milestones, gamma, epochs }: Defaults): string {
   if (schedule !== 'multistep') return `// The course of the rate over the run.\n    // schedule: '${schedule}'`
   const drops = milestones.map((share) => Number((share * epochs).toFixed(2))).join(', ')
-  return `// Epochs at which the rate is multiplied by decay.\n    // milestones: [${drops}],\n    // decay: ${decay}`
+  return `// Epochs at which the rate is multiplied by gamma.\n    // milestones: [${drops}],\n    // gamma: ${gamma}`
 }
 
 /** The options with which such data is read. */

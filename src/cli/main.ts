@@ -24,7 +24,7 @@ Examples:
   arbalest train                                     LeNet on generated digits, a learner a core
   arbalest train --model mlp --steps 100 --seed 7
   arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --learners 2 --batch 32 --epochs 10
-  arbalest train --rate 0.02                         with an arbalest.config.ts here: its options, flags over them
+  arbalest train --lr 0.02                           with an arbalest.config.ts here: its options, flags over them
   arbalest train --config my-run.ts --json           options from another module
 
 With --json stdout carries one object a line, the last of them {"event":"finished",...} or {"event":"failed",...}.

@@ -16,8 +16,8 @@ export interface TrainFlags extends SizeFlags {
   readonly learners?: TrainOptions['learners']
   readonly epochs?: number
   readonly steps?: number
-  readonly rate?: number
-  readonly rateSchedule?: string
+  readonly learningRate?: number
+  readonly lrSchedule?: string
   readonly warmup?: number
   readonly labelSmoothing?: number
   readonly topK?: number
@@ -28,24 +28,24 @@ export interface TrainFlags extends SizeFlags {
   readonly clipNorm?: number
   readonly clipValue?: number
   readonly accumulate?: number
-  readonly sync?: string
+  readonly synchroniser?: string
   readonly syncModule?: string
-  readonly every?: number
+  readonly period?: number
   readonly alpha?: number
   readonly syncMomentum?: number
   readonly lockstep?: boolean
-  readonly outerRate?: number
+  readonly outerLr?: number
   readonly outerMomentum?: number
-  readonly push?: number
-  readonly fetch?: number
+  readonly pushPeriod?: number
+  readonly fetchPeriod?: number
   readonly bound?: string
   readonly slack?: number
   readonly average?: string
   readonly precision?: string
   readonly backend?: string
   readonly seed?: number
-  readonly init?: string
-  readonly initSkip?: readonly string[]
+  readonly initialWeights?: string
+  readonly reinitialise?: readonly string[]
   readonly threads?: number
   readonly devices?: TrainOptions['devices']
   readonly hosts?: string
@@ -66,10 +66,10 @@ export interface TrainFlags extends SizeFlags {
   readonly logDir?: string
   readonly tensorboard?: string
   readonly checkpointDir?: string
-  readonly checkpointEvery?: number
+  readonly checkpointPeriod?: number
   readonly checkpointKeep?: number
   readonly resume?: string
-  readonly nanRate?: number
+  readonly nanLrFactor?: number
   readonly nanRetries?: number
 }
 
@@ -91,8 +91,8 @@ const PLACE = {
   learners: 'learners',
   epochs: 'until.epochs',
   steps: 'until.steps',
-  rate: 'optimiser.rate',
-  rateSchedule: 'optimiser.schedule',
+  learningRate: 'optimiser.learningRate',
+  lrSchedule: 'optimiser.schedule',
   warmup: 'optimiser.warmup',
   labelSmoothing: 'labelSmoothing',
   topK: 'topK',
@@ -103,24 +103,24 @@ const PLACE = {
   clipNorm: 'optimiser.clipNorm',
   clipValue: 'optimiser.clipValue',
   accumulate: 'optimiser.accumulate',
-  sync: 'synchroniser.name',
+  synchroniser: 'synchroniser.name',
   syncModule: 'synchroniser.module',
-  every: 'synchroniser.period',
+  period: 'synchroniser.period',
   alpha: 'synchroniser.alpha',
   syncMomentum: 'synchroniser.syncMomentum',
   lockstep: 'synchroniser.lockstep',
-  outerRate: 'synchroniser.outerRate',
+  outerLr: 'synchroniser.outerLearningRate',
   outerMomentum: 'synchroniser.outerMomentum',
-  push: 'synchroniser.push',
-  fetch: 'synchroniser.fetch',
+  pushPeriod: 'synchroniser.pushPeriod',
+  fetchPeriod: 'synchroniser.fetchPeriod',
   bound: 'synchroniser.bound',
   slack: 'synchroniser.slack',
   average: 'average.name',
   precision: 'precision',
   backend: 'backend',
   seed: 'seed',
-  init: 'initial.file',
-  initSkip: 'initial.fresh',
+  initialWeights: 'initialWeights.file',
+  reinitialise: 'initialWeights.reinitialise',
   threads: 'threads',
   devices: 'devices',
   hosts: 'hosts',
@@ -141,10 +141,10 @@ const PLACE = {
   logDir: 'logDir',
   tensorboard: 'tensorboard',
   checkpointDir: 'checkpoint.dir',
-  checkpointEvery: 'checkpoint.every',
+  checkpointPeriod: 'checkpoint.period',
   checkpointKeep: 'checkpoint.keep',
   resume: 'checkpoint.resume',
-  nanRate: 'onNaN.rate',
+  nanLrFactor: 'onNaN.learningRateFactor',
   nanRetries: 'onNaN.retries'
 } as const satisfies Record<keyof TrainFlags, string>
 
@@ -180,9 +180,9 @@ export function addTrainFlags(command: Command): Command {
   whole('overfit', 'batches', 'train on so many batches only and say whether the loss collapses: a test of model and data')
   real('evaluate-every', 'epochs', 'from one measurement to the next, also parts of an epoch (1)')
   command.option('--keep <which>', 'last, or best: the central model that was measured best (last)')
-  real('rate', 'number', 'learning rate')
-  command.option('--rate-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (what suits the model)')
-  real('warmup', 'epochs', 'in which the rate rises linearly to what its schedule says (0)')
+  command.option('--lr, --learning-rate <number>', 'learning rate', realNumber('--learning-rate'))
+  command.option('--lr-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (what suits the model)')
+  real('warmup', 'epochs', 'in which the learning rate rises linearly to what its schedule says (0)')
   real('label-smoothing', 'number', 'share of each target that is spread over all classes (0)')
   whole('top-k', 'count', 'tells how often the right class is among so many likeliest')
   command.option('--freeze <names>', 'layers that stay as they are, as conv1,layer1.*', (names: string) => names.split(','))
@@ -192,24 +192,27 @@ export function addTrainFlags(command: Command): Command {
   real('clip-norm', 'number', "the largest norm of a step's gradient")
   real('clip-value', 'number', "the largest absolute value in a step's gradient")
   whole('accumulate', 'count', 'batches whose mean gradient makes one step (1)')
-  command.option('--sync <rule>', `how the learners are kept together: ${ruleNames.join(', ')} (sma)`)
+  command.option('--sync, --synchroniser <rule>', `how the learners are kept together: ${ruleNames.join(', ')} (sma)`)
   command.option('--sync-module <file>', 'a module that exports a rule of your own (docs/synchronisers.md)')
-  whole('every', 'iterations', 'iterations of a round, tau (1 under sma)')
+  whole('period', 'iterations', 'iterations of a round, tau (1 under sma)')
   real('alpha', 'number', 'how far a correction goes (min(1/k, 1/2) for k learners)')
   real('sync-momentum', 'number', "the central model's momentum, mu, under sma")
   command.option('--lockstep', "a round's last step is taken by all learners at once, under sma, easgd and eamsgd: meant for GPUs")
-  real('outer-rate', 'number', 'rate of the outer step of lookahead, slowmo and diloco')
+  real('outer-lr', 'number', 'learning rate of the outer step of lookahead, slowmo and diloco')
   real('outer-momentum', 'number', 'its momentum, of slowmo and diloco')
-  whole('push', 'iterations', 'iterations between two pushes of a learner, under downpour (1)')
-  whole('fetch', 'iterations', 'iterations between two fetches of a learner, under downpour (1)')
+  whole('push-period', 'iterations', 'iterations between two pushes of a learner, under downpour (1)')
+  whole('fetch-period', 'iterations', 'iterations between two fetches of a learner, under downpour (1)')
   command.option('--bound <name>', 'how far apart asynchronous learners may be: bsp, ssp or asp (asp)')
   whole('slack', 'iterations', 'how far ahead of the slowest, under ssp (3)')
   command.option('--average <name>', 'an average of the central model that is evaluated in its place: ema, swa or lawa')
   command.option('--precision <type>', 'f32, or bf16 where the processor has it (f32)')
   command.option('--backend <name>', 'cpu; cuda: an NVIDIA GPU; reference: plain loops to compare with (cpu)')
   whole('seed', 'number', 'of the first weights, the order of samples and all that is random (1)')
-  command.option('--init <file>', 'weights to begin with: safetensors, as for fine-tuning')
-  command.option('--init-skip <pattern...>', 'with --init: layers that start anew all the same, as a new head: fc, layer4.*')
+  command.option('--initial-weights <file>', 'weights to begin with: safetensors, as for fine-tuning')
+  command.option(
+    '--reinitialise <pattern...>',
+    'with --initial-weights: layers that start from random weights, as a new head: fc, layer4.*'
+  )
   whole('threads', 'count', 'threads of one learner (1)')
   command.option(
     '--devices <cores>',
@@ -228,10 +231,14 @@ export function addTrainFlags(command: Command): Command {
   command.option('--log-dir <folder>', 'the same in a file of its own in this folder')
   command.option('--tensorboard <folder>', 'curves for TensorBoard')
   command.option('--checkpoint-dir <folder>', 'keeps checkpoints there, and goes on from the newest whole one')
-  whole('checkpoint-every', 'steps', 'iterations between two checkpoints; at each measurement there is one, too')
+  whole('checkpoint-period', 'steps', 'iterations between two checkpoints; at each measurement there is one, too')
   whole('checkpoint-keep', 'count', 'how many of the newest checkpoints stay, beside the best (3)')
-  real('nan-rate', 'number', 'where the loss is no number any more: back to the newest checkpoint, with rates times this (0.5)')
-  whole('nan-retries', 'count', 'how often to go back so (3, with --nan-rate)')
+  real(
+    'nan-lr-factor',
+    'number',
+    'where the loss is no number any more: back to the newest checkpoint, with learning rates times this (0.5)'
+  )
+  whole('nan-retries', 'count', 'how often to go back so (3, with --nan-lr-factor)')
   command.option('--resume <which>', 'auto, never, or the path of a checkpoint (auto)')
   return command
 }
@@ -239,7 +246,7 @@ export function addTrainFlags(command: Command): Command {
 /** What there is of several kinds, each with options of its own: the flags that say which, and the kind where nobody does. */
 const KINDS: Readonly<Record<string, { readonly flags: readonly (keyof TrainFlags)[]; readonly usual?: string }>> = {
   optimiser: { flags: ['optimiser'], usual: 'sgd' },
-  synchroniser: { flags: ['sync', 'syncModule'], usual: 'sma' },
+  synchroniser: { flags: ['synchroniser', 'syncModule'], usual: 'sma' },
   average: { flags: ['average'] }
 }
 
@@ -266,13 +273,13 @@ export function trainOptionsOf(flags: TrainFlags, config: Config = {}): TrainOpt
 }
 
 /** What a group of options is called for where it is given as a text alone. */
-const SHORT_FOR: Readonly<Record<string, string>> = { initial: 'file', trace: 'file', synchroniser: 'name', checkpoint: 'dir' }
+const SHORT_FOR: Readonly<Record<string, string>> = { initialWeights: 'file', trace: 'file', synchroniser: 'name', checkpoint: 'dir' }
 
 function groupOf(option: unknown, group: string): object {
   return typeof option === 'string' ? { [SHORT_FOR[group] ?? 'name']: option } : { ...(option as object | undefined) }
 }
 
-/** The flag by which the option at `place` was given, if it was: `optimiser.rate` is `--rate` to who typed it. */
+/** The flag by which the option at `place` was given, if it was: `optimiser.learningRate` is `--learning-rate` on the command line. */
 export function flagOf(place: unknown, flags: TrainFlags): string | undefined {
   const [flag] = Object.entries(PLACE).find(([, each]) => each === place) ?? []
   if (flag === undefined || flags[flag as keyof TrainFlags] === undefined) return undefined

@@ -59,7 +59,7 @@ export const TEXTS: ReadonlyMap<string, Pick<PublishedDataset, 'folders' | 'file
   ['tinyshakespeare', { folders: ['tinyshakespeare'], files: [{ name: 'input.txt', compressed: [] }] }]
 ])
 
-function greyImages(folders: readonly string[], classNames: readonly string[], mean: number, deviation: number): PublishedDataset {
+function greyImages(folders: readonly string[], classNames: readonly string[], mean: number, std: number): PublishedDataset {
   const sample = [1, 28, 28]
   const classes = classNames.length
   const files = ['train-images-idx3', 'train-labels-idx1', 't10k-images-idx3', 't10k-labels-idx1'].map((name) => ({
@@ -71,7 +71,7 @@ function greyImages(folders: readonly string[], classNames: readonly string[], m
     classes,
     classNames,
     mean: [mean],
-    deviation: [deviation],
+    std: [std],
     augmentation: { padding: 0, flip: false },
     folders,
     files,
@@ -89,7 +89,7 @@ function cifar10(): PublishedDataset {
     classes: VEHICLES_AND_ANIMALS.length,
     classNames: VEHICLES_AND_ANIMALS,
     mean: [0.4914, 0.4822, 0.4465],
-    deviation: [0.247, 0.2435, 0.2616],
+    std: [0.247, 0.2435, 0.2616],
     augmentation: CROP_AND_FLIP,
     folders: ['cifar-10', 'cifar-10-batches-bin'],
     files: batches.map((name) => ({ name: `${name}.bin`, compressed: ['.gz', '.xz'] })),
@@ -104,7 +104,7 @@ function cifar100(labelIndex: 0 | 1, classNames: readonly string[]): PublishedDa
     classes: classNames.length,
     classNames,
     mean: [0.5071, 0.4865, 0.4409],
-    deviation: [0.2673, 0.2564, 0.2762],
+    std: [0.2673, 0.2564, 0.2762],
     augmentation: CROP_AND_FLIP,
     folders: ['cifar-100', 'cifar-100-binary'],
     files: ['train.bin', 'test.bin'].map((name) => ({ name, compressed: ['.gz', '.xz'] })),

@@ -14,9 +14,9 @@ export interface Dataset {
   /** In memory, or streamed: read from storage during training. */
   readonly train: DatasetSpec | StreamedSamples
   readonly test: DatasetSpec | StreamedSamples
-  /** Normalisation for each channel, of samples in 0 to 1: (x - mean) / deviation. */
+  /** Normalisation for each channel, of samples in 0 to 1: (x - mean) / std. */
   readonly mean: readonly number[]
-  readonly deviation: readonly number[]
+  readonly std: readonly number[]
   /** For training only: zero padding before a random crop of the original size, and a random horizontal flip. */
   readonly augmentation: { readonly padding: number; readonly flip: boolean }
   /** How streamed samples are read. */
@@ -70,7 +70,7 @@ export interface FeedOptions {
   /** Threads that read samples; if omitted, as many as there are cores, but fewer than libuv's threads, which decode the images. */
   readonly threads?: number
   /** Batches that are read ahead for each learner; 4 if omitted. */
-  readonly ahead?: number
+  readonly prefetch?: number
   /** Bytes of memory that keep decoded test samples; an eighth of the free memory if omitted. */
   readonly cache?: number
   /** If a sample cannot be read, `fail` ends the job; `skip` uses the next sample instead and reports it. */

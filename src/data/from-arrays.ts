@@ -37,7 +37,7 @@ export interface ArrayDatasetOptions extends SampleArrays {
    * these are bytes, otherwise 0 and 1.
    */
   readonly mean?: readonly number[]
-  readonly deviation?: readonly number[]
+  readonly std?: readonly number[]
   /** For training on (C, H, W) samples: zero padding before a random crop, and a random horizontal flip; none if omitted. */
   readonly augmentation?: { readonly padding: number; readonly flip: boolean }
 }
@@ -110,16 +110,16 @@ function classNames({ classNames: names, classes }: ArrayDatasetOptions): Pick<D
   return { classNames: names }
 }
 
-function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Pick<Dataset, 'mean' | 'deviation'> {
+function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Pick<Dataset, 'mean' | 'std'> {
   const channels = options.sample.length === 3 ? options.sample[0]! : 1
   const measured = train.samples instanceof Uint8Array ? pixelStatistics(train.samples, channels, train.count) : undefined
   const mean = options.mean ?? measured?.mean ?? Array<number>(channels).fill(0)
-  const deviation = options.deviation ?? measured?.deviation ?? Array<number>(channels).fill(1)
+  const std = options.std ?? measured?.std ?? Array<number>(channels).fill(1)
   if (mean.length !== channels) throw mismatch('mean', `${channels} numbers, one for each channel`, `${mean.length}`)
-  if (deviation.length !== channels) throw mismatch('deviation', `${channels} numbers, one for each channel`, `${deviation.length}`)
+  if (std.length !== channels) throw mismatch('std', `${channels} numbers, one for each channel`, `${std.length}`)
   if (!mean.every(Number.isFinite)) throw invalidOption('mean', mean, 'use finite numbers')
-  if (!deviation.every((d) => Number.isFinite(d) && d > 0)) throw invalidOption('deviation', deviation, 'use finite numbers above 0')
-  return { mean, deviation }
+  if (!std.every((d) => Number.isFinite(d) && d > 0)) throw invalidOption('std', std, 'use finite numbers above 0')
+  return { mean, std }
 }
 
 function augmentation({ augmentation: given, sample }: ArrayDatasetOptions): Dataset['augmentation'] {
@@ -190,13 +190,13 @@ function rows<T extends Numbers>(values: Numbers, chosen: Int32Array, count: num
 }
 
 /**
- * Mean and standard deviation of each channel of pixels (count, channels, ...), scaled to 0 to 1. A constant channel gets the deviation 1, so
+ * Mean and standard deviation of each channel of pixels (count, channels, ...), scaled to 0 to 1. A constant channel gets the std 1, so
  * that it can be divided by.
  */
-export function pixelStatistics(pixels: Uint8Array, channels: number, count: number): { mean: number[]; deviation: number[] } {
+export function pixelStatistics(pixels: Uint8Array, channels: number, count: number): { mean: number[]; std: number[] } {
   const area = pixels.length / count / channels
   const mean: number[] = []
-  const deviation: number[] = []
+  const std: number[] = []
   for (let channel = 0; channel < channels; channel++) {
     // Exact: the sums are whole numbers below 2^53 for any array that fits in memory.
     let sum = 0
@@ -212,7 +212,7 @@ export function pixelStatistics(pixels: Uint8Array, channels: number, count: num
     const average = sum / (count * area)
     const variance = squares / (count * area) - average * average
     mean.push(average / 255)
-    deviation.push(variance > 1e-9 ? Math.sqrt(variance) / 255 : 1)
+    std.push(variance > 1e-9 ? Math.sqrt(variance) / 255 : 1)
   }
-  return { mean, deviation }
+  return { mean, std }
 }

@@ -44,8 +44,8 @@ export async function openData(nameOrFolder: string, { images, ...options }: Ope
 export function datasetTraits(name: string): DatasetTraits {
   const traits = name === 'digits' ? DIGITS : CATALOGUE.get(name)
   if (!traits) throw unknownName('data', name, ['digits', ...CATALOGUE.keys()])
-  const { sample, classes, classNames, mean, deviation, augmentation } = traits
-  return { sample, classes, classNames, mean, deviation, augmentation }
+  const { sample, classes, classNames, mean, std, augmentation } = traits
+  return { sample, classes, classNames, mean, std, augmentation }
 }
 
 /**

@@ -49,9 +49,9 @@ export class Random {
    * Approximately normal with mean 0 and the given standard deviation, within 3.5 deviations: the sum of four uniform numbers. Uses no
    * library function, whose results could differ between machines.
    */
-  normal(deviation: number): number {
+  normal(std: number): number {
     const sum = this.bits() + this.bits() + this.bits() + this.bits()
-    return (sum / 2 ** 32 - 2) * deviation * Math.sqrt(3)
+    return (sum / 2 ** 32 - 2) * std * Math.sqrt(3)
   }
 
   /** Shuffles in place (Fisher and Yates). */

@@ -61,7 +61,7 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
     train: windows(tokens.subarray(0, tokens.length - test), context, classes),
     test: windows(tokens.subarray(tokens.length - test), context, classes),
     mean: [],
-    deviation: [],
+    std: [],
     augmentation: { padding: 0, flip: false }
   }
 }

@@ -92,7 +92,7 @@ export interface Engine {
   /** The learner is gone: the round that it holds up is completed without it. */
   evict(group: Handle, learner: number): void
   /** Rates of iterations from `fromIteration` on; the last one holds for ever. */
-  setRates(group: Handle, fromIteration: number, rates: Float32Array): void
+  setLearningRates(group: Handle, fromIteration: number, rates: Float32Array): void
   /** At the start of each of these rounds every learner starts anew from the central model. */
   setRestarts(group: Handle, rounds: readonly number[]): void
   /** Learners finish with this round as the first that is not run; `run` then reports `paused`. Infinity lifts it. */

@@ -32,7 +32,7 @@ const CALLS = [
   'join',
   'leave',
   'evict',
-  'setRates',
+  'setLearningRates',
   'setRestarts',
   'setPause',
   'setEnd',

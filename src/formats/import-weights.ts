@@ -17,10 +17,10 @@ export interface ImportOptions {
    */
   readonly names?: Readonly<Record<string, string>> | ((name: string) => string | undefined)
   /** Layers or parameters that get initial values instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
-  readonly fresh?: readonly string[]
+  readonly reinitialise?: readonly string[]
   /** Whether every tensor of the file must be used and every value of the model must be in the file; true if omitted. Shapes must always agree. */
   readonly strict?: boolean
-  /** Seeds the initial values of fresh and missing parameters; 0 if omitted. */
+  /** Seeds the initial values of reinitialised and missing parameters; 0 if omitted. */
   readonly seed?: number
 }
 
@@ -42,14 +42,14 @@ export interface ImportedWeights {
  * Reads a model's weights from a safetensors file with PyTorch's names and layouts, for prediction or fine-tuning. The model's layers have
  * PyTorch's names, or `names` translates them. F64, F16 and BF16 become float32; `num_batches_tracked` is ignored.
  *
- * Throws SHAPE_MISMATCH with all faults at once, DATA_CORRUPT for a number that is not finite, UNKNOWN_NAME if an entry of `fresh` matches
+ * Throws SHAPE_MISMATCH with all faults at once, DATA_CORRUPT for a number that is not finite, UNKNOWN_NAME if an entry of `reinitialise` matches
  * nothing, and the errors of SafetensorsFile.
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
-  const { fresh = [], strict = true, seed = 0 } = options
+  const { reinitialise = [], strict = true, seed = 0 } = options
   const graph = buildGraph(model, { batch: 1, mode: 'predict' })
   const targets = targetsOf(graph)
-  const reset = freshNames(targets, fresh, model)
+  const reset = reinitialisedNames(targets, reinitialise, model)
   await using file = await SafetensorsFile.open(path)
   const { sources, unused, clashes } = match(file, targets, reset, options.names)
   const missing = [...targets.keys()].filter((name) => !sources.has(name) && !reset.has(name))
@@ -81,15 +81,15 @@ function targetsOf(graph: Graph): ReadonlyMap<string, Value> {
   return new Map([...parametersOf(graph), ...averages].map((value) => [value.name, value]))
 }
 
-function freshNames(targets: ReadonlyMap<string, Value>, fresh: readonly string[], model: Model): ReadonlySet<string> {
+function reinitialisedNames(targets: ReadonlyMap<string, Value>, reinitialise: readonly string[], model: Model): ReadonlySet<string> {
   const matched = new Set<string>()
-  for (const layer of fresh) {
+  for (const layer of reinitialise) {
     const pattern = new RegExp(`^${layer.split('*').map(escaped).join('.*')}(\\.|$)`)
     const names = [...targets.keys()].filter((name) => pattern.test(name))
     if (names.length === 0)
       throw new ArbalestError(
         'UNKNOWN_NAME',
-        `fresh: received ${shown(layer)}; model ${model.name} has no such layer: use names of ${[...targets.keys()].join(', ')}`
+        `reinitialise: received ${shown(layer)}; model ${model.name} has no such layer: use names of ${[...targets.keys()].join(', ')}`
       )
     for (const name of names) matched.add(name)
   }

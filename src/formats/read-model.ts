@@ -75,17 +75,15 @@ function describedModel(metadata: Metadata, elementCount: number, path: string):
 function normalisationOf(metadata: Metadata, path: string): Normalisation | undefined {
   const finite = (number: unknown): number is number => Number.isFinite(number)
   const mean = listOf(metadata, 'mean', path, finite)
-  const deviation = listOf(metadata, 'deviation', path, (number): number is number => finite(number) && number > 0)
-  return mean && deviation && { mean, deviation }
+  const std = listOf(metadata, 'std', path, (number): number is number => finite(number) && number > 0)
+  return mean && std && { mean, std }
 }
 
 /** Warns, because a model of images predicts badly without its normalisation but does not fail. */
 function unknownNormalisation(path: string, { name, input }: Model): Normalisation {
   if (input.length === 3)
-    process.emitWarning(
-      `${path}: the normalisation of model ${printable(name)} is unknown: samples stay in 0 to 1; give mean and deviation`
-    )
-  return { mean: [], deviation: [] }
+    process.emitWarning(`${path}: the normalisation of model ${printable(name)} is unknown: samples stay in 0 to 1; give mean and std`)
+  return { mean: [], std: [] }
 }
 
 function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (item: unknown) => item is Item): readonly Item[] | undefined {

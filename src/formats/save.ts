@@ -35,7 +35,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
     const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, ...(normalise && { normalisation }) })
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
-  async safetensors(path, { model, weights, statistics, normalisation: { mean, deviation }, classNames }) {
+  async safetensors(path, { model, weights, statistics, normalisation: { mean, std }, classNames }) {
     // Without the counts of averaged batches, which other libraries do not know.
     const moments = Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))
     const named = [...Object.entries(weights), ...moments].map(([name, tensor]) => [toPyTorchName(name), tensor] as const)
@@ -43,7 +43,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
       format: 'pt',
       model: model.name,
       mean: JSON.stringify(mean),
-      deviation: JSON.stringify(deviation),
+      std: JSON.stringify(std),
       ...(classNames && { classes: JSON.stringify(classNames) }),
       [DESCRIPTION]: describe(model)
     }

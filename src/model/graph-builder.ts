@@ -11,15 +11,15 @@ export type { Mode } from './operators/layer-writer.js'
 
 const MODES: readonly Mode[] = ['train', 'statistics', 'evaluate', 'predict']
 
-/** How samples come into a batch. `evaluate` takes them in order and as they are: only `mean` and `deviation` count there. */
+/** How samples come into a batch. `evaluate` takes them in order and as they are: only `mean` and `std` count there. */
 export interface LoadOptions {
   /** Zero pixels on every side before a random crop of the original size. */
   readonly padding?: number
   /** Mirrors every other sample, at random. */
   readonly flip?: boolean
-  /** One for all channels or one a channel, of pixels in 0 to 1: x becomes (x - mean) / deviation. */
+  /** One for all channels or one a channel, of pixels in 0 to 1: x becomes (x - mean) / std. */
   readonly mean?: readonly number[]
-  readonly deviation?: readonly number[]
+  readonly std?: readonly number[]
   /** In a seeded random order, a new one every epoch. */
   readonly shuffled?: boolean
 }
@@ -194,7 +194,7 @@ function addCustomLoss(writer: GraphWriter, output: ValueId): Record<string, Val
 }
 
 function loadAttributes({ input }: Model, mode: Mode, load: LoadOptions): Attributes {
-  const { padding = 0, flip = false, mean = [], deviation = [], shuffled = true } = load
+  const { padding = 0, flip = false, mean = [], std = [], shuffled = true } = load
   if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
     throw invalidOption('load.padding', padding, 'use a whole number of at least 0')
   if ((padding > 0 || flip) && input.length !== 3)
@@ -203,16 +203,16 @@ function loadAttributes({ input }: Model, mode: Mode, load: LoadOptions): Attrib
       padding || flip,
       'leave it out: only images (C, H, W) are cropped and flipped'
     )
-  for (const [name, list] of Object.entries({ mean, deviation }))
+  for (const [name, list] of Object.entries({ mean, std }))
     if (![0, 1, input.length === 3 ? input[0] : 1].includes(list.length) || !list.every(Number.isFinite))
       throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(input)}`)
-  if (deviation.includes(0)) throw invalidOption('load.deviation', deviation, 'use numbers other than 0')
+  if (std.includes(0)) throw invalidOption('load.std', std, 'use numbers other than 0')
   const augmented = mode !== 'evaluate'
   return {
     padding: augmented ? padding : 0,
     flip: augmented && flip ? 1 : 0,
     mean,
-    deviation,
+    std,
     shuffled: augmented && shuffled ? 1 : 0
   }
 }

@@ -48,16 +48,16 @@ export type Initialiser =
   | { readonly kind: 'constant'; readonly value: number }
   /** Uniform in [mean - bound, mean + bound]; the mean is 0 if left out, here and below. */
   | { readonly kind: 'uniform'; readonly bound: number; readonly mean?: number }
-  | { readonly kind: 'normal'; readonly deviation: number; readonly mean?: number }
+  | { readonly kind: 'normal'; readonly std: number; readonly mean?: number }
   /** Normal, drawn again where it is more than `bound` deviations from the mean. */
-  | { readonly kind: 'truncatedNormal'; readonly deviation: number; readonly mean?: number; readonly bound: number }
+  | { readonly kind: 'truncatedNormal'; readonly std: number; readonly mean?: number; readonly bound: number }
 
 /**
  * Every operator that an engine runs. Inputs and outputs by position, `?` marks one that may be NONE.
  *
  * | kind | inputs | outputs | attributes |
  * | --- | --- | --- | --- |
- * | load | | x, target | padding, flip, mean[], deviation[], shuffled |
+ * | load | | x, target | padding, flip, mean[], std[], shuffled |
  * | conv2d | x, w, b? | y | stride[2], padding[2], groups, relu |
  * | conv2dBackwardData | gy, w | gx | as conv2d |
  * | conv2dBackwardWeights | x, gy | gw, gb? | as conv2d |
@@ -65,7 +65,7 @@ export type Initialiser =
  * | linearBackwardData | gy, w | gx | |
  * | linearBackwardWeights | x, gy | gw, gb? | |
  * | matmul | a (...,M,K), b (...,K,O) | y (...,M,O) | transposeA: a is (...,K,M), transposeB: b is (...,O,K) |
- * | layerNorm | x (...,F), gamma (F), beta (F) | y, mean (...)?, inverse (...)?: of each row, and 1 / its deviation | epsilon |
+ * | layerNorm | x (...,F), gamma (F), beta (F) | y, mean (...)?, inverse (...)?: of each row, and 1 / its std | epsilon |
  * | layerNormBackward | x, gamma, mean, inverse, gy | gx?, ggamma, gbeta | |
  * | embedding | tokens (N,T), table (V,F) | y (N,T,F): the table's rows | |
  * | embeddingBackward | tokens, gy | gtable | |

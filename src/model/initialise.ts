@@ -81,8 +81,8 @@ function fill(
 /** Four numbers around 0. */
 function drawn(draw: (attempt: number) => Words4, initialiser: Exclude<Initialiser, { kind: 'constant' }>): number[] {
   if (initialiser.kind === 'uniform') return uniform(draw(0), initialiser.bound)
-  if (initialiser.kind === 'normal') return normal(draw(0), initialiser.deviation)
-  return truncated(draw, initialiser.deviation, initialiser.bound)
+  if (initialiser.kind === 'normal') return normal(draw(0), initialiser.std)
+  return truncated(draw, initialiser.std, initialiser.bound)
 }
 
 function uniform(words: Words4, bound: number): number[] {
@@ -90,19 +90,19 @@ function uniform(words: Words4, bound: number): number[] {
 }
 
 /** Each number is taken from the first attempt that gives one within the bound. */
-function truncated(draw: (attempt: number) => Words4, deviation: number, bound: number): number[] {
+function truncated(draw: (attempt: number) => Words4, std: number, bound: number): number[] {
   const found: (number | undefined)[] = [undefined, undefined, undefined, undefined]
   for (let attempt = 0; found.includes(undefined); attempt++) {
     const four = normal(draw(attempt), 1)
-    for (const lane of found.keys()) if (Math.abs(four[lane]!) <= bound) found[lane] ??= deviation * four[lane]!
+    for (const lane of found.keys()) if (Math.abs(four[lane]!) <= bound) found[lane] ??= std * four[lane]!
   }
   return found as number[]
 }
 
 /** Box and Muller's pairs; the radius's uniform number is never 0, so its logarithm is finite. */
-function normal([a, b, c, d]: Words4, deviation: number): number[] {
+function normal([a, b, c, d]: Words4, std: number): number[] {
   const pair = (first: number, second: number): [number, number] => {
-    const radius = deviation * Math.sqrt(-2 * Math.log((first + 1) * 2 ** -32))
+    const radius = std * Math.sqrt(-2 * Math.log((first + 1) * 2 ** -32))
     const angle = 2 * Math.PI * (second * 2 ** -32)
     return [radius * Math.cos(angle), radius * Math.sin(angle)]
   }

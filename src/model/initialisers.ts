@@ -19,8 +19,8 @@ export type WeightInitialiser =
   | 'heNormal'
   | { readonly kind: 'constant'; readonly value: number }
   | { readonly kind: 'uniform'; readonly low: number; readonly high: number }
-  | { readonly kind: 'normal'; readonly deviation: number; readonly mean?: number }
-  | { readonly kind: 'truncatedNormal'; readonly deviation: number; readonly mean?: number; readonly bound?: number }
+  | { readonly kind: 'normal'; readonly std: number; readonly mean?: number }
+  | { readonly kind: 'truncatedNormal'; readonly std: number; readonly mean?: number; readonly bound?: number }
   | { readonly kind: 'xavierUniform' | 'xavierNormal'; readonly gain?: number }
   | { readonly kind: 'heUniform' | 'heNormal'; readonly fan?: 'in' | 'out'; readonly slope?: number }
 
@@ -55,8 +55,8 @@ const NUMBERS: Readonly<Record<Kind, Readonly<Record<string, number | undefined>
   heNormal: { slope: 0 },
   constant: { value: undefined },
   uniform: { low: undefined, high: undefined },
-  normal: { deviation: undefined, mean: 0 },
-  truncatedNormal: { deviation: undefined, mean: 0, bound: 2 }
+  normal: { std: undefined, mean: 0 },
+  truncatedNormal: { std: undefined, mean: 0, bound: 2 }
 }
 
 /**
@@ -75,16 +75,16 @@ export function initialiserOf(layer: string, parameter: string, choice: WeightIn
     return { kind, bound: (high - low) / 2, mean: (high + low) / 2 }
   }
   if (kind === 'normal' || kind === 'truncatedNormal') {
-    const { deviation, mean, bound } = numbers as { deviation: number; mean: number; bound: number }
-    if (deviation < 0) throw invalidLayer(layer, parameter, choice, 'use a deviation of at least 0')
-    if (kind === 'normal') return { kind, deviation, mean }
+    const { std, mean, bound } = numbers as { std: number; mean: number; bound: number }
+    if (std < 0) throw invalidLayer(layer, parameter, choice, 'use a std of at least 0')
+    if (kind === 'normal') return { kind, std, mean }
     if (bound < 0.01) throw invalidLayer(layer, parameter, choice, 'use a bound of at least 0.01 deviations')
-    return { kind, deviation, mean, bound }
+    return { kind, std, mean, bound }
   }
   if (!fans) throw invalidLayer(layer, parameter, choice, 'it has no fan: use constant, uniform, normal or truncatedNormal')
   if (kind === 'kaimingUniform') return { kind: 'uniform', bound: 1 / Math.sqrt(fans.fanIn) }
-  const deviation = deviationOf(layer, parameter, choice, kind, numbers, fans)
-  return kind.endsWith('Normal') ? { kind: 'normal', deviation } : { kind: 'uniform', bound: Math.sqrt(3) * deviation }
+  const std = deviationOf(layer, parameter, choice, kind, numbers, fans)
+  return kind.endsWith('Normal') ? { kind: 'normal', std } : { kind: 'uniform', bound: Math.sqrt(3) * std }
 }
 
 function numbersOf(layer: string, parameter: string, choice: WeightInitialiser, kind: Kind): Record<string, number> {

@@ -38,14 +38,14 @@ export function batchNorm2d(options: Named & { epsilon?: number; gamma?: number 
 }
 
 /**
- * Rows of a trained table by token: (T) token ids, each below `tokens`, to (T, features); normal with deviation 1 at first. The model's first
+ * Rows of a trained table by token: (T) token ids, each below `tokens`, to (T, features); normal with std 1 at first. The model's first
  * layer.
  */
 export function embedding(tokens: number, features: number, options: Named & { initialiser?: WeightInitialiser } = {}): Layer {
   return { kind: 'embedding', tokens, features, ...options }
 }
 
-/** Adds a trained number, normal with deviation 0.02 at first, to every element of a sample: it tells positions of (T, F) apart. */
+/** Adds a trained number, normal with std 0.02 at first, to every element of a sample: it tells positions of (T, F) apart. */
 export function positions(options: Named & { initialiser?: WeightInitialiser } = {}): Layer {
   return { kind: 'positions', ...options }
 }

@@ -108,7 +108,7 @@ export interface WentBackEvent {
   /** Where the loss was not finite. */
   readonly iteration: number
   /** What all rates are multiplied by from here on. */
-  readonly rateScale: number
+  readonly learningRateScale: number
   /** How often it may still go back. */
   readonly retries: number
 }
@@ -134,7 +134,7 @@ export interface ProgressEvent {
   readonly epoch: number
   /** Mean over the learners and over the iterations since the last such event. */
   readonly loss: number
-  readonly rate: number
+  readonly learningRate: number
   readonly imagesPerSecond: number
   readonly learners: number
   /** Share of the learners' time that they waited for data that streams in, 0 to 1; 0 where the data lies in memory. */
@@ -169,7 +169,7 @@ export interface PopulationFigures {
   readonly learners: number
   readonly samplesPerSecond: number
   /** Of one window from another, as a share. */
-  readonly deviation: number
+  readonly std: number
   readonly windows: number
 }
 

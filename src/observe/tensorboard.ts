@@ -85,8 +85,14 @@ export class TensorBoardFile implements RunRecord {
 function curvesOf(event: JobEvent): Readonly<Record<string, number>> {
   switch (event.event) {
     case 'progress': {
-      const { loss, rate, imagesPerSecond, learners, epoch } = event
-      return { 'train/loss': loss, 'train/rate': rate, 'train/images_per_second': imagesPerSecond, 'train/learners': learners, epoch }
+      const { loss, learningRate, imagesPerSecond, learners, epoch } = event
+      return {
+        'train/loss': loss,
+        'train/learning_rate': learningRate,
+        'train/images_per_second': imagesPerSecond,
+        'train/learners': learners,
+        epoch
+      }
     }
     case 'evaluated': {
       const { testLoss, testAccuracy } = event

@@ -2,9 +2,9 @@ import type { EvaluationAverage } from '../engine/contract.js'
 import type { AverageOptions } from './train-options.js'
 import type { OptionChecks } from './option-checks.js'
 
-const OWN = { ema: ['decay'], swa: ['from', 'every'], lawa: ['window', 'every', 'from'] } as const
+const OWN = { ema: ['decay'], swa: ['startEpoch', 'period'], lawa: ['window', 'period', 'startEpoch'] } as const
 
-/** What is evaluated in the place of the central model; `from` and `every` are in epochs. */
+/** What is evaluated in the place of the central model; `startEpoch` and `period` are in epochs. */
 export function averageSettings(
   checks: OptionChecks,
   given: AverageOptions['name'] | AverageOptions | undefined
@@ -20,11 +20,11 @@ export function averageSettings(
   const own: readonly string[] = OWN[name]
   for (const [each, value] of Object.entries(options))
     if (each !== 'name' && !own.includes(each)) checks.refuse(`average.${each}`, value, `${name} has only ${own.join(', ')}`)
-  const { decay = 0.999, window = 6, from = 0, every = 1 } = options
+  const { decay = 0.999, window = 6, startEpoch = 0, period = 1 } = options
   const when = {
-    from: checks.real('average.from', from, 'of epochs of at least 0', (value) => value >= 0),
+    from: checks.real('average.startEpoch', startEpoch, 'of epochs of at least 0', (value) => value >= 0),
     // Every round's end comes later than a sample: that of an exponential average is taken at each.
-    every: name === 'ema' ? 0 : checks.real('average.every', every, 'of epochs above 0', (value) => value > 0)
+    every: name === 'ema' ? 0 : checks.real('average.period', period, 'of epochs above 0', (value) => value > 0)
   }
   if (name === 'ema')
     return { kind: name, decay: checks.real('average.decay', decay, 'from 0 to below 1', (value) => value >= 0 && value < 1), ...when }

@@ -12,7 +12,7 @@ export type ConfigSource = Config | (() => Config | Promise<Config>)
  * ```ts
  * import { defineConfig } from 'arbalest'
  *
- * export default defineConfig({ model: 'lenet', data: 'digits', optimiser: { rate: 0.02 }, until: { epochs: 4 } })
+ * export default defineConfig({ model: 'lenet', data: 'digits', optimiser: { learningRate: 0.02 }, until: { epochs: 4 } })
  * ```
  */
 export function defineConfig(config: Config): Config

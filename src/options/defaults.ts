@@ -4,7 +4,7 @@ import type { ScheduleName } from './train-options.js'
 export interface Defaults {
   /** Samples a learner takes in a step. */
   readonly batch: number
-  readonly rate: number
+  readonly learningRate: number
   /** The course of the rate. */
   readonly schedule: ScheduleName
   readonly momentum: number
@@ -12,7 +12,7 @@ export interface Defaults {
   readonly epochs: number
   /** Shares of the run after which `multistep` multiplies the rate by `decay`, so that a shorter run has them too. */
   readonly milestones: readonly number[]
-  readonly decay: number
+  readonly gamma: number
   readonly syncMomentum: number
 }
 
@@ -20,33 +20,33 @@ export interface Defaults {
  * Momentum is the learners' and not the central model's: with 0.9 on both, two learners are stable only at rates an order of magnitude
  * smaller.
  */
-const COMMON = { schedule: 'multistep', momentum: 0.9, decay: 0.1, syncMomentum: 0 } as const
+const COMMON = { schedule: 'multistep', momentum: 0.9, gamma: 0.1, syncMomentum: 0 } as const
 
-const SMALL: Defaults = { ...COMMON, batch: 16, rate: 0.01, weightDecay: 5e-4, epochs: 4, milestones: [0.75] }
+const SMALL: Defaults = { ...COMMON, batch: 16, learningRate: 0.01, weightDecay: 5e-4, epochs: 4, milestones: [0.75] }
 
 /** The batch and the rate that took two and four learners to 99% of MNIST soonest: bench/results/tta.md. */
-const LENET: Defaults = { ...SMALL, batch: 32, rate: 0.02 }
+const LENET: Defaults = { ...SMALL, batch: 32, learningRate: 0.02 }
 
-const RESIDUAL: Defaults = { ...COMMON, batch: 32, rate: 0.05, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] }
+const RESIDUAL: Defaults = { ...COMMON, batch: 32, learningRate: 0.05, weightDecay: 5e-4, epochs: 30, milestones: [0.5, 0.8] }
 
 /** Once up and down takes them further than drops do, in as many epochs: docs/speed.md. The rate is from bench/results/tta.md. */
-const CIFAR_RESNET: Defaults = { ...RESIDUAL, rate: 0.1, schedule: 'one-cycle' }
+const CIFAR_RESNET: Defaults = { ...RESIDUAL, learningRate: 0.1, schedule: 'one-cycle' }
 
 /** The usual 90 epochs of ImageNet, at the rate of 0.1 for 256 samples scaled to 32 (Goyal et al., 2017). */
-const IMAGENET: Defaults = { ...COMMON, batch: 32, rate: 0.0125, weightDecay: 1e-4, epochs: 90, milestones: [1 / 3, 2 / 3, 8 / 9] }
+const IMAGENET: Defaults = { ...COMMON, batch: 32, learningRate: 0.0125, weightDecay: 1e-4, epochs: 90, milestones: [1 / 3, 2 / 3, 8 / 9] }
 
 const BY_MODEL: Readonly<Record<string, Defaults>> = {
   'logistic-regression': { ...SMALL, weightDecay: 0 },
-  mlp: { ...SMALL, batch: 32, rate: 0.02, weightDecay: 1e-4, epochs: 6 },
+  mlp: { ...SMALL, batch: 32, learningRate: 0.02, weightDecay: 1e-4, epochs: 6 },
   lenet: LENET,
-  alexnet: { ...IMAGENET, rate: 0.0025, weightDecay: 5e-4 },
-  vgg16: { ...RESIDUAL, rate: 0.02 },
+  alexnet: { ...IMAGENET, learningRate: 0.0025, weightDecay: 5e-4 },
+  vgg16: { ...RESIDUAL, learningRate: 0.02 },
   resnet18: IMAGENET,
   resnet34: IMAGENET,
   resnet50: IMAGENET,
   resnet101: IMAGENET,
   resnet152: IMAGENET,
-  gpt: { ...COMMON, batch: 16, rate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] }
+  gpt: { ...COMMON, batch: 16, learningRate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] }
 }
 
 /**
@@ -54,7 +54,7 @@ const BY_MODEL: Readonly<Record<string, Defaults>> = {
  * higher rate, for what they can bear nobody knows.
  */
 export function rateFor(defaults: Defaults, samples: number): number {
-  return defaults.rate * Math.min(1, samples / defaults.batch)
+  return defaults.learningRate * Math.min(1, samples / defaults.batch)
 }
 
 /**

@@ -20,7 +20,7 @@ export interface TuningSettings {
   readonly by: number
 }
 
-const NAMES: OptionNames<LearnersOptions> = { start: true, most: true, threshold: true, window: true, schedule: true }
+const NAMES: OptionNames<LearnersOptions> = { initial: true, max: true, threshold: true, window: true, schedule: true }
 const CHANGE: OptionNames<PopulationChange> = { round: true, learners: true }
 
 const WINDOW = 0.5
@@ -44,26 +44,26 @@ export function learnersSettings(
   }
   const options = checks.group('learners', given === 'auto' ? undefined : given, NAMES)
   if (options.schedule !== undefined) {
-    for (const other of ['start', 'most', 'threshold', 'window'] as const)
+    for (const other of ['initial', 'max', 'threshold', 'window'] as const)
       if (options[other] !== undefined) checks.refuse(`learners.${other}`, options[other], 'leave it out where a schedule is given')
     return { schedule: checkedSchedule(checks, options.schedule), tuning: undefined }
   }
   const cores = Math.max(1, Math.floor(coresOf(devices) / threads))
   const by = devices.length
   const even = (learners: number) => Math.max(1, Math.floor(learners / by)) * by
-  const asked = options.start === undefined ? undefined : checks.whole('learners.start', options.start, 1, MOST_LEARNERS)
+  const asked = options.initial === undefined ? undefined : checks.whole('learners.initial', options.initial, 1, MOST_LEARNERS)
   const most = checks.whole(
-    'learners.most',
-    options.most ?? Math.min(MOST_LEARNERS, Math.max(MOST_A_CORE * cores, asked ?? 1)),
+    'learners.max',
+    options.max ?? Math.min(MOST_LEARNERS, Math.max(MOST_A_CORE * cores, asked ?? 1)),
     1,
     MOST_LEARNERS
   )
   // A bound that was refused bounds nothing.
-  const bound = options.most === undefined || options.most === most ? most : MOST_LEARNERS
-  const start = checks.whole('learners.start', asked ?? Math.min(even(cores), most), 1, bound)
+  const bound = options.max === undefined || options.max === most ? most : MOST_LEARNERS
+  const start = checks.whole('learners.initial', asked ?? Math.min(even(cores), most), 1, bound)
   const sound = Array.from({ length: most }, (_, i) => i + 1).findLast(isSound) ?? 1
   return {
-    schedule: [{ round: 0, learners: options.start === undefined ? Math.min(start, sound) : start }],
+    schedule: [{ round: 0, learners: options.initial === undefined ? Math.min(start, sound) : start }],
     tuning: {
       most: Math.max(start, sound),
       threshold: checks.real(

@@ -1,12 +1,12 @@
 import type { OptimiserAttributes } from '../compiler/optimiser.js'
 import { rateFor, type Defaults } from './defaults.js'
 import type { OptimiserName, OptimiserOptions } from './train-options.js'
-import type { RateSchedule } from '../schedules/rate-schedule.js'
+import type { LearningRateSchedule } from '../schedules/rate-schedule.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 import { rateSettings } from './rate.js'
 
 export interface OptimiserSettings {
-  readonly rate: RateSchedule
+  readonly learningRate: LearningRateSchedule
   /** Each learner has its share of the rate: what all of them do is added up, and nobody has said at which rate. */
   readonly isShared?: true
   /** The optimiser itself, as programs have it. */
@@ -15,28 +15,28 @@ export interface OptimiserSettings {
 
 const NAMES: OptionNames<OptimiserOptions> = {
   name: true,
-  rate: true,
+  learningRate: true,
   momentum: true,
   weightDecay: true,
   nesterov: true,
   beta1: true,
   beta2: true,
   epsilon: true,
-  trust: true,
+  trustCoefficient: true,
   clipNorm: true,
   clipValue: true,
   accumulate: true,
   schedule: true,
   warmup: true,
   milestones: true,
-  decay: true
+  gamma: true
 }
 
 const OWN = {
   sgd: ['momentum', 'nesterov'],
   adam: ['beta1', 'beta2', 'epsilon'],
   adamw: ['beta1', 'beta2', 'epsilon'],
-  lars: ['momentum', 'nesterov', 'trust']
+  lars: ['momentum', 'nesterov', 'trustCoefficient']
 } as const satisfies Readonly<Record<OptimiserName, readonly (keyof OptimiserOptions)[]>>
 
 /** What an optimiser depends on. */
@@ -66,11 +66,11 @@ export function optimiserSettings(
   if (nesterov && own.includes('nesterov') && options.nesterov === false)
     checks.refuse('optimiser.nesterov', false, "leave it out: learners of eamsgd have Nesterov's momentum; easgd takes any")
   const ofGradient = gradient(checks, options)
-  const ownDefaults = usual(name, { ...defaults, rate: rateFor(defaults, batch * (ofGradient.accumulate ?? 1)) })
+  const ownDefaults = usual(name, { ...defaults, learningRate: rateFor(defaults, batch * (ofGradient.accumulate ?? 1)) })
   const { weightDecay = ownDefaults.weightDecay } = options
   return {
-    rate: rateSettings(checks, options, ownDefaults),
-    ...(adds && options.rate === undefined && { isShared: true }),
+    learningRate: rateSettings(checks, options, ownDefaults),
+    ...(adds && options.learningRate === undefined && { isShared: true }),
     update: {
       ...(name === 'adam' || name === 'adamw' ? adam(checks, name, options) : descent(checks, name, options, defaults, nesterov)),
       ...ofGradient,
@@ -81,9 +81,9 @@ export function optimiserSettings(
 
 /** Adam's steps have the rate's own size whatever the gradient's is, and AdamW's decay is PyTorch's; LARS's are a share of the weights. */
 function usual(name: OptimiserName, defaults: Defaults): Defaults {
-  if (name === 'adam') return { ...defaults, rate: 1e-3, weightDecay: 0 }
-  if (name === 'adamw') return { ...defaults, rate: 1e-3, weightDecay: 1e-2 }
-  return name === 'lars' ? { ...defaults, rate: 100 * defaults.rate } : defaults
+  if (name === 'adam') return { ...defaults, learningRate: 1e-3, weightDecay: 0 }
+  if (name === 'adamw') return { ...defaults, learningRate: 1e-3, weightDecay: 1e-2 }
+  return name === 'lars' ? { ...defaults, learningRate: 100 * defaults.learningRate } : defaults
 }
 
 function adam(checks: OptionChecks, name: 'adam' | 'adamw', { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: Partial<OptimiserOptions>) {
@@ -97,7 +97,7 @@ function adam(checks: OptionChecks, name: 'adam' | 'adamw', { beta1 = 0.9, beta2
 }
 
 function descent(checks: OptionChecks, name: 'sgd' | 'lars', options: Partial<OptimiserOptions>, defaults: Defaults, byDefault: boolean) {
-  const { momentum = defaults.momentum, trust = 0.001 } = options
+  const { momentum = defaults.momentum, trustCoefficient: trust = 0.001 } = options
   const nesterov = checks.truth('optimiser.nesterov', options.nesterov ?? byDefault)
   if (nesterov && momentum === 0) {
     if (byDefault) checks.refuse('optimiser.momentum', 0, "use one above 0: learners of eamsgd have Nesterov's momentum; easgd takes any")
@@ -107,7 +107,7 @@ function descent(checks: OptionChecks, name: 'sgd' | 'lars', options: Partial<Op
     name,
     momentum: checks.real('optimiser.momentum', momentum, 'from 0 to below 1', (value) => value >= 0 && value < 1),
     nesterov,
-    ...(name === 'lars' && { trust: checks.real('optimiser.trust', trust, 'above 0', (value) => value > 0) })
+    ...(name === 'lars' && { trust: checks.real('optimiser.trustCoefficient', trust, 'above 0', (value) => value > 0) })
   }
 }
 

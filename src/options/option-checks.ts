@@ -1,6 +1,6 @@
 import { ArbalestError, invalidOption, together, unknownName } from '../errors.js'
 
-/** Every option of a group, so that none is forgotten: `{ rate: true, momentum: true }`. */
+/** Every option of a group, so that none is forgotten: `{ learningRate: true, momentum: true }`. */
 export type OptionNames<Options> = { readonly [Name in keyof Options]-?: true }
 
 /**

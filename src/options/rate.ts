@@ -1,11 +1,11 @@
 import type { Defaults } from './defaults.js'
 import type { OptimiserOptions, ScheduleName } from './train-options.js'
-import type { RateSchedule } from '../schedules/rate-schedule.js'
-import type { Span } from '../schedules/span.js'
+import type { LearningRateSchedule } from '../schedules/rate-schedule.js'
+import type { Duration } from '../schedules/span.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
-type Kind = RateSchedule['kind']
-type Of<K extends Kind> = Extract<RateSchedule, { kind: K }>
+type Kind = LearningRateSchedule['kind']
+type Of<K extends Kind> = Extract<LearningRateSchedule, { kind: K }>
 
 const SCHEDULES: readonly [ScheduleName, ...ScheduleName[]] = [
   'constant',
@@ -19,49 +19,56 @@ const SCHEDULES: readonly [ScheduleName, ...ScheduleName[]] = [
 
 /** What each kind has. */
 const NAMES: { readonly [K in Kind]: OptionNames<Of<K>> } = {
-  constant: { kind: true, rate: true },
-  step: { kind: true, rate: true, every: true, decay: true },
-  multistep: { kind: true, rate: true, at: true, decay: true },
-  exponential: { kind: true, rate: true, decay: true, every: true },
-  inverse: { kind: true, rate: true, decay: true, power: true, every: true },
-  cosine: { kind: true, rate: true, last: true },
-  'one-cycle': { kind: true, rate: true, first: true, last: true, peak: true },
-  warmup: { kind: true, over: true, from: true, then: true }
+  constant: { kind: true, learningRate: true },
+  step: { kind: true, learningRate: true, period: true, gamma: true },
+  multistep: { kind: true, learningRate: true, milestones: true, gamma: true },
+  exponential: { kind: true, learningRate: true, gamma: true, period: true },
+  inverse: { kind: true, learningRate: true, gamma: true, power: true, period: true },
+  cosine: { kind: true, learningRate: true, finalLearningRate: true },
+  'one-cycle': { kind: true, learningRate: true, initialLearningRate: true, finalLearningRate: true, risingFraction: true },
+  warmup: { kind: true, duration: true, startFactor: true, schedule: true }
 }
 
 /** The learning rate over the run: a schedule as it was given, or the one that a number and a name stand for. */
-export function rateSettings(checks: OptionChecks, options: Partial<OptimiserOptions>, defaults: Defaults): RateSchedule {
-  const { rate = defaults.rate, schedule, milestones, decay, warmup } = options
-  const whole = typeof rate === 'number' ? named(checks, rate, options, defaults) : given(checks, 'optimiser.rate', rate)
+export function rateSettings(checks: OptionChecks, options: Partial<OptimiserOptions>, defaults: Defaults): LearningRateSchedule {
+  const { learningRate: rate = defaults.learningRate, schedule, milestones, gamma, warmup } = options
+  const whole = typeof rate === 'number' ? named(checks, rate, options, defaults) : given(checks, 'optimiser.learningRate', rate)
   if (typeof rate !== 'number')
-    for (const [name, value] of Object.entries({ schedule, milestones, decay }))
-      if (value !== undefined) checks.refuse(`optimiser.${name}`, value, 'leave it out: optimiser.rate is a schedule of its own')
-  return warmup === undefined || warmup === 0 ? whole : { kind: 'warmup', over: span(checks, 'optimiser.warmup', warmup), then: whole }
+    for (const [name, value] of Object.entries({ schedule, milestones, gamma }))
+      if (value !== undefined) checks.refuse(`optimiser.${name}`, value, 'leave it out: optimiser.learningRate is a schedule of its own')
+  return warmup === undefined || warmup === 0
+    ? whole
+    : { kind: 'warmup', duration: span(checks, 'optimiser.warmup', warmup), schedule: whole }
 }
 
-function named(checks: OptionChecks, value: number, options: Partial<OptimiserOptions>, defaults: Defaults): RateSchedule {
-  const rate = positive(checks, 'optimiser.rate', value)
+function named(checks: OptionChecks, value: number, options: Partial<OptimiserOptions>, defaults: Defaults): LearningRateSchedule {
+  const rate = positive(checks, 'optimiser.learningRate', value)
   // Who says where or how far the rate drops means that it does.
-  const usual = options.milestones === undefined && options.decay === undefined ? defaults.schedule : 'multistep'
+  const usual = options.milestones === undefined && options.gamma === undefined ? defaults.schedule : 'multistep'
   const kind = checks.name('optimiser.schedule', options.schedule ?? usual, SCHEDULES)
   const drops = kind === 'step' || kind === 'multistep'
-  const decay = checks.real('optimiser.decay', options.decay ?? defaults.decay, 'above 0, at most 1', (each) => each > 0 && each <= 1)
-  if (!drops && options.decay !== undefined) checks.refuse('optimiser.decay', options.decay, `leave it out: ${kind} has no drops`)
+  const gamma = checks.real('optimiser.gamma', options.gamma ?? defaults.gamma, 'above 0, at most 1', (each) => each > 0 && each <= 1)
+  if (!drops && options.gamma !== undefined) checks.refuse('optimiser.gamma', options.gamma, `leave it out: ${kind} has no drops`)
   if (kind !== 'multistep' && options.milestones !== undefined)
     checks.refuse('optimiser.milestones', options.milestones, `leave them out: ${kind} has none`)
   switch (kind) {
     case 'multistep':
-      return { kind, rate, decay, at: options.milestones ? epochs(checks, options.milestones) : shares(defaults.milestones) }
+      return {
+        kind,
+        learningRate: rate,
+        gamma,
+        milestones: options.milestones ? epochs(checks, options.milestones) : shares(defaults.milestones)
+      }
     case 'step':
-      return { kind, rate, decay, every: { share: 1 / 3 } }
+      return { kind, learningRate: rate, gamma, period: { fraction: 1 / 3 } }
     case 'exponential':
-      return { kind, rate, decay: 0.01, every: { share: 1 } }
+      return { kind, learningRate: rate, gamma: 0.01, period: { fraction: 1 } }
     default:
-      return { kind, rate }
+      return { kind, learningRate: rate }
   }
 }
 
-const shares = (milestones: readonly number[]): Span[] => milestones.map((share) => ({ share }))
+const shares = (milestones: readonly number[]): Duration[] => milestones.map((share) => ({ fraction: share }))
 
 function epochs(checks: OptionChecks, milestones: unknown): readonly number[] {
   const rising =
@@ -72,31 +79,34 @@ function epochs(checks: OptionChecks, milestones: unknown): readonly number[] {
 }
 
 /** A schedule as plain data, every number of it checked. */
-function given(checks: OptionChecks, path: string, value: RateSchedule): RateSchedule {
+function given(checks: OptionChecks, path: string, value: LearningRateSchedule): LearningRateSchedule {
   const kinds = Object.keys(NAMES) as [Kind, ...Kind[]]
   if (typeof value !== 'object' || value === null || !kinds.includes(value.kind)) {
     checks.refuse(path, value, `use a number, or a schedule of kind ${kinds.join(', ')}`)
-    return { kind: 'constant', rate: 1 }
+    return { kind: 'constant', learningRate: 1 }
   }
   checks.group<object>(path, value, NAMES[value.kind])
   if (value.kind === 'warmup') {
-    span(checks, `${path}.over`, value.over)
-    if (value.from !== undefined) checks.real(`${path}.from`, value.from, 'from 0 to 1', (from) => from >= 0 && from <= 1)
-    return { ...value, then: given(checks, `${path}.then`, value.then) }
+    span(checks, `${path}.duration`, value.duration)
+    if (value.startFactor !== undefined)
+      checks.real(`${path}.startFactor`, value.startFactor, 'from 0 to 1', (from) => from >= 0 && from <= 1)
+    return { ...value, schedule: given(checks, `${path}.schedule`, value.schedule) }
   }
-  positive(checks, `${path}.rate`, value.rate)
-  if ('every' in value && value.every !== undefined) span(checks, `${path}.every`, value.every)
-  else if (value.kind === 'step') checks.refuse(`${path}.every`, undefined, 'say after how many epochs')
-  if (value.kind === 'multistep') points(checks, `${path}.at`, value.at)
-  if (value.kind === 'exponential' || ('decay' in value && value.decay !== undefined)) {
+  positive(checks, `${path}.learningRate`, value.learningRate)
+  if ('period' in value && value.period !== undefined) span(checks, `${path}.period`, value.period)
+  else if (value.kind === 'step') checks.refuse(`${path}.period`, undefined, 'say after how many epochs')
+  if (value.kind === 'multistep') points(checks, `${path}.milestones`, value.milestones)
+  if (value.kind === 'exponential' || ('gamma' in value && value.gamma !== undefined)) {
     const most = value.kind === 'inverse' ? Infinity : 1
-    checks.real(`${path}.decay`, value.decay, most === 1 ? 'above 0, at most 1' : 'above 0', (decay) => decay > 0 && decay <= most)
+    checks.real(`${path}.gamma`, value.gamma, most === 1 ? 'above 0, at most 1' : 'above 0', (gamma) => gamma > 0 && gamma <= most)
   }
   if ('power' in value && value.power !== undefined) positive(checks, `${path}.power`, value.power)
-  if ('first' in value && value.first !== undefined) atLeastNothing(checks, `${path}.first`, value.first)
-  if ('last' in value && value.last !== undefined) atLeastNothing(checks, `${path}.last`, value.last)
-  if ('peak' in value && value.peak !== undefined)
-    checks.real(`${path}.peak`, value.peak, 'above 0 and below 1', (peak) => peak > 0 && peak < 1)
+  if ('initialLearningRate' in value && value.initialLearningRate !== undefined)
+    atLeastNothing(checks, `${path}.initialLearningRate`, value.initialLearningRate)
+  if ('finalLearningRate' in value && value.finalLearningRate !== undefined)
+    atLeastNothing(checks, `${path}.finalLearningRate`, value.finalLearningRate)
+  if ('risingFraction' in value && value.risingFraction !== undefined)
+    checks.real(`${path}.risingFraction`, value.risingFraction, 'above 0 and below 1', (peak) => peak > 0 && peak < 1)
   return value
 }
 
@@ -111,18 +121,18 @@ function points(checks: OptionChecks, path: string, value: unknown): void {
     checks.refuse(path, value, 'use a list of epochs')
     return
   }
-  const spans = value.map((each, i) => span(checks, `${path}.${i}`, each as Span))
+  const spans = value.map((each, i) => span(checks, `${path}.${i}`, each as Duration))
   const units = new Set(spans.map((each) => (typeof each === 'number' ? 'epochs' : Object.keys(each)[0])))
   const lengths = spans.map((each) => (typeof each === 'number' ? each : (Object.values(each)[0] as number)))
   if (units.size > 1 || lengths.some((each, i) => i > 0 && each <= lengths[i - 1]!))
     checks.refuse(path, value, 'use points in one unit, each later than the one before')
 }
 
-function span(checks: OptionChecks, path: string, value: Span): Span {
+function span(checks: OptionChecks, path: string, value: Duration): Duration {
   const keys = typeof value === 'object' && value !== null ? Object.keys(value) : []
   const length: unknown = typeof value === 'number' ? value : keys.length === 1 ? (value as Record<string, unknown>)[keys[0]!] : undefined
-  const unit = typeof value === 'number' || ['epochs', 'iterations', 'share'].includes(keys[0] ?? '')
+  const unit = typeof value === 'number' || ['epochs', 'iterations', 'fraction'].includes(keys[0] ?? '')
   if (unit && typeof length === 'number' && length > 0 && length < Infinity) return value
-  checks.refuse(path, value, 'use a number of epochs above 0, or one of { epochs }, { iterations } and { share }')
+  checks.refuse(path, value, 'use a number of epochs above 0, or one of { epochs }, { iterations } and { fraction }')
   return 1
 }

@@ -5,7 +5,7 @@ import type { TraceSettings } from '../observe/trace.js'
 import { notFiniteSettings, type NotFiniteSettings } from './not-finite.js'
 import { checkpointSettings, type CheckpointSettings } from './checkpoint.js'
 import { defaultsFor } from './defaults.js'
-import type { InitialOptions, TrainOptions } from './train-options.js'
+import type { InitialWeightsOptions, TrainOptions } from './train-options.js'
 import { averageSettings } from './average.js'
 import { devicesSettings, type DevicesSettings } from './devices.js'
 import { initialSettings } from './initial.js'
@@ -40,7 +40,7 @@ export interface Settings extends SubjectSettings {
   readonly backend: EngineBackend
   readonly seed: number
   /** undefined: random. */
-  readonly initial: InitialOptions | undefined
+  readonly initialWeights: InitialWeightsOptions | undefined
   readonly threads: number
   readonly devices: DevicesSettings
   /** Address of the learner's module, where it is not the built-in one. */
@@ -54,7 +54,7 @@ export interface Settings extends SubjectSettings {
   readonly checkpoint: CheckpointSettings | undefined
   readonly onNaN: NotFiniteSettings | undefined
   /** Every rate is multiplied by it: 1 until a loss was not finite. */
-  readonly rateScale: number
+  readonly learningRateScale: number
 }
 
 /** Time enough to learn a few batches by heart. */
@@ -79,7 +79,7 @@ const NAMES: OptionNames<TrainOptions> = {
   precision: true,
   backend: true,
   seed: true,
-  initial: true,
+  initialWeights: true,
   threads: true,
   devices: true,
   hosts: true,
@@ -151,7 +151,7 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
     precision: checks.name('precision', options.precision ?? 'f32', ['f32', 'bf16']),
     backend: checkedBackend(checks, options.backend),
     seed: checks.whole('seed', options.seed ?? 1, 0),
-    initial: initialSettings(checks, options.initial),
+    initialWeights: initialSettings(checks, options.initialWeights),
     threads,
     devices,
     learner: learnerModule(checks, options.learner),
@@ -163,7 +163,7 @@ function checkedSettings(checks: OptionChecks, given: TrainOptions): Settings {
     records: recordSettings(checks, options),
     checkpoint: checkpointSettings(checks, options.checkpoint),
     onNaN: notFiniteSettings(checks, options.onNaN),
-    rateScale: 1
+    learningRateScale: 1
   }
 }
 

@@ -27,7 +27,7 @@ const IMAGES: OptionNames<ImageFolderOptions> = {
   size: true,
   channels: true,
   mean: true,
-  deviation: true,
+  std: true,
   crop: true,
   flip: true,
   colour: true,
@@ -37,7 +37,7 @@ const IMAGES: OptionNames<ImageFolderOptions> = {
   check: true,
   onBadImage: true,
   threads: true,
-  ahead: true,
+  prefetch: true,
   cache: true
 }
 

@@ -5,8 +5,8 @@ import type { ImageFolderOptions } from '../data/images/image-options.js'
 import type { ImportOptions } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import type { GptOptions } from '../model/zoo/gpt.js'
-import type { RateSchedule } from '../schedules/rate-schedule.js'
-import type { Span } from '../schedules/span.js'
+import type { LearningRateSchedule } from '../schedules/rate-schedule.js'
+import type { Duration } from '../schedules/span.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import type { LevelName } from '../engine/contract.js'
@@ -54,7 +54,7 @@ export interface TrainOptions {
   readonly backend?: BackendName
   readonly seed?: number
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, or one with the ways to read it. */
-  readonly initial?: string | InitialOptions
+  readonly initialWeights?: string | InitialWeightsOptions
   /** Threads of one learner. */
   readonly threads?: number
   /**
@@ -101,7 +101,7 @@ export interface TrainOptions {
 /** Back to the newest checkpoint, or to the start where there is none, with a lower rate from there on. */
 export interface NotFiniteOptions {
   /** What the rates are multiplied by, each time; 0.5 if left out. */
-  readonly rate?: number
+  readonly learningRateFactor?: number
   /** How often; 3 if left out. */
   readonly retries?: number
 }
@@ -111,15 +111,15 @@ export interface CheckpointOptions {
   /** A folder of its own for each run. */
   readonly dir: string
   /** Iterations between two checkpoints, taken at the next round; whenever the central model is measured, too. */
-  readonly every?: number
+  readonly period?: number
   /** How many of the newest stay, beside the best measured one; 3 if left out. */
   readonly keep?: number
   /** `auto`, as where it is left out: from the newest whole checkpoint in `dir`, if there is one. `never`, or the path of a checkpoint. */
   readonly resume?: 'auto' | 'never' | (string & {})
 }
 
-/** A safetensors file of first weights; `fresh: ['fc']` replaces the head. A shape that does not fit is refused, all of them at once. */
-export interface InitialOptions extends Omit<ImportOptions, 'seed'> {
+/** A safetensors file of first weights; `reinitialise: ['fc']` replaces the head. A shape that does not fit is refused, all of them at once. */
+export interface InitialWeightsOptions extends Omit<ImportOptions, 'seed'> {
   readonly file: string
 }
 
@@ -141,9 +141,9 @@ export interface DeviceOptions {
 /** How the number of learners is found, or what it shall be round by round. */
 export interface LearnersOptions {
   /** How many there are at first; as many as there are cores if left out. What is found does not depend on it. */
-  readonly start?: number
+  readonly initial?: number
   /** No more than these; three a core if left out, and never more than memory holds. */
-  readonly most?: number
+  readonly max?: number
   /** A learner more is worth having where it raises throughput by more than this share; 0.04 if left out. */
   readonly threshold?: number
   /** Seconds of training in a measuring window; 0.5 if left out. */
@@ -165,8 +165,8 @@ export interface SupervisionOptions {
   readonly deadline?: number
 }
 
-/** What `optimiser.schedule` and `--rate-schedule` name: the course of a rate that is a number. */
-export type ScheduleName = Exclude<RateSchedule['kind'], 'warmup'>
+/** What `optimiser.schedule` and `--lr-schedule` name: the course of a rate that is a number. */
+export type ScheduleName = Exclude<LearningRateSchedule['kind'], 'warmup'>
 
 /** The optimisers, each by PyTorch's formula; `lars` as in You et al., 2017. */
 export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
@@ -178,17 +178,17 @@ export type OptimiserName = 'sgd' | 'adam' | 'adamw' | 'lars'
 export interface OptimiserOptions {
   readonly name?: OptimiserName
   /**
-   * Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ rate: 0.1 })`. What is left out suits the model,
+   * Learning rate: a number, whose course over the run `schedule` names, or a schedule such as `cosine({ learningRate: 0.1 })`. What is left out suits the model,
    * the batch, and rules that add up what their learners do.
    */
-  readonly rate?: number | RateSchedule
+  readonly learningRate?: number | LearningRateSchedule
   /**
-   * The course of a rate that is a number; one that suits the model if left out, and `multistep` where there are `milestones` or a `decay`. `multistep`
+   * The course of a rate that is a number; one that suits the model if left out, and `multistep` where there are `milestones` or a `gamma`. `multistep`
    * has drops that suit the model, `step` drops after each third of the run, `exponential` falls to 1% over the run.
    */
   readonly schedule?: ScheduleName
   /** Epochs, or another span, in which the rate rises linearly from 0 to what the schedule says. */
-  readonly warmup?: Span
+  readonly warmup?: Duration
   /** The learner's own momentum; of `sgd` and `lars`. */
   readonly momentum?: number
   readonly weightDecay?: number
@@ -198,16 +198,16 @@ export interface OptimiserOptions {
   readonly beta2?: number
   readonly epsilon?: number
   /** Of `lars`: the gradient of each parameter of more than one dimension is multiplied by trust |w| / (|g| + weightDecay |w|); 0.001 if left out. */
-  readonly trust?: number
+  readonly trustCoefficient?: number
   /** The largest norm of the gradient of all parameters together. */
   readonly clipNorm?: number
   /** The largest absolute value of an element of the gradient, after `clipNorm`. */
   readonly clipValue?: number
   /** Batches whose mean gradient makes one step: an iteration takes so many times the batch. */
   readonly accumulate?: number
-  /** Epochs at which the rate is multiplied by `decay` (0.1); under `sma` and its kin every learner then starts anew from the central model. */
+  /** Epochs at which the rate is multiplied by `gamma` (0.1); under `sma` and its kin every learner then starts anew from the central model. */
   readonly milestones?: readonly number[]
-  readonly decay?: number
+  readonly gamma?: number
 }
 
 /** A rule by its name, with the options that it has. */
@@ -223,10 +223,10 @@ export interface OwnRuleOptions {
 export type AverageOptions =
   /** The mean of all of them, one each round, weighted by decay to the power of their ages in rounds; decay is 0.999 if left out. */
   | { readonly name: 'ema'; readonly decay?: number }
-  /** The mean of the central models at every `every`-th epoch's end (1) from epoch `from` on (0). */
-  | { readonly name: 'swa'; readonly from?: number; readonly every?: number }
+  /** The mean of the central models every `period` epochs (1) from epoch `startEpoch` on (0). */
+  | { readonly name: 'swa'; readonly startEpoch?: number; readonly period?: number }
   /** The mean of the last `window` of those (6). */
-  | { readonly name: 'lawa'; readonly window?: number; readonly from?: number; readonly every?: number }
+  | { readonly name: 'lawa'; readonly window?: number; readonly startEpoch?: number; readonly period?: number }
 
 /** When to end; whichever comes first. */
 export interface UntilOptions {
@@ -244,5 +244,5 @@ export interface UntilOptions {
   /** 0 if left out. */
   readonly minDelta?: number
   /** What shall improve: `accuracy` if left out, `loss` where there is no accuracy. */
-  readonly watch?: 'accuracy' | 'loss'
+  readonly monitor?: 'accuracy' | 'loss'
 }

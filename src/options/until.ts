@@ -15,7 +15,7 @@ export interface UntilSettings {
   readonly patience: number
   readonly minDelta: number
   /** undefined: accuracy where there is one, else loss. */
-  readonly watch: Watched | undefined
+  readonly monitor: Watched | undefined
 }
 
 const NAMES: OptionNames<UntilOptions> = {
@@ -26,7 +26,7 @@ const NAMES: OptionNames<UntilOptions> = {
   loss: true,
   patience: true,
   minDelta: true,
-  watch: true
+  monitor: true
 }
 
 /** Whether nobody has said how many steps or epochs there shall be: where in its course such a run ends nobody knows. */
@@ -37,7 +37,7 @@ export function endsByTimeAlone(given: UntilOptions | undefined): boolean {
 }
 
 export function untilSettings(checks: OptionChecks, given: UntilOptions | undefined, defaults: Defaults): UntilSettings {
-  const { epochs, steps, seconds, accuracy, loss, patience, minDelta = 0, watch } = checks.group('until', given, NAMES)
+  const { epochs, steps, seconds, accuracy, loss, patience, minDelta = 0, monitor } = checks.group('until', given, NAMES)
   const unlimited = steps === undefined ? defaults.epochs : Infinity
   const above0 = (value: number) => value > 0
   return {
@@ -51,6 +51,6 @@ export function untilSettings(checks: OptionChecks, given: UntilOptions | undefi
     loss: loss === undefined ? undefined : checks.real('until.loss', loss, 'above 0', above0),
     patience: patience === undefined ? Infinity : checks.whole('until.patience', patience, 1),
     minDelta: checks.real('until.minDelta', minDelta, 'of at least 0', (value) => value >= 0),
-    watch: watch === undefined ? undefined : checks.name<Watched>('until.watch', watch, ['accuracy', 'loss'])
+    monitor: monitor === undefined ? undefined : checks.name<Watched>('until.monitor', monitor, ['accuracy', 'loss'])
   }
 }

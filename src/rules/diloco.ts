@@ -11,8 +11,14 @@ import type { OuterMomentumOptions } from './slowmo.js'
 export function diloco(given: OuterMomentumOptions): SynchronousRule {
   const options = new RuleOptions(given)
   const period = options.whole('period', 500)
-  const rate = options.real('outerRate', 0.7, 'above 0', (value) => value > 0)
+  const learningRate = options.real('outerLearningRate', 0.7, 'above 0', (value) => value > 0)
   const momentum = momentumOf(options, 'outerMomentum', 0.9)
   options.done()
-  return { kind: 'synchronous', central: { kind: 'outer', rate, momentum, nesterov: true, perRate: false }, adopts: true, period, from: 0 }
+  return {
+    kind: 'synchronous',
+    central: { kind: 'outer', learningRate, momentum, nesterov: true, perLearningRate: false },
+    adopts: true,
+    period,
+    from: 0
+  }
 }

@@ -13,22 +13,22 @@ export interface BoundOptions {
 /** How often a learner of `downpour` meets the central model; 1 of its iterations if left out. */
 export interface DownpourOptions extends BoundOptions {
   /** Iterations of a learner between two pushes. */
-  readonly push?: number
+  readonly pushPeriod?: number
   /** Iterations of a learner between two fetches. */
-  readonly fetch?: number
+  readonly fetchPeriod?: number
 }
 
 /**
- * Downpour SGD: a learner takes the central model every `fetch` of its iterations, and adds all its updates since the last time to it every
- * `push`.
+ * Downpour SGD: a learner takes the central model every `fetchPeriod` of its iterations, and adds all its updates since the last time to it every
+ * `pushPeriod`.
  *
  * Dean et al., "Large scale distributed deep networks", NeurIPS 2012. The bounds: Ho et al., "More effective distributed ML via a stale
  * synchronous parallel parameter server", NeurIPS 2013.
  */
 export function downpour(given: DownpourOptions): AsynchronousRule {
   const options = new RuleOptions(given)
-  const push = options.whole('push', 1)
-  const fetch = options.whole('fetch', 1)
+  const push = options.whole('pushPeriod', 1)
+  const fetch = options.whole('fetchPeriod', 1)
   const bounds = boundsOf(options, given)
   options.done()
   return { kind: 'asynchronous', exchange: { kind: 'push', push, fetch }, ...bounds }

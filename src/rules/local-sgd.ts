@@ -10,11 +10,11 @@ export interface LocalSgdOptions {
 /** The same of `post-local-sgd`, and how long they do in every iteration. */
 export interface PostLocalSgdOptions extends LocalSgdOptions {
   /** Epochs with a mean in every iteration; half of the run if left out. */
-  readonly from?: number
+  readonly startEpoch?: number
 }
 
 /** The central model becomes the mean of the learners, and they begin the next round there. */
-const MEAN = { kind: 'outer', rate: 1, momentum: 0, nesterov: false, perRate: false } as const
+const MEAN = { kind: 'outer', learningRate: 1, momentum: 0, nesterov: false, perLearningRate: false } as const
 
 /**
  * Local SGD: every `period` iterations z' = mean w, where all go on from.
@@ -36,7 +36,7 @@ export function localSgd(given: LocalSgdOptions): SynchronousRule {
 export function postLocalSgd(given: PostLocalSgdOptions, context: RuleContext): SynchronousRule {
   const options = new RuleOptions(given)
   const period = options.whole('period', 8)
-  const from = iterationOf(options, 'from', Math.floor(context.iterations / 2), context)
+  const from = iterationOf(options, 'startEpoch', Math.floor(context.iterations / 2), context)
   options.done()
   return { kind: 'synchronous', central: MEAN, adopts: true, period, from }
 }

@@ -6,7 +6,7 @@ export interface LookaheadOptions {
   /** Iterations of the fast weights between two steps of the slow ones. */
   readonly period?: number
   /** How far the slow weights go. */
-  readonly outerRate?: number
+  readonly outerLearningRate?: number
 }
 
 /**
@@ -17,11 +17,11 @@ export interface LookaheadOptions {
 export function lookahead(given: LookaheadOptions): SynchronousRule {
   const options = new RuleOptions(given)
   const period = options.whole('period', 5)
-  const rate = options.real('outerRate', 0.5, 'above 0, at most 1', (value) => value > 0 && value <= 1)
+  const learningRate = options.real('outerLearningRate', 0.5, 'above 0, at most 1', (value) => value > 0 && value <= 1)
   options.done()
   return {
     kind: 'synchronous',
-    central: { kind: 'outer', rate, momentum: 0, nesterov: false, perRate: false },
+    central: { kind: 'outer', learningRate, momentum: 0, nesterov: false, perLearningRate: false },
     adopts: true,
     period,
     from: 0

@@ -45,7 +45,7 @@ const RULES: Readonly<Record<GroupRule['kind'], Shape>> = {
 
 const CENTRAL: Readonly<Record<string, Shape>> = {
   sma: { alpha: orNull(real((value) => value > 0 && value < 1)), momentum, lockstep: orLeftOut(truth) },
-  outer: { rate: real((value) => value > 0), momentum, nesterov: truth, perRate: truth },
+  outer: { learningRate: real((value) => value > 0), momentum, nesterov: truth, perLearningRate: truth },
   mean: { from: whole(0) },
   optimiser: {}
 }

@@ -6,7 +6,7 @@ export interface PolyakRuppertOptions {
   /** Iterations of a round (tau). */
   readonly period?: number
   /** Epochs after which the mean begins: before, the central model is the mean of the learners as they are. 0 if left out. */
-  readonly from?: number
+  readonly startEpoch?: number
 }
 
 /**
@@ -17,7 +17,7 @@ export interface PolyakRuppertOptions {
 export function polyakRuppert(given: PolyakRuppertOptions, context: RuleContext): SynchronousRule {
   const options = new RuleOptions(given)
   const period = options.whole('period', 1)
-  const from = iterationOf(options, 'from', 0, context)
+  const from = iterationOf(options, 'startEpoch', 0, context)
   options.done()
   return { kind: 'synchronous', central: { kind: 'mean', from }, adopts: false, period, from: 0 }
 }

@@ -5,7 +5,7 @@ import { momentumOf, RuleOptions } from './rule-options.js'
 export interface OuterMomentumOptions {
   /** Iterations that learners make between two outer steps (tau). */
   readonly period?: number
-  readonly outerRate?: number
+  readonly outerLearningRate?: number
   readonly outerMomentum?: number
 }
 
@@ -17,8 +17,14 @@ export interface OuterMomentumOptions {
 export function slowmo(given: OuterMomentumOptions): SynchronousRule {
   const options = new RuleOptions(given)
   const period = options.whole('period', 12)
-  const rate = options.real('outerRate', 1, 'above 0', (value) => value > 0)
+  const learningRate = options.real('outerLearningRate', 1, 'above 0', (value) => value > 0)
   const momentum = momentumOf(options, 'outerMomentum', 0.5)
   options.done()
-  return { kind: 'synchronous', central: { kind: 'outer', rate, momentum, nesterov: false, perRate: true }, adopts: true, period, from: 0 }
+  return {
+    kind: 'synchronous',
+    central: { kind: 'outer', learningRate, momentum, nesterov: false, perLearningRate: true },
+    adopts: true,
+    period,
+    from: 0
+  }
 }

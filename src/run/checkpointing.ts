@@ -19,7 +19,7 @@ export interface CheckpointingOptions {
   readonly statistics: () => FloatTensors
   readonly writer: ActorRef<CheckpointWriter>
   /** Iterations. */
-  readonly every: number
+  readonly period: number
   readonly tell: (event: CheckpointEvent) => void
 }
 
@@ -56,13 +56,13 @@ export class Checkpointing {
 
   /** The next round before which the learners are to rest for a checkpoint. */
   restBefore(round: number, { iterationOf, roundBy }: Schedule): number {
-    const { every } = this.#options
+    const { period: every } = this.#options
     return every === Infinity ? Infinity : roundBy((Math.floor(iterationOf(round) / every) + 1) * every)
   }
 
   /** Whether one is due before this round, at which nothing was measured. */
   isDue(round: number, { iterationOf, roundBy }: Schedule): boolean {
-    const { every } = this.#options
+    const { period: every } = this.#options
     return every !== Infinity && roundBy(Math.floor(iterationOf(round) / every) * every) === round
   }
 

@@ -6,7 +6,10 @@ import type { Model } from '../model/model.js'
 import type { Settings } from '../options/settings.js'
 
 /** The first central model in canonical order: random by the seed, or a file's. Throws what `importWeights` throws. */
-export async function firstWeights(model: Model, { initial, seed }: Pick<Settings, 'initial' | 'seed'>): Promise<Float32Array> {
+export async function firstWeights(
+  model: Model,
+  { initialWeights: initial, seed }: Pick<Settings, 'initialWeights' | 'seed'>
+): Promise<Float32Array> {
   if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
   return initialParametersInTurns(buildGraph(model, { batch: 1, mode: 'predict' }), seed)
 }

@@ -1,6 +1,6 @@
 import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from '../observe/events.js'
-import { rateAt, type RatePiece } from '../schedules/pieces.js'
+import { rateAt, type LearningRatePiece } from '../schedules/pieces.js'
 
 export interface MeteredRun extends MeteredCourse {
   /** In the training set. */
@@ -13,7 +13,7 @@ export interface MeteredRun extends MeteredCourse {
 /** What a change of the population changes. */
 export interface MeteredCourse {
   readonly iterations: number
-  readonly rates: readonly RatePiece[]
+  readonly learningRates: readonly LearningRatePiece[]
 }
 
 /** Events over which images a second are counted: with large models few steps end between two of them. */
@@ -36,8 +36,8 @@ export class ProgressMeter {
   }
 
   /** From here on the run takes another course. */
-  follow({ iterations, rates }: MeteredCourse): void {
-    this.#run = { ...this.#run, iterations, rates }
+  follow({ iterations, learningRates: rates }: MeteredCourse): void {
+    this.#run = { ...this.#run, iterations, learningRates: rates }
   }
 
   start(): void {
@@ -67,7 +67,7 @@ export class ProgressMeter {
     // An iteration that was lost with the only learner that was in it has none.
     const known = losses.filter((loss) => !Number.isNaN(loss))
     if (known.length === 0) return undefined
-    const { samples, iterations, batch, rates } = this.#run
+    const { samples, iterations, batch, learningRates: rates } = this.#run
     const images = this.#marks.at(-1)!.images + losses.length * members.length * batch
     const { seconds } = this
     const first = this.#marks[0]!
@@ -81,7 +81,7 @@ export class ProgressMeter {
       epoch: images / samples,
       loss: known.reduce((sum, loss) => sum + loss, 0) / known.length,
       // Kept as float32, which holds seven digits: 0.01 and not 0.009999999776.
-      rate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
+      learningRate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
       dataWait: Math.min(1, perSecond(waited - first.waited, (seconds - first.seconds) * members.length)),

@@ -102,10 +102,10 @@ export class Course {
     if (!checkpoints) return
     const { round, iterations: iteration } = await this.#crew.synchroniser.ask.status()
     const { seconds } = this.#legs
-    const { rateScale, cuts, rule } = this.#run.settings
+    const { learningRateScale, cuts, rule } = this.#run.settings
     const state: CourseState = {
       identity,
-      rateScale,
+      learningRateScale,
       cuts,
       ruleStarts: startsOf(rule),
       round,

@@ -9,18 +9,18 @@ export async function runPersistently(
   run: (settings: Settings, control: JobControl) => Promise<JobOutcome>
 ): Promise<JobOutcome> {
   const { onNaN, checkpoint } = settings
-  let { rateScale } = settings
+  let { learningRateScale } = settings
   for (let back = 0; ; back++) {
     try {
-      const again = { ...settings, rateScale, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
+      const again = { ...settings, learningRateScale, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
       return await (back === 0 ? run(settings, control) : run(again, withoutStart(control)))
     } catch (error) {
       const notFinite = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'
       if (!notFinite || !onNaN || back >= onNaN.retries || control.stop.aborted) throw error
       // A run that went on from a checkpoint may have had lower rates than those that it was given.
-      const { iteration, rateScale: failed = rateScale } = error.data
-      rateScale = Number(failed) * onNaN.rate
-      control.emit({ event: 'wentBack', iteration: Number(iteration), rateScale, retries: onNaN.retries - back - 1 })
+      const { iteration, learningRateScale: failed = learningRateScale } = error.data
+      learningRateScale = Number(failed) * onNaN.learningRateFactor
+      control.emit({ event: 'wentBack', iteration: Number(iteration), learningRateScale, retries: onNaN.retries - back - 1 })
     }
   }
 }

@@ -33,7 +33,7 @@ export async function loadedSettings(settings: Settings, samples: number): Promi
 
 /** The settings of a run that goes on, from where it is: the learners that it had, or as many as are wanted now. */
 export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
-  const { round, iteration, population: history, rateScale, ruleStarts } = state
+  const { round, iteration, population: history, learningRateScale, ruleStarts } = state
   const { schedule: given, tuning } = settings.population
   const before = history.filter((change) => change.round <= round)
   const learners = learnersAt(tuning ? before : given, round)
@@ -43,7 +43,7 @@ export function resumedSettings(settings: RunSettings, state: RunState): RunSett
     ...settings,
     rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,
     cuts: [...state.cuts.filter((cut) => cut.round < round), { round, iteration }],
-    rateScale: Math.min(settings.rateScale, rateScale),
+    learningRateScale: Math.min(settings.learningRateScale, learningRateScale),
     learners,
     population: { ...settings.population, schedule }
   }

@@ -4,7 +4,7 @@ import { ratePieces, varyingIterations, type RunClock } from '../schedules/piece
 import type { PopulationSchedule } from '../schedules/population.js'
 import { courseOf } from '../schedules/rate-schedule.js'
 import { sharedRates } from '../schedules/shared.js'
-import type { Progress, Span } from '../schedules/span.js'
+import type { Progress, Duration } from '../schedules/span.js'
 import { timelineOf, type RunSettings } from './run-settings.js'
 
 /** Rates that vary are made ahead, one an iteration. */
@@ -39,16 +39,16 @@ export function scheduleOf(
     throw invalidOption('until', until, 'use fewer epochs or steps')
   const roundOf = (epoch: number) => timeline.roundBy(timeline.iterationBy(epoch * samples))
   const roundOfShare = (share: number) => Math.min(timeline.roundBy(share * until.steps), roundOf(share * until.epochs))
-  const roundAfter = (span: Span): number => {
+  const roundAfter = (span: Duration): number => {
     if (typeof span === 'number') return roundOf(span)
     if ('epochs' in span) return roundOf(span.epochs)
-    return 'iterations' in span ? timeline.roundBy(span.iterations) : roundOfShare(span.share)
+    return 'iterations' in span ? timeline.roundBy(span.iterations) : roundOfShare(span.fraction)
   }
   const progress = (iteration: number): Progress => {
     const epoch = timeline.positionOf(iteration) / samples
-    return { iteration, epoch, share: Math.max(iteration / until.steps, epoch / until.epochs) }
+    return { iteration, epoch, fraction: Math.max(iteration / until.steps, epoch / until.epochs) }
   }
-  const course = courseOf(optimiser.rate)
+  const course = courseOf(optimiser.learningRate)
   const clock: RunClock = { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) }
   if (varyingIterations(course, clock) > MOST_RATES)
     throw invalidOption(
@@ -67,10 +67,10 @@ export function scheduleOf(
     roundBy: (iteration) => Math.min(rounds, timeline.roundBy(iteration)),
     // Learners that go on with their own weights are drawn together where the rate drops.
     restarts: rule.kind === 'synchronous' && rule.central.kind === 'sma' ? drops.map((iteration) => timeline.roundBy(iteration)) : [],
-    rates:
-      settings.rateScale === 1
+    learningRates:
+      settings.learningRateScale === 1
         ? rates
-        : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.rateScale) })),
+        : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.learningRateScale) })),
     measuredAfter: (round) => {
       const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * watch.every)
       // A multiple of a tenth may lie a little above what it is by position.

@@ -29,7 +29,7 @@ export interface StartedCheckpointing {
 
 /** Starts the writer in a folder that is held. Rejects with WRITE_FAILED where what lies beyond the run's beginning cannot be moved aside. */
 export async function startCheckpointing(
-  { dir: folder, keep, every }: CheckpointSettings,
+  { dir: folder, keep, period }: CheckpointSettings,
   { model, dataset, programs: { train, predict }, crew }: Kept,
   { engine, modules, system, handles }: Workplace,
   control: JobControl,
@@ -41,7 +41,7 @@ export async function startCheckpointing(
     keep,
     parameters: train.parameters.parameters,
     model,
-    normalisation: { mean: [...dataset.mean], deviation: [...dataset.deviation] },
+    normalisation: { mean: [...dataset.mean], std: [...dataset.std] },
     classNames: dataset.classNames
   }
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
@@ -55,7 +55,7 @@ export async function startCheckpointing(
   const evaluator = crew.evaluators[0]!
   const tell = control.emit
   const sources = { engine, group, supervisor, evaluator, evaluation, statistics }
-  return { checkpoints: new Checkpointing({ ...sources, writer, every, tell }, resumption && takenAs(resumption.state)), setAside }
+  return { checkpoints: new Checkpointing({ ...sources, writer, period, tell }, resumption && takenAs(resumption.state)), setAside }
 }
 
 function takenAs(state: RunState): Taken {

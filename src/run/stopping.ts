@@ -26,7 +26,7 @@ export class StoppingRules {
    * stopped and goes on ends where it would have ended undisturbed.
    */
   verdict(measured: Measured, seconds: number, unplanned = false): EarlyEnd | undefined {
-    const { accuracy, loss, seconds: most, patience, minDelta, watch } = this.#until
+    const { accuracy, loss, seconds: most, patience, minDelta, monitor: watch } = this.#until
     if (accuracy !== undefined && measured.testAccuracy !== null && measured.testAccuracy >= accuracy) return 'accuracy'
     if (loss !== undefined && measured.testLoss <= loss) return 'loss'
     if (seconds >= most) return 'seconds'

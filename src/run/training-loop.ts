@@ -135,9 +135,9 @@ export class CourseLegs {
   }
 
   #notFinite(what: string, iteration: number): ArbalestError {
-    const { optimiser, rateScale } = this.#run.settings
-    const rate = peakOf(optimiser.rate) / (optimiser.isShared ? this.#run.population.schedule.at(-1)!.learners : 1)
-    const message = `optimiser.rate: received ${rate}; ${what} at iteration ${iteration}: use a lower rate`
-    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, rate, rateScale } })
+    const { optimiser, learningRateScale } = this.#run.settings
+    const learningRate = peakOf(optimiser.learningRate) / (optimiser.isShared ? this.#run.population.schedule.at(-1)!.learners : 1)
+    const message = `optimiser.learningRate: received ${learningRate}; ${what} at iteration ${iteration}: use a lower learning rate`
+    return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, learningRate, learningRateScale } })
   }
 }

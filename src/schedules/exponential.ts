@@ -1,19 +1,19 @@
 import { smoothly, type RateCourse } from './course.js'
-import { elapsed, type Span } from './span.js'
+import { elapsed, type Duration } from './span.js'
 
 /** rate * decay^t, where t counts spans of `every` (1 epoch), smoothly from iteration to iteration. */
-export interface ExponentialRate {
+export interface ExponentialSchedule {
   readonly kind: 'exponential'
-  readonly rate: number
-  readonly decay: number
-  readonly every?: Span
+  readonly learningRate: number
+  readonly gamma: number
+  readonly period?: Duration
 }
 
-/** `exponential({ rate: 0.1, decay: 0.95 })`: 5% less each epoch. */
-export function exponential(options: Omit<ExponentialRate, 'kind'>): ExponentialRate {
+/** `exponential({ learningRate: 0.1, gamma: 0.95 })`: 5% less each epoch. */
+export function exponential(options: Omit<ExponentialSchedule, 'kind'>): ExponentialSchedule {
   return { kind: 'exponential', ...options }
 }
 
-export function exponentialCourse({ rate, decay, every = 1 }: ExponentialRate): RateCourse {
+export function exponentialCourse({ learningRate: rate, gamma: decay, period: every = 1 }: ExponentialSchedule): RateCourse {
   return smoothly((progress) => rate * decay ** elapsed(every, progress))
 }

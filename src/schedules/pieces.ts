@@ -1,9 +1,9 @@
 import { ArbalestError } from '../errors.js'
 import type { RateCourse } from './course.js'
-import type { Progress, Span } from './span.js'
+import type { Progress, Duration } from './span.js'
 
 /** Rates of iterations from `from` on, one each; the last one holds until the next piece begins, or for ever. */
-export interface RatePiece {
+export interface LearningRatePiece {
   readonly from: number
   readonly rates: Float32Array
 }
@@ -14,7 +14,7 @@ export interface RunClock {
   /** At the start of an iteration. */
   readonly progress: (iteration: number) => Progress
   /** The first iteration of the first round that begins when so much has gone by. */
-  readonly roundAfter: (span: Span) => number
+  readonly roundAfter: (span: Duration) => number
 }
 
 /** A rate that a float has no room for is as good as none. */
@@ -32,7 +32,7 @@ export function varyingIterations({ varies }: RateCourse, { iterations, roundAft
  * A course's rates: one an iteration where it varies, one for all where it does not. `drops` are the iterations, each a round's first, at which
  * the rate falls. Throws INVALID_OPTION for more drops than can be kept.
  */
-export function ratePieces(course: RateCourse, run: RunClock): { pieces: RatePiece[]; drops: number[] } {
+export function ratePieces(course: RateCourse, run: RunClock): { pieces: LearningRatePiece[]; drops: number[] } {
   const { smooth, decay } = course
   const falls = fallsOf(course, run)
   const steady = varyingIterations(course, run)
@@ -41,7 +41,7 @@ export function ratePieces(course: RateCourse, run: RunClock): { pieces: RatePie
     const until = Math.min(steady, starts[fallen + 1] ?? run.iterations)
     const varying = Math.max(0, until - from)
     // One more than those that vary: the rate that holds from there on.
-    const piece = (): RatePiece => ({ from, rates: Float32Array.from({ length: varying + 1 }, (_, i) => rateOf(from + i)) })
+    const piece = (): LearningRatePiece => ({ from, rates: Float32Array.from({ length: varying + 1 }, (_, i) => rateOf(from + i)) })
     return starts[fallen + 1] === from ? [] : [piece()]
   })
   return { pieces, drops: [...new Set(falls)] }
@@ -58,8 +58,8 @@ function fallsOf({ smooth, drops, decay }: RateCourse, run: RunClock): number[] 
     if (falls.length === MOST_DROPS)
       throw new ArbalestError(
         'INVALID_OPTION',
-        `optimiser.rate: received a schedule of more than ${MOST_DROPS} drops; use a longer span, or exponential, which falls smoothly`,
-        { data: { parameter: 'optimiser.rate', most: MOST_DROPS } }
+        `optimiser.learningRate: received a schedule of more than ${MOST_DROPS} drops; use a longer span, or exponential, which falls smoothly`,
+        { data: { parameter: 'optimiser.learningRate', most: MOST_DROPS } }
       )
     falls.push(at)
   }
@@ -67,7 +67,7 @@ function fallsOf({ smooth, drops, decay }: RateCourse, run: RunClock): number[] 
 }
 
 /** The rate of one iteration. */
-export function rateAt(pieces: readonly RatePiece[], iteration: number): number {
+export function rateAt(pieces: readonly LearningRatePiece[], iteration: number): number {
   const { from, rates } = pieces.findLast((piece) => piece.from <= iteration)!
   return rates[Math.min(iteration - from, rates.length - 1)]!
 }

@@ -1,15 +1,30 @@
-import { cosineCourse, type CosineRate } from './cosine.js'
+import { cosineCourse, type CosineSchedule } from './cosine.js'
 import type { RateCourse } from './course.js'
-import { exponentialCourse, type ExponentialRate } from './exponential.js'
-import { inverseCourse, type InverseRate } from './inverse.js'
-import { oneCycleCourse, type OneCycleRate } from './one-cycle.js'
-import { constantCourse, multistepCourse, stepCourse, type ConstantRate, type MultistepRate, type StepRate } from './stepwise.js'
-import { warmupCourse, type WarmupRate } from './warmup.js'
+import { exponentialCourse, type ExponentialSchedule } from './exponential.js'
+import { inverseCourse, type InverseSchedule } from './inverse.js'
+import { oneCycleCourse, type OneCycleSchedule } from './one-cycle.js'
+import {
+  constantCourse,
+  multistepCourse,
+  stepCourse,
+  type ConstantSchedule,
+  type MultistepSchedule,
+  type StepSchedule
+} from './stepwise.js'
+import { warmupCourse, type WarmupSchedule } from './warmup.js'
 
 /** A learning rate over a run, as plain data; `constant`, `step`, `multistep`, `exponential`, `inverse`, `cosine`, `oneCycle`, `warmup` make it. */
-export type RateSchedule = ConstantRate | StepRate | MultistepRate | ExponentialRate | InverseRate | CosineRate | OneCycleRate | WarmupRate
+export type LearningRateSchedule =
+  | ConstantSchedule
+  | StepSchedule
+  | MultistepSchedule
+  | ExponentialSchedule
+  | InverseSchedule
+  | CosineSchedule
+  | OneCycleSchedule
+  | WarmupSchedule
 
-export function courseOf(schedule: RateSchedule): RateCourse {
+export function courseOf(schedule: LearningRateSchedule): RateCourse {
   switch (schedule.kind) {
     case 'constant':
       return constantCourse(schedule)
@@ -26,11 +41,11 @@ export function courseOf(schedule: RateSchedule): RateCourse {
     case 'one-cycle':
       return oneCycleCourse(schedule)
     case 'warmup':
-      return warmupCourse(schedule, courseOf(schedule.then))
+      return warmupCourse(schedule, courseOf(schedule.schedule))
   }
 }
 
 /** The largest rate that it names: what to lower where the loss grows beyond all bounds. */
-export function peakOf(schedule: RateSchedule): number {
-  return schedule.kind === 'warmup' ? peakOf(schedule.then) : schedule.rate
+export function peakOf(schedule: LearningRateSchedule): number {
+  return schedule.kind === 'warmup' ? peakOf(schedule.schedule) : schedule.learningRate
 }

@@ -1,4 +1,4 @@
-import type { RatePiece } from './pieces.js'
+import type { LearningRatePiece } from './pieces.js'
 
 /** From this iteration on so many learners train. */
 export interface Sharing {
@@ -7,7 +7,7 @@ export interface Sharing {
 }
 
 /** The same rates divided by the learners that train at each iteration, for rules that add up what all of them do. `sharing` rises from iteration 0. */
-export function sharedRates(pieces: readonly RatePiece[], sharing: readonly Sharing[]): RatePiece[] {
+export function sharedRates(pieces: readonly LearningRatePiece[], sharing: readonly Sharing[]): LearningRatePiece[] {
   const starts = [...new Set([...pieces, ...sharing].map(({ from }) => from))].sort((a, b) => a - b)
   return starts.map((from, i) => {
     const piece = pieces.findLast((each) => each.from <= from)!

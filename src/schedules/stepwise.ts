@@ -1,55 +1,55 @@
 import type { RateCourse } from './course.js'
-import { times, type Span } from './span.js'
+import { times, type Duration } from './span.js'
 
 /** The same all the time. */
-export interface ConstantRate {
+export interface ConstantSchedule {
   readonly kind: 'constant'
-  readonly rate: number
+  readonly learningRate: number
 }
 
 /** Multiplied by `decay` (0.1) at the end of every such span. */
-export interface StepRate {
+export interface StepSchedule {
   readonly kind: 'step'
-  readonly rate: number
-  readonly every: Span
-  readonly decay?: number
+  readonly learningRate: number
+  readonly period: Duration
+  readonly gamma?: number
 }
 
 /** Multiplied by `decay` (0.1) at each of these points. */
-export interface MultistepRate {
+export interface MultistepSchedule {
   readonly kind: 'multistep'
-  readonly rate: number
-  readonly at: readonly Span[]
-  readonly decay?: number
+  readonly learningRate: number
+  readonly milestones: readonly Duration[]
+  readonly gamma?: number
 }
 
 /** The same rate all the way. */
-export function constant(options: Omit<ConstantRate, 'kind'>): ConstantRate {
+export function constant(options: Omit<ConstantSchedule, 'kind'>): ConstantSchedule {
   return { kind: 'constant', ...options }
 }
 
-/** `step({ rate: 0.1, every: 30 })`: a tenth of the rate after each 30 epochs. */
-export function step(options: Omit<StepRate, 'kind'>): StepRate {
+/** `step({ learningRate: 0.1, period: 30 })`: a tenth of the rate after each 30 epochs. */
+export function step(options: Omit<StepSchedule, 'kind'>): StepSchedule {
   return { kind: 'step', ...options }
 }
 
-/** `multistep({ rate: 0.1, at: [80, 120] })`: a tenth of the rate from epoch 80 on, a hundredth from epoch 120 on. */
-export function multistep(options: Omit<MultistepRate, 'kind'>): MultistepRate {
+/** `multistep({ learningRate: 0.1, milestones: [80, 120] })`: a tenth of the rate from epoch 80 on, a hundredth from epoch 120 on. */
+export function multistep(options: Omit<MultistepSchedule, 'kind'>): MultistepSchedule {
   return { kind: 'multistep', ...options }
 }
 
-export function constantCourse({ rate }: ConstantRate): RateCourse {
+export function constantCourse({ learningRate: rate }: ConstantSchedule): RateCourse {
   return { smooth: () => rate, varies: [], drops: [], decay: 1 }
 }
 
-export function stepCourse({ rate, every, decay = 0.1 }: StepRate): RateCourse {
+export function stepCourse({ learningRate: rate, period: every, gamma: decay = 0.1 }: StepSchedule): RateCourse {
   return { smooth: () => rate, varies: [], drops: multiples(every), decay }
 }
 
-export function multistepCourse({ rate, at, decay = 0.1 }: MultistepRate): RateCourse {
+export function multistepCourse({ learningRate: rate, milestones: at, gamma: decay = 0.1 }: MultistepSchedule): RateCourse {
   return { smooth: () => rate, varies: [], drops: at, decay }
 }
 
-function* multiples(span: Span): Generator<Span, never> {
+function* multiples(span: Duration): Generator<Duration, never> {
   for (let factor = 1; ; factor++) yield times(span, factor)
 }

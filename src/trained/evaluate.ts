@@ -36,7 +36,7 @@ export interface Measured {
   readonly replica: Handle
   /** The program that predicts. */
   readonly program: Program
-  readonly normalisation: Pick<Dataset, 'mean' | 'deviation'>
+  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
 }
 
 const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
@@ -46,8 +46,8 @@ export async function measure(measured: Measured, statistics: FloatTensors, data
   const start = performance.now()
   const { engine, module, model, replica, program, normalisation } = measured
   const { backend, parameters: layout } = program
-  const { mean, deviation } = normalisation
-  const passes = evaluationOf(model, data, { predict: program, load: { mean, deviation } }, loweringBackend(engine, backend))
+  const { mean, std } = normalisation
+  const passes = evaluationOf(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend))
   const handles = new HandleScope(engine)
   const system = new ActorSystem()
   try {

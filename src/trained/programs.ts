@@ -37,7 +37,7 @@ const STATISTICS_BYTES = 2 ** 27
 export function programsOf(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Programs {
   checkSamples(model, dataset)
   const { precision, topK } = settings
-  const { mean, deviation } = dataset
+  const { mean, std } = dataset
   const options = trainingOptions(dataset, settings)
   const train = compile(model, backend, { ...options, mode: 'train' })
   const like = (mode: CompileOptions['mode'], batch: number, load: CompileOptions['load'] = {}) =>
@@ -53,7 +53,7 @@ export function programsOf(model: Model, dataset: Dataset, settings: Settings, b
         mode: 'evaluate',
         batch: pass.batch,
         precision,
-        load: { mean, deviation },
+        load: { mean, std },
         parameters: train.parameters,
         ...(topK !== undefined && { topK })
       })
@@ -86,10 +86,10 @@ export function predictionOf(model: Model, precision: Precision, backend: Loweri
 
 /** How a job's training step is compiled; with the step's own layout, how other programs over its weights are. */
 export function trainingOptions(
-  { mean, deviation, augmentation }: Dataset,
+  { mean, std, augmentation }: Dataset,
   { batch, precision, optimiser, freeze }: Settings
 ): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
-  return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, deviation, shuffled: true, ...augmentation } }
+  return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, std, shuffled: true, ...augmentation } }
 }
 
 function statisticsPass(

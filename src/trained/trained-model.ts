@@ -21,7 +21,7 @@ export interface TrainedModelOptions {
   /** Holds the central model's weights and statistics; it is the model's from here on. */
   readonly replica: Handle
   readonly program: Program
-  readonly normalisation: Pick<Dataset, 'mean' | 'deviation'>
+  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
   readonly classNames?: readonly string[] | undefined
 }
 
@@ -206,12 +206,12 @@ export class TrainedModel {
 
   /** As the load operator does it: bytes become shares of 255, then each channel is shifted and scaled. */
   #normalise(samples: Float32Array | Uint8Array | Int32Array, to: Float32Array, [, channels = 1, ...pixels]: readonly number[]): void {
-    const { mean, deviation } = this.#options.normalisation
+    const { mean, std } = this.#options.normalisation
     const unit = samples instanceof Uint8Array ? 255 : 1
     const size = elements(pixels)
     for (let i = 0; i < samples.length; i++) {
       const channel = Math.floor(i / size) % channels
-      to[i] = (samples[i]! / unit - (mean[channel] ?? mean[0] ?? 0)) / (deviation[channel] ?? deviation[0] ?? 1)
+      to[i] = (samples[i]! / unit - (mean[channel] ?? mean[0] ?? 0)) / (std[channel] ?? std[0] ?? 1)
     }
   }
 }

@@ -4,20 +4,20 @@ import type { Tally } from './tally.js'
 const LEAST_DEVIATION = 0.005
 
 /** Deviation of a single window, from all tallies together: they differ in their means and hardly in their noise. */
-export function pooledDeviation(tallies: Iterable<Tally>): { readonly deviation: number; readonly freedom: number } {
+export function pooledDeviation(tallies: Iterable<Tally>): { readonly std: number; readonly freedom: number } {
   let sum = 0
   let freedom = 0
   for (const tally of tallies) {
     sum += tally.squares
     freedom += tally.windows - tally.visits
   }
-  return { deviation: Math.max(LEAST_DEVIATION, freedom > 0 ? Math.sqrt(sum / freedom) : 0), freedom }
+  return { std: Math.max(LEAST_DEVIATION, freedom > 0 ? Math.sqrt(sum / freedom) : 0), freedom }
 }
 
 /** Half the width of the two-sided confidence interval of the difference of two tallies' means, by Student's t with a pooled variance. */
 export function halfWidth(a: Tally, b: Tally, all: Iterable<Tally>): number {
-  const { deviation, freedom } = pooledDeviation(all)
-  return studentQuantile(freedom, TWO_SIDED) * deviation * Math.sqrt(1 / a.windows + 1 / b.windows)
+  const { std, freedom } = pooledDeviation(all)
+  return studentQuantile(freedom, TWO_SIDED) * std * Math.sqrt(1 / a.windows + 1 / b.windows)
 }
 
 /** Before populations have been visited again, visits are thought to differ as single windows do; that weighs as much as so many degrees of freedom. */
@@ -28,7 +28,7 @@ const PRIOR_FREEDOM = 3
  * are thought to differ by `least` at least.
  */
 export function doubt(a: Tally, b: Tally, all: readonly Tally[], least = 0): number {
-  let sum = PRIOR_FREEDOM * Math.max(least, pooledDeviation(all).deviation) ** 2
+  let sum = PRIOR_FREEDOM * Math.max(least, pooledDeviation(all).std) ** 2
   let freedom = PRIOR_FREEDOM
   for (const tally of all) {
     sum += tally.squaresOfVisits

@@ -9,7 +9,7 @@ function figure(population: number, tally: Tally): PopulationFigures {
   return {
     learners: population,
     samplesPerSecond: Math.exp(tally.mean),
-    deviation: tally.windows > tally.visits ? Math.sqrt(tally.squares / (tally.windows - tally.visits)) : 0,
+    std: tally.windows > tally.visits ? Math.sqrt(tally.squares / (tally.windows - tally.visits)) : 0,
     windows: tally.windows
   }
 }

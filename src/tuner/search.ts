@@ -105,8 +105,8 @@ export class Search {
   #isKnown(origin: Tally): boolean {
     const [fewest, most] = ORIGIN_WINDOWS
     if (origin.windows < fewest) return false
-    const { deviation } = pooledDeviation([origin])
-    return origin.windows >= most || deviation / Math.sqrt(origin.windows) < this.#options.threshold / 4
+    const { std } = pooledDeviation([origin])
+    return origin.windows >= most || std / Math.sqrt(origin.windows) < this.#options.threshold / 4
   }
 
   #leave(): Step {

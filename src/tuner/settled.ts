@@ -69,9 +69,9 @@ export class Settled {
   #know(): void {
     const tallies = this.#before ? [this.#before, this.#since] : [this.#since]
     this.#level = this.#since.mean
-    const { deviation } = pooledDeviation(tallies)
-    const allowance = Math.max(this.#threshold / 2, deviation / 2)
-    this.#drift = new Drift({ level: this.#level, allowance, limit: Math.max(2 * this.#threshold, 6 * deviation) })
+    const { std } = pooledDeviation(tallies)
+    const allowance = Math.max(this.#threshold / 2, std / 2)
+    this.#drift = new Drift({ level: this.#level, allowance, limit: Math.max(2 * this.#threshold, 6 * std) })
     if (!this.#before) return
     const change = this.#since.mean - this.#before.mean
     const certain = Math.abs(change) - doubt(this.#since, this.#before, tallies) > Math.log1p(this.#threshold)

@@ -27,7 +27,7 @@ function numbers(options: MortalReaderOptions): Dataset {
     reader: { module: READER, options }
   })
   const parts = { train: part(150), test: part(60) }
-  return { name: 'numbers', sample: [1, 4, 4], classes: 4, ...parts, mean: [0], deviation: [1], augmentation: { padding: 0, flip: false } }
+  return { name: 'numbers', sample: [1, 4, 4], classes: 4, ...parts, mean: [0], std: [1], augmentation: { padding: 0, flip: false } }
 }
 
 const ports = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length

@@ -56,7 +56,7 @@ describe('a learner of the user', () => {
     const learner = (batches: string, end = 'await replica.exchange(); await replica.update()') =>
       source(`export default ({ replica }) => async () => { for (let i = 0; i < ${batches}; i++) { ${batch} } ${end} }`)
     const accumulated = (given: URL | undefined) => {
-      const { learner: _, ...plain } = options('', { learners: 2, until: { steps: 20 }, optimiser: { rate: 0.05, accumulate: 3 } })
+      const { learner: _, ...plain } = options('', { learners: 2, until: { steps: 20 }, optimiser: { learningRate: 0.05, accumulate: 3 } })
       return train({ ...plain, ...(given && { learner: given }) }).finished
     }
     const [built, own] = [await accumulated(undefined), await accumulated(learner('replica.accumulate'))]

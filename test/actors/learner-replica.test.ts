@@ -30,7 +30,7 @@ describe('a program that does not train, on data that streams in', () => {
     engine.release(handle)
     pulse = new Pulse()
     gate = new Gate(pulse)
-    program = new BoundProgram({ engine, replica, gate, stepping: undefined, rate: undefined }, slot, compiled)
+    program = new BoundProgram({ engine, replica, gate, stepping: undefined, learningRate: undefined }, slot, compiled)
   })
   afterEach(() => {
     engine.release(replica)

@@ -51,7 +51,7 @@ describe('learners and their group', () => {
     const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
     const supervisor = await system.spawnLocal(Supervisor, { engine, group, learners: 2, supervision, spawn })
     await supervisor.ask.start()
-    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
+    await synchroniser.ask.follow({ learningRates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     return { synchroniser, supervisor, program, dataset }
   }
 
@@ -71,7 +71,7 @@ describe('learners and their group', () => {
 
   it('leave the event loop to others while they train', async () => {
     const { synchroniser, supervisor } = await twoLearners()
-    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1e9 })
+    await synchroniser.ask.follow({ learningRates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1e9 })
     const trained = supervisor.askWith({ deadline: Infinity }).train()
     await new Promise((resolve) => setTimeout(resolve, 20))
     const before = (await synchroniser.ask.status()).iterations
@@ -102,7 +102,7 @@ describe('learners and their group', () => {
     const layout = train.parameters
     const initial = new Float32Array(layout.elements)
     const group = engine.createGroup({ backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) })
-    engine.setRates(group, 0, Float32Array.of(0.1))
+    engine.setLearningRates(group, 0, Float32Array.of(0.1))
     engine.join(group, 0)
     engine.join(group, 1)
     const learner = await system.spawnLocal(Learner, learnerOptions(train, engine.createProgram(train), group, 0), { name: 'learner 0' })

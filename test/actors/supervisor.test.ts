@@ -51,7 +51,7 @@ describe('the supervisor', () => {
     const group = { backend: 'cpu', layout: parameters, initial, batch, rule: sma({}, { learners: 1 }) } as const
     const synchroniser = await system.spawnLocal(Synchroniser, { engine, group })
     const handle = await synchroniser.ask.group()
-    await synchroniser.ask.follow({ rates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
+    await synchroniser.ask.follow({ learningRates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     const program = engine.createProgram(step)
     const dataset = engine.createDataset(tinyData().train)
     const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {

@@ -16,7 +16,7 @@ const STATE = {
   ],
   cuts: [{ round: 12, iteration: 20 }],
   ruleStarts: { period: 10, mean: 0 },
-  rateScale: 0.5,
+  learningRateScale: 0.5,
   learners: [0],
   measurements: [
     { event: { event: 'evaluated', iteration: 20, epoch: 0.5, testLoss: 1.25, testAccuracy: null, seconds: 0.1 }, seconds: 1 },
@@ -67,7 +67,7 @@ describe("a run's state in a checkpoint", () => {
     ['cuts', [{ round: 1 }]],
     ['cuts', {}],
     ['ruleStarts', { period: 1, mean: -1 }],
-    ['rateScale', -1],
+    ['learningRateScale', -1],
     ['learners', [0, 'x']],
     ['learners', { 0: 0 }],
     ['measurements', [null]],

@@ -8,18 +8,18 @@ describe('A refusal as it was typed', () => {
 
   it("names the config's file once a line, whatever the file is called and however alike the mends are", () => {
     const error = together([
-      invalidOption('optimiser.rate', -1, mend),
+      invalidOption('optimiser.learningRate', -1, mend),
       invalidOption('until.seconds', -2, mend),
       invalidOption('batch', 0, mend)
     ])
     const { message, data } = told(error, { batch: 0 }, 'run$&.ts')
     expect(message.split('\n')).to.deep.equal([
       '3 options cannot be used as they are:',
-      `  optimiser.rate: received -1; ${mend} (run$&.ts)`,
+      `  optimiser.learningRate: received -1; ${mend} (run$&.ts)`,
       `  until.seconds: received -2; ${mend} (run$&.ts)`,
       `  --batch: received 0; ${mend}`
     ])
-    expect(data['parameter']).to.equal('optimiser.rate')
+    expect(data['parameter']).to.equal('optimiser.learningRate')
   })
 
   it('keeps code and figures, and any other error as it is', () => {

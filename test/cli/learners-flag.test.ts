@@ -19,7 +19,7 @@ describe('--learners', () => {
   it('takes a number, auto, bounds and schedules', () => {
     expect(learnersFlag('3')).to.equal(3)
     expect(learnersFlag('auto')).to.equal('auto')
-    expect(learnersFlag('{"start":1,"most":4}')).to.deep.equal({ start: 1, most: 4 })
+    expect(learnersFlag('{"initial":1,"max":4}')).to.deep.equal({ initial: 1, max: 4 })
     expect(learnersFlag(JSON.stringify(schedule))).to.deep.equal({ schedule })
   })
 

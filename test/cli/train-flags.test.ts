@@ -6,7 +6,7 @@ import { run } from './support/arbalest.js'
 describe('The flags of a training', () => {
   it('put learners into lockstep, beside whatever else is said of their rule', () => {
     expect(trainOptionsOf({ lockstep: true }).synchroniser).to.deep.equal({ lockstep: true })
-    expect(trainOptionsOf({ lockstep: true, every: 3 }, { synchroniser: 'sma' }).synchroniser).to.deep.equal({
+    expect(trainOptionsOf({ lockstep: true, period: 3 }, { synchroniser: 'sma' }).synchroniser).to.deep.equal({
       name: 'sma',
       period: 3,
       lockstep: true
@@ -17,25 +17,25 @@ describe('The flags of a training', () => {
   it('that name another kind than the config does leave out what it says of that one', () => {
     const config = {
       synchroniser: { name: 'sma', alpha: 0.3 },
-      optimiser: { rate: 0.02, momentum: 0.9 },
+      optimiser: { learningRate: 0.02, momentum: 0.9 },
       average: { name: 'swa', from: 3 }
     } as const
     expect(trainOptionsOf({}, config)).to.deep.include(config)
-    const others = trainOptionsOf({ sync: 'local-sgd', optimiser: 'adam', rate: 0.001, average: 'ema' }, config)
+    const others = trainOptionsOf({ synchroniser: 'local-sgd', optimiser: 'adam', learningRate: 0.001, average: 'ema' }, config)
     expect(others).to.deep.include({
       synchroniser: { name: 'local-sgd' },
-      optimiser: { name: 'adam', rate: 0.001 },
+      optimiser: { name: 'adam', learningRate: 0.001 },
       average: { name: 'ema' }
     })
-    const same = trainOptionsOf({ sync: 'sma', optimiser: 'sgd', average: 'swa', every: 2 }, config)
+    const same = trainOptionsOf({ synchroniser: 'sma', optimiser: 'sgd', average: 'swa', period: 2 }, config)
     expect(same).to.deep.include({
       synchroniser: { name: 'sma', alpha: 0.3, period: 2 },
-      optimiser: { name: 'sgd', rate: 0.02, momentum: 0.9 },
+      optimiser: { name: 'sgd', learningRate: 0.02, momentum: 0.9 },
       average: { name: 'swa', from: 3 }
     })
     expect(trainOptionsOf({ syncModule: 'own.mjs' }, config).synchroniser).to.deep.equal({ module: 'own.mjs' })
     const own = { synchroniser: { module: 'own.mjs', options: { a: 1 } } } as unknown as TrainOptions
-    expect(trainOptionsOf({ sync: 'slowmo' }, own).synchroniser).to.deep.equal({ name: 'slowmo' })
+    expect(trainOptionsOf({ synchroniser: 'slowmo' }, own).synchroniser).to.deep.equal({ name: 'slowmo' })
     expect(trainOptionsOf({ syncModule: 'own.mjs' }, own).synchroniser).to.deep.equal({ module: 'own.mjs' })
   })
 

@@ -114,7 +114,7 @@ describe('arbalest train', () => {
     const learnt = await by('--steps', '200')
     expect(learnt.code, learnt.stderr).to.equal(0)
     expect(learnt.stdout).to.match(/the loss collapsed from 2\.\d+ to 0\.0\d+: the model can learn these samples\n$/)
-    const not = await by('--steps', '5', '--rate', '1e-6')
+    const not = await by('--steps', '5', '--lr', '1e-6')
     expect(not.code, not.stderr).to.equal(1)
     expect(not.stdout).to.match(/the loss did not collapse: 2\.\d+ to 2\.\d+; look at/)
     const dry = await by('--dry-run')
@@ -149,13 +149,13 @@ describe('arbalest train', () => {
         'run.ts',
         `import { defineModel, flatten, linear, type TrainOptions } from 'arbalest'
          const model = defineModel({ name: 'own', input: [1, 28, 28], layers: [flatten(), linear(10)] })
-         const options: TrainOptions = { model, batch: 4, learners: 1, optimiser: { rate: 0.5, momentum: 0 }, until: { steps: 3 } }
+         const options: TrainOptions = { model, batch: 4, learners: 1, optimiser: { learningRate: 0.5, momentum: 0 }, until: { steps: 3 } }
          export default options`
       )
-      const { code, lines, stderr } = await run(['train', path, '--batch', '6', '--rate', '0.25', '--json'])
+      const { code, lines, stderr } = await run(['train', path, '--batch', '6', '--lr', '0.25', '--json'])
       expect(code, stderr).to.equal(0)
       expect(lines[0]).to.include({ event: 'started', model: 'own', batch: 6, learners: 1, iterations: 3, parameters: 7850 })
-      expect(lines.find(({ event }) => event === 'progress')!['rate']).to.be.at.most(0.25)
+      expect(lines.find(({ event }) => event === 'progress')!['learningRate']).to.be.at.most(0.25)
     })
 
     it('finds arbalest.config.ts in the working folder, and leaves it alone where it is told to', async () => {
@@ -178,15 +178,15 @@ describe('arbalest train', () => {
     it('tells every fault of it at once, with its path and file, beside those of flags', async () => {
       await config(
         'arbalest.config.ts',
-        `export default { model: 'mlp', optimiser: { rate: -1, speed: 2 }, batch: 0, until: { steps: 0 } }`
+        `export default { model: 'mlp', optimiser: { learningRate: -1, speed: 2 }, batch: 0, until: { steps: 0 } }`
       )
       const { code, stderr } = await run(['train', '--batch', '-3'], { cwd: folder })
       expect(code).to.equal(2)
       const [first, ...lines] = stderr.trimEnd().split('\n')
       expect(first).to.match(/^INVALID_OPTION: 4 options/)
       expect(lines).to.have.members([
-        '  optimiser.rate: received -1; use a number above 0 (arbalest.config.ts)',
-        '  optimiser.speed: received 2; use only name, rate, momentum, weightDecay, nesterov, beta1, beta2, epsilon, trust, clipNorm, clipValue, accumulate, schedule, warmup, milestones, decay (arbalest.config.ts)',
+        '  optimiser.learningRate: received -1; use a number above 0 (arbalest.config.ts)',
+        '  optimiser.speed: received 2; use only name, learningRate, momentum, weightDecay, nesterov, beta1, beta2, epsilon, trust, clipNorm, clipValue, accumulate, schedule, warmup, milestones, decay (arbalest.config.ts)',
         '  until.steps: received 0; use a whole number of at least 1 (arbalest.config.ts)',
         '  --batch: received -3; use a whole number from 1 to 1048576'
       ])

@@ -13,14 +13,14 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--batch', '1.5'], /^INVALID_OPTION: --batch: received "1.5"/],
   [['train', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],
   [['train', '--steps', ''], /^INVALID_OPTION: --steps: received ""/],
-  [['train', '--rate', '0,1'], /^INVALID_OPTION: --rate: received "0,1"; use a number\n$/],
-  [['train', '--rate', '1e400'], /^INVALID_OPTION: --rate: received "1e400"/],
-  [['train', '--rate', '-1'], /^INVALID_OPTION: --rate: received -1; /],
+  [['train', '--learning-rate', '0,1'], /^INVALID_OPTION: --learning-rate: received "0,1"; use a number\n$/],
+  [['train', '--learning-rate', '1e400'], /^INVALID_OPTION: --learning-rate: received "1e400"/],
+  [['train', '--learning-rate', '-1'], /^INVALID_OPTION: --learning-rate: received -1; /],
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
   [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it\n$/],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
   [['train', '--data', 'nmist'], /^UNKNOWN_NAME: --data: received "nmist"; use one of .*mnist/],
-  [['train', '--sync', 'none'], /^UNKNOWN_NAME: --sync: received "none"; use one of diloco, .*, sma, /],
+  [['train', '--sync', 'none'], /^UNKNOWN_NAME: --synchroniser: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
@@ -39,12 +39,12 @@ describe('The command line', () => {
   }
 
   it('tells every option at fault at once, each as it was typed, a line each', async () => {
-    const { code, stderr } = await run(['train', '--rate', '-1', '--batch', '0', '--alpha', '2'])
+    const { code, stderr } = await run(['train', '--learning-rate', '-1', '--batch', '0', '--alpha', '2'])
     expect(code).to.equal(2)
     expect(stderr.trimEnd().split('\n')).to.deep.equal([
       'INVALID_OPTION: 3 options cannot be used as they are:',
       '  --batch: received 0; use a whole number from 1 to 1048576',
-      '  --rate: received -1; use a number above 0',
+      '  --learning-rate: received -1; use a number above 0',
       '  --alpha: received 2; use a number between 0 and 1, both excluded'
     ])
   })

@@ -98,7 +98,7 @@ describe('compile', () => {
     batch: 8,
     mode: 'train',
     precision: 'f32',
-    load: { mean: [0.1], deviation: [0.3] },
+    load: { mean: [0.1], std: [0.3] },
     optimiser: { momentum: 0.9, weightDecay: 1e-4, nesterov: true }
   })
 

@@ -64,10 +64,10 @@ describe('drawn digits', function () {
       expect(turns).to.be.above(20)
     })
 
-    it('have the mean and deviation that they state', () => {
-      const { mean, deviation } = pixelStatistics(set.train.samples as Uint8Array, 1, set.train.count)
+    it('have the mean and std that they state', () => {
+      const { mean, std } = pixelStatistics(set.train.samples as Uint8Array, 1, set.train.count)
       expect(mean[0]).to.be.closeTo(set.mean[0]!, 0.002)
-      expect(deviation[0]).to.be.closeTo(set.deviation[0]!, 0.002)
+      expect(std[0]).to.be.closeTo(set.std[0]!, 0.002)
     })
 
     it('are learnt by a linear model in part only', () => {

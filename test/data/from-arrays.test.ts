@@ -57,16 +57,16 @@ describe('datasetFromArrays', () => {
     await refused('INVALID_OPTION', () => datasetFromArrays({ ...CURVE, classNames }), 'classNames', 'no names')
   })
 
-  it('measures mean and deviation of bytes, channel by channel', () => {
+  it('measures mean and std of bytes, channel by channel', () => {
     const samples = Uint8Array.of(0, 255, 51, 51, 255, 0, 51, 51)
-    const { mean, deviation } = datasetFromArrays({ ...IMAGES, samples, labels: [0, 1], test: { samples, labels: [0, 1] } })
+    const { mean, std } = datasetFromArrays({ ...IMAGES, samples, labels: [0, 1], test: { samples, labels: [0, 1] } })
     expect(mean).to.deep.equal([0.5, 0.2])
-    expect(deviation).to.deep.equal([0.5, 1])
+    expect(std).to.deep.equal([0.5, 1])
   })
 
   it('takes floats as they are, with targets instead of classes', () => {
     const set = datasetFromArrays(CURVE)
-    expect([set.classes, set.mean, set.deviation]).to.deep.equal([0, [0], [1]])
+    expect([set.classes, set.mean, set.std]).to.deep.equal([0, [0], [1]])
     expect([set.train.count, set.test.count, set.train.target]).to.deep.equal([9, 1, [1]])
     for (let i = 0; i < 9; i++) expect(set.train.samples[2 * i]).to.be.closeTo(-set.train.targets![i]! / 5, 1e-6)
   })
@@ -84,7 +84,7 @@ describe('datasetFromArrays', () => {
     ['SHAPE_MISMATCH', 'labels', { ...IMAGES, labels: [0, 1, 2] }],
     ['SHAPE_MISMATCH', 'targets', { ...CURVE, targets: new Float32Array(9) }],
     ['SHAPE_MISMATCH', 'mean', { ...IMAGES, mean: [0.5] }],
-    ['SHAPE_MISMATCH', 'deviation', { ...IMAGES, deviation: [1, 1, 1] }],
+    ['SHAPE_MISMATCH', 'std', { ...IMAGES, std: [1, 1, 1] }],
     ['SHAPE_MISMATCH', 'test.labels', { ...IMAGES, test: { samples: new Uint8Array(4), labels: [] } }],
     ['LABEL_OUT_OF_RANGE', 'record 19 has label 4', { ...IMAGES, labels: [...Array<number>(19).fill(0), 4] }],
     ['LABEL_OUT_OF_RANGE', 'record 0 has label -1', { ...IMAGES, labels: Int32Array.from({ length: 20 }, () => -1) }],
@@ -110,7 +110,7 @@ describe('datasetFromArrays', () => {
     ['INVALID_OPTION', 'samples', { ...IMAGES, samples: new Uint8Array(4), labels: [0] }],
     ['INVALID_OPTION', 'seed', { ...IMAGES, seed: -1 }],
     ['INVALID_OPTION', 'mean', { ...IMAGES, mean: [0, NaN] }],
-    ['INVALID_OPTION', 'deviation', { ...IMAGES, deviation: [1, 0] }],
+    ['INVALID_OPTION', 'std', { ...IMAGES, std: [1, 0] }],
     ['INVALID_OPTION', 'augmentation.padding', { ...IMAGES, augmentation: { padding: 2, flip: false } }],
     ['INVALID_OPTION', 'augmentation.padding', { ...CURVE, augmentation: { padding: 1, flip: false } }],
     ['INVALID_OPTION', 'augmentation.flip', { ...CURVE, augmentation: { padding: 0, flip: true } }]

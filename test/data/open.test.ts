@@ -119,10 +119,10 @@ describe('openDataset', function () {
 
   it('reads MNIST', async function () {
     const directory = requireData(this, 'mnist')
-    const { train, test, mean, deviation } = await openDataset('mnist', { directory })
+    const { train, test, mean, std } = await openDataset('mnist', { directory })
     expect(summary(train)).to.deep.equal([60_000, [5, 0, 4, 1, 9, 2, 1, 3], '741c988805d008ac', '1feba77c54802fa5'])
     expect(summary(test)).to.deep.equal([10_000, [7, 2, 1, 0, 4, 1, 4, 9], '6d87418db22cc802', 'ddeff807876a9661'])
-    expect([...mean, ...deviation]).to.deep.equal([0.1307, 0.3081])
+    expect([...mean, ...std]).to.deep.equal([0.1307, 0.3081])
   })
 
   it('reads Fashion-MNIST, from the parent of its folder', async function () {

@@ -30,7 +30,7 @@ describe('random numbers for data', () => {
     expect(squared).to.be.below(37.7)
   })
 
-  it('have the range, mean and deviation that they promise', () => {
+  it('have the range, mean and std that they promise', () => {
     const random = new Random(3)
     const drawn = Array.from({ length: 20_000 }, () => ({ flat: random.between(-1, 3), bell: random.normal(2) }))
     expect(Math.min(...drawn.map(({ flat }) => flat))).to.be.within(-1, -0.99)
@@ -49,7 +49,7 @@ describe('random numbers for data', () => {
   })
 })
 
-const SHUFFLED: LoadAttributes = { padding: 0, flip: 0, shuffled: 1, mean: [], deviation: [] }
+const SHUFFLED: LoadAttributes = { padding: 0, flip: 0, shuffled: 1, mean: [], std: [] }
 
 describe('The order of streamed samples', () => {
   it('is the same as for samples in memory', () => {

@@ -50,7 +50,7 @@ describe('replicas that share arenas', () => {
     const optimiser = program.segments.update[0]!.attributes
     const rule = sma({}, { learners: LEARNERS })
     const group = hold(engine.createGroup({ backend, layout, initial, batch: BATCH, rule, optimiser }))
-    engine.setRates(group, 0, Float32Array.of(0.05))
+    engine.setLearningRates(group, 0, Float32Array.of(0.05))
     const replicas = Array.from({ length: LEARNERS }, (_, learner) => {
       engine.join(group, learner)
       const replica = hold(engine.createReplica({ backend, layout, threads: 1, seed: 1, group, learner, ...shared }))

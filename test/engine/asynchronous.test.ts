@@ -38,7 +38,7 @@ for (const backend of ['reference', 'cpu'] as const)
   describe(`asynchronous rules on ${backend}`, () => {
     const cases = {
       'downpour that pushes and fetches always': [downpour({ period: 1 }), { push: 1, fetch: 1 }],
-      'downpour that pushes every 3 and fetches every 2': [downpour({ period: 1, push: 3, fetch: 2 }), { push: 3, fetch: 2 }],
+      'downpour that pushes every 3 and fetches every 2': [downpour({ period: 1, pushPeriod: 3, fetchPeriod: 2 }), { push: 3, fetch: 2 }],
       hogwild: [hogwild({ period: 1 }), undefined]
     } as const
     for (const [name, [rule, every]] of Object.entries(cases))
@@ -91,7 +91,7 @@ describe('an asynchronous group', () => {
   })
 
   it('ends in the middle of a period, with all that was not pushed', () => {
-    const { run, step, initial } = start(downpour({ period: 4, push: 100, fetch: 100 }), 1)
+    const { run, step, initial } = start(downpour({ period: 4, pushPeriod: 100, fetchPeriod: 100 }), 1)
     engine.setEnd(run.group, 6)
     for (let i = 0; i < 6; i++) expect(step(0)).to.equal('ran')
     expect(largestDifference(run.central(), initial)).to.equal(0)
@@ -101,7 +101,7 @@ describe('an asynchronous group', () => {
   })
 
   it('lets a learner leave at a round’s end, with all that it has not pushed, and takes others in', () => {
-    const { run, step, initial } = start(downpour({ period: 1, push: 100 }), 2)
+    const { run, step, initial } = start(downpour({ period: 1, pushPeriod: 100 }), 2)
     expect([step(0), engine.leave(run.group, 0), step(0), step(0)]).to.deep.equal(['ran', 1, 'ran', 'evicted'])
     expect(largestDifference(run.central(), initial)).above(0)
     expect(engine.groupStatus(run.group).members).to.deep.equal([1])
@@ -126,7 +126,7 @@ describe('an asynchronous group', () => {
 
   it('stops for a loss that is not finite, and when it is told to', () => {
     const { run, step } = start(hogwild({}), 1)
-    engine.setRates(run.group, 0, Float32Array.of(1e30))
+    engine.setLearningRates(run.group, 0, Float32Array.of(1e30))
     let outcome = step(0)
     for (let i = 0; i < 20 && outcome === 'ran'; i++) outcome = step(0)
     expect(outcome).to.equal('cancelled')
@@ -158,7 +158,7 @@ describe('an asynchronous group', () => {
 
   it('keeps threads within the bound, and lets them go on without one', async () => {
     const furthest: number[] = []
-    for (const rule of [downpour({ slack: 2, push: 2 }), hogwild({ bound: 'bsp' }), downpour({})]) {
+    for (const rule of [downpour({ slack: 2, pushPeriod: 2 }), hogwild({ bound: 'bsp' }), downpour({})]) {
       const { run, program } = start(rule, 0, 'cpu')
       engine.setEnd(run.group, 100)
       for (const j of [0, 1]) engine.join(run.group, j)

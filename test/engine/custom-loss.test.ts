@@ -29,7 +29,7 @@ describe('a loss of the caller', () => {
       const initial = initialParameters(buildGraph(model, { batch: BATCH, mode: 'train' }), 3)
       engine.writeVector(replica, 'weights', initial)
       const run = (slot: number, segment: 'load' | 'forward' | 'backward' | 'update') =>
-        expect(engine.runSegment(replica, slot, segment, { milliseconds: 0, rate: 0.1 })).to.equal('ran')
+        expect(engine.runSegment(replica, slot, segment, { milliseconds: 0, learningRate: 0.1 })).to.equal('ran')
 
       const first = engine.bind(replica, engine.createProgram(builtIn), dataset)
       for (const segment of ['load', 'forward', 'backward'] as const) run(first, segment)

@@ -41,7 +41,7 @@ function ofImages(model: Model, few = false): Training {
   const count = 40
   const labels = Int32Array.from({ length: count }, (_, i) => (i * 7) % CLASSES)
   const samples = pixels(count * model.input.reduce((a, b) => a * b))
-  const load = { padding: 2, flip: true, mean: [0.4], deviation: [0.3], shuffled: true }
+  const load = { padding: 2, flip: true, mean: [0.4], std: [0.3], shuffled: true }
   return {
     model,
     data: { count, sample: model.input, samples, labels, classes: CLASSES },
@@ -125,7 +125,7 @@ function losses(
     const slot = engine.bind(replica, handle, dataset)
     engine.writeVector(replica, 'weights', weights)
     return Array.from({ length: calls }, (_, call) => {
-      const { lossSum } = engine.run(replica, slot, { steps, milliseconds: 60_000, position: steps * call * batch, rate })
+      const { lossSum } = engine.run(replica, slot, { steps, milliseconds: 60_000, position: steps * call * batch, learningRate: rate })
       return lossSum / steps
     })
   } finally {
@@ -223,7 +223,7 @@ describe(`The CUDA backend (${DEVICE})`, () => {
       return { replica, slot: engine.bind(replica, engine.createProgram(program), samples) }
     })
     const sums = replicas.map(
-      ({ replica, slot }) => engine.run(replica, slot, { steps: 3, milliseconds: 60_000, position: 0, rate: 0.1 }).lossSum
+      ({ replica, slot }) => engine.run(replica, slot, { steps: 3, milliseconds: 60_000, position: 0, learningRate: 0.1 }).lossSum
     )
     expect(sums[0]).to.equal(sums[1])
     const layout = program.parameters

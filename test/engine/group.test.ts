@@ -132,14 +132,14 @@ describe('a group', () => {
   it('takes a rate and samples of a learner of its own choice', () => {
     const run = start(1)
     const before = run.central()
-    run.segment(0, 'load', { ...soon, samples: [7, 7, 3, 99], rate: 0 })
+    run.segment(0, 'load', { ...soon, samples: [7, 7, 3, 99], learningRate: 0 })
     const { replica, slot } = run.replicas.get(0)!
     const input = engine.readValue(replica, slot, 'input')
     expect([...input.subarray(0, 12)]).to.deep.equal([...input.subarray(12, 24)])
     expect([...input.subarray(0, 12)]).to.not.deep.equal([...input.subarray(24, 36)])
     for (const segment of ['forward', 'backward', 'exchange'] as const)
-      expect(run.segment(0, segment, { ...soon, rate: 0 })).to.equal('ran')
-    run.segment(0, 'update', { ...soon, rate: 0 })
+      expect(run.segment(0, segment, { ...soon, learningRate: 0 })).to.equal('ran')
+    run.segment(0, 'update', { ...soon, learningRate: 0 })
     expect(largestDifference(run.weights(0), before)).to.equal(0)
     for (const samples of [[1], [0, 0, 0, 100], [0, 0, 0, -1]])
       expect(() => run.segment(0, 'load', { ...soon, samples }))

@@ -9,7 +9,7 @@ import { loaded, type LoadAttributes, type Samples } from './support/load-oracle
 
 const SEED = 11
 const COUNT = 37
-const PLAIN: LoadAttributes = { padding: 0, flip: 0, shuffled: 0, mean: [], deviation: [] }
+const PLAIN: LoadAttributes = { padding: 0, flip: 0, shuffled: 0, mean: [], std: [] }
 
 interface LoadCase {
   readonly name: string
@@ -20,12 +20,12 @@ interface LoadCase {
 
 const cases: readonly LoadCase[] = [
   { name: 'pixels as they are', sample: [1, 4, 5], bytes: true, attributes: PLAIN },
-  { name: 'pixels normalised by one mean', sample: [3, 3, 2], bytes: true, attributes: { ...PLAIN, mean: [0.3], deviation: [0.2] } },
+  { name: 'pixels normalised by one mean', sample: [3, 3, 2], bytes: true, attributes: { ...PLAIN, mean: [0.3], std: [0.2] } },
   {
     name: 'pixels cropped, flipped and normalised by channel',
     sample: [3, 8, 6],
     bytes: true,
-    attributes: { padding: 2, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], deviation: [0.2, 0.3, 0.4] }
+    attributes: { padding: 2, flip: 1, shuffled: 1, mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4] }
   },
   { name: 'pixels cropped far', sample: [17, 3, 3], bytes: true, attributes: { ...PLAIN, padding: 4, shuffled: 1, mean: [0.5] } },
   { name: 'pixels flipped', sample: [2, 2, 9], bytes: true, attributes: { ...PLAIN, flip: 1 } },
@@ -34,7 +34,7 @@ const cases: readonly LoadCase[] = [
     name: 'images of floats, normalised',
     sample: [2, 5, 3],
     bytes: false,
-    attributes: { ...PLAIN, padding: 1, flip: 1, deviation: [3, 4] }
+    attributes: { ...PLAIN, padding: 1, flip: 1, std: [3, 4] }
   }
 ]
 
@@ -82,7 +82,7 @@ function faultsOf(
         Array.from(indices).flatMap((i) => (classes ? [labels[i]!] : Array.from(targets.slice(3 * i, 3 * i + 3))))
       )
       const { outputs, faults } = bound.run({}, position)
-      // A pixel's size, its mean's and its deviation's: of the order of 10 at most.
+      // A pixel's size, its mean's and its std's: of the order of 10 at most.
       const magnitudes = { x: x.map((value) => Math.abs(value) + 1), ...(classes ? {} : { target: target.map(Math.abs) }) }
       return [...deviations(use, outputs, { x, target }, magnitudes, precision === 'bf16' ? 1e-2 : 1e-6), ...faults]
     })

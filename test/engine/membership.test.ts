@@ -15,7 +15,7 @@ const MOMENTUM = 0.9
 const MU = 0.3
 
 const model = modelNamed('logistic-regression', { input: [6], classes: 3 })
-const load = { padding: 0, flip: false, mean: [], deviation: [], shuffled: true }
+const load = { padding: 0, flip: false, mean: [], std: [], shuffled: true }
 const options = {
   batch: BATCH,
   mode: 'train',

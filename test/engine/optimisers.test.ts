@@ -23,7 +23,7 @@ function afterSteps(backend: EngineBackend, optimiser: OptimiserAttributes): Flo
   engine.writeVector(replica, 'weights', Float32Array.from(noise(elements, 0)))
   for (let step = 1; step <= STEPS; step++) {
     engine.writeVector(replica, 'gradients', Float32Array.from(noise(elements, step)))
-    engine.runSegment(replica, slot, 'update', { milliseconds: 1000, rate: RATE })
+    engine.runSegment(replica, slot, 'update', { milliseconds: 1000, learningRate: RATE })
   }
   return engine.readVector(replica, 'weights')
 }
@@ -65,7 +65,7 @@ for (const backend of ['reference', 'cpu'] as const)
     it('the mean gradient of four batches is that of the joined batch', () => {
       const optimiser = { name: 'adamw', clipNorm: 0.5 } as const
       const [joined, apart] = [alone(backend, optimiser, 16), alone(backend, { ...optimiser, accumulate: 4 })].map(({ replica, slot }) => {
-        const report = engine.run(replica, slot, { steps: 5, milliseconds: 10_000, rate: 0.01 })
+        const report = engine.run(replica, slot, { steps: 5, milliseconds: 10_000, learningRate: 0.01 })
         return { report, weights: engine.readVector(replica, 'weights'), gradients: engine.readVector(replica, 'gradients') }
       })
       expect(largestDifference(apart!.weights, joined!.weights)).below(1e-5)
@@ -81,7 +81,7 @@ describe('an optimiser', () => {
     const gradient = Float32Array.from(noise(program.parameters.elements, 1))
     const step = () => {
       engine.writeVector(replica, 'gradients', gradient)
-      engine.runSegment(replica, slot, 'update', { milliseconds: 1000, rate: 0.01 })
+      engine.runSegment(replica, slot, 'update', { milliseconds: 1000, learningRate: 0.01 })
     }
     step()
     expect(
@@ -106,9 +106,9 @@ describe('an optimiser', () => {
   it('takes a batch at a time where a learner composes its step, and no more than it accumulates', () => {
     const { replica, slot } = alone('reference', { accumulate: 2 })
     const whole = alone('reference', { accumulate: 2 })
-    engine.run(whole.replica, whole.slot, { steps: 1, milliseconds: 1000, rate: 0.1 })
+    engine.run(whole.replica, whole.slot, { steps: 1, milliseconds: 1000, learningRate: 0.1 })
     const run = (...segments: SegmentName[]) => {
-      for (const segment of segments) engine.runSegment(replica, slot, segment, { milliseconds: 1000, rate: 0.1 })
+      for (const segment of segments) engine.runSegment(replica, slot, segment, { milliseconds: 1000, learningRate: 0.1 })
     }
     const refusal = (segment: SegmentName, had: number) =>
       expect(() => run(segment))
@@ -123,7 +123,8 @@ describe('an optimiser', () => {
     expect(() => engine.runSegment(replica, slot, 'load'))
       .to.throw()
       .with.property('code', 'INVALID_STATE')
-    for (const segment of ['exchange', 'update'] as const) engine.runSegment(replica, slot, segment, { milliseconds: 1000, rate: 0.1 })
+    for (const segment of ['exchange', 'update'] as const)
+      engine.runSegment(replica, slot, segment, { milliseconds: 1000, learningRate: 0.1 })
     expect(largestDifference(engine.readVector(replica, 'weights'), engine.readVector(whole.replica, 'weights'))).to.equal(0)
   })
 })

@@ -93,8 +93,8 @@ const refused: readonly [why: string, kind: OperatorKind, inputs: Shapes, output
     {}
   ],
   ['an extent is 0', 'relu', [[0, 3]], [[0, 3]], {}],
-  ['means are too many', 'load', [], [[2, 3, 4, 4], [2]], { padding: 0, flip: 0, shuffled: 0, mean: [0, 0], deviation: [] }],
-  ['features cannot be flipped', 'load', [], [[2, 3], [2]], { padding: 0, flip: 1, shuffled: 0, mean: [], deviation: [] }]
+  ['means are too many', 'load', [], [[2, 3, 4, 4], [2]], { padding: 0, flip: 0, shuffled: 0, mean: [0, 0], std: [] }],
+  ['features cannot be flipped', 'load', [], [[2, 3], [2]], { padding: 0, flip: 1, shuffled: 0, mean: [], std: [] }]
 ]
 
 const offered = (shapes: Shapes): LoweringRequest['inputs'] => shapes.map((shape) => shape && { shape, type: 'f32', layout: null })

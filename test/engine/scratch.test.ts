@@ -40,7 +40,7 @@ describe('scratch of a step that several threads run', function () {
       try {
         const slot = engine.bind(replica, handle, dataset)
         engine.writeVector(replica, 'weights', weights)
-        engine.run(replica, slot, { steps: 1, milliseconds: 60_000, rate: 0 })
+        engine.run(replica, slot, { steps: 1, milliseconds: 60_000, learningRate: 0 })
         return engine.readVector(replica, 'gradients')
       } finally {
         for (const held of [replica, handle]) engine.release(held)

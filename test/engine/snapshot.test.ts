@@ -24,7 +24,7 @@ const CASES: Record<string, Case> = {
   'ssgd under Adam': { rule: { name: 'ssgd' }, optimiser: ADAM },
   'slowmo, with its outer momentum': { rule: { name: 'slowmo', period: 2 } },
   'polyak-ruppert, with its count of rounds': { rule: { name: 'polyak-ruppert' } },
-  'downpour, with what was not pushed': { rule: { name: 'downpour', push: 3, fetch: 2, period: 1 } },
+  'downpour, with what was not pushed': { rule: { name: 'downpour', pushPeriod: 3, fetchPeriod: 2, period: 1 } },
   'hogwild, whose weights are the group’s': { rule: { name: 'hogwild', period: 1 } },
   'an exponential average beside sma': { rule: { name: 'sma' }, average: { kind: 'ema', decay: 0.9, ...EVERY_ROUND } },
   'an average of the last three': { rule: { name: 'sma' }, average: { kind: 'lawa', window: 3, ...EVERY_ROUND } }

@@ -111,7 +111,7 @@ for (const { name: backend } of testedBackends())
 
     it('post-local-sgd averages in every iteration until its time', () => {
       for (const k of [1, 2, 3, 5]) {
-        const pair = new Pair(backend, CASES['local-sgd']!, rule({ name: 'post-local-sgd', period: 3, from: 10 }, k))
+        const pair = new Pair(backend, CASES['local-sgd']!, rule({ name: 'post-local-sgd', period: 3, startEpoch: 10 }, k))
         for (let j = 0; j < k; j++) pair.join(j)
         for (let t = 0; t < 130; t++) pair.iterate(t < 10 || (t - 10) % 3 === 2, `k ${k}, iteration ${t}`)
         expect(engine.groupStatus(pair.run.group)).to.include({ round: 50, iterations: 130 })

@@ -68,7 +68,7 @@ export const engine: Engine = {
   join: (group, learner) => memory.locked(() => new FakeGroup(group).join(learner)),
   leave: () => unsupported('leave'),
   evict: (group, learner) => memory.locked(() => new FakeGroup(group).evict(learner)),
-  setRates: (group, from, rates) => memory.locked(() => new FakeGroup(group).setRates(from, rates)),
+  setLearningRates: (group, from, rates) => memory.locked(() => new FakeGroup(group).setLearningRates(from, rates)),
   setRestarts: (group, rounds) => memory.locked(() => new FakeGroup(group).setRestarts(rounds)),
   setPause: (group, round) => memory.locked(() => new FakeGroup(group).setPause(round)),
   setEnd: (group, iterations) => memory.locked(() => new FakeGroup(group).setEnd(iterations)),

@@ -123,7 +123,7 @@ export class FakeGroup {
   }
 
   /** Kept as pairs of an iteration and the rate from there on. */
-  setRates(from: number, rates: Float32Array): void {
+  setLearningRates(from: number, rates: Float32Array): void {
     const kept = this.#rates().filter(([iteration]) => iteration < from)
     const pairs = [...kept, ...[...rates].map((rate, i): [number, number] => [from + i, rate])]
     this.#numbers.set(pairs.flat(), this.#at + AT.rates)

@@ -35,14 +35,14 @@ export default class InquisitiveLearner implements LearnerPlugin {
 
   async step(): Promise<void> {
     const { replica, options, rank, learners, seed, samples, iterations, model } = this.#context
-    replica.rate = 0
+    replica.learningRate = 0
     await replica.run(1)
     const weights = replica.vector('weights') as Float32Array
     await replica.run(1)
     const moved = largestDifference(weights, replica.vector('weights'))
 
     const before = await this.#loss()
-    replica.rate = 0.05
+    replica.learningRate = 0.05
     let refusedInside = ''
     for (let step = 0; step < 30; step++) {
       await replica.load({ samples: Array.from({ length: replica.batch }, (_, i) => i) })

@@ -18,7 +18,7 @@ export class StumblingLearner implements LearnerPlugin {
   async step(): Promise<void> {
     const { options, replica, iteration } = this.#context
     const stumbles = iteration() >= options.from && Atomics.exchange(new Int32Array(options.stumbled), 0, 1) === 0
-    replica.rate = stumbles ? 1e30 : undefined
+    replica.learningRate = stumbles ? 1e30 : undefined
     await replica.run(1)
   }
 }

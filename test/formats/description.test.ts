@@ -63,7 +63,7 @@ describe('A model that is read', () => {
     model,
     weights: trained.weights(),
     statistics: trained.statistics(),
-    normalisation: { mean: [0.25], deviation: [0.5] },
+    normalisation: { mean: [0.25], std: [0.5] },
     classNames: ['a', 'b', '"c"']
   }
   let folder: Folder
@@ -84,7 +84,7 @@ describe('A model that is read', () => {
 
   it("takes the caller's model before its own, and the file's normalisation and names before the caller's", async () => {
     const other = { ...model, name: 'other' }
-    const read = await readModel(file, { model: other, normalisation: { mean: [0], deviation: [1] }, classNames: ['x', 'y', 'z'] })
+    const read = await readModel(file, { model: other, normalisation: { mean: [0], std: [1] }, classNames: ['x', 'y', 'z'] })
     expect([read.model.name, read.normalisation, read.classNames]).to.deep.equal(['other', saved.normalisation, saved.classNames])
   })
 
@@ -93,7 +93,7 @@ describe('A model that is read', () => {
     await writeSafetensors(file, tensors)
     await refused('INVALID_OPTION', () => readModel(file), 'model: received none', file, '`model`', '--model NAME')
     const read = await readModel(file, { model, classNames: ['x', 'y', 'z'] })
-    expect([read.normalisation, read.classNames]).to.deep.equal([{ mean: [], deviation: [] }, ['x', 'y', 'z']])
+    expect([read.normalisation, read.classNames]).to.deep.equal([{ mean: [], std: [] }, ['x', 'y', 'z']])
     expect(read.weights).to.deep.equal(saved.weights)
   })
 
@@ -101,15 +101,15 @@ describe('A model that is read', () => {
     const { tensors, metadata } = await readSafetensors(file)
     const layers = [flatten({}), linear(2 ** 30, { name: 'fc' }), linear(2 ** 30, { name: 'next' })]
     await writeSafetensors(file, tensors, { metadata: { ...metadata, [DESCRIPTION]: described({ ...model, layers }) } })
-    for (const options of [{ strict: false }, { fresh: ['*'] }])
+    for (const options of [{ strict: false }, { reinitialise: ['*'] }])
       await refused('DATA_CORRUPT', () => readModel(file, options), `metadata ${DESCRIPTION}`, '15, the elements of its tensors')
-    await refused('OUT_OF_MEMORY', () => readModel(file, { model: { ...model, layers }, fresh: ['fc', 'next'] }), 'smaller model')
+    await refused('OUT_OF_MEMORY', () => readModel(file, { model: { ...model, layers }, reinitialise: ['fc', 'next'] }), 'smaller model')
   })
 
-  for (const metadata of [{ mean: '[0,' }, { mean: '["0"]' }, { deviation: '[0]' }, { deviation: '{}' }, { classes: '[1]' }])
+  for (const metadata of [{ mean: '[0,' }, { mean: '["0"]' }, { std: '[0]' }, { std: '{}' }, { classes: '[1]' }])
     it(`is refused with ${JSON.stringify(metadata)}`, async () => {
       const { tensors } = await readSafetensors(file)
-      await writeSafetensors(file, tensors, { metadata: { mean: '[0]', deviation: '[1]', ...metadata } })
+      await writeSafetensors(file, tensors, { metadata: { mean: '[0]', std: '[1]', ...metadata } })
       await refused('DATA_CORRUPT', () => readModel(file, { model }), `metadata ${Object.keys(metadata)[0]}`)
     })
 })

@@ -64,7 +64,7 @@ describe('importing weights', function () {
       const tensors = stateDict()
       tensors[name]!.data[1] = value
       await refused('DATA_CORRUPT', () => importing(tensors), `tensor ${name}`, `found ${value} as element 1`)
-      if (name === 'fc.weight') expect((await importing(tensors, { fresh: ['fc'] })).initialised).to.include(name)
+      if (name === 'fc.weight') expect((await importing(tensors, { reinitialise: ['fc'] })).initialised).to.include(name)
     }
   })
 
@@ -102,14 +102,14 @@ describe('importing weights', function () {
       [counted([5, 2], 0), counted([5], 0)],
       [stateDict()['fc.weight']!, stateDict()['fc.bias']!]
     ] as const) {
-      const imported = await importing({ ...stateDict(), 'fc.weight': weight, 'fc.bias': bias }, { fresh: ['fc'], seed: 9 })
+      const imported = await importing({ ...stateDict(), 'fc.weight': weight, 'fc.bias': bias }, { reinitialise: ['fc'], seed: 9 })
       expect([...imported.parameters]).to.deep.equal([...ALL.slice(0, -9), ...initial])
       expect(imported.initialised).to.deep.equal(['fc.weight', 'fc.bias'])
     }
   })
 
   it('starts a batch norm anew with its statistics', async () => {
-    const { statistics, parameters } = await importing(stateDict(), { fresh: ['bn'] })
+    const { statistics, parameters } = await importing(stateDict(), { reinitialise: ['bn'] })
     expect(statistics).to.deep.equal({ 'bn.runningMean': new Float32Array(2), 'bn.runningVariance': Float32Array.of(1, 1) })
     expect([...parameters.subarray(18, 22)]).to.deep.equal([1, 1, 0, 0])
   })
@@ -129,8 +129,7 @@ describe('importing weights', function () {
       file,
       'small',
       'names',
-      '--fresh',
-      '--init-skip',
+      '--reinitialise',
       '--no-strict'
     )
     expect(error.data['faults']).to.have.members([
@@ -154,12 +153,12 @@ describe('importing weights', function () {
 
   it('refuses a fresh layer that the model does not have', async () => {
     for (const fresh of ['f', 'f*.x', '.*c'])
-      await refused('UNKNOWN_NAME', () => importing(stateDict(), { fresh: [fresh] }), `"${fresh}"`, 'fc.weight')
+      await refused('UNKNOWN_NAME', () => importing(stateDict(), { reinitialise: [fresh] }), `"${fresh}"`, 'fc.weight')
   })
 
   it('takes a pattern for fresh layers', async () => {
-    expect((await importing(stateDict(), { fresh: ['*c*.bias'] })).initialised).to.deep.equal(['fc.bias'])
-    expect((await importing(stateDict(), { fresh: ['f*'] })).initialised).to.deep.equal(['fc.weight', 'fc.bias'])
+    expect((await importing(stateDict(), { reinitialise: ['*c*.bias'] })).initialised).to.deep.equal(['fc.bias'])
+    expect((await importing(stateDict(), { reinitialise: ['f*'] })).initialised).to.deep.equal(['fc.weight', 'fc.bias'])
   })
 
   it('spells out a dozen faults, and counts the others', async () => {
@@ -174,7 +173,7 @@ describe('importing weights', function () {
     it(`reads a saved ${saved.name} back exactly`, async () => {
       const trained = randomTrainedModel(saved)
       const [weights, statistics] = [trained.weights(), trained.statistics()]
-      await saveModel(file, { model: saved, weights, statistics, normalisation: { mean: [0.5], deviation: [0.25] } }, {})
+      await saveModel(file, { model: saved, weights, statistics, normalisation: { mean: [0.5], std: [0.25] } }, {})
       const imported = await importWeights(file, saved)
       let offset = 0
       for (const { data } of Object.values(weights)) {
@@ -183,6 +182,6 @@ describe('importing weights', function () {
       expect(offset).to.equal(imported.parameters.length)
       for (const [statistic, data] of Object.entries(imported.statistics)) expect(data).to.deep.equal(statistics[statistic]!.data)
       expect(Object.keys(imported.statistics).length).to.equal((Object.keys(statistics).length * 2) / 3)
-      expect((await readSafetensors(file)).metadata).to.include({ format: 'pt', model: saved.name, mean: '[0.5]', deviation: '[0.25]' })
+      expect((await readSafetensors(file)).metadata).to.include({ format: 'pt', model: saved.name, mean: '[0.5]', std: '[0.25]' })
     })
 })

@@ -19,7 +19,7 @@ network.load_state_dict(load_file(path), strict=True)
 network.eval()
 
 with safe_open(path, "pt") as file:
-    mean, deviation = (torch.tensor(json.loads(file.metadata()[name])) for name in ("mean", "deviation"))
+    mean, std = (torch.tensor(json.loads(file.metadata()[name])) for name in ("mean", "std"))
 samples = torch.from_numpy(numpy.fromfile(pixels, dtype=numpy.uint8).reshape(-1, 1, 28, 28)).float() / 255
 with torch.no_grad():
-    print(json.dumps(network((samples - mean[:, None, None]) / deviation[:, None, None]).flatten().tolist()))
+    print(json.dumps(network((samples - mean[:, None, None]) / std[:, None, None]).flatten().tolist()))

@@ -138,11 +138,11 @@ describe('an exported ONNX file', function () {
 
   it('normalises its input where it is told how', async () => {
     const colour = imageModel('colour', [3, 6, 6], conv2d(4, 3, { padding: 1 }))
-    await expectEqual(colour, { normalisation: { mean: [0.5, 0.4, 0.3], deviation: [0.2, 0.25, 0.3] } })
-    await expectEqual(colour, { normalisation: { mean: [0.5], deviation: [0.2] } })
-    await expectEqual(colour, { normalisation: { mean: [], deviation: [0.2] } })
+    await expectEqual(colour, { normalisation: { mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3] } })
+    await expectEqual(colour, { normalisation: { mean: [0.5], std: [0.2] } })
+    await expectEqual(colour, { normalisation: { mean: [], std: [0.2] } })
     const features = imageModel('features', [5], linear(3))
-    await expectEqual(features, { normalisation: { mean: [0.1], deviation: [0.3] } })
+    await expectEqual(features, { normalisation: { mean: [0.1], std: [0.3] } })
   })
 
   it('has our names, shapes and values, and a free batch dimension', () => {
@@ -181,7 +181,7 @@ describe('an exported ONNX file', function () {
     await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': { ...weight, shape: [2, 3] }, 'fc.bias': bias }), 'fc.weight')
     const doubles = { ...bias, data: new Float64Array(2) as unknown as Float32Array }
     await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': weight, 'fc.bias': doubles }), 'fc.bias', 'Float32Array')
-    const normalisation = { mean: [1, 2], deviation: [1] }
+    const normalisation = { mean: [1, 2], std: [1] }
     await refused('INVALID_OPTION', () => exportOnnx(model, { 'fc.weight': weight, 'fc.bias': bias }, { normalisation }), 'mean')
   })
 

@@ -36,19 +36,19 @@ describe('A model from a file that does not say how its samples were normalised'
   }
 
   it("takes ImageNet's where it is one of photographs in colour, as torchvision's weights do", async () => {
-    const imagenet = { mean: [0.485, 0.456, 0.406], deviation: [0.229, 0.224, 0.225] }
+    const imagenet = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] }
     expect(await normalisation('resnet18', [3, 32, 32])).to.deep.equal(imagenet)
-    expect(await normalisation('resnet18', [1, 32, 32])).to.deep.equal({ mean: [], deviation: [] })
-    expect(await normalisation('resnet20', [3, 32, 32])).to.deep.equal({ mean: [], deviation: [] })
+    expect(await normalisation('resnet18', [1, 32, 32])).to.deep.equal({ mean: [], std: [] })
+    expect(await normalisation('resnet20', [3, 32, 32])).to.deep.equal({ mean: [], std: [] })
   })
 
   it('takes what the caller says over that, and what the file says over all', async () => {
-    const given = { mean: [0.5], deviation: [0.25] }
+    const given = { mean: [0.5], std: [0.25] }
     expect(await normalisation('resnet18', [3, 32, 32], { normalisation: given })).to.deep.equal(given)
-    const metadata = { mean: '[0.1]', deviation: '[0.2]' }
+    const metadata = { mean: '[0.1]', std: '[0.2]' }
     expect(await normalisation('resnet18', [3, 32, 32], { normalisation: given, metadata })).to.deep.equal({
       mean: [0.1],
-      deviation: [0.2]
+      std: [0.2]
     })
   })
 })

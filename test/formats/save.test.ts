@@ -29,11 +29,11 @@ describe('saving a trained model', function () {
   let folder: Folder
   let job: Job
   const samples = randomSamples(model, 3)
-  const normalisation = { mean: 0, deviation: 1 }
+  const normalisation = { mean: 0, std: 1 }
   before(async () => {
     folder = await Folder.make()
     const data = await openDataset('digits', { samples: 500 })
-    Object.assign(normalisation, { mean: data.mean[0], deviation: data.deviation[0] })
+    Object.assign(normalisation, { mean: data.mean[0], std: data.std[0] })
     job = train({ model, data, learners: 1, batch: 16, until: { steps: 20 } })
     await job.finished
   })
@@ -50,8 +50,8 @@ describe('saving a trained model', function () {
   it('as ONNX leaves the normalisation to others where it is told to', async () => {
     const file = join(folder.path, 'any name')
     await job.model.save(file, { format: 'onnx', normalise: false })
-    expect(normalisation.deviation).to.not.equal(1)
-    const normalised = samples.map((x) => (x - normalisation.mean) / normalisation.deviation)
+    expect(normalisation.std).to.not.equal(1)
+    const normalised = samples.map((x) => (x - normalisation.mean) / normalisation.std)
     const { data } = await runOnnx(file, normalised, [3, 1, 28, 28])
     expect(distance(data, await job.model.predict(samples))).to.be.below(1e-5)
   })

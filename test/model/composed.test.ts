@@ -200,7 +200,7 @@ describe('an operator of the user', () => {
     const flat = { ...data, sample: [784], train: { ...data.train, sample: [784] }, test: { ...data.test, sample: [784] } }
     const layers = [composed(at('low-rank'), { options: { rank: 8, features: 32 } }), composed(at('straight-through')), linear(10)]
     const own = defineModel({ name: 'own', input: [784], layers })
-    const optimiser = { rate: 0.01 }
+    const optimiser = { learningRate: 0.01 }
     const { testAccuracy } = await train({ model: own, data: flat, learners: 2, batch: 10, optimiser, until: { epochs: 6 } }).finished
     expect(testAccuracy).to.be.greaterThan(0.4)
   })

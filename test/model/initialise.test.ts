@@ -52,9 +52,9 @@ describe('initialParameters', () => {
 
   it("draws the ResNets' convolutions from He's normal distribution with fan-out", () => {
     const weight = slice(values, 'layer3.1.conv1.weight')
-    const deviation = Math.sqrt(weight.reduce((sum, value) => sum + value * value, 0) / weight.length)
-    expect(deviation).to.be.closeTo(Math.sqrt(2 / (9 * 64)), 0.02 * Math.sqrt(2 / (9 * 64)))
-    const within = weight.filter((value) => Math.abs(value) < deviation).length / weight.length
+    const std = Math.sqrt(weight.reduce((sum, value) => sum + value * value, 0) / weight.length)
+    expect(std).to.be.closeTo(Math.sqrt(2 / (9 * 64)), 0.02 * Math.sqrt(2 / (9 * 64)))
+    const within = weight.filter((value) => Math.abs(value) < std).length / weight.length
     expect(within).to.be.closeTo(0.6827, 0.01)
   })
 

@@ -17,10 +17,10 @@ function drawn(initialiser?: WeightInitialiser): Float32Array {
   return initialParameters(graph, 1).subarray(0, 64 * 288)
 }
 
-function moments(values: Float32Array): { mean: number; deviation: number; least: number; most: number } {
+function moments(values: Float32Array): { mean: number; std: number; least: number; most: number } {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-  const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length)
-  return { mean, deviation, least: Math.min(...values), most: Math.max(...values) }
+  const std = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length)
+  return { mean, std, least: Math.min(...values), most: Math.max(...values) }
 }
 
 describe('initialisers', () => {
@@ -34,23 +34,23 @@ describe('initialisers', () => {
     [{ kind: 'heNormal', fan: 'in' }, 0, Math.sqrt(2 / 288)],
     [{ kind: 'heUniform', fan: 'in', slope: Math.sqrt(5) }, 0, 1 / Math.sqrt(3 * 288)],
     [{ kind: 'uniform', low: 1, high: 3 }, 2, 1 / Math.sqrt(3)],
-    [{ kind: 'normal', deviation: 0.02 }, 0, 0.02],
-    [{ kind: 'normal', deviation: 0.5, mean: -3 }, -3, 0.5],
+    [{ kind: 'normal', std: 0.02 }, 0, 0.02],
+    [{ kind: 'normal', std: 0.5, mean: -3 }, -3, 0.5],
     // Of a normal distribution cut off at two deviations.
-    [{ kind: 'truncatedNormal', deviation: 0.02, mean: 1 }, 1, 0.02 * 0.87962566],
+    [{ kind: 'truncatedNormal', std: 0.02, mean: 1 }, 1, 0.02 * 0.87962566],
     [{ kind: 'constant', value: 0.25 }, 0.25, 0]
   ]
-  for (const [initialiser, mean, deviation] of rows)
-    it(`${JSON.stringify(initialiser)} has its mean and deviation`, () => {
+  for (const [initialiser, mean, std] of rows)
+    it(`${JSON.stringify(initialiser)} has its mean and std`, () => {
       const found = moments(drawn(initialiser))
-      expect(found.mean).to.be.closeTo(mean, (4 * deviation) / Math.sqrt(64 * 288) + 1e-7)
-      expect(found.deviation).to.be.closeTo(deviation, 0.02 * deviation)
+      expect(found.mean).to.be.closeTo(mean, (4 * std) / Math.sqrt(64 * 288) + 1e-7)
+      expect(found.std).to.be.closeTo(std, 0.02 * std)
     })
 
   it('keep uniform numbers within their bounds, and truncated ones', () => {
     const uniform = moments(drawn({ kind: 'uniform', low: 1, high: 3 }))
     expect([uniform.least, uniform.most].map((value) => value >= 1 && value <= 3)).to.deep.equal([true, true])
-    const { least, most } = moments(drawn({ kind: 'truncatedNormal', deviation: 2, bound: 0.5 }))
+    const { least, most } = moments(drawn({ kind: 'truncatedNormal', std: 2, bound: 0.5 }))
     expect(least).to.be.within(-1, -0.99)
     expect(most).to.be.within(0.99, 1)
   })
@@ -58,10 +58,10 @@ describe('initialisers', () => {
   it('count fans as PyTorch does: of a convolution in groups, fan-in is a group’s and fan-out that of all', () => {
     const deviations = (['heNormal', 'xavierNormal', { kind: 'heNormal', fan: 'in' }] as const).map((initialiser) => {
       const graph = graphOf(conv2d(64, 3, { bias: false, groups: 32, initialiser }))
-      return moments(initialParameters(graph, 1).subarray(0, 64 * 9)).deviation
+      return moments(initialParameters(graph, 1).subarray(0, 64 * 9)).std
     })
     const expected = [Math.sqrt(2 / (64 * 9)), Math.sqrt(2 / (9 + 64 * 9)), Math.sqrt(2 / 9)]
-    for (const [i, deviation] of deviations.entries()) expect(deviation / expected[i]!).to.be.closeTo(1, 0.1)
+    for (const [i, std] of deviations.entries()) expect(std / expected[i]!).to.be.closeTo(1, 0.1)
   })
 
   it('are a layer’s own: other layers keep what they had', () => {
@@ -82,11 +82,11 @@ describe('initialisers', () => {
     const wrong: [unknown, ...string[]][] = [
       ['glorot', 'glorot', 'xavierUniform'],
       [{ kind: 'constant' }, 'value'],
-      [{ kind: 'normal', deviation: -1 }, 'deviation'],
-      [{ kind: 'normal', sigma: 1 }, 'deviation, mean'],
+      [{ kind: 'normal', std: -1 }, 'std'],
+      [{ kind: 'normal', sigma: 1 }, 'std, mean'],
       [{ kind: 'uniform', low: 1, high: 1 }, 'low less than high'],
       [{ kind: 'heNormal', fan: 'both' }, 'in or out'],
-      [{ kind: 'truncatedNormal', deviation: 1, bound: 0 }, 'bound']
+      [{ kind: 'truncatedNormal', std: 1, bound: 0 }, 'bound']
     ]
     for (const [initialiser, ...words] of wrong)
       await refused(

@@ -67,7 +67,7 @@ describe('the record of a run', function () {
 
   it('tells how a run failed', async () => {
     const logDir = at('logs')
-    await refused('LOSS_NOT_FINITE', () => start({ logDir, until: { epochs: 100 }, optimiser: { rate: 1e30 } }).finished)
+    await refused('LOSS_NOT_FINITE', () => start({ logDir, until: { epochs: 100 }, optimiser: { learningRate: 1e30 } }).finished)
     const [failed] = await readRuns(logDir)
     expect(failed!.end).to.include({ event: 'failed', code: 'LOSS_NOT_FINITE' })
     expect(failed!.file).to.equal(join(logDir, `${failed!.run}.jsonl`))

@@ -31,7 +31,7 @@ describe("TensorBoard's own reader", function () {
     const progress = events.filter((event) => event.event === 'progress')
     expect(progress).to.not.have.length(0)
     expect(read['train/loss']).to.deep.equal(progress.map(({ iteration, loss }) => [iteration, Math.fround(loss)]))
-    const others = ['train/rate', 'train/images_per_second', 'train/learners', 'epoch', 'test/accuracy']
+    const others = ['train/learning_rate', 'train/images_per_second', 'train/learners', 'epoch', 'test/accuracy']
     expect(read).to.have.all.keys('train/loss', 'test/loss', ...others)
   })
 })

@@ -126,7 +126,7 @@ describe('a traced job', () => {
   })
 
   it('trains to the same weights as one that is not', async () => {
-    const optimiser = { rate: 0.05, accumulate: 3 }
+    const optimiser = { learningRate: 0.05, accumulate: 3 }
     const options = { model: 'mlp', data, learners: 2, batch: 8, until: { steps: 30 }, optimiser } as const
     const plain = await train(options).finished
     const seen = await train({ ...options, trace: file }).finished

@@ -15,15 +15,15 @@ describe('defaults', () => {
   })
 
   it('have a lower rate for smaller batches', () => {
-    const rateOf = (options: Partial<TrainOptions>) => settingsOf({ model: 'lenet', ...options }).optimiser.rate
-    const { rate: usual, batch } = defaultsFor('lenet')
-    const rates = (options: Partial<TrainOptions>) => (rateOf(options) as { rate: number }).rate / usual
+    const rateOf = (options: Partial<TrainOptions>) => settingsOf({ model: 'lenet', ...options }).optimiser.learningRate
+    const { learningRate: usual, batch } = defaultsFor('lenet')
+    const rates = (options: Partial<TrainOptions>) => (rateOf(options) as { learningRate: number }).learningRate / usual
     expect([1, 2, 0.5, 0.25].map((share) => rates({ batch: share * batch }))).to.deep.equal([1, 1, 0.5, 0.25])
     // What is accumulated is one step's.
     expect(rates({ batch: batch / 4, optimiser: { accumulate: 2 } })).to.equal(0.5)
     expect(rates({ batch: batch / 4, optimiser: { accumulate: 8 } })).to.equal(1)
     // Who says which has it, and Adam's steps do not depend on the size of the gradient.
-    expect(rates({ batch: 1, optimiser: { rate: 8 * usual } })).to.equal(8)
+    expect(rates({ batch: 1, optimiser: { learningRate: 8 * usual } })).to.equal(8)
     expect(rates({ batch: 1, optimiser: 'adam' }) * usual).to.equal(0.001)
   })
 
@@ -35,7 +35,7 @@ describe('defaults', () => {
     ]
     const ratesOf = (options: Partial<TrainOptions>) => {
       const given = { model: 'lenet', learners: { schedule }, until: { steps: 20 }, ...options } as TrainOptions
-      const { rates } = scheduleOf(runSettings(settingsOf(given), 640), 640)
+      const { learningRates: rates } = scheduleOf(runSettings(settingsOf(given), 640), 640)
       return [0, 4, 5, 8, 9, 14, 15, 19].map((iteration) => Number(rateAt(rates, iteration).toPrecision(6)))
     }
     const usual = ratesOf({})
@@ -45,7 +45,7 @@ describe('defaults', () => {
     for (const name of ['downpour', 'hogwild'] as const) expect(ratesOf({ synchroniser: { name, period: 1 } }), name).to.deep.equal(shared)
     expect(ratesOf({ synchroniser: 'ssgd' })).to.deep.equal(usual)
     // Rates that vary are shared one by one, and one that was given is each learner's.
-    const [smooth, whole] = [{ schedule: 'cosine' } as const, { schedule: 'cosine', rate: 0.02 } as const]
+    const [smooth, whole] = [{ schedule: 'cosine' } as const, { schedule: 'cosine', learningRate: 0.02 } as const]
     const cosine = ratesOf({ optimiser: whole })
     expect(new Set(cosine).size).to.equal(8)
     expect(ratesOf({ synchroniser: { name: 'hogwild', period: 1 }, optimiser: whole })).to.deep.equal(cosine)
@@ -56,12 +56,12 @@ describe('defaults', () => {
   })
 
   it('drop the rate where a run has no end but a time: once up and down would never come down', () => {
-    const kindOf = (until: TrainOptions['until']) => settingsOf({ model: 'resnet20', until: until! }).optimiser.rate.kind
+    const kindOf = (until: TrainOptions['until']) => settingsOf({ model: 'resnet20', until: until! }).optimiser.learningRate.kind
     expect(kindOf({ seconds: 60 })).to.equal('multistep')
     expect([{}, { epochs: 3 }, { steps: 3 }, { seconds: 60, epochs: 3 }, { seconds: 60, steps: 3 }].map(kindOf)).to.deep.equal(
       Array(5).fill('one-cycle')
     )
-    const { rate } = settingsOf({ model: 'resnet20', until: { seconds: 60 }, optimiser: { schedule: 'one-cycle' } }).optimiser
+    const { learningRate: rate } = settingsOf({ model: 'resnet20', until: { seconds: 60 }, optimiser: { schedule: 'one-cycle' } }).optimiser
     expect(rate.kind).to.equal('one-cycle')
     // What is wrong altogether is told as such.
     expect(thrown(() => kindOf('soon' as unknown as undefined)).data.parameter).to.equal('until')

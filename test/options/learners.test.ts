@@ -15,18 +15,18 @@ function faults(learners: NonNullable<TrainOptions['learners']>): (readonly [str
 
 describe('bounds between which learners are tuned', () => {
   for (const [learners, path, mend] of [
-    [{ start: 5000 }, 'learners.start', 'use a whole number from 1 to 1024'],
-    [{ start: 'x' }, 'learners.start', 'use a whole number from 1 to 1024'],
-    [{ start: 2.5, most: 4 }, 'learners.start', 'use a whole number from 1 to 1024'],
-    [{ start: 5, most: 4 }, 'learners.start', 'use a whole number from 1 to 4'],
-    [{ start: 5, most: 0 }, 'learners.most', 'use a whole number from 1 to 1024']
+    [{ initial: 5000 }, 'learners.initial', 'use a whole number from 1 to 1024'],
+    [{ initial: 'x' }, 'learners.initial', 'use a whole number from 1 to 1024'],
+    [{ initial: 2.5, max: 4 }, 'learners.initial', 'use a whole number from 1 to 1024'],
+    [{ initial: 5, max: 4 }, 'learners.initial', 'use a whole number from 1 to 4'],
+    [{ initial: 5, max: 0 }, 'learners.max', 'use a whole number from 1 to 1024']
   ] as const)
     it(`are refused once each: ${JSON.stringify(learners)}`, () => {
       expect(faults(learners as never)).to.deep.equal([[path, mend]])
     })
 
   it('are taken as they are given', () => {
-    expect(settingsOf({ model: 'mlp', learners: { start: 1000 } })).to.have.nested.property('population.tuning.most', 1000)
-    expect(faults({ start: 2, most: 3 })).to.deep.equal([])
+    expect(settingsOf({ model: 'mlp', learners: { initial: 1000 } })).to.have.nested.property('population.tuning.most', 1000)
+    expect(faults({ initial: 2, max: 3 })).to.deep.equal([])
   })
 })

@@ -10,7 +10,7 @@ describe('The checks of options', () => {
       settingsOf({
         model: 'lenett',
         batch: 0,
-        optimiser: { rate: -1, nesterov: 'yes', speed: 3 },
+        optimiser: { learningRate: -1, nesterov: 'yes', speed: 3 },
         synchroniser: { period: 0, alpha: 2 },
         until: { epochs: 0 },
         precision: 'f16'
@@ -22,18 +22,18 @@ describe('The checks of options', () => {
       'batch',
       'optimiser.speed',
       'optimiser.nesterov',
-      'optimiser.rate',
+      'optimiser.learningRate',
       'synchroniser.period',
       'synchroniser.alpha',
       'until.epochs',
       'precision'
     ]
     expect(faultsOf(error).map(({ path }) => path)).to.have.members(paths)
-    expect(faultsOf(error)).to.deep.include({ path: 'optimiser.rate', received: -1, mend: 'use a number above 0' })
+    expect(faultsOf(error)).to.deep.include({ path: 'optimiser.learningRate', received: -1, mend: 'use a number above 0' })
     const [first, ...lines] = error.message.split('\n')
     expect(first).to.equal(`${paths.length} options cannot be used as they are:`)
     expect(lines).to.have.length(paths.length)
-    expect(lines).to.include('  optimiser.rate: received -1; use a number above 0')
+    expect(lines).to.include('  optimiser.learningRate: received -1; use a number above 0')
     expect(error.cause).to.be.instanceOf(ArbalestError)
   })
 

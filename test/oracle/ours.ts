@@ -45,7 +45,7 @@ export function runOurs(problem: Problem, options: { backend: EngineBackend; pre
     engine.writeVector(replica, 'weights', precision === 'f64' ? Float64Array.from(problem.weights) : problem.weights)
     let gradients: ArrayLike<number> = []
     const losses = Array.from({ length: steps }, (_, step) => {
-      const report = engine.run(replica, slot, { steps: 1, milliseconds: 60_000, position: step * batch, rate })
+      const report = engine.run(replica, slot, { steps: 1, milliseconds: 60_000, position: step * batch, learningRate: rate })
       if (step === 0) gradients = engine.readVector(replica, 'gradients')
       return report.lossSum
     })

@@ -26,13 +26,13 @@ describe('the rules', () => {
       ['easgd', 'syncMomentum', 0.5],
       ['easgd', 'alpha', 1],
       ['sma', 'lockstep', 1],
-      ['polyak-ruppert', 'from', -1],
+      ['polyak-ruppert', 'startEpoch', -1],
       ['local-sgd', 'period', 0],
-      ['post-local-sgd', 'from', -1],
-      ['lookahead', 'outerRate', 1.5],
+      ['post-local-sgd', 'startEpoch', -1],
+      ['lookahead', 'outerLearningRate', 1.5],
       ['slowmo', 'outerMomentum', 1],
-      ['diloco', 'outerRate', 0],
-      ['downpour', 'push', 0],
+      ['diloco', 'outerLearningRate', 0],
+      ['downpour', 'pushPeriod', 0],
       ['downpour', 'bound', 'sp'],
       ['hogwild', 'slack', -1]
     ] as const) {
@@ -44,9 +44,9 @@ describe('the rules', () => {
   })
 
   it('count epochs in iterations', () => {
-    expect(ruleOf('post-local-sgd', { from: 3 }, RUN)).to.include({ from: 30, period: 8 })
+    expect(ruleOf('post-local-sgd', { startEpoch: 3 }, RUN)).to.include({ from: 30, period: 8 })
     expect(ruleOf('post-local-sgd', {}, RUN)).to.include({ from: 50 })
-    expect(ruleOf('polyak-ruppert', { from: 2.5 }, RUN)).to.deep.include({ central: { kind: 'mean', from: 25 } })
+    expect(ruleOf('polyak-ruppert', { startEpoch: 2.5 }, RUN)).to.deep.include({ central: { kind: 'mean', from: 25 } })
   })
 
   it('bound how far apart learners may be', () => {

@@ -84,7 +84,7 @@ describe('A job on several devices', function () {
 
   it('is tuned by a learner a device at a time, and repeated from the schedule to the bit', async () => {
     const until = { steps: 1600 }
-    const tuned = await run({ devices: 2, evaluateEvery: 100, learners: { start: 2, most: 4, window: 0.002 }, until })
+    const tuned = await run({ devices: 2, evaluateEvery: 100, learners: { initial: 2, max: 4, window: 0.002 }, until })
     const { population, weightsSha256 } = tuned.finished
     expect(population.every(({ learners }) => learners % 2 === 0 && learners <= 4)).to.equal(true)
     expect(tuned.events.some((event) => event.event === 'population' && event.to > 2)).to.equal(true)

@@ -44,7 +44,7 @@ describe('A run that is stopped where a measurement is due', function () {
     learners: 2,
     synchroniser: { name: 'local-sgd', period: 10 },
     until: { epochs: 3 },
-    optimiser: { rate: 0.05, momentum: 0.9 },
+    optimiser: { learningRate: 0.05, momentum: 0.9 },
     ...more
   })
 

@@ -33,7 +33,7 @@ function firstValues(): Record<string, Float32Array> {
 
 async function trained(options: Partial<TrainOptions>): Promise<FloatTensors> {
   const data = await openDataset('digits', { samples: 600 })
-  const optimiser = { rate: 0.1, weightDecay: 0.01, momentum: 0.9 }
+  const optimiser = { learningRate: 0.1, weightDecay: 0.01, momentum: 0.9 }
   return train({ model, data, learners: 3, batch: 8, until: { steps: 12 }, seed: SEED, optimiser, ...options }).model.weights()
 }
 
@@ -41,7 +41,7 @@ describe('frozen layers in training', () => {
   const rows: readonly Partial<TrainOptions>[] = [
     { learners: 1 },
     { synchroniser: { period: 2, syncMomentum: 0.5 } },
-    { optimiser: { rate: 0.1, weightDecay: 0.01, milestones: [0.2] } },
+    { optimiser: { learningRate: 0.1, weightDecay: 0.01, milestones: [0.2] } },
     ...(['ssgd', 'polyak-ruppert', 'local-sgd', 'diloco', 'easgd'] as const).map((name) => ({ synchroniser: { name } }))
   ]
   for (const [i, options] of rows.entries())

@@ -14,7 +14,7 @@ describe('a GPT on tinyshakespeare', function () {
       context: 64,
       learners: 2,
       batch: 8,
-      optimiser: { name: 'adamw', rate: 0.002, milestones: [2] },
+      optimiser: { name: 'adamw', learningRate: 0.002, milestones: [2] },
       until: { epochs: 3 },
       seed: 1
     })

@@ -40,7 +40,7 @@ describe('A job on several GPUs (cuda-host)', function () {
 
   const run = async (more: Partial<TrainOptions>) => {
     const events: JobEvent[] = []
-    const common = { model: 'mlp', data, batch: 4, learners: 3, optimiser: { rate: 0.02 }, until: { steps: 30 } } as const
+    const common = { model: 'mlp', data, batch: 4, learners: 3, optimiser: { learningRate: 0.02 }, until: { steps: 30 } } as const
     const job = train({ ...common, backend: 'cuda-host' as 'cuda', ...more })
     for await (const event of job) events.push(event)
     return { finished: await job.finished, events }
@@ -74,9 +74,9 @@ describe('A job on several GPUs (cuda-host)', function () {
       for (const synchroniser of ['sma', 'ssgd'] as const) {
         const dir = join(folder, `${synchroniser}-${devices}`)
         const more = { devices, synchroniser, average: { name: 'ema', decay: 0.9 } } as const
-        const { finished: whole } = await run({ ...more, checkpoint: { dir, every: 10, keep: 100 } })
+        const { finished: whole } = await run({ ...more, checkpoint: { dir, period: 10, keep: 100 } })
         for (const later of readdirSync(dir).sort().slice(1)) rmSync(join(dir, later), { recursive: true })
-        const { finished: resumed, events } = await run({ ...more, checkpoint: { dir, every: 10 } })
+        const { finished: resumed, events } = await run({ ...more, checkpoint: { dir, period: 10 } })
         expect(events.find(({ event }) => event === 'resumed')).to.include({ iteration: 10 })
         expect(resumed.weightsSha256).to.equal(whole.weightsSha256)
       }

@@ -32,7 +32,7 @@ const model = defineModel({
 const plain = defineModel({ name: 'plain', input: [3, SIZE, SIZE], layers: [flatten(), linear(3)] })
 
 async function trained(options: Partial<TrainOptions>): Promise<{ events: JobEvent[]; finished: FinishedEvent }> {
-  const job = train({ model, learners: 2, batch: 8, optimiser: { rate: 0.05 }, until: { epochs: 4 }, seed: 3, ...options })
+  const job = train({ model, learners: 2, batch: 8, optimiser: { learningRate: 0.05 }, until: { epochs: 4 }, seed: 3, ...options })
   const events: JobEvent[] = []
   for await (const event of job) events.push(event)
   return { events, finished: await job.finished }
@@ -62,8 +62,8 @@ describe('Training on a folder of images', function () {
     const until = { epochs: 2 }
     const hashes: string[] = []
     for (const feed of [
-      { threads: 1, ahead: 1 },
-      { threads: 3, ahead: 8, cache: 0 }
+      { threads: 1, prefetch: 1 },
+      { threads: 3, prefetch: 8, cache: 0 }
     ])
       hashes.push((await trained({ data: await imageFolder(folder.path, { ...GENTLE, ...feed }), until })).finished.weightsSha256)
     expect(hashes[0]).to.equal(hashes[1])
@@ -74,7 +74,7 @@ describe('Training on a folder of images', function () {
   it('goes on from a checkpoint with the batches that it would have had', async () => {
     await using elsewhere = await Folder.make()
     const checkpoint = elsewhere.path
-    const options = { data: photos, optimiser: { rate: 0.05, milestones: [100] } }
+    const options = { data: photos, optimiser: { learningRate: 0.05, milestones: [100] } }
     const undisturbed = await trained({ ...options, until: { epochs: 3 } })
     await trained({ ...options, until: { steps: 8 }, checkpoint })
     const { events, finished } = await trained({ ...options, until: { epochs: 3 }, checkpoint })
@@ -90,7 +90,7 @@ describe('Training on a folder of images', function () {
 
   it('goes on from a checkpoint with the very batches that a run in one piece has', async () => {
     await using place = await Folder.make()
-    const run = { data: photos, optimiser: { rate: 0.05, milestones: [100] }, checkpoint: { dir: join(place.path, 'run') } }
+    const run = { data: photos, optimiser: { learningRate: 0.05, milestones: [100] }, checkpoint: { dir: join(place.path, 'run') } }
     const until = { steps: 24 }
     const whole = await trained({ ...run, checkpoint: { dir: join(place.path, 'whole') }, until })
     await trained({ ...run, until: { steps: 12 } })

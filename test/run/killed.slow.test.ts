@@ -21,7 +21,7 @@ describe('200 training jobs with a learner killed at a random step', () => {
       undisturbed.push(finished.testAccuracy!)
     }
     const mean = undisturbed.reduce((sum, accuracy) => sum + accuracy, 0) / UNDISTURBED
-    const deviation = Math.sqrt(undisturbed.reduce((sum, accuracy) => sum + (accuracy - mean) ** 2, 0) / (UNDISTURBED - 1))
+    const std = Math.sqrt(undisturbed.reduce((sum, accuracy) => sum + (accuracy - mean) ** 2, 0) / (UNDISTURBED - 1))
 
     const random = generator(7)
     const accuracies: number[] = []
@@ -36,10 +36,10 @@ describe('200 training jobs with a learner killed at a random step', () => {
     }
     const theirs = accuracies.reduce((sum, accuracy) => sum + accuracy, 0) / JOBS
     console.log(
-      `undisturbed ${mean.toFixed(4)} +- ${deviation.toFixed(4)}, with a death ${theirs.toFixed(4)}, least ${Math.min(...accuracies).toFixed(4)}`
+      `undisturbed ${mean.toFixed(4)} +- ${std.toFixed(4)}, with a death ${theirs.toFixed(4)}, least ${Math.min(...accuracies).toFixed(4)}`
     )
-    expect(Math.abs(theirs - mean)).to.be.at.most(3 * deviation)
+    expect(Math.abs(theirs - mean)).to.be.at.most(3 * std)
     // Three deviations that ten runs were measured to have hold 98% of all that follow.
-    expect(accuracies.filter((accuracy) => Math.abs(accuracy - mean) > 3 * deviation).length).to.be.at.most(JOBS / 20)
+    expect(accuracies.filter((accuracy) => Math.abs(accuracy - mean) > 3 * std).length).to.be.at.most(JOBS / 20)
   })
 })

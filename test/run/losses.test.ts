@@ -21,7 +21,7 @@ describe('losses in training', () => {
   it('learn answers that are each for or against, and count who has all of them right', async () => {
     const model = defineModel({ name: 'sides', input: [2], layers: [linear(8), sigmoid(), linear(2)], loss: 'binaryCrossEntropy' })
     const data = quadrants(500)
-    const job = train({ model, data, learners: 1, batch: 10, until: { epochs: 8 }, optimiser: { rate: 0.5, milestones: [] } })
+    const job = train({ model, data, learners: 1, batch: 10, until: { epochs: 8 }, optimiser: { learningRate: 0.5, milestones: [] } })
     const { testAccuracy } = await job.finished
     expect(testAccuracy).to.be.greaterThan(0.9)
     const logits = await job.model.predict(data.test.samples)

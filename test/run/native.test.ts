@@ -49,7 +49,14 @@ describe('training on the native engine', () => {
   before(async () => (data = await openDataset('digits', { samples: 2000 })))
 
   it('learns, and predicts exactly as it was measured', async () => {
-    const job = train({ model: 'mlp', data, learners: 2, batch: 16, until: { epochs: 4 }, optimiser: { rate: 0.02, milestones: [] } })
+    const job = train({
+      model: 'mlp',
+      data,
+      learners: 2,
+      batch: 16,
+      until: { epochs: 4 },
+      optimiser: { learningRate: 0.02, milestones: [] }
+    })
     const { testAccuracy, epochs, iterations } = await job.finished
     expect([epochs, iterations]).to.deep.equal([4, 250])
     expect(testAccuracy).to.be.greaterThan(0.8)
@@ -57,7 +64,14 @@ describe('training on the native engine', () => {
   })
 
   it('learns with batch norm, whose statistics the average never had', async () => {
-    const job = train({ model: normed(), data, learners: 2, batch: 16, until: { epochs: 4 }, optimiser: { rate: 0.05, milestones: [] } })
+    const job = train({
+      model: normed(),
+      data,
+      learners: 2,
+      batch: 16,
+      until: { epochs: 4 },
+      optimiser: { learningRate: 0.05, milestones: [] }
+    })
     const { testAccuracy } = await job.finished
     expect(testAccuracy).to.be.greaterThan(0.7)
     expect(await accuracy((batch) => job.model.predict(batch), data)).to.equal(testAccuracy)
@@ -94,8 +108,8 @@ describe('training on the native engine', () => {
   })
 
   it('names the iteration in which the loss was no number any more', async () => {
-    const job = train({ model: 'mlp', data, learners: 2, batch: 16, until: { epochs: 50 }, optimiser: { rate: 1e6 } })
-    const error = await refused('LOSS_NOT_FINITE', () => job.finished, 'rate', 'iteration')
+    const job = train({ model: 'mlp', data, learners: 2, batch: 16, until: { epochs: 50 }, optimiser: { learningRate: 1e6 } })
+    const error = await refused('LOSS_NOT_FINITE', () => job.finished, 'learningRate', 'iteration')
     expect(error.data['iteration']).to.be.greaterThan(0)
   })
 
@@ -116,7 +130,7 @@ describe('training on the native engine', () => {
   it('lets the process end by itself afterwards, also when it fails', async () => {
     for (const [options, printed] of [
       ['until: { steps: 20 }', 'finished'],
-      ['until: { epochs: 9 }, optimiser: { rate: 1e38 }', 'LOSS_NOT_FINITE']
+      ['until: { epochs: 9 }, optimiser: { learningRate: 1e38 }', 'LOSS_NOT_FINITE']
     ] as const) {
       const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program(options)], { timeout: 60_000 })
       expect(stdout.trim()).to.equal(printed)

@@ -22,7 +22,7 @@ describe('A run whose loss is no number any more', function () {
     batch: 8,
     learners: 2,
     until: { steps: 60 },
-    optimiser: { rate: 1e30, momentum: 0 },
+    optimiser: { learningRate: 1e30, momentum: 0 },
     ...more
   })
 
@@ -33,10 +33,10 @@ describe('A run whose loss is no number any more', function () {
   }
 
   it('goes back to its start with a lower rate, and says so', async () => {
-    const events = await eventsOf(options({ onNaN: { rate: 2 ** -60, retries: 2 } }))
+    const events = await eventsOf(options({ onNaN: { learningRateFactor: 2 ** -60, retries: 2 } }))
     expect(events.filter(({ event }) => event === 'started')).to.have.lengthOf(1)
     const back = events.filter((event) => event.event === 'wentBack')
-    expect(back.map(({ rateScale, retries }) => [rateScale, retries])).to.deep.equal([
+    expect(back.map(({ learningRateScale, retries }) => [learningRateScale, retries])).to.deep.equal([
       [2 ** -60, 1],
       [2 ** -120, 0]
     ])
@@ -47,40 +47,40 @@ describe('A run whose loss is no number any more', function () {
   it('goes back to the newest checkpoint where there is one, and keeps the lower rate when it is resumed', async () => {
     await using folder = await Folder.make()
     const given = options({
-      optimiser: { rate: 0.01, momentum: 0, milestones: [1000] },
+      optimiser: { learningRate: 0.01, momentum: 0, milestones: [1000] },
       checkpoint: join(folder.path, 'run'),
-      onNaN: { rate: 0.1, retries: 1 },
+      onNaN: { learningRateFactor: 0.1, retries: 1 },
       learner: new URL('../fakes/stumbling-learner.js', import.meta.url),
       learnerOptions: { stumbled: new SharedArrayBuffer(4), from: 30 }
     })
     const events = await eventsOf(given)
     const resumed = events.find((event) => event.event === 'resumed')
     expect(resumed?.iteration).to.equal(25)
-    const rates = events.flatMap((event) => (event.event === 'progress' ? [event.rate] : []))
+    const rates = events.flatMap((event) => (event.event === 'progress' ? [event.learningRate] : []))
     expect(rates.at(-1)).to.be.closeTo(0.001, 1e-8)
     expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
     const further = await eventsOf({ ...given, until: { steps: 70 } })
     expect(further.map(({ event }) => event)).to.not.include('wentBack')
-    expect(further.find((event) => event.event === 'progress')?.rate).to.be.closeTo(0.001, 1e-8)
+    expect(further.find((event) => event.event === 'progress')?.learningRate).to.be.closeTo(0.001, 1e-8)
     expect(further.at(-1)).to.include({ event: 'finished', iterations: 70 })
   })
 
   it('is found out where its loss looks sound, for a fused ReLU of the CPU takes for a zero what is no number', async () => {
-    const hidden = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
+    const hidden = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', learningRate: 1e19 } })
     await refused(
       'LOSS_NOT_FINITE',
       () => train(hidden).finished,
       'the central model had weights that are not finite numbers at iteration 30'
     )
-    const events = await eventsOf({ ...hidden, onNaN: { rate: 1e-22, retries: 1 } })
+    const events = await eventsOf({ ...hidden, onNaN: { learningRateFactor: 1e-22, retries: 1 } })
     expect(events.filter(({ event }) => event === 'wentBack')).to.have.lengthOf(1)
     expect(events.at(-1)).to.include({ event: 'finished', iterations: 30 })
   })
 
   it('leaves no checkpoint of it', async () => {
     await using folder = await Folder.make()
-    const given = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', rate: 1e19 } })
-    await refused('LOSS_NOT_FINITE', () => train({ ...given, checkpoint: { dir: folder.path, every: 5 } }).finished, 'at iteration 5')
+    const given = options({ model: 'lenet', learners: 1, until: { steps: 30 }, optimiser: { name: 'adam', learningRate: 1e19 } })
+    await refused('LOSS_NOT_FINITE', () => train({ ...given, checkpoint: { dir: folder.path, period: 5 } }).finished, 'at iteration 5')
     expect(await checkpointsIn(folder.path)).to.deep.equal([])
   })
 
@@ -89,8 +89,8 @@ describe('A run whose loss is no number any more', function () {
     const flag = new SharedArrayBuffer(4)
     new Int32Array(flag)[0] = stumbled
     return options({
-      optimiser: { rate: 0.01, momentum: 0, milestones: [1000] },
-      onNaN: { rate: 0.1, retries: 1 },
+      optimiser: { learningRate: 0.01, momentum: 0, milestones: [1000] },
+      onNaN: { learningRateFactor: 0.1, retries: 1 },
       learner: new URL('../fakes/stumbling-learner.js', import.meta.url),
       learnerOptions: { stumbled: flag, from: 30 },
       ...more
@@ -103,14 +103,14 @@ describe('A run whose loss is no number any more', function () {
     const [old, fresh] = [join(folder.path, 'old'), join(folder.path, 'fresh')]
     await eventsOf(stumbling({ checkpoint: old, until: { steps: 25 } }, 1))
     const resume = join(old, (await readdir(old)).sort().at(-1)!)
-    const events = await eventsOf(stumbling({ checkpoint: { dir: fresh, resume, every: 40 } }))
+    const events = await eventsOf(stumbling({ checkpoint: { dir: fresh, resume, period: 40 } }))
     expect(resumedAt(events)).to.deep.equal([25, 25])
     expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
     const flag = new SharedArrayBuffer(4)
     const again = await eventsOf(stumbling({ checkpoint: fresh, until: { steps: 90 }, learnerOptions: { stumbled: flag, from: 70 } }))
     const back = again.find((event) => event.event === 'wentBack')
-    expect(back?.rateScale).to.be.closeTo(0.01, 1e-12)
-    expect(again.flatMap((event) => (event.event === 'progress' ? [event.rate] : [])).at(-1)).to.be.closeTo(0.0001, 1e-9)
+    expect(back?.learningRateScale).to.be.closeTo(0.01, 1e-12)
+    expect(again.flatMap((event) => (event.event === 'progress' ? [event.learningRate] : [])).at(-1)).to.be.closeTo(0.0001, 1e-9)
   })
 
   it('does not go back to a checkpoint whose model was measured to have no finite loss', async () => {
@@ -134,11 +134,15 @@ describe('A run whose loss is no number any more', function () {
   })
 
   it('ends as it would without, once it has gone back often enough', async () => {
-    await refused('LOSS_NOT_FINITE', () => train(options({ onNaN: { rate: 0.9, retries: 2 } })).finished, 'lower rate')
+    await refused(
+      'LOSS_NOT_FINITE',
+      () => train(options({ onNaN: { learningRateFactor: 0.9, retries: 2 } })).finished,
+      'lower learning rate'
+    )
   })
 
   it('wants a share and a number of times', async () => {
-    await refused('INVALID_OPTION', () => train(options({ onNaN: { rate: 2 } })), 'onNaN.rate')
+    await refused('INVALID_OPTION', () => train(options({ onNaN: { learningRateFactor: 2 } })), 'onNaN.learningRateFactor')
     await refused('INVALID_OPTION', () => train(options({ onNaN: { retries: 0 } })), 'onNaN.retries')
   })
 })

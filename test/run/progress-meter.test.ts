@@ -9,17 +9,17 @@ function meter(): ProgressMeter {
     { from: 0, rates: Float32Array.of(0.5) },
     { from: 3, rates: Float32Array.of(0.25) }
   ]
-  return new ProgressMeter({ samples: 100, iterations: 50, batch: 5, rates })
+  return new ProgressMeter({ samples: 100, iterations: 50, batch: 5, learningRates: rates })
 }
 
 describe('a progress meter', () => {
   it('counts iterations, epochs and the mean loss since the last event', () => {
     const progress = meter()
     progress.start()
-    expect(progress.event(TWO, Float32Array.of(3, 1))).to.include({ iteration: 2, epoch: 0.2, loss: 2, rate: 0.5, learners: 2 })
+    expect(progress.event(TWO, Float32Array.of(3, 1))).to.include({ iteration: 2, epoch: 0.2, loss: 2, learningRate: 0.5, learners: 2 })
     expect(progress.event(TWO, new Float32Array(0))).to.equal(undefined)
     expect(progress.iteration).to.equal(2)
-    expect(progress.event(TWO, Float32Array.of(0.5, 0.25))).to.include({ iteration: 4, epoch: 0.4, loss: 0.375, rate: 0.25 })
+    expect(progress.event(TWO, Float32Array.of(0.5, 0.25))).to.include({ iteration: 4, epoch: 0.4, loss: 0.375, learningRate: 0.25 })
   })
 
   it('stops its clock while the run is paused', async () => {

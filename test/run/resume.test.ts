@@ -38,7 +38,7 @@ const CASES: Record<string, Partial<TrainOptions>> = {
   ssgd: { synchroniser: 'ssgd' },
   'ssgd under AdamW, with an average': {
     synchroniser: 'ssgd',
-    optimiser: { name: 'adamw', rate: 0.01, schedule: 'cosine' },
+    optimiser: { name: 'adamw', learningRate: 0.01, schedule: 'cosine' },
     average: { name: 'ema', decay: 0.9 }
   },
   slowmo: { synchroniser: { name: 'slowmo', period: 2 } },
@@ -55,7 +55,7 @@ const CASES: Record<string, Partial<TrainOptions>> = {
     }
   },
   'a rate that drops, and a population that changes': {
-    optimiser: { rate: 0.05, momentum: 0.9, milestones: [1] },
+    optimiser: { learningRate: 0.05, momentum: 0.9, milestones: [1] },
     learners: {
       schedule: [
         { round: 0, learners: 2 },
@@ -84,7 +84,7 @@ describe('A run that goes on from a checkpoint', function () {
     batch: 8,
     learners: 2,
     until: { steps: 36 },
-    optimiser: { rate: 0.05, momentum: 0.9 },
+    optimiser: { learningRate: 0.05, momentum: 0.9 },
     ...more
   })
 
@@ -99,7 +99,7 @@ describe('A run that goes on from a checkpoint', function () {
     it(`ends with the weights of an undisturbed one, from every checkpoint: ${name}`, async () => {
       const undisturbed = await run(options(more))
       const dir = join(folder.path, 'whole')
-      const kept = await run(options({ ...more, checkpoint: { dir, every: 7, keep: 100 } }))
+      const kept = await run(options({ ...more, checkpoint: { dir, period: 7, keep: 100 } }))
       expect(kept.finished.weightsSha256, 'taking checkpoints changes nothing').to.equal(undisturbed.finished.weightsSha256)
       const checkpoints = (await readdir(dir)).sort()
       // One is left out where the one before is still being written.
@@ -107,7 +107,7 @@ describe('A run that goes on from a checkpoint', function () {
       for (const [i, checkpoint] of checkpoints.entries()) {
         const part = join(folder.path, `part ${i}`)
         await cp(join(dir, checkpoint), join(part, checkpoint), { recursive: true })
-        const resumed = await run(options({ ...more, checkpoint: { dir: part, every: 7 } }))
+        const resumed = await run(options({ ...more, checkpoint: { dir: part, period: 7 } }))
         expect(resumed.events.map(({ event }) => event)).to.include('resumed')
         expect(resumed.finished.weightsSha256, checkpoint).to.equal(undisturbed.finished.weightsSha256)
         expect(resumed.finished.iterations).to.equal(36)
@@ -182,7 +182,7 @@ describe('A run that goes on from a checkpoint', function () {
       }
     }
     const from = mark()
-    const job = train(options({ learners: 3, checkpoint: { dir: join(folder.path, 'kept'), every: 5 }, until: { steps: 12 } }))
+    const job = train(options({ learners: 3, checkpoint: { dir: join(folder.path, 'kept'), period: 5 }, until: { steps: 12 } }))
     await job.finished
     const handles = Array.from({ length: mark() - from }, (_, i) => from + i)
     // The trained model's own.
@@ -239,7 +239,7 @@ describe('A run that goes on from a checkpoint', function () {
 
   it('takes the way from an earlier checkpoint that it is told to take, and leaves the later ones aside', async () => {
     const dir = join(folder.path, 'back')
-    const whole = await run(options({ checkpoint: { dir, every: 10, keep: 10 }, keep: 'best', evaluateEvery: 0.2 }))
+    const whole = await run(options({ checkpoint: { dir, period: 10, keep: 10 }, keep: 'best', evaluateEvery: 0.2 }))
     const names = (await readdir(dir)).sort()
     const begin = Number(names[1]!.slice(-12))
     const checkpoint = { dir, every: 10, keep: 1, resume: join(dir, names[1]!) }
@@ -278,7 +278,7 @@ describe('A run that goes on from a checkpoint', function () {
           until: { steps },
           synchroniser,
           ...(checkpoint && { checkpoint }),
-          optimiser: { rate: 0.05, milestones: [0.5, 1, 1.25] }
+          optimiser: { learningRate: 0.05, milestones: [0.5, 1, 1.25] }
         })
       )
     const checkpoint = join(folder.path, 'cut')
@@ -303,13 +303,13 @@ describe('A run that goes on from a checkpoint', function () {
 
   it('keeps the iteration from which post-local SGD has its period, by the run as it was planned first', async () => {
     const until = (steps: number, more: Partial<TrainOptions>) =>
-      run(options({ until: { steps }, optimiser: { rate: 0.05, milestones: [1000] }, ...more }))
+      run(options({ until: { steps }, optimiser: { learningRate: 0.05, milestones: [1000] }, ...more }))
     const checkpoint = join(folder.path, 'post-local')
     const synchroniser = { name: 'post-local-sgd', period: 5 } as const
     await until(20, { synchroniser, checkpoint })
     const { finished } = await until(40, { synchroniser, checkpoint })
     const from = (10 * 2 * 8) / data.train.count
-    const { finished: said } = await until(40, { synchroniser: { ...synchroniser, from } })
+    const { finished: said } = await until(40, { synchroniser: { ...synchroniser, startEpoch: from } })
     expect(finished.weightsSha256).to.equal(said.weightsSha256)
   })
 

@@ -48,8 +48,8 @@ describe('a run’s schedule', () => {
   })
 
   it('drops the rate where the learners start anew: at rounds', () => {
-    const { restarts, rates } = schedule(
-      { until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1, 1.25, 7] }, synchroniser: { period: 4 } },
+    const { restarts, learningRates: rates } = schedule(
+      { until: { epochs: 3 }, optimiser: { learningRate: 1, gamma: 0.5, milestones: [1, 1.25, 7] }, synchroniser: { period: 4 } },
       100
     )
     expect(restarts).to.deep.equal([3, 4])
@@ -57,11 +57,12 @@ describe('a run’s schedule', () => {
   })
 
   it('follows a period that begins later', () => {
-    const synchroniser = { name: 'post-local-sgd', period: 4, from: 1 } as const
-    const { rounds, restarts, rates } = schedule(
-      { until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [0.5, 1.25] }, synchroniser },
-      100
-    )
+    const synchroniser = { name: 'post-local-sgd', period: 4, startEpoch: 1 } as const
+    const {
+      rounds,
+      restarts,
+      learningRates: rates
+    } = schedule({ until: { epochs: 3 }, optimiser: { learningRate: 1, gamma: 0.5, milestones: [0.5, 1.25] }, synchroniser }, 100)
     // Ten rounds of one iteration, then five of four.
     expect([rounds, restarts]).to.deep.equal([15, []])
     expect([4, 5, 13, 14].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
@@ -84,10 +85,10 @@ describe('a run’s schedule while its population changes', () => {
       [15, 1],
       [25, 4]
     ]
-    const run = changing({ until: { epochs: 3 }, optimiser: { rate: 1, decay: 0.5, milestones: [1.5, 2] } }, 100, population)
+    const run = changing({ until: { epochs: 3 }, optimiser: { learningRate: 1, gamma: 0.5, milestones: [1.5, 2] } }, 100, population)
     expect(measurements(run)).to.deep.equal([10, 25, 30])
     expect(run).to.deep.include({ iterations: 30, rounds: 30, endPosition: 300, restarts: [15, 25] })
-    expect([14, 15, 24, 25].map((iteration) => rateAt(run.rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
+    expect([14, 15, 24, 25].map((iteration) => rateAt(run.learningRates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
   })
 
   it('keeps rounds whole where they have several iterations', () => {
@@ -135,7 +136,7 @@ describe('a run’s schedule while its population changes', () => {
           const passed = (run: Schedule) => ({
             measured: measurements(run).filter((each) => each <= last && each < before.rounds),
             restarts: run.restarts.filter((each) => each <= last && each < before.rounds),
-            rates: Array.from({ length: Math.min(last, before.rounds) * period }, (_, iteration) => rateAt(run.rates, iteration))
+            rates: Array.from({ length: Math.min(last, before.rounds) * period }, (_, iteration) => rateAt(run.learningRates, iteration))
           })
           if (last < before.rounds) expect(passed(whole)).to.deep.equal(passed(before))
         }

@@ -48,7 +48,7 @@ describe('The rules by which a run stops', () => {
   it('take for better only what is so by more than minDelta, and watch the loss where told to or where it is all there is', () => {
     const steps = [[0.5, 1], [0.55, 0.9], [0.58, 0.8]] as const // prettier-ignore
     expect(verdicts({ patience: 1, minDelta: 0.04 }, steps)).to.deep.equal([undefined, undefined, 'patience'])
-    expect(verdicts({ patience: 1, minDelta: 0.05, watch: 'loss' }, steps)).to.deep.equal([undefined, undefined, undefined])
+    expect(verdicts({ patience: 1, minDelta: 0.05, monitor: 'loss' }, steps)).to.deep.equal([undefined, undefined, undefined])
     expect(verdicts({ patience: 1 }, [[null, 1], [null, 0.9], [null, 0.9]])).to.deep.equal([undefined, undefined, 'patience']) // prettier-ignore
   })
 

@@ -18,7 +18,8 @@ describe('training under every rule', () => {
   for (const name of ruleNames)
     it(`${name} learns`, async () => {
       const options = name === 'diloco' ? { name, period: 10 } : { name }
-      const { testAccuracy, iterations, reason } = await job({ synchroniser: options, optimiser: { rate: 0.02, milestones: [] } }).finished
+      const { testAccuracy, iterations, reason } = await job({ synchroniser: options, optimiser: { learningRate: 0.02, milestones: [] } })
+        .finished
       expect([iterations, reason]).to.deep.equal([150, 'completed'])
       expect(testAccuracy).above(0.5)
     })
@@ -30,7 +31,7 @@ describe('training under every rule', () => {
     })
 
   it('gradients that are clipped and accumulated learn, and count their samples', async () => {
-    const optimiser = { accumulate: 2, clipNorm: 1, clipValue: 0.5, rate: 0.05 }
+    const optimiser = { accumulate: 2, clipNorm: 1, clipValue: 0.5, learningRate: 0.05 }
     const { testAccuracy, epochs, iterations } = await job({ optimiser, until: { epochs: 4 }, synchroniser: 'ssgd' }).finished
     expect([epochs, iterations]).to.deep.equal([4, 125])
     expect(testAccuracy).above(0.5)
@@ -54,7 +55,7 @@ describe('training under every rule', () => {
   })
 
   it('learners under ssgd are one learner on the joined batch', async () => {
-    const optimiser = { rate: 0.02, weightDecay: 1e-3, milestones: [] }
+    const optimiser = { learningRate: 0.02, weightDecay: 1e-3, milestones: [] }
     const trained = async (learners: number) => {
       const one = job({ model: 'lenet', learners, batch: 60 / learners, synchroniser: 'ssgd', optimiser, until: { steps: 20 } })
       await one.finished
@@ -76,7 +77,7 @@ describe('training under every rule', () => {
       const { testLoss, weightsSha256 } = await one.finished
       return { testLoss, weightsSha256, weights: await one.model.weights() }
     }
-    const [plain, ema, swa] = [await weights(), await weights('ema'), await weights({ name: 'swa', from: 1, every: 0.1 })]
+    const [plain, ema, swa] = [await weights(), await weights('ema'), await weights({ name: 'swa', startEpoch: 1, period: 0.1 })]
     expect(new Set([plain, ema, swa].map(({ weightsSha256 }) => weightsSha256)).size).to.equal(3)
     expect(swa.testLoss).below(2)
   })

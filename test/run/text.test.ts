@@ -13,7 +13,7 @@ describe('a GPT on a text', function () {
   it('learns a rhyme by heart with two learners, tells its perplexity and says it again', async () => {
     const data = await datasetFromText({ text: RHYME.repeat(60), context: 32 })
     const model = gpt({ input: data.sample, classes: data.classes }, { layers: 1, heads: 2, width: 32 })
-    const optimiser = { rate: 0.1, weightDecay: 0, milestones: [] }
+    const optimiser = { learningRate: 0.1, weightDecay: 0, milestones: [] }
     const job = train({ model, data, learners: 2, batch: 8, optimiser, until: { steps: 1000 }, seed: 1 })
     const { testLoss, testPerplexity, testAccuracy } = await job.finished
     expect(testLoss).to.be.below(0.2)

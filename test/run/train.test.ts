@@ -186,8 +186,8 @@ describe('a training job that fails', () => {
   })
 
   it('names the iteration and the rate when the loss is not finite', async () => {
-    const job = start({ ...ENDLESS, optimiser: { rate: 1e30 } })
-    const error = await refused('LOSS_NOT_FINITE', () => job.finished, 'iteration', 'lower rate', '1e+30')
+    const job = start({ ...ENDLESS, optimiser: { learningRate: 1e30 } })
+    const error = await refused('LOSS_NOT_FINITE', () => job.finished, 'iteration', 'lower learning rate', '1e+30')
     expect(error.data['iteration']).to.be.greaterThan(0).and.lessThan(100)
   })
 
@@ -271,8 +271,8 @@ describe('options of a training job', () => {
     ['learners', { learners: 1e9 }],
     ['threads', { threads: 0 }],
     ['seed', { seed: -1 }],
-    ['optimiser.rate', { optimiser: { rate: 0 } }],
-    ['optimiser.rate', { optimiser: { rate: NaN } }],
+    ['optimiser.learningRate', { optimiser: { learningRate: 0 } }],
+    ['optimiser.learningRate', { optimiser: { learningRate: NaN } }],
     ['optimiser.momentum', { optimiser: { momentum: 1 } }],
     ['optimiser.weightDecay', { optimiser: { weightDecay: -1 } }],
     ['optimiser.decay', { optimiser: { decay: 0 } }],
@@ -312,7 +312,7 @@ describe('options of a training job', () => {
 
 describe('the trained model', () => {
   it('answers for any number of samples, normalised as in training', async () => {
-    const data = { ...tinyData(), mean: [0.5], deviation: [0.25] }
+    const data = { ...tinyData(), mean: [0.5], std: [0.25] }
     const job = start({ data })
     // The fake engine answers with the first number of each normalised sample, plus the class.
     const floats = Float32Array.from({ length: 4 * 100 }, (_, i) => Math.floor(i / 4) / 100)

@@ -39,7 +39,7 @@ describe('a dry run', () => {
 
 describe('learning a few batches by heart', () => {
   it('measures before and after, on what is learnt', async () => {
-    const events = await eventsOf({ overfit: 3, optimiser: { rate: 0.1 } })
+    const events = await eventsOf({ overfit: 3, optimiser: { learningRate: 0.1 } })
     const measured = events.filter((event): event is EvaluatedEvent => event.event === 'evaluated')
     expect(events.find(({ event }) => event === 'started')).to.include({ samples: 34 * 3 * 4, iterations: 500 })
     expect(measured[0]).to.include({ iteration: 0 })

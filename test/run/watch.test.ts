@@ -49,7 +49,7 @@ describe('a training job that is watched', () => {
 
   it('keeps the best model where it is told to, which is then measured, hashed and given', async () => {
     // Steps of such a length go back and forth around the best weights, ever farther away.
-    const worse: Partial<TrainOptions> = { until: { epochs: 4 }, optimiser: { rate: 2.05, milestones: [] } }
+    const worse: Partial<TrainOptions> = { until: { epochs: 4 }, optimiser: { learningRate: 2.05, milestones: [] } }
     const losses: number[] = []
     const job = start({ ...worse, keep: 'best', onEvaluated: ({ testLoss }) => void losses.push(testLoss) })
     const best = await job.finished

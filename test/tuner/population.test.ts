@@ -146,7 +146,7 @@ describe('a job that is tuned', () => {
   }
 
   it('tries other numbers of learners, and its schedule gives the same weights again', async () => {
-    const options = { learners: { start: 1, most: 2, window: 0.004 } }
+    const options = { learners: { initial: 1, max: 2, window: 0.004 } }
     const events = await tunedUntil(options, {}, ({ action }) => action === 'settle')
     const { population, weightsSha256, iterations } = events.at(-1) as FinishedEvent
     const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
@@ -162,7 +162,7 @@ describe('a job that is tuned', () => {
 
   it('stays as it is, and says so, where memory holds no more', async () => {
     const engine = new URL('../fakes/filling-engine.js', import.meta.url)
-    const events = await tunedUntil({ learners: { start: 1, most: 3, window: 0.004 } }, { engine }, () => true)
+    const events = await tunedUntil({ learners: { initial: 1, max: 3, window: 0.004 } }, { engine }, () => true)
     const [first, ...others] = events.filter((event): event is PopulationEvent => event.event === 'population')
     expect(first).to.include({ action: 'settle', from: 1, to: 1 })
     expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; 1 learner it is$/)
@@ -185,11 +185,15 @@ describe('a job that is tuned', () => {
           }
         })`)}`
       let retreated = false
-      const events = await tunedUntil({ learners: { start, most: 3, window: 0.01 } }, { learner: new URL(module) }, ({ reason }) => {
-        const goesOn = retreated
-        retreated ||= reason.includes('no more memory')
-        return goesOn
-      })
+      const events = await tunedUntil(
+        { learners: { initial: start, max: 3, window: 0.01 } },
+        { learner: new URL(module) },
+        ({ reason }) => {
+          const goesOn = retreated
+          retreated ||= reason.includes('no more memory')
+          return goesOn
+        }
+      )
       const lost = events.filter((event) => event.event === 'learnerLost')
       expect(lost.map(({ learner, replacedBy }) => [learner, replacedBy])).to.deep.equal([[victim, null]])
       const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
@@ -204,7 +208,7 @@ describe('a job that is tuned', () => {
 
   it('ends the run with what goes wrong in it', async () => {
     const engine = new URL('../fakes/undescribed-engine.js', import.meta.url)
-    const job = trainWith({ ...MODEL, learners: { start: 1, most: 3, window: 0.004 }, until: { epochs: 10_000 } }, { engine })
+    const job = trainWith({ ...MODEL, learners: { initial: 1, max: 3, window: 0.004 }, until: { epochs: 10_000 } }, { engine })
     job.once('progress', () => (description.fails = true))
     try {
       expect(await rejection(job.finished)).to.have.property('message', 'told to fail')

@@ -9,8 +9,8 @@ const job = train({
   model,
   data: randomDataset(workloadOf(model)),
   batch: Number(batch),
-  learners: { start: Number(start), most: Number(most) },
-  optimiser: { rate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
+  learners: { initial: Number(start), max: Number(most) },
+  optimiser: { learningRate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   until: { steps: 20_000_000 },
   evaluateEvery: 1_000_000,
   seed: 1

@@ -24,7 +24,7 @@ async function turn(
     batch,
     precision,
     // It has no part in the speed, and a low one cannot diverge.
-    optimiser: { rate: 1e-4, momentum: tuning.momentum, weightDecay },
+    optimiser: { learningRate: 1e-4, momentum: tuning.momentum, weightDecay },
     synchroniser: ruleOptions(rule, tuning),
     until: { seconds: TURN, epochs: MOST_EPOCHS },
     evaluateEvery: MOST_EPOCHS

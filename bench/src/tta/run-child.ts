@@ -18,7 +18,7 @@ async function outcomeOf(spec: RunSpec, giveUpAt: number): Promise<Outcome> {
       seed,
       precision,
       evaluateEvery,
-      optimiser: { rate, momentum, weightDecay, schedule, ...(schedule === 'multistep' && { milestones: drops }) },
+      optimiser: { learningRate: rate, momentum, weightDecay, schedule, ...(schedule === 'multistep' && { milestones: drops }) },
       synchroniser: ruleOptions(rule, tuning),
       until: { epochs },
       onEvaluated: ({ epoch, testAccuracy }) => {

@@ -128,7 +128,7 @@ void add_group_calls(Napi::Object& addon) {
   add<join>(addon, "join");
   add<leave>(addon, "leave");
   add<evict>(addon, "evict");
-  add<set_rates>(addon, "setRates");
+  add<set_rates>(addon, "setLearningRates");
   add<set_restarts>(addon, "setRestarts");
   add<set_pause>(addon, "setPause");
   add<set_end>(addon, "setEnd");

@@ -39,10 +39,10 @@ inline SynchronousRule synchronous_rule(const Napi::Object& from) {
     if (!property(central, "lockstep").IsUndefined()) rule.lockstep = truth(central, "lockstep");
   } else if (kind == "outer") {
     rule.central = CentralRule::outer;
-    rule.rate = number(central, "rate");
+    rule.rate = number(central, "learningRate");
     rule.momentum = number(central, "momentum");
     rule.nesterov = truth(central, "nesterov");
-    rule.per_rate = truth(central, "perRate");
+    rule.per_rate = truth(central, "perLearningRate");
   } else if (kind == "mean") {
     rule.central = CentralRule::mean;
     rule.mean_from = at_least(central, "from", 0);

@@ -46,7 +46,7 @@ RunLimits limits(const Napi::Value& value) {
   if (limits.steps < 0 || !(limits.milliseconds >= 0 && limits.milliseconds <= 1e9))
     throw Error("INVALID_OPTION", "limits: steps are 0 or more, milliseconds 0 to 1e9");
   if (const Napi::Value position = js::property(from, "position"); !position.IsUndefined()) limits.position = js::size(from, "position");
-  if (const Napi::Value rate = js::property(from, "rate"); !rate.IsUndefined()) limits.rate = js::number(rate, "rate");
+  if (const Napi::Value rate = js::property(from, "learningRate"); !rate.IsUndefined()) limits.rate = js::number(rate, "learningRate");
   if (const Napi::Value samples = js::property(from, "samples"); !samples.IsUndefined())
     limits.samples = js::list(samples, "samples", [](const Napi::Value& sample) { return js::integer(sample, "sample"); });
   return limits;

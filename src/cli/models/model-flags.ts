@@ -2,7 +2,17 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { messageOf, unknownName } from '../../errors.js'
-import { datasetNames, datasetTraits, modelNamed, textNames, zoo, type DatasetTraits, type LoadModelOptions, type Model, type Normalisation } from '../../index.js'
+import {
+  datasetNames,
+  datasetTraits,
+  modelNamed,
+  textNames,
+  zoo,
+  type DatasetTraits,
+  type LoadModelOptions,
+  type Model,
+  type Normalisation
+} from '../../index.js'
 import { defaultExport } from '../config-file.js'
 import { realNumber, refusal, wholeNumber } from '../numbers.js'
 
@@ -13,9 +23,9 @@ export interface ModelFlags {
   readonly input?: readonly number[]
   readonly classes?: number
   readonly mean?: readonly number[]
-  readonly deviation?: readonly number[]
+  readonly std?: readonly number[]
   readonly names?: string
-  readonly fresh?: readonly string[]
+  readonly reinitialise?: readonly string[]
   readonly strict: boolean
   readonly best?: boolean
 }
@@ -34,22 +44,22 @@ export function addModelFlags(command: Command, { data = DATA }: { data?: string
       "what is taken from samples in 0 to 1, channel by channel: 0.5,0.5,0.5 (ImageNet's for models of photographs)",
       means
     )
-    .option('--deviation <numbers>', 'what they are divided by then', deviations)
+    .option('--std <numbers>', 'what they are divided by then', deviations)
     .option('--names <file>', "JSON: the file's names to the model's; null leaves a tensor out")
-    .option('--fresh <pattern...>', 'layers that start anew whatever the file holds: fc, layer4.*')
+    .option('--reinitialise <pattern...>', 'layers that start from random weights whatever the file holds: fc, layer4.*')
     .option('--best', 'of a folder of checkpoints the one that was measured best (the newest)')
     .option('--no-strict', 'pass over tensors that are missing or left over')
 }
 
 /** Throws INVALID_OPTION and UNKNOWN_NAME. */
-export async function readingOptions({ names, fresh, strict, best, mean, deviation, ...flags }: ModelFlags): Promise<LoadModelOptions> {
+export async function readingOptions({ names, reinitialise, strict, best, mean, std, ...flags }: ModelFlags): Promise<LoadModelOptions> {
   const traits = traitsOf(flags.data)
   return {
     model: await modelOf(flags),
     ...(traits && { normalisation: traits, classNames: traits.classNames }),
-    ...((mean ?? deviation) && { normalisation: bothOf(mean, deviation) }),
+    ...((mean ?? std) && { normalisation: bothOf(mean, std) }),
     ...(names !== undefined && { names: await namesFrom(names) }),
-    ...(fresh && { fresh }),
+    ...(reinitialise && { reinitialise }),
     ...(best && { best }),
     strict
   }
@@ -94,13 +104,13 @@ async function namesFrom(path: string): Promise<(name: string) => string | undef
   return (name) => (names.has(name) ? (names.get(name) ?? undefined) : name)
 }
 
-function bothOf(mean: readonly number[] | undefined, deviation: readonly number[] | undefined): Normalisation {
-  if (!mean || !deviation) {
-    const received = (mean ?? deviation ?? []).join(',')
-    throw refusal(mean ? '--mean' : '--deviation', received, 'give --mean and --deviation together')
+function bothOf(mean: readonly number[] | undefined, std: readonly number[] | undefined): Normalisation {
+  if (!mean || !std) {
+    const received = (mean ?? std ?? []).join(',')
+    throw refusal(mean ? '--mean' : '--std', received, 'give --mean and --std together')
   }
-  if (mean.length !== deviation.length) throw refusal('--deviation', deviation.join(','), `give ${mean.length}, as many as --mean`)
-  return { mean, deviation }
+  if (mean.length !== std.length) throw refusal('--std', std.join(','), `give ${mean.length}, as many as --mean`)
+  return { mean, std }
 }
 
 function means(text: string): number[] {
@@ -108,9 +118,9 @@ function means(text: string): number[] {
 }
 
 function deviations(text: string): number[] {
-  const numbers = text.split(',').map(realNumber('--deviation'))
+  const numbers = text.split(',').map(realNumber('--std'))
   if (numbers.every((number) => number > 0)) return numbers
-  throw refusal('--deviation', text, 'use numbers above 0')
+  throw refusal('--std', text, 'use numbers above 0')
 }
 
 function extentsOf(text: string): number[] {

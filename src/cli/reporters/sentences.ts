@@ -60,7 +60,7 @@ export function overfitSentence(before: number, after: number): { readonly learn
   const text = learnt
     ? colours.green(`the loss collapsed from ${loss(before)} to ${loss(after)}: the model can learn these samples`)
     : colours.yellow(
-        `the loss did not collapse: ${loss(before)} to ${loss(after)}; look at rate, labels and model, or give it more --steps`
+        `the loss did not collapse: ${loss(before)} to ${loss(after)}; look at learning rate, labels and model, or give it more --steps`
       )
   return { learnt, text }
 }
@@ -92,9 +92,9 @@ export function checkpointSentence({ iteration, reason }: CheckpointEvent): stri
   return reason === null ? undefined : `${colours.yellow('no checkpoint')} of iteration ${count(iteration)}: ${reason}`
 }
 
-export function wentBackSentence({ iteration, rateScale, retries }: WentBackEvent): string {
+export function wentBackSentence({ iteration, learningRateScale, retries }: WentBackEvent): string {
   const left = `${retries} more ${retries === 1 ? 'time' : 'times'} at most`
-  return `${colours.yellow('went back')}: the loss was no finite number at iteration ${count(iteration)}; rates times ${rateScale} (${left})`
+  return `${colours.yellow('went back')}: the loss was no finite number at iteration ${count(iteration)}; learning rates times ${learningRateScale} (${left})`
 }
 
 export function populationSentence({ round, from, to, reason }: PopulationEvent): string {

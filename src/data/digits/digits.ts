@@ -23,7 +23,7 @@ export const DIGITS: DatasetTraits = {
   classes: GLYPHS.length,
   classNames: GLYPHS.map((_, digit) => `${digit}`),
   mean: [0.103],
-  deviation: [0.23],
+  std: [0.23],
   augmentation: { padding: 0, flip: false }
 }
 

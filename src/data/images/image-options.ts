@@ -15,7 +15,7 @@ export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
   readonly channels?: 1 | 3
   /** Normalisation for each channel, of pixels in 0 to 1; ImageNet's if omitted. */
   readonly mean?: readonly number[]
-  readonly deviation?: readonly number[]
+  readonly std?: readonly number[]
   /** For training: a random crop, scaled to the size. If omitted, 8 to 100% of the area at ratios of 3:4 to 4:3; `false` for the centre crop. */
   readonly crop?: Partial<RandomCrop> | false
   /** For training: whether each image is mirrored horizontally with probability 1/2; true if omitted. */
@@ -38,14 +38,14 @@ export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
 export interface ImageFolderPlan {
   readonly name: string | undefined
   readonly recipe: ImageRecipe
-  readonly normalisation: Pick<Dataset, 'mean' | 'deviation'>
+  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
   readonly testFraction: number
   readonly seed: number
   readonly check: boolean
   readonly feed: FeedOptions
 }
 
-const IMAGENET_GREY = { mean: [0.449], deviation: [0.226] }
+const IMAGENET_GREY = { mean: [0.449], std: [0.226] }
 const CROP: RandomCrop = { scale: [0.08, 1], ratio: [3 / 4, 4 / 3] }
 const NO_JITTER: ColourJitter = { brightness: 0, contrast: 0, saturation: 0, hue: 0 }
 
@@ -99,30 +99,30 @@ function colourOf(colour: Partial<ColourJitter>, channels: number, refuse: Refus
   return all
 }
 
-function normalisationOf(options: ImageFolderOptions, channels: number, refuse: Refuse): Pick<Dataset, 'mean' | 'deviation'> {
-  const { mean, deviation } = { ...(channels === 1 ? IMAGENET_GREY : IMAGENET_PIXELS), ...definedOnly(options) }
+function normalisationOf(options: ImageFolderOptions, channels: number, refuse: Refuse): Pick<Dataset, 'mean' | 'std'> {
+  const { mean, std } = { ...(channels === 1 ? IMAGENET_GREY : IMAGENET_PIXELS), ...definedOnly(options) }
   if (mean.length !== channels || !mean.every(Number.isFinite)) throw refuse('mean', mean, `give ${channels} numbers, one for each channel`)
-  if (deviation.length !== channels || !deviation.every((d) => d > 0 && Number.isFinite(d)))
-    throw refuse('deviation', deviation, `give ${channels} numbers above 0, one for each channel`)
-  return { mean, deviation }
+  if (std.length !== channels || !std.every((d) => d > 0 && Number.isFinite(d)))
+    throw refuse('std', std, `give ${channels} numbers above 0, one for each channel`)
+  return { mean, std }
 }
 
-function definedOnly({ mean, deviation }: ImageFolderOptions): Partial<Pick<Dataset, 'mean' | 'deviation'>> {
-  return { ...(mean && { mean }), ...(deviation && { deviation }) }
+function definedOnly({ mean, std }: ImageFolderOptions): Partial<Pick<Dataset, 'mean' | 'std'>> {
+  return { ...(mean && { mean }), ...(std && { std }) }
 }
 
-function feedOf({ threads, ahead, cache }: ImageFolderOptions, onBadSample: 'fail' | 'skip', refuse: Refuse): FeedOptions {
+function feedOf({ threads, prefetch, cache }: ImageFolderOptions, onBadSample: 'fail' | 'skip', refuse: Refuse): FeedOptions {
   const whole = (option: string, value: number | undefined, least: number) => {
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= least))
       throw refuse(option, value, `use a whole number of at least ${least}`)
   }
   whole('threads', threads, 1)
-  whole('ahead', ahead, 1)
+  whole('prefetch', prefetch, 1)
   whole('cache', cache, 0)
   return {
     onBadSample,
     ...(threads !== undefined && { threads }),
-    ...(ahead !== undefined && { ahead }),
+    ...(prefetch !== undefined && { prefetch }),
     ...(cache !== undefined && { cache })
   }
 }

@@ -59,7 +59,13 @@ export interface SynchronousRule {
  */
 export type CentralRule =
   | { readonly kind: 'sma'; readonly alpha: number | null; readonly momentum: number; readonly lockstep?: boolean }
-  | { readonly kind: 'outer'; readonly rate: number; readonly momentum: number; readonly nesterov: boolean; readonly perRate: boolean }
+  | {
+      readonly kind: 'outer'
+      readonly learningRate: number
+      readonly momentum: number
+      readonly nesterov: boolean
+      readonly perLearningRate: boolean
+    }
   | { readonly kind: 'mean'; readonly from: number }
   | { readonly kind: 'optimiser' }
 

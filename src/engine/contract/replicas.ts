@@ -33,7 +33,7 @@ export interface RunLimits {
   /** Where the first batch begins in the sequence of samples; only for a replica without a group. */
   readonly position?: number
   /** Learning rate of `update`; in a group it takes the place of the group's own, but for a group that has the optimiser. */
-  readonly rate?: number
+  readonly learningRate?: number
 }
 
 export interface SegmentLimits extends Omit<RunLimits, 'steps'> {

@@ -13,10 +13,10 @@ const OPERATOR_SET = 17
 /** A protocol buffer cannot be longer. */
 const LONGEST = 2 ** 31 - 1
 
-/** Per channel or one for all, of samples in 0 to 1: x becomes (x - mean) / deviation. */
+/** Per channel or one for all, of samples in 0 to 1: x becomes (x - mean) / std. */
 export interface Normalisation {
   readonly mean: readonly number[]
-  readonly deviation: readonly number[]
+  readonly std: readonly number[]
 }
 
 /** What becomes part of the network beside its layers. */
@@ -91,10 +91,10 @@ class Network {
     return [...this.#initializers.values()]
   }
 
-  /** (x - mean) / deviation, as the load segment does it; channels come second. */
-  normalise({ mean, deviation }: Normalisation): void {
+  /** (x - mean) / std, as the load segment does it; channels come second. */
+  normalise({ mean, std }: Normalisation): void {
     this.#scale('Sub', 'mean', mean, 'input centred')
-    this.#scale('Div', 'deviation', deviation, 'input normalised')
+    this.#scale('Div', 'std', std, 'input normalised')
   }
 
   add(operator: Operator): void {

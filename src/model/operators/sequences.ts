@@ -8,13 +8,13 @@ export function embedding(layer: EmbeddingLayer, to: LayerWriter, x: ValueId): V
   if (type !== 'integer' || shape.length !== 2) throw to.mismatch(x, 'it takes token ids (T): make it the first layer')
   const tokens = to.wholeNumber('tokens', layer.tokens, 1)
   const features = to.wholeNumber('features', layer.features, 1)
-  const initialiser = initialiserOf(to.name, 'initialiser', layer.initialiser ?? { kind: 'normal', deviation: 1 }, null)
+  const initialiser = initialiserOf(to.name, 'initialiser', layer.initialiser ?? { kind: 'normal', std: 1 }, null)
   const table = to.parameter('weight', [tokens, features], initialiser)
   return to.simple('embedding', x, [...shape, features], {}, [table])
 }
 
 export function positions(
-  { initialiser = { kind: 'normal', deviation: 0.02 } }: { readonly initialiser?: WeightInitialiser },
+  { initialiser = { kind: 'normal', std: 0.02 } }: { readonly initialiser?: WeightInitialiser },
   to: LayerWriter,
   x: ValueId
 ): ValueId {

@@ -74,6 +74,6 @@ function branch(name: string, body: readonly Layer[]): Layer {
   return residual({ name, relu: false, body: [layerNorm({ name: 'norm' }), ...body] })
 }
 
-function from(deviation: number) {
-  return { initialiser: { kind: 'normal', deviation }, biasInitialiser: { kind: 'constant', value: 0 } } as const
+function from(std: number) {
+  return { initialiser: { kind: 'normal', std }, biasInitialiser: { kind: 'constant', value: 0 } } as const
 }

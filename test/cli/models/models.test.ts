@@ -128,24 +128,24 @@ describe('arbalest export, import, eval and predict', function () {
     expect(lines[0]!['initialised']).to.have.members([`${head}.weight`, `${head}.bias`])
   })
 
-  it('takes mean and deviation where a file does not say them, and says where nobody does', async () => {
+  it('takes mean and std where a file does not say them, and says where nobody does', async () => {
     const { tensors } = await readSafetensors(file)
     await writeSafetensors(at('bare.safetensors'), tensors)
     const shape = ['--model', 'mlp', '--input', '1,28,28', '--classes', '10']
-    const [mean, deviation] = [data.mean, data.deviation].map(String) as [string, string]
+    const [mean, std] = [data.mean, data.std].map(String) as [string, string]
     const predicted = async (...args: string[]) => {
       const { lines, stderr } = await run(['predict', ...args, '--json'])
       return { classes: lines[0]!['classes'], stderr }
     }
     const wanted = await predicted(file, at('one.png'))
-    expect(await predicted(at('bare.safetensors'), at('one.png'), ...shape, '--mean', mean, '--deviation', deviation)).to.deep.equal(wanted)
+    expect(await predicted(at('bare.safetensors'), at('one.png'), ...shape, '--mean', mean, '--std', std)).to.deep.equal(wanted)
     const bare = await predicted(at('bare.safetensors'), at('one.png'), ...shape)
     expect(bare.classes).to.not.deep.equal(wanted.classes)
-    expect(bare.stderr).to.match(/Warning: .*bare\.safetensors: .*mlp.*mean and deviation/)
+    expect(bare.stderr).to.match(/Warning: .*bare\.safetensors: .*mlp.*mean and std/)
     for (const [flags, said] of [
       [['--mean', '0.5'], /^INVALID_OPTION: --mean: .*together/],
-      [['--mean', '0.5', '--deviation', '0'], /^INVALID_OPTION: --deviation: .*above 0/],
-      [['--mean', '0.5', '--deviation', '1,1'], /^INVALID_OPTION: --deviation: .*give 1/]
+      [['--mean', '0.5', '--std', '0'], /^INVALID_OPTION: --std: .*above 0/],
+      [['--mean', '0.5', '--std', '1,1'], /^INVALID_OPTION: --std: .*give 1/]
     ] as const)
       expect((await run(['predict', at('bare.safetensors'), at('one.png'), ...shape, ...flags])).stderr).to.match(said)
   })
@@ -170,12 +170,27 @@ describe('arbalest export, import, eval and predict', function () {
   })
 
   it('begins a training with a file, and says what does not fit before it begins', async () => {
-    const flags = ['train', '--model', 'mlp', '--learners', '1', '--batch', '8', '--steps', '1', '--rate', '1e-9', '--init', file, '--json']
+    const flags = [
+      'train',
+      '--model',
+      'mlp',
+      '--learners',
+      '1',
+      '--batch',
+      '8',
+      '--steps',
+      '1',
+      '--lr',
+      '1e-9',
+      '--initial-weights',
+      file,
+      '--json'
+    ]
     const { lines, stderr } = await run(flags)
     expect(Number(lines.at(-1)!['testAccuracy']), stderr).to.equal(testAccuracy)
     const other = await run([...flags, '--model', 'lenet'])
-    expect(other.stderr).to.match(/^SHAPE_MISMATCH: .*--init-skip/)
+    expect(other.stderr).to.match(/^SHAPE_MISMATCH: .*--reinitialise/)
     expect(other.lines.map(({ event }) => event)).to.deep.equal(['failed'])
-    expect((await run([...flags, '--init', 'nowhere'])).stderr).to.match(/^INVALID_OPTION: --init: received "nowhere"/)
+    expect((await run([...flags, '--initial-weights', 'nowhere'])).stderr).to.match(/^INVALID_OPTION: --init: received "nowhere"/)
   })
 })

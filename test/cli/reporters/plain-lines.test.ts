@@ -14,7 +14,7 @@ function progress(iteration: number, seconds: number, learners = 2): ProgressEve
     iterations: 1000,
     epoch: iteration / 500,
     loss: 1,
-    rate: 0.1,
+    learningRate: 0.1,
     imagesPerSecond: 0,
     learners,
     dataWait: 0,

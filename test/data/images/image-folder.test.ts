@@ -41,7 +41,7 @@ describe('A folder of images', () => {
     expect(namesOf(train)).to.deep.equal(['0 1.jpeg', '1 y.webp', '2 10.png', '2 2.JPG'])
     expect(namesOf(test)).to.deep.equal(['1 1.gif', '2 3.tif'])
     expect([train.count, test.count, data.name]).to.deep.equal([4, 2, basename(folder.path)])
-    expect([data.mean[0], data.deviation[0]]).to.deep.equal([0.485, 0.229])
+    expect([data.mean[0], data.std[0]]).to.deep.equal([0.485, 0.229])
   })
 
   it('holds out a share of each class where there is one tree', async () => {
@@ -116,7 +116,7 @@ describe('A folder of images', () => {
       ['colour.tint', { colour: { tint: 0.1 } }],
       ['colour.contrast', { channels: 1, colour: { contrast: 0.1 } }],
       ['mean', { mean: [1] }],
-      ['deviation', { deviation: [1, 1, 0] }],
+      ['std', { std: [1, 1, 0] }],
       ['testFraction', { testFraction: 1 }],
       ['onBadImage', { onBadImage: 'cry' }],
       ['threads', { threads: 0 }],

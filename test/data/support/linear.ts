@@ -4,14 +4,14 @@ import type { StoredDataset } from '../../../src/data/dataset.js'
  * Test accuracy of a softmax regression after some epochs of plain stochastic gradient descent, one sample at a time, on grey images as
  * bytes.
  */
-export function linearAccuracy({ train, test, classes, mean, deviation }: StoredDataset, epochs: number, rate = 0.0005): number {
+export function linearAccuracy({ train, test, classes, mean, std }: StoredDataset, epochs: number, rate = 0.0005): number {
   const pixels = train.samples.length / train.count
   const weights = new Float64Array(classes * (pixels + 1))
   const scores = new Float64Array(classes)
   const x = new Float64Array(pixels + 1).fill(1)
 
   const load = (samples: ArrayLike<number>, index: number): void => {
-    for (let i = 0; i < pixels; i++) x[i] = (samples[index * pixels + i]! / 255 - mean[0]!) / deviation[0]!
+    for (let i = 0; i < pixels; i++) x[i] = (samples[index * pixels + i]! / 255 - mean[0]!) / std[0]!
   }
   const score = (): void => {
     for (let c = 0; c < classes; c++) {

@@ -30,7 +30,7 @@ export class GroupRun {
       optimiser: update,
       ...spec
     })
-    engine.setRates(this.group, 0, Float32Array.of(options.rate ?? 0.05))
+    engine.setLearningRates(this.group, 0, Float32Array.of(options.rate ?? 0.05))
   }
 
   /** From the central model, or from what a snapshot holds; on the devices in turns. */

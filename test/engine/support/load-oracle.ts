@@ -9,7 +9,7 @@ export interface LoadAttributes {
   readonly flip: number
   readonly shuffled: number
   readonly mean: readonly number[]
-  readonly deviation: readonly number[]
+  readonly std: readonly number[]
 }
 
 export interface Samples {
@@ -21,7 +21,7 @@ export interface Samples {
 
 /** A second writing of what `load` promises: the sample at a position, cropped, flipped and normalised, with its place in the data. */
 export function loaded(data: Samples, attributes: LoadAttributes, seed: number, position: number): { index: number; x: number[] } {
-  const { padding, flip, shuffled, mean, deviation } = attributes
+  const { padding, flip, shuffled, mean, std } = attributes
   const [channels, height, width] = [data.sample[0]!, data.sample[1] ?? 1, data.sample[2] ?? 1]
   const epoch = Math.floor(position / data.count)
   const place = position % data.count
@@ -31,7 +31,7 @@ export function loaded(data: Samples, attributes: LoadAttributes, seed: number, 
   const flipped = flip === 1 && random[2] >= 2 ** 31
   const x: number[] = []
   for (let c = 0; c < channels; c++) {
-    const [shift, scale] = [ofChannel(mean, c, 0), ofChannel(deviation, c, 1)]
+    const [shift, scale] = [ofChannel(mean, c, 0), ofChannel(std, c, 1)]
     for (let h = 0; h < height; h++) {
       for (let w = 0; w < width; w++) {
         const row = h + rows

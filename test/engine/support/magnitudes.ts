@@ -42,7 +42,7 @@ function channels(use: OperatorCase, x: Float64Array, mean: Float64Array, varian
   return { of, inverse, count: x.length / shape[1]!, normalised: (i) => (x[i]! - mean[of(i)]!) * inverse(of(i)) }
 }
 
-/** The mean of |x|; the variance itself, since its sum has no cancellation; y to within one deviation of its channel. */
+/** The mean of |x|; the variance itself, since its sum has no cancellation; y to within one std of its channel. */
 export const batchNorm: Magnitude = (use, inputs, outputs) => {
   const { x, gamma, beta, residual } = inputs as Record<string, Float64Array>
   const mean = (outputs['mean'] ?? inputs['mean'])!

@@ -175,7 +175,7 @@ export class PlainLookahead extends PlainMean {
 
 /** The outer optimiser of SlowMo and of DiLoCo. */
 export interface OuterNumbers {
-  readonly outerRate: number
+  readonly outerLearningRate: number
   readonly outerMomentum: number
 }
 
@@ -184,16 +184,16 @@ export class PlainSlowMo extends PlainMean {
   readonly #outer: OuterNumbers
   #u = new Float64Array(this.z.length)
 
-  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerRate: 1, outerMomentum: 0.5 }) {
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerLearningRate: 1, outerMomentum: 0.5 }) {
     super(initial, numbers)
     this.#outer = outer
   }
 
   protected meet(mean: Float64Array): void {
     const { rate } = this
-    const { outerRate, outerMomentum } = this.#outer
+    const { outerLearningRate, outerMomentum } = this.#outer
     this.#u = this.#u.map((u, i) => outerMomentum * u + (this.z[i]! - mean[i]!) / rate)
-    this.z = this.z.map((z, i) => z - outerRate * rate * this.#u[i]!)
+    this.z = this.z.map((z, i) => z - outerLearningRate * rate * this.#u[i]!)
     this.adopt()
   }
 }
@@ -203,16 +203,16 @@ export class PlainDiLoCo extends PlainMean {
   readonly #outer: OuterNumbers
   #u = new Float64Array(this.z.length)
 
-  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerRate: 0.7, outerMomentum: 0.9 }) {
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, outer: OuterNumbers = { outerLearningRate: 0.7, outerMomentum: 0.9 }) {
     super(initial, numbers)
     this.#outer = outer
   }
 
   protected meet(mean: Float64Array): void {
-    const { outerRate, outerMomentum } = this.#outer
+    const { outerLearningRate, outerMomentum } = this.#outer
     const gradient = this.z.map((z, i) => z - mean[i]!)
     this.#u = this.#u.map((u, i) => outerMomentum * u + gradient[i]!)
-    this.z = this.z.map((z, i) => z - outerRate * (gradient[i]! + outerMomentum * this.#u[i]!))
+    this.z = this.z.map((z, i) => z - outerLearningRate * (gradient[i]! + outerMomentum * this.#u[i]!))
     this.adopt()
   }
 }

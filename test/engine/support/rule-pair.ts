@@ -28,7 +28,7 @@ const PIECES = [
 export const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
 const CLOSE = 1e-5
 /** Another outer optimiser than any rule has by default. */
-const OUTER = { outerRate: 0.4, outerMomentum: 0.3 }
+const OUTER = { outerLearningRate: 0.4, outerMomentum: 0.3 }
 
 export const rule = ({ name = 'sma', ...options }: NamedRule, learners: number): GroupRule =>
   ruleOf(name, options, { learners, iterations: 0, iterationAt: (epoch) => epoch })
@@ -66,7 +66,7 @@ export const CASES: Record<string, RuleCase> = {
     plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS)
   },
   'polyak-ruppert from the tenth round': {
-    options: (period) => ({ name: 'polyak-ruppert', period, from: 10 * period }),
+    options: (period) => ({ name: 'polyak-ruppert', period, startEpoch: 10 * period }),
     plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS, 10)
   },
   'local-sgd': { options: (period) => ({ name: 'local-sgd', period }), plain: (initial) => new PlainLocalSgd(initial, NUMBERS) },
@@ -74,7 +74,7 @@ export const CASES: Record<string, RuleCase> = {
   slowmo: { options: (period) => ({ name: 'slowmo', period }), plain: (initial) => new PlainSlowMo(initial, NUMBERS) },
   diloco: { options: (period) => ({ name: 'diloco', period }), plain: (initial) => new PlainDiLoCo(initial, NUMBERS) },
   'lookahead with a share of its own': {
-    options: (period) => ({ name: 'lookahead', period, outerRate: 0.8 }),
+    options: (period) => ({ name: 'lookahead', period, outerLearningRate: 0.8 }),
     plain: (initial) => new PlainLookahead(initial, NUMBERS, 0.8)
   },
   'slowmo with numbers of its own': {
@@ -103,7 +103,7 @@ export class Pair {
   ) {
     const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov })
     this.run = new GroupRun(program, randomSamples(300), { initial, rule: how, ...levels })
-    for (const { from, rates } of PIECES) engine.setRates(this.run.group, from, Float32Array.from(rates))
+    for (const { from, rates } of PIECES) engine.setLearningRates(this.run.group, from, Float32Array.from(rates))
     this.plain = plain(initial)
     this.#adopts = how.kind === 'synchronous' && how.adopts
   }

@@ -1,7 +1,7 @@
 import { runOnce } from './bound-operator.js'
 import type { Magnitude } from './magnitudes.js'
 
-/** What a row's deviations come from: the sizes of x and of its mean, over the row's deviation. */
+/** What a row's deviations come from: the sizes of x and of its mean, over the row's std. */
 function normalised(x: Float64Array, mean: Float64Array, inverse: Float64Array): Float64Array {
   const width = x.length / mean.length
   return x.map((value, i) => {
@@ -15,7 +15,7 @@ export const layerNorm: Magnitude = (_use, { x, gamma, beta }, { mean, inverse }
   const sizes = new Float64Array(mean!.length)
   x!.forEach((value, i) => (sizes[Math.floor(i / width)]! += Math.abs(value) / width))
   const y = normalised(x!, sizes, inverse!).map((value, i) => Math.abs(gamma![i % width]!) * value + Math.abs(beta![i % width]!))
-  // The deviation is as exact as the sum of squares of what is left when the mean is taken off.
+  // The std is as exact as the sum of squares of what is left when the mean is taken off.
   return { y, mean: sizes, inverse: inverse!.map((value, row) => value * (1 + sizes[row]! * value)) }
 }
 

@@ -20,7 +20,7 @@ export function smallTraining(
   optimiser: OptimiserAttributes,
   { batch = 4, model = SMALL_MODEL }: { batch?: number; model?: Model } = {}
 ): { program: Program; initial: Float32Array } {
-  const load = { padding: 0, flip: false, mean: [], deviation: [], shuffled: true }
+  const load = { padding: 0, flip: false, mean: [], std: [], shuffled: true }
   const program = compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision: 'f32', load, optimiser })
   return { program, initial: initialParameters(buildGraph(model, { batch, mode: 'train', load }), 7) }
 }

@@ -20,7 +20,7 @@ export interface RandomModelOptions {
 
 /** A model as if it had been trained: no weight, bias or running statistic is as it was made. */
 export function randomTrainedModel(model: Model, options: RandomModelOptions = {}): TrainedModel {
-  const { seed = 1, backend = 'cpu', normalisation = { mean: [], deviation: [] } } = options
+  const { seed = 1, backend = 'cpu', normalisation = { mean: [], std: [] } } = options
   const program = compile(model, loweringBackend(engine, backend), { batch: 4, mode: 'predict', precision: 'f32' })
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed })
   const random = new Random(seed)

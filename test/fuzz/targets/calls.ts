@@ -29,7 +29,7 @@ export function callsTarget(): (choice: Choice) => void {
     outputs: [{ shape: [2, 4], type: 'f32', layout: null }],
     precision: 'f32'
   }
-  const limits = { steps: 2, milliseconds: 1, position: 0, rate: 0.1 }
+  const limits = { steps: 2, milliseconds: 1, position: 0, learningRate: 0.1 }
   const things: Record<'data' | 'stream' | 'program' | 'group' | 'replica' | 'snapshot', Handle[]> = {
     data: [],
     stream: [],
@@ -89,7 +89,7 @@ export function callsTarget(): (choice: Choice) => void {
       join: () => [a('group'), learner(), choice.happens(0.3), choice.below(3)],
       leave: () => [a('group'), learner()],
       evict: () => [a('group'), learner()],
-      setRates: () => [a('group'), choice.below(10), Float32Array.of(0.1, 0.2)],
+      setLearningRates: () => [a('group'), choice.below(10), Float32Array.of(0.1, 0.2)],
       setRestarts: () => [a('group'), [choice.below(10)]],
       setPause: () => [a('group'), choice.happens(0.5) ? Infinity : choice.below(10)],
       setEnd: () => [a('group'), choice.happens(0.5) ? Infinity : choice.below(40)],

@@ -34,7 +34,7 @@ const STATE = {
     { round: 0, learners: 2 },
     { round: 10, learners: 1 }
   ],
-  rateScale: 1,
+  learningRateScale: 1,
   learners: [0],
   measurements: [{ event: { event: 'evaluated', iteration: 10, epoch: 0.5, testLoss: 1.25, testAccuracy: 0.5, seconds: 0.1 }, seconds: 1 }]
 }
@@ -71,7 +71,7 @@ export async function checkpointsTarget(folder: string): Promise<Target> {
 
 async function written(dir: string, layout: ParameterLayout): Promise<[older: string, newer: string]> {
   const trained = randomTrainedModel(MODEL, { backend: 'reference' })
-  const saved = { model: MODEL, weights: trained.weights(), statistics: trained.statistics(), normalisation: { mean: [], deviation: [] } }
+  const saved = { model: MODEL, weights: trained.weights(), statistics: trained.statistics(), normalisation: { mean: [], std: [] } }
   const group = newGroup(layout)
   const snapshot = engine.captureGroup(group)
   const parts = { ...engine.snapshotParts(snapshot), read: (name: string) => engine.readSnapshot(snapshot, name) }
@@ -177,7 +177,7 @@ function meansTheSame(found: Buffer, bytes: Buffer): boolean {
 async function lookAt(place: string, layout: ParameterLayout): Promise<void> {
   const codes = ['DATA_CORRUPT', 'DATA_NOT_FOUND', 'INVALID_OPTION', 'SHAPE_MISMATCH', 'INVALID_STATE', 'UNSUPPORTED_OPERATOR'] as const
   const dir = join(place, place.endsWith('checkpoints') ? '.' : '..')
-  const settings = { dir, every: 10, keep: 3, resume: place === dir ? ('auto' as const) : place }
+  const settings = { dir, period: 10, keep: 3, resume: place === dir ? ('auto' as const) : place }
   const resumption = await refusingBy(codes, () => resumptionOf(settings, { layout, identity: IDENTITY }, () => {}))
   if (resumption) {
     const group = newGroup(layout)

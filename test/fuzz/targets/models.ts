@@ -38,7 +38,7 @@ interface Parts {
 export async function modelsTarget(folder: string): Promise<Target> {
   const file = join(folder, 'model.safetensors')
   const trained = randomTrainedModel(MODEL, { backend: 'reference' })
-  const normalisation = { mean: [0.5, 0.4, 0.3], deviation: [0.2] }
+  const normalisation = { mean: [0.5, 0.4, 0.3], std: [0.2] }
   const classNames = ['a', 'b', 'c', 'd', 'e']
   await saveModel(file, { model: MODEL, weights: trained.weights(), statistics: trained.statistics(), normalisation, classNames })
   const bytes = readFileSync(file)
@@ -51,7 +51,7 @@ export async function modelsTarget(folder: string): Promise<Target> {
         ...(choice.happens(0.3) && { model: MODEL }),
         ...(choice.happens(0.3) && { strict: false }),
         ...(choice.happens(0.2) && { names: { 'conv1.weight': choice.among(['fc.weight', 'bn1.running_mean', '__proto__', '']) } }),
-        ...(choice.happens(0.2) && { fresh: [choice.among(['fc', '*', 'conv1.*', 'a(b'])] })
+        ...(choice.happens(0.2) && { reinitialise: [choice.among(['fc', '*', 'conv1.*', 'a(b'])] })
       })
     )
     checkWeights(model)
@@ -70,7 +70,7 @@ function reassembled({ header, data }: Parts, choice: Choice): Buffer {
   const whole = structuredClone(header)
   const metadata = whole.__metadata__
   if (choice.happens(0.7)) metadata['arbalest'] = text(harmed(JSON.parse(metadata['arbalest']!), choice))
-  const other = choice.among(['mean', 'deviation', 'classes'])
+  const other = choice.among(['mean', 'std', 'classes'])
   if (choice.happens(0.2)) metadata[other] = text(choice.happens(0.5) ? junk(choice) : harmed(JSON.parse(metadata[other]!), choice))
   const harmedHeader = choice.happens(0.2) ? harmed(whole, choice) : whole
   return rawSafetensors(text(harmedHeader), choice.happens(0.1) ? damaged(data, choice) : data)

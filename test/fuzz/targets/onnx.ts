@@ -19,7 +19,7 @@ export function onnxTarget(): Target {
     const input = choice.among([[3, 7, 6], [4, 5, 5], [1, 8, 8], [12]])
     const [layers] = fc.sample(randomLayers, { seed: choice.below(2 ** 31), numRuns: 1 })
     const model = defineModel({ name: 'any', input, layers: layers! })
-    const normalisation = choice.happens(0.3) ? { mean: [0.4], deviation: [0.3] } : { mean: [], deviation: [] }
+    const normalisation = choice.happens(0.3) ? { mean: [0.4], std: [0.3] } : { mean: [], std: [] }
     const trained = randomTrainedModel(model, { backend: 'reference', normalisation, seed: 1 + choice.below(1000) })
     const bytes = exportOnnx(model, { ...trained.weights(), ...trained.statistics() }, { normalisation })
     const { graph } = decodeModel(bytes)

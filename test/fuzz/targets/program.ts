@@ -21,7 +21,7 @@ export function programTarget(): (choice: Choice) => void {
       const layout = choice.happens(0.5) ? program.parameters : suspect.parameters
       const replica = hold(engine.createReplica({ backend: program.backend, layout, threads: 1, seed: 1 }))
       const slot = engine.bind(replica, handle, data)
-      engine.run(replica, slot, { steps: 2, milliseconds: 100, position: choice.below(100), rate: 0.1 })
+      engine.run(replica, slot, { steps: 2, milliseconds: 100, position: choice.below(100), learningRate: 0.1 })
       for (const name of Object.keys(suspect.named)) engine.readValue(replica, slot, name)
       engine.readVector(replica, 'gradients')
     } finally {

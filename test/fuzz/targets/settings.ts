@@ -17,7 +17,7 @@ const GIVEN: readonly unknown[] = [
     threads: 1,
     optimiser: {
       name: 'sgd',
-      rate: 0.02,
+      learningRate: 0.02,
       momentum: 0.9,
       weightDecay: 1e-4,
       nesterov: true,
@@ -30,10 +30,10 @@ const GIVEN: readonly unknown[] = [
     until: { epochs: 4, accuracy: 0.9, seconds: 10, steps: 100, patience: 2, minDelta: 0.01, watch: 'loss' },
     labelSmoothing: 0.1,
     topK: 3,
-    checkpoint: { dir: 'there', every: 10, keep: 2, resume: 'never' },
+    checkpoint: { dir: 'there', period: 10, keep: 2, resume: 'never' },
     supervision: { restarts: 2, window: 1000, deadline: 5000 },
     trace: { file: 'trace.json', steps: 3 },
-    onNaN: { rate: 0.5, retries: 2 },
+    onNaN: { learningRateFactor: 0.5, retries: 2 },
     evaluateEvery: 0.5,
     keep: 'best',
     log: 'run.jsonl',
@@ -45,11 +45,11 @@ const GIVEN: readonly unknown[] = [
     model: 'mlp',
     data: 'mnist',
     dataDir: 'there',
-    learners: { start: 1, most: 4, threshold: 0.1, window: 0.2 },
+    learners: { initial: 1, max: 4, threshold: 0.1, window: 0.2 },
     synchroniser: 'ssgd',
     optimiser: {
       name: 'adamw',
-      rate: { kind: 'cosine', rate: 1e-3 },
+      learningRate: { kind: 'cosine', learningRate: 1e-3 },
       beta1: 0.8,
       beta2: 0.99,
       epsilon: 1e-7,
@@ -57,7 +57,7 @@ const GIVEN: readonly unknown[] = [
       clipValue: 0.5,
       accumulate: 2
     },
-    average: { name: 'lawa', window: 3, from: 1, every: 1 },
+    average: { name: 'lawa', window: 3, startEpoch: 1, period: 1 },
     until: { steps: 10 },
     overfit: 2,
     dryRun: true,
@@ -78,7 +78,7 @@ const GIVEN: readonly unknown[] = [
     optimiser: { name: 'lars', trust: 0.001, schedule: 'cosine' },
     synchroniser: { name: 'easgd' },
     average: 'swa',
-    initial: { file: HERE, names: { a: 'conv1.weight' }, fresh: ['fc'], strict: false },
+    initialWeights: { file: HERE, names: { a: 'conv1.weight' }, reinitialise: ['fc'], strict: false },
     freeze: ['conv1', 'layer1.*.weight'],
     learner: HERE,
     learnerOptions: { temperature: 2 },
@@ -102,7 +102,7 @@ const GIVEN: readonly unknown[] = [
       onBadImage: 'skip',
       ahead: 2
     },
-    synchroniser: { name: 'lookahead', period: 5, outerRate: 0.5 }
+    synchroniser: { name: 'lookahead', period: 5, outerLearningRate: 0.5 }
   }
 ]
 

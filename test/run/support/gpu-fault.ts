@@ -53,7 +53,7 @@ const faults: Readonly<Record<string, () => Promise<object>>> = {
     const replica = engine.createReplica({ backend, layout, threads: 1, seed: 1 })
     const slot = engine.bind(replica, engine.createProgram(program), samples)
     engine.writeVector(replica, 'weights', initial)
-    const steps = () => engine.run(replica, slot, { steps: 4, milliseconds: 60_000, position: 0, rate: 0.01 }).lossSum
+    const steps = () => engine.run(replica, slot, { steps: 4, milliseconds: 60_000, position: 0, learningRate: 0.01 }).lossSum
     const before = steps()
     const most = 0.7 * engine.freeMemory(backend, 1, 0)!
     const taken = takeMemory(backend, most)
@@ -75,7 +75,7 @@ const faults: Readonly<Record<string, () => Promise<object>>> = {
     const layers = backend === 'cuda' ? [flatten(), linear(4000), relu(), linear(4000), relu(), linear(10)] : [flatten(), linear(10)]
     const model = defineModel({ name: 'grown', input: [1, 28, 28], layers })
     const learnerOptions = { backend, leaves: (backend === 'cuda' ? 300 : 32) * 2 ** 20 }
-    const learners = { start: 1, most: 3, window: 0.004 }
+    const learners = { initial: 1, max: 3, window: 0.004 }
     const options: TrainOptions = { model, data: 'digits', backend, batch: 4, learners, learner: LEARNER, learnerOptions }
     return outcomeOf({ ...options, until: { epochs: 40 } }, { enough: ({ event }) => event === 'population' })
   },
@@ -93,7 +93,7 @@ const faults: Readonly<Record<string, () => Promise<object>>> = {
         learners: 3,
         learner: LEARNER,
         learnerOptions: { backend, ...(failsAfter !== undefined && { failsAfter }) },
-        checkpoint: { dir: folder, every: 10 },
+        checkpoint: { dir: folder, period: 10 },
         // To be ended, where it is to fail.
         until: { steps: failsAfter === undefined ? 40 : 1e6 }
       },

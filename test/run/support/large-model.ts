@@ -9,5 +9,5 @@ export function stepsOf(model: string, side: number): Promise<FinishedEvent> {
     labels: Int32Array.from({ length: count }, (_, i) => i)
   })
   const data = datasetFromArrays({ name: 'noise', sample: [3, side, side], classes: 4, ...images(4), test: images(2) })
-  return train({ model, data, batch: 2, learners: 1, until: { steps: 2 }, optimiser: { rate: 1e-4 } }).finished
+  return train({ model, data, batch: 2, learners: 1, until: { steps: 2 }, optimiser: { learningRate: 1e-4 } }).finished
 }

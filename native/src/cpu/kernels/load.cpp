@@ -22,7 +22,7 @@ std::vector<Normalisation> normalisations_of(const Attributes& attributes, int64
   };
   std::vector<Normalisation> all;
   for (int64_t channel = 0; channel < channels; ++channel) {
-    const double mean = value(attributes.list("mean"), channel, 0), deviation = value(attributes.list("deviation"), channel, 1);
+    const double mean = value(attributes.list("mean"), channel, 0), deviation = value(attributes.list("std"), channel, 1);
     all.push_back({static_cast<float>(unit / deviation), static_cast<float>(-mean / deviation)});
   }
   return all;
@@ -198,13 +198,13 @@ void check(const Shapes& shapes) {
   if ((padding != 0 || shapes.attributes().number("flip") != 0) && x.size() != 4) {
     shapes.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
   }
-  for (const char* name : {"mean", "deviation"}) {
+  for (const char* name : {"mean", "std"}) {
     const size_t given = shapes.attributes().list(name).size();
     if (given <= 1 || given == static_cast<size_t>(x[1])) continue;
     shapes.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
   }
-  for (double deviation : shapes.attributes().list("deviation")) {
-    if (!(deviation > 0)) shapes.refuse("deviation", std::to_string(deviation), "give numbers above 0");
+  for (double deviation : shapes.attributes().list("std")) {
+    if (!(deviation > 0)) shapes.refuse("std", std::to_string(deviation), "give numbers above 0");
   }
 }
 

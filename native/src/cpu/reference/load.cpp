@@ -17,14 +17,14 @@ void check(const Request& request) {
   if ((padding != 0 || request.attributes.number("flip") != 0) && x.size() != 4) {
     request.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
   }
-  for (const char* name : {"mean", "deviation"}) {
+  for (const char* name : {"mean", "std"}) {
     const size_t given = request.attributes.list(name).size();
     if (given > 1 && given != static_cast<size_t>(x[1])) {
       request.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
     }
   }
-  for (double deviation : request.attributes.list("deviation")) {
-    if (!(deviation > 0)) request.refuse("deviation", std::to_string(deviation), "give numbers above 0");
+  for (double deviation : request.attributes.list("std")) {
+    if (!(deviation > 0)) request.refuse("std", std::to_string(deviation), "give numbers above 0");
   }
 }
 
@@ -80,7 +80,7 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   extents.resize(4, 1);
   const Image image(extents);
   T* x = op.outputs[0].as<T>();  // (N, C, H, W) or (N, F)
-  const std::vector<double>&means = op.attributes.list("mean"), &deviations = op.attributes.list("deviation");
+  const std::vector<double>&means = op.attributes.list("mean"), &deviations = op.attributes.list("std");
   LoadOptions options;
   options.count = static_cast<uint64_t>(data.count);
   options.padding = static_cast<int64_t>(op.attributes.number("padding"));

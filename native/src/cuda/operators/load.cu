@@ -21,7 +21,7 @@ struct Normalisation {
 };
 
 Normalisation normalisation_of(const Attributes& attributes) {
-  const auto &means = attributes.list("mean"), &deviations = attributes.list("deviation");
+  const auto &means = attributes.list("mean"), &deviations = attributes.list("std");
   Normalisation result{};
   result.by_channel = means.size() > 1 || deviations.size() > 1;
   for (size_t c = 0; c < kMostChannels; ++c) {
@@ -143,7 +143,7 @@ MadeKernel load_tokens(const OperatorSpec& spec, const Dataset& data, const std:
 }
 
 void check(const OperatorSpec& spec, const Dataset& data) {
-  if (const auto channels = std::max(spec.attributes.list("mean").size(), spec.attributes.list("deviation").size());
+  if (const auto channels = std::max(spec.attributes.list("mean").size(), spec.attributes.list("std").size());
       channels > kMostChannels)
     throw Error("INVALID_PROGRAM", "load: received means of " + std::to_string(channels) + " channels; the cuda backend takes up to " +
                                        std::to_string(kMostChannels));
