@@ -150,7 +150,7 @@ function finite(data: Float32Array, { path, source }: { readonly path: string; r
 function unsuitableFile(path: string, model: Model, faults: readonly string[]): ArbalestError {
   const rest = faults.length - FAULTS_LISTED
   const listed = [...faults.slice(0, FAULTS_LISTED), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ')
-  const message = `${path}: ${faults.length} of its tensors do not fit model ${printable(model.name)}: ${listed}; translate names with \`names\`, list layers to initialise anew in \`fresh\` (--fresh, of train --init-skip), or ignore missing and unused tensors with \`strict: false\` (--no-strict; train has no flag for it)`
+  const message = `${path}: ${faults.length} of its tensors do not fit model ${printable(model.name)}: ${listed}; translate names with \`names\`, list layers to initialise anew in \`reinitialise\` (--reinitialise), or ignore missing and unused tensors with \`strict: false\` (--no-strict; train has no flag for it)`
   return new ArbalestError('SHAPE_MISMATCH', message, { data: { file: path, model: model.name, faults } })
 }
 
