@@ -26,8 +26,8 @@ const HOLDER = (dir: string) => `
 
 /** Runs a module in a process of its own, by `through` where that is given; resolves at its first word, or with its end. */
 async function inProcess(code: string, through: readonly string[] = []): Promise<{ child: ChildProcess; said: string }> {
-  const [program = '', ...words] = [...through, process.execPath, '--input-type=module', '--eval', code]
-  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [program, ...words] = [...through, process.execPath, '--input-type=module', '--eval', code]
+  const child = spawn(program!, words, { stdio: ['ignore', 'pipe', 'inherit'] })
   const [said] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown]
   return { child, said: String(said).trim() }
 }
@@ -111,7 +111,9 @@ describe('The lock of a folder', function () {
     await using store = await CheckpointStore.open(dir)
     const written = await store.write({ iteration: 7, files: { 'model.safetensors': (path) => writeFile(path, 'a model') }, state: {} })
     await chmod(dir, 0o555)
-    await unprivileged(async () => void expect(await modelFile(dir)).to.equal(join(written, 'model.safetensors')))
+    await unprivileged(async () => {
+      expect(await modelFile(dir)).to.equal(join(written, 'model.safetensors'))
+    })
     await chmod(dir, 0o755)
   })
 

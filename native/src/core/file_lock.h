@@ -11,8 +11,8 @@ enum class FileLocking {
   kUnsupported,
 };
 
-// Locks the file that is open for writing as `descriptor`, for its open file description: the lock goes with the last descriptor of that, however the
-// process ends. Does not wait.
+// Locks the file that is open for writing as `descriptor`, for its open file description: the lock goes with the last descriptor of that,
+// however the process ends. Does not wait.
 FileLocking lock_file(int descriptor);
 
 }  // namespace arbalest
