@@ -26,8 +26,8 @@ const HOLDER = (dir: string) => `
 
 /** Runs a module in a process of its own, by `through` where that is given; resolves at its first word, or with its end. */
 async function inProcess(code: string, through: readonly string[] = []): Promise<{ child: ChildProcess; said: string }> {
-  const [program, ...words] = [...through, process.execPath, '--input-type=module', '--eval', code]
-  const child = spawn(program!, words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [program, ...words] = [...through, process.execPath]
+  const child = spawn(program, [...words, '--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [said] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown]
   return { child, said: String(said).trim() }
 }
@@ -123,7 +123,7 @@ describe('The lock of a folder', function () {
     await writeFile(join(dir, '.lock'), '', { mode: 0o600 })
     await unprivileged(async () => void (await refused('INVALID_STATE', () => holdFolder(dir), 'another user', join(dir, '.lock'))))
     await chown(join(dir, '.lock'), 65534, 65534)
-    await unprivileged(async () => void (await (await holdFolder(dir))[Symbol.asyncDispose]()))
+    await unprivileged(async () => (await holdFolder(dir))[Symbol.asyncDispose]())
   })
 
   it('leaves nothing behind, and a file that a killed run left means nothing', async () => {
