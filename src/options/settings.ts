@@ -94,6 +94,7 @@ const NAMES: OptionNames<TrainOptions> = {
   evaluateEvery: true,
   keep: true,
   onEvaluated: true,
+  onEvaluatedDeadline: true,
   log: true,
   logDir: true,
   tensorboard: true,

@@ -88,6 +88,8 @@ export interface TrainOptions {
   readonly keep?: 'last' | 'best'
   /** Called after each measurement, and waited for; the run ends there if it gives `stop`. What it throws ends the run as its failure. */
   readonly onEvaluated?: (event: EvaluatedEvent) => Verdict | Promise<Verdict>
+  /** Milliseconds in which `onEvaluated` is to answer: the run fails with DEADLINE_EXCEEDED if it does not; no limit if left out. */
+  readonly onEvaluatedDeadline?: number
   /** A file to which every event is appended as a line of JSON; `arbalest runs` reads it. */
   readonly log?: string
   /** The same in a file of the run's own in this folder, which is made. */

@@ -89,7 +89,10 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     }
   }
 
-  /** The run ends at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. */
+  /**
+   * The run ends at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for
+   * `onEvaluated` does so for at most another second.
+   */
   stop(): void {
     this.#stop.abort()
   }

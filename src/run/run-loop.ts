@@ -10,6 +10,7 @@ import type { JobControl } from './job.js'
 import { startsOf } from '../checkpoints/rule-starts.js'
 import { measuredHere, type Measurement } from '../checkpoints/run-state.js'
 import { StoppingRules } from './stopping.js'
+import { userVerdict } from './user-verdict.js'
 
 /** A run's way from measurement to measurement. */
 export class Course {
@@ -75,8 +76,15 @@ export class Course {
     const event = await this.#measureSafely()
     const measurement: Measurement = { event, seconds: this.#legs.seconds, ...(unplanned && { unplanned }) }
     this.#measurements.push(measurement)
-    const ended = await this.#judge(measurement, rules, best)
-    await this.#save({ measured: event, evaluators: 'measured' })
+    const save = () => this.#save({ measured: event, evaluators: 'measured' })
+    const ended = await this.#judge(measurement, rules, best).catch(async (error: unknown) => {
+      // What was trained is not lost with an `onEvaluated` that fails.
+      await save()
+        .then(() => this.#run.checkpoints?.settled())
+        .catch(() => {})
+      throw error
+    })
+    await save()
     return [event, ended]
   }
 
@@ -124,11 +132,11 @@ export class Course {
     rules: StoppingRules,
     best: BestModel
   ): Promise<FinishedEvent['reason'] | undefined> {
-    const { keep, onEvaluated } = this.#run.settings.watch
+    const { watch } = this.#run.settings
     this.#control.emit(event)
-    if (keep === 'best') await best.consider(event, () => this.#crew.synchroniser.ask.central())
+    if (watch.keep === 'best') await best.consider(event, () => this.#crew.synchroniser.ask.central())
     const verdict = rules.verdict(event, seconds, unplanned)
-    const asked = await onEvaluated?.(event)
+    const asked = await userVerdict(watch, event, this.#control.stop)
     return verdict ?? (asked === 'stop' ? 'stopped' : undefined)
   }
 

@@ -16,6 +16,7 @@ import { makeOlder } from '../checkpoints/support/older.js'
 import { Folder } from '../data/support/files.js'
 import { start } from '../fakes/starting-engine.js'
 import { refused } from '../support/codes.js'
+import { rejection } from '../support/rejection.js'
 
 const STARTING_ENGINE = new URL('../fakes/starting-engine.js', import.meta.url)
 
@@ -367,6 +368,17 @@ describe('A run that goes on from a checkpoint', function () {
     await refused('INVALID_OPTION', () => train(options({ checkpoint: { dir }, seed: 5 })).finished, 'seed')
     const { finished } = await run(options({ checkpoint: { dir } }))
     expect(finished.iterations).to.equal(36)
+  })
+
+  it('keeps what was trained where `onEvaluated` fails', async () => {
+    const dir = join(folder.path, 'watched')
+    const fault = new Error('the watcher has failed')
+    const onEvaluated = () => Promise.reject(fault)
+    const { iterations } = await run(options({ until: { steps: 20 } })).then(({ finished }) => finished)
+    expect(await rejection(train(options({ checkpoint: { dir }, until: { steps: 20 }, onEvaluated })).finished)).to.equal(fault)
+    expect((await checkpointsIn(dir)).map(({ iteration }) => iteration)).to.deep.equal([iterations])
+    const { finished } = await run(options({ checkpoint: { dir }, until: { steps: 20 }, onEvaluated }))
+    expect(finished).to.include({ reason: 'completed', iterations })
   })
 
   it('leaves no empty folder behind a run that was refused', async () => {

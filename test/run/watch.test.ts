@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 import type { EvaluatedEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
@@ -32,6 +33,36 @@ describe('a training job that is watched', () => {
       }
     })
     expect(await rejection(job.finished)).to.equal(fault)
+  })
+
+  it('ends when it is stopped, also while its watcher never answers', async () => {
+    const job = start({ until: { epochs: 1_000_000 }, onEvaluated: () => new Promise(() => {}) })
+    await new Promise((resolve) => job.once('evaluated', resolve))
+    job.stop()
+    const { reason, iterations } = await job.finished
+    expect(reason).to.equal('stopped')
+    expect(iterations).to.be.above(0)
+  })
+
+  it('waits a moment for its watcher where it was stopped before', async () => {
+    const answered: number[] = []
+    const job = start({
+      until: { epochs: 1_000_000 },
+      async onEvaluated({ iteration }) {
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        answered.push(iteration)
+      }
+    })
+    job.once('progress', () => job.stop())
+    job.once('evaluated', () => job.stop())
+    const { iterations } = await job.finished
+    expect(answered.at(-1)).to.equal(iterations)
+  })
+
+  it('fails where its watcher does not answer in time', async () => {
+    const job = start({ until: { epochs: 2 }, onEvaluated: () => new Promise(() => {}), onEvaluatedDeadline: 50 })
+    await refused('DEADLINE_EXCEEDED', () => job.finished, 'onEvaluated', '50 ms', 'onEvaluatedDeadline')
+    await refused('INVALID_OPTION', () => start({ onEvaluatedDeadline: 0 }), 'onEvaluatedDeadline', 'above 0')
   })
 
   it('ends when it is good enough, and says so', async () => {

@@ -1,0 +1,36 @@
+import { ArbalestError } from '../errors.js'
+import type { EvaluatedEvent } from '../observe/events.js'
+import type { WatchSettings } from '../options/watch.js'
+import type { Verdict } from '../options/train-options.js'
+import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
+
+/** Milliseconds for which a run that is stopped still waits: enough to write a line, and no reason to believe that the stop was not heard. */
+const PATIENCE = 1_000
+
+/**
+ * The answer of `onEvaluated`, which may never come: a run that is stopped soon goes on without it. Rejects with what it throws, and with
+ * DEADLINE_EXCEEDED.
+ */
+export async function userVerdict(
+  { onEvaluated, onEvaluatedDeadline: deadline }: WatchSettings,
+  event: EvaluatedEvent,
+  stop: AbortSignal
+): Promise<Verdict> {
+  if (!onEvaluated) return undefined
+  const cancels: Cancel[] = []
+  const stopped = new Promise<undefined>((resolve) => {
+    const wait = () => cancels.push(REAL_CLOCK.after(PATIENCE, () => resolve(undefined)))
+    stop.addEventListener('abort', wait, { once: true })
+    cancels.push(() => stop.removeEventListener('abort', wait))
+    if (stop.aborted) wait()
+  })
+  const late = new Promise<never>((_, reject) => {
+    const message = `onEvaluated: received no answer within ${deadline} ms; answer sooner, or give a longer onEvaluatedDeadline`
+    cancels.push(REAL_CLOCK.after(deadline, () => reject(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { deadline } }))))
+  })
+  try {
+    return await Promise.race([onEvaluated(event), stopped, late])
+  } finally {
+    for (const cancel of cancels) cancel()
+  }
+}
