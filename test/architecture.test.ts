@@ -59,8 +59,6 @@ const INCLUDES_TO_BE_TURNED: readonly string[] = [
 const TO_BE_TURNED: readonly string[] = [
   'src/observe/records.ts imports src/options/settings.ts',
   'src/observe/records.ts imports src/run/job.ts',
-  'src/options/settings.ts imports src/actors/supervisor.ts',
-  'src/options/supervision.ts imports src/actors/supervisor.ts',
   'src/trained/evaluate.ts imports src/run/run-actors.ts'
 ]
 

@@ -3,12 +3,11 @@ import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/files.js'
 import { setAside, type SetAside } from '../checkpoints/set-aside.js'
 import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'
-import type { Engine, Handle } from '../engine/contract.js'
+import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import { saveModel, type SavedModel } from '../formats/save.js'
 import type { FloatTensors, Tensor } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
-import { loadEngine } from './engine-module.js'
 
 export interface CheckpointWriterOptions {
   /** Address of the module that exports `engine`. */

@@ -1,6 +1,5 @@
 import { ArbalestError } from '../errors.js'
-import type { Engine, Handle } from '../engine/contract.js'
-import { loadEngine } from './engine-module.js'
+import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 
 /** A program over so many batches of a data set, from a position on. */
 export interface Pass {

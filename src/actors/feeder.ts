@@ -1,12 +1,11 @@
 import type { StreamedSamples } from '../data/dataset.js'
 import { sampleAt } from '../data/random.js'
 import { ReaderPool } from '../data/reader-pool.js'
-import type { BatchRequest, Engine, Handle } from '../engine/contract.js'
+import { loadEngine, type BatchRequest, type Engine, type Handle } from '../engine/contract.js'
 import { corruptFile } from '../formats/file-errors.js'
 import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
-import { loadEngine } from './engine-module.js'
 
 /** A stream that is to be fed, and with what. */
 export interface Lane {

@@ -2,10 +2,10 @@ const BEATS = 0
 const STEPS = 1
 
 /**
- * A learner's sign of life in memory that its supervisor reads at any time, also where the learner's thread answers nobody. It beats with
- * every step, and while the learner waits for others; the counts wrap around.
+ * A learner's heartbeat, in memory that its supervisor can read even while the learner's thread handles no messages. It beats with every
+ * step, and while the learner waits for others. The counts wrap around.
  */
-export class Pulse {
+export class Heartbeat {
   readonly memory: SharedArrayBuffer
   readonly #counts: Int32Array
 
@@ -25,5 +25,30 @@ export class Pulse {
 
   get steps(): number {
     return Atomics.load(this.#counts, STEPS)
+  }
+}
+
+/** Tells a learner that has stopped from one that runs: its heartbeat has not changed for `patience` checks in a row. */
+export class HeartbeatMonitor {
+  readonly #heartbeat: Heartbeat
+  readonly #patience: number
+  #beats: number
+  #unchanged = 0
+
+  constructor(heartbeat: Heartbeat, patience: number) {
+    this.#heartbeat = heartbeat
+    this.#patience = patience
+    this.#beats = heartbeat.beats
+  }
+
+  /**
+   * Whether the heartbeat has stopped. Counts checks instead of elapsed time: a learner must not be declared dead because the whole process
+   * or the supervisor's own thread was suspended.
+   */
+  hasStopped(): boolean {
+    const { beats } = this.#heartbeat
+    this.#unchanged = beats === this.#beats ? this.#unchanged + 1 : 0
+    this.#beats = beats
+    return this.#unchanged >= this.#patience
   }
 }

@@ -2,7 +2,7 @@ import type { CompileOptions } from '../compiler/compile.js'
 import type { Program, SegmentName } from '../compiler/program.js'
 import type { Engine, Handle, ReplicaVector, RunReport, SegmentLimits, ValueArray } from '../engine/contract.js'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
-import { CALL_MILLISECONDS, type Gate } from './gate.js'
+import { CALL_MILLISECONDS, type StepRunner } from './step-runner.js'
 import { sharedClock, type SpanKind, type TraceRing } from '../observe/trace-ring.js'
 
 /** Another computation over a learner's weights. */
@@ -18,7 +18,7 @@ export interface ProgramRequest {
 export interface ReplicaParts {
   readonly engine: Engine
   readonly replica: Handle
-  readonly gate: Gate
+  readonly runner: StepRunner
   /** The step that has begun and not yet ended: programs of one replica lie in the same memory. */
   stepping: BoundProgram | undefined
   learningRate: number | undefined
@@ -160,8 +160,8 @@ export class BoundProgram {
   }
 
   async #pass(kind: SpanKind, call: (done: number) => RunReport): Promise<RunReport> {
-    const { gate, trace } = this.#parts
-    if (!this.#trains) return gate.passAlone(call)
+    const { runner, trace } = this.#parts
+    if (!this.#trains) return runner.runWithoutGroup(call)
     const traced = (done: number) => {
       const start = sharedClock()
       const report = call(done)
@@ -170,7 +170,7 @@ export class BoundProgram {
       return report
     }
     try {
-      return await gate.pass(trace ? traced : call)
+      return await runner.run(trace ? traced : call)
     } catch (error) {
       this.#parts.stepping = undefined
       throw error

@@ -1,207 +1,195 @@
 import { ArbalestError } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
-import type { ExitReason } from '../runtime/exit-reason.js'
-import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Spawner } from '../runtime/context.js'
-import type { LearnerReport } from './gate.js'
-import type { Learner } from './learner.js'
-import { Pulse } from './heartbeat.js'
-import { RestartIntensity, type RestartLimits } from './restart-intensity.js'
+import { asError } from '../runtime/errors-across-threads.js'
+import { deferred, type Deferred } from '../runtime/promises.js'
+import { Heartbeat, HeartbeatMonitor } from './heartbeat.js'
+import { errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
+import type { LearnerProtocol } from './learner.js'
+import type { LearnerReport } from './step-runner.js'
 
-/** A learner that is no more, and what came of it. */
-export interface Loss {
-  readonly learner: number
-  readonly rank: number
-  readonly error: Error
-  /** The group's round and iteration when it was lost. */
-  readonly round: number
-  readonly iteration: number
-  /** The learner that takes its place; null where there have been too many, or where the place is vacant. */
-  readonly replacedBy: number | null
-  /** Whether its place stays empty, and the others go on. */
-  readonly vacant: boolean
-}
+/** Spawns a learner as a child of the supervisor. */
+export type SpawnLearner = (spawner: Spawner, learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerProtocol>>
 
-/** Makes a learner as a child of the supervisor. */
-export type SpawnLearner = (spawner: Spawner, learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
-
-export interface PlaceOptions {
+export interface LearnerSlotOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly rank: number
-  /** Whose learners it meets first. */
+  /** The slot's learners average with those of this device first. */
   readonly device: number
   readonly limits: RestartLimits
-  readonly spawn: (learner: number, rank: number, pulse: Pulse) => Promise<ActorRef<Learner>>
+  /** How many checks of the heartbeat make `deadline`, in milliseconds: the longest time without a step. */
+  readonly patience: number
+  readonly deadline: number
+  readonly spawn: (learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerProtocol>>
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
-  readonly lost: (loss: Loss) => void
-  /** Whether a learner comes with states of its own, from a checkpoint. */
+  readonly onFailure: (failure: LearnerFailure) => void
+  /** Whether a learner starts with states of its own, from a checkpoint. */
   readonly resumed: (learner: number) => boolean
-  /** Whether the others go on without a learner that died of this, until their number is changed. */
-  readonly yields: (error: Error) => boolean
+  /** Whether the slot stays vacant after this error, until the population changes. */
+  readonly leavesVacant: (error: Error) => boolean
 }
 
-interface Holder {
+/** The learner in a slot. */
+interface Occupant {
   readonly learner: number
-  readonly ref: ActorRef<Learner>
-  readonly pulse: Pulse
-  /** Resolves once the learner is given up, though its thread may still be there. */
-  readonly gone: Promise<void>
-  readonly giveUp: () => void
-  lost: boolean
+  readonly ref: ActorRef<LearnerProtocol>
+  readonly heartbeat: Heartbeat
+  /** Resolved once the learner is given up, although its thread may still run. */
+  readonly givenUp: Deferred<void>
+  failed: boolean
 }
 
-/** How long the thread of a learner that is given up may take to end by itself, in milliseconds. */
+/** Milliseconds that the thread of a learner that was given up may take to end by itself. */
 const STOP_DEADLINE = 1000
 
-/** A place in the population: the learner that holds it, replaced by another where it dies. */
-export class Place {
-  readonly #options: PlaceOptions
-  readonly #intensity: RestartIntensity
-  #holder!: Promise<Holder>
-  /** The same, once it is up. */
-  #up: Holder | undefined
-  /** Whether whoever holds the place takes part in the group. */
+/** A learner's place in the population. A learner that fails is replaced by another in the same slot. */
+export class LearnerSlot {
+  readonly #options: LearnerSlotOptions
+  readonly #restarts: RestartCounter
+  #occupant!: Promise<Occupant>
+  /** The same, once it has started. */
+  #started: Occupant | undefined
+  /** Whether the slot's learner takes part in the group. */
   #member = false
   #closed = false
   #vacant = false
-  #first: Error | undefined
-  #diedAtBirth = false
-  #watched: { holder: Holder; beats: number; still: number } | undefined
+  #firstError: Error | undefined
+  #failedBeforeFirstStep = false
+  /** Present while the learner trains. */
+  #watched: { readonly occupant: Occupant; readonly monitor: HeartbeatMonitor } | undefined
 
-  constructor(options: PlaceOptions) {
+  constructor(options: LearnerSlotOptions) {
     this.#options = options
-    this.#intensity = new RestartIntensity(options.limits)
+    this.#restarts = new RestartCounter(options.limits)
   }
 
-  /** Whether nobody holds it, nor is to until it is filled anew. */
+  /** The slot has no learner, and gets none before `fill`. */
   get vacant(): boolean {
     return this.#vacant
   }
 
-  /** A learner is up, and no member yet. Rejects with what kept it from starting: what fails at once would fail again. */
+  /** Starts a learner, which does not yet take part in the group. Rejects if it cannot be started: a second attempt would fail, too. */
   async fill(): Promise<void> {
     this.#vacant = false
     const learner = this.#options.nextLearner()
-    const holder = this.#hold(learner)
-    this.#set(holder)
-    await holder
+    const occupant = this.#spawn(learner)
+    this.#setOccupant(occupant)
+    await occupant
   }
 
+  /** The slot's learners take part in the group from the next round on. */
   async join(): Promise<void> {
-    const { learner, lost } = await this.#holder
+    const { learner, failed } = await this.#occupant
     this.#member = true
-    if (!lost) this.#join(learner, this.#options.resumed(learner))
+    if (!failed) this.#join(learner, this.#options.resumed(learner))
   }
 
-  /** Of the learner that holds the place; undefined where it has none just now, or its learner is still coming up. */
+  /** The slot's learner and its replica; undefined while it is being started or replaced. */
   async replica(): Promise<{ readonly learner: number; readonly replica: Handle } | undefined> {
-    const holder = this.#up
-    if (!holder || holder.lost) return undefined
-    const replica = await holder.ref.ask.replica().catch(() => undefined)
-    return replica === undefined ? undefined : { learner: holder.learner, replica }
-  }
-
-  /** Trains until the group pauses or stops, whoever holds the place meanwhile; nothing comes of it where nobody does. Rejects where too many have died. */
-  async train(): Promise<LearnerReport | undefined> {
-    for (;;) {
-      if (this.#vacant) return undefined
-      const holder = await this.#holder
-      this.#watched = { holder, beats: holder.pulse.beats, still: 0 }
-      try {
-        const report = await Promise.race([holder.ref.askWith({ deadline: Infinity }).train(), holder.gone])
-        if (report && report.outcome !== 'evicted') return report
-        this.#lose(holder, new ArbalestError('LEARNER_FAILED', `learner ${holder.learner}: it was evicted from its group`))
-      } catch (error) {
-        const exited = error instanceof ArbalestError && error.code === 'ACTOR_GONE'
-        this.#lose(holder, exited ? whyGone(holder.learner, await holder.ref.exited) : asError(error))
-      } finally {
-        this.#watched = undefined
-      }
-      if (this.#closed) throw new ArbalestError('ABORTED', `learner ${holder.learner}: it is lost, and nobody is replaced any more`)
-    }
-  }
-
-  /** To be called regularly: a learner that has not moved for `patience` calls while it should have is given up. */
-  look(patience: number, milliseconds: number): void {
-    const watched = this.#watched
-    if (!watched) return
-    const { beats } = watched.holder.pulse
-    if (beats !== watched.beats) {
-      Object.assign(watched, { beats, still: 0 })
-    } else if (++watched.still >= patience) {
-      const { learner } = watched.holder
-      const message = `learner ${learner}: no step within ${milliseconds} ms; let its steps be shorter, or allow a longer supervision.deadline`
-      this.#lose(watched.holder, new ArbalestError('DEADLINE_EXCEEDED', message, { data: { learner, deadline: milliseconds } }))
-    }
+    const occupant = this.#started
+    if (!occupant || occupant.failed) return undefined
+    const replica = await occupant.ref.ask.replica().catch(() => undefined)
+    return replica === undefined ? undefined : { learner: occupant.learner, replica }
   }
 
   /**
-   * The place is given up, at a pause of the group: its learner is no member any more, and nobody takes its place. Resolves once its thread has
-   * ended and its memory is free.
+   * Trains until the group pauses or stops, with as many learners in turn as it takes. Resolves with undefined once the slot is vacant.
+   * Rejects once a learner cannot be replaced.
    */
-  async retire(): Promise<void> {
-    this.close()
-    const holder = await this.#holder.catch(() => undefined)
-    if (!holder) return
-    this.#options.engine.evict(this.#options.group, holder.learner)
-    await holder.ref.stop({ deadline: STOP_DEADLINE })
-    holder.giveUp()
+  async train(): Promise<LearnerReport | undefined> {
+    for (;;) {
+      if (this.#vacant) return undefined
+      const occupant = await this.#occupant
+      this.#watched = { occupant, monitor: new HeartbeatMonitor(occupant.heartbeat, this.#options.patience) }
+      try {
+        const report = await Promise.race([occupant.ref.askWith({ deadline: Infinity }).train(), occupant.givenUp.promise])
+        if (report && report.outcome !== 'evicted') return report
+        this.#fail(occupant, new ArbalestError('LEARNER_FAILED', `learner ${occupant.learner}: it was evicted from its group`))
+      } catch (error) {
+        const gone = error instanceof ArbalestError && error.code === 'ACTOR_GONE'
+        this.#fail(occupant, gone ? errorOfExit(occupant.learner, await occupant.ref.exited) : asError(error))
+      } finally {
+        this.#watched = undefined
+      }
+      if (this.#closed)
+        throw new ArbalestError('ABORTED', `learner ${occupant.learner}: it has failed, and failed learners are no longer replaced`)
+    }
   }
 
-  /** From here on nobody is replaced. */
+  /** Call this regularly: gives up a learner whose heartbeat has stopped while it trains. */
+  checkHeartbeat(): void {
+    if (!this.#watched?.monitor.hasStopped()) return
+    const { occupant } = this.#watched
+    const { learner } = occupant
+    const { deadline } = this.#options
+    const message = `learner ${learner}: no step within ${deadline} ms; let its steps be shorter, or allow a longer supervision.deadline`
+    this.#fail(occupant, new ArbalestError('DEADLINE_EXCEEDED', message, { data: { learner, deadline } }))
+  }
+
+  /** Removes the slot, at a pause of the group: its learner leaves the group. Resolves once its thread has ended and its memory is free. */
+  async retire(): Promise<void> {
+    this.close()
+    const occupant = await this.#occupant.catch(() => undefined)
+    if (!occupant) return
+    this.#options.engine.evict(this.#options.group, occupant.learner)
+    await occupant.ref.stop({ deadline: STOP_DEADLINE })
+    occupant.givenUp.resolve()
+  }
+
+  /** From now on a learner that fails is not replaced. */
   close(): void {
     this.#closed = true
   }
 
-  async #hold(learner: number): Promise<Holder> {
-    const pulse = new Pulse()
-    const ref = await this.#options.spawn(learner, this.#options.rank, pulse)
-    let giveUp!: () => void
-    const gone = new Promise<void>((resolve) => (giveUp = resolve))
-    const holder: Holder = { learner, ref, pulse, gone, giveUp, lost: false }
+  async #spawn(learner: number): Promise<Occupant> {
+    const heartbeat = new Heartbeat()
+    const ref = await this.#options.spawn(learner, this.#options.rank, heartbeat)
+    const occupant: Occupant = { learner, ref, heartbeat, givenUp: deferred(), failed: false }
     void ref.exited.then((reason) => {
-      if (reason.kind !== 'stopped') this.#lose(holder, whyGone(learner, reason))
+      if (reason.kind !== 'stopped') this.#fail(occupant, errorOfExit(learner, reason))
     })
-    return holder
+    return occupant
   }
 
-  #lose(holder: Holder, error: Error): void {
-    if (holder.lost || this.#closed) return holder.giveUp()
-    holder.lost = true
-    this.#replace(holder.learner, error, holder.pulse.steps === 0)
-    void holder.ref.stop({ deadline: STOP_DEADLINE })
-    holder.giveUp()
+  #fail(occupant: Occupant, error: Error): void {
+    if (occupant.failed || this.#closed) return occupant.givenUp.resolve()
+    occupant.failed = true
+    this.#replace(occupant.learner, error, occupant.heartbeat.steps === 0)
+    void occupant.ref.stop({ deadline: STOP_DEADLINE })
+    occupant.givenUp.resolve()
   }
 
-  #replace(learner: number, error: Error, atBirth: boolean): void {
-    const { engine, group, rank, nextLearner, lost } = this.#options
+  #replace(learner: number, error: Error, beforeFirstStep: boolean): void {
+    const { engine, group, rank, limits, nextLearner, onFailure, leavesVacant } = this.#options
     const { round, iterations: iteration } = engine.groupStatus(group)
     engine.evict(group, learner)
-    this.#first ??= error
-    this.#vacant = this.#options.yields(error)
-    // Who dies twice before a first step is not saved by a third life.
-    const possible = !this.#vacant && this.#intensity.allows(performance.now()) && !(atBirth && this.#diedAtBirth)
-    this.#diedAtBirth = atBirth
-    const replacedBy = possible ? nextLearner() : null
-    this.#set(replacedBy === null ? Promise.reject(this.#tooMany(learner, error)) : this.#successor(replacedBy))
-    lost({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
+    this.#firstError ??= error
+    this.#vacant = leavesVacant(error)
+    // Two failures in a row before a first step have a cause that a third learner would meet, too.
+    const hopeless = beforeFirstStep && this.#failedBeforeFirstStep
+    const replaceable = !this.#vacant && this.#restarts.allows(performance.now()) && !hopeless
+    this.#failedBeforeFirstStep = beforeFirstStep
+    const replacedBy = replaceable ? nextLearner() : null
+    const tooMany = () => tooManyFailures(learner, rank, this.#firstError!, error, limits)
+    this.#setOccupant(replacedBy === null ? Promise.reject(tooMany()) : this.#successor(replacedBy))
+    onFailure({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
   }
 
-  /** Up, and a member from the next round on where the one before was. */
-  async #successor(learner: number): Promise<Holder> {
-    let holder: Holder
+  /** Starts the next learner; if the failed one was a member of the group, so is this one from the next round on. */
+  async #successor(learner: number): Promise<Occupant> {
+    let occupant: Occupant
     try {
-      holder = await this.#hold(learner)
+      occupant = await this.#spawn(learner)
     } catch (error) {
       if (this.#closed) throw error
       this.#replace(learner, asError(error), true)
-      return this.#holder
+      return this.#occupant
     }
-    if (this.#member && !this.#closed && !holder.lost) this.#join(learner, false)
-    return holder
+    if (this.#member && !this.#closed && !occupant.failed) this.#join(learner, false)
+    return occupant
   }
 
   #join(learner: number, resumed: boolean): void {
@@ -209,32 +197,13 @@ export class Place {
     engine.join(group, learner, resumed, device)
   }
 
-  /** A rejection is met by whoever trains next, and troubles nobody before. */
-  #set(holder: Promise<Holder>): void {
-    this.#holder = holder
-    this.#up = undefined
-    const isUp = (up: Holder) => {
-      if (this.#holder === holder) this.#up = up
+  /** A rejection reaches the next call that awaits the occupant, and is no unhandled rejection until then. */
+  #setOccupant(occupant: Promise<Occupant>): void {
+    this.#occupant = occupant
+    this.#started = undefined
+    const onStarted = (started: Occupant) => {
+      if (this.#occupant === occupant) this.#started = started
     }
-    holder.then(isUp, () => {})
+    occupant.then(onStarted, () => {})
   }
-
-  #tooMany(learner: number, last: Error): ArbalestError {
-    const { rank, limits } = this.#options
-    const first = this.#first!
-    const message = `learner ${learner}: it ended with ${worded(last)}; the first in its place with ${worded(first)}; too many to go on (${limits.restarts} restarts within ${limits.window} ms, or two deaths before a first step)`
-    return new ArbalestError('LEARNER_FAILED', message, { cause: first, data: { learner, rank, first: worded(first), last: worded(last) } })
-  }
-}
-
-/** The learner's own error where it had time to say it. */
-function whyGone(learner: number, reason: ExitReason): Error {
-  if (reason.kind === 'failed') return reason.error
-  const how = reason.kind === 'stopped' ? 'it was stopped' : `its thread ended with code ${reason.code}`
-  return new ArbalestError('ACTOR_GONE', `learner ${learner}: ${how}`, { data: { learner } })
-}
-
-/** An error in a few words: ours say it all by themselves. */
-export function worded(error: Error): string {
-  return error instanceof ArbalestError ? error.message : `${error.name}: ${error.message}`
 }

@@ -2,7 +2,7 @@ import { readVectors } from '../checkpoints/vectors.js'
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import type { ParameterLayout, Program } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
-import type { Engine, Handle, ReplicaSpec } from '../engine/contract.js'
+import { loadEngine, type Engine, type Handle, type ReplicaSpec } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { checkRoom } from '../engine/free-memory.js'
 import { SafetensorsFile } from '../formats/safetensors.js'
@@ -10,13 +10,21 @@ import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
-import { loadEngine } from './engine-module.js'
-import { Gate, Interruption, type LearnerReport } from './gate.js'
+import { StepInterrupted, StepRunner, type LearnerReport } from './step-runner.js'
 import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
 import { BoundProgram, LearnerReplica, type ProgramRequest, type ReplicaParts } from './learner-replica.js'
-import { Pulse } from './heartbeat.js'
+import { Heartbeat } from './heartbeat.js'
 import { TraceRing } from '../observe/trace-ring.js'
 import { Teacher, type TeacherSpec } from './teacher.js'
+
+/** The messages that a learner answers. */
+export interface LearnerProtocol {
+  /** Trains until the group pauses, evicts or cancels it. Rejects with the plugin's error. */
+  train(): DeferredReply<LearnerReport>
+
+  /** Its replica, which others may copy while the learner is paused. */
+  replica(): Handle
+}
 
 export interface LearnerOptions {
   /** Address of the module that exports `engine`. */
@@ -34,8 +42,8 @@ export interface LearnerOptions {
   readonly rank: number
   /** Of its device: its thread keeps to them. Left out, it runs where the system puts it. */
   readonly cores?: readonly number[]
-  /** Of its Pulse. */
-  readonly pulse: SharedArrayBuffer
+  /** The memory of its Heartbeat. */
+  readonly heartbeat: SharedArrayBuffer
   /** Of its TraceRing, where the job is traced, and how many steps are told in their segments. */
   readonly trace?: { readonly memory: SharedArrayBuffer; readonly detail: number }
 }
@@ -52,10 +60,10 @@ export interface LearnerTask {
 }
 
 /** Drives one Replica with small batches, as its plugin says. It blocks its thread in native code, so it has one of its own. */
-export class Learner {
+export class Learner implements LearnerProtocol {
   readonly #options: LearnerOptions
   readonly #context: ActorContext<Learner>
-  readonly #gate: Gate
+  readonly #runner: StepRunner
   readonly #held: (() => void)[] = []
   #plugin: LearnerPlugin | undefined
   #running = false
@@ -64,7 +72,7 @@ export class Learner {
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
     this.#options = options
     this.#context = context
-    this.#gate = new Gate(new Pulse(options.pulse))
+    this.#runner = new StepRunner(new Heartbeat(options.heartbeat))
   }
 
   async started(): Promise<void> {
@@ -77,9 +85,9 @@ export class Learner {
 
   /** Trains until the group pauses, evicts or cancels it. Rejects with what the plugin throws. */
   train(): DeferredReply<LearnerReport> {
-    if (this.#gate.isOpen)
+    if (this.#runner.isRunning)
       throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
-    const report = this.#gate.open()
+    const report = this.#runner.resume()
     if (!this.#running) void this.#run()
     return new DeferredReply(report)
   }
@@ -89,10 +97,10 @@ export class Learner {
     try {
       for (;;) {
         await this.#plugin!.step()
-        await this.#gate.breathe()
+        await this.#runner.yieldToMailbox()
       }
     } catch (error) {
-      if (!(error instanceof Interruption) && !this.#gate.fail(error)) this.#context.self.tell.die(error)
+      if (!(error instanceof StepInterrupted) && !this.#runner.fail(error)) this.#context.self.tell.die(error)
     } finally {
       this.#running = false
     }
@@ -136,7 +144,7 @@ export class Learner {
     const parts: ReplicaParts = {
       engine,
       replica,
-      gate: this.#gate,
+      runner: this.#runner,
       stepping: undefined,
       learningRate: undefined,
       trace: trace && new TraceRing(trace)
@@ -178,7 +186,7 @@ export class Learner {
   }
 
   async stopping(): Promise<void> {
-    this.#gate.close()
+    this.#runner.close()
     await this.#plugin?.stopping?.()
     for (const release of this.#held.toReversed()) release()
   }

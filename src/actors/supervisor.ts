@@ -1,48 +1,73 @@
 import { ArbalestError } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
+import type { SupervisionSettings } from '../options/supervision.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
-import { asError } from '../runtime/errors-across-threads.js'
-import type { LearnerReport } from './gate.js'
-import { Place, worded, type Loss, type PlaceOptions, type SpawnLearner } from './learner-slot.js'
-import type { RestartLimits } from './restart-intensity.js'
+import { cannotStart, type LearnerFailure } from './learner-failure.js'
+import { LearnerSlot, type LearnerSlotOptions, type SpawnLearner } from './learner-slot.js'
+import type { LearnerReport } from './step-runner.js'
 
-/** When a learner that dies is replaced, and when it counts as dead. */
-export interface Supervision extends RestartLimits {
-  /** Milliseconds without a step after which a learner that waits for nobody is given up. */
-  readonly deadline: number
+/** A learner that runs, and its replica. */
+export interface RunningLearner {
+  readonly learner: number
+  readonly replica: Handle
 }
 
-/** It lives in the job's thread, so that it can be given an engine and functions. */
+/** The messages that a supervisor answers. */
+export interface SupervisorProtocol {
+  /** Starts all learners, then lets all join, so that the first round has them all. Rejects with LEARNER_FAILED if one cannot be started. */
+  start(): Promise<void>
+
+  /** All learners train until the group pauses or stops. Rejects with LEARNER_FAILED once one cannot be replaced. */
+  train(): DeferredReply<LearnerReport[]>
+
+  /**
+   * Starts further learners, up to this number in all, while the others train, so that `resize` can let them join at once. Rejects with
+   * LEARNER_FAILED if one cannot be started; the others are not affected.
+   */
+  prepare(learners: number): DeferredReply<void>
+
+  /**
+   * Sets the number of learners from the group's next round on; to be called while the group pauses. New learners start from the central
+   * model. The last ones leave: their threads end and their memory is freed in the background. Vacant slots are filled once it is free.
+   * Throws INVALID_STATE while learners train.
+   */
+  resize(learners: number): Promise<void>
+
+  /** The running learners by rank, while the group pauses; undefined for one that is being replaced. */
+  replicas(): Promise<(RunningLearner | undefined)[]>
+
+  /** Stops the group and replaces no learner any more; to be called before the actor is stopped. */
+  close(): void
+}
+
+/** The supervisor runs in the job's thread, so these may be an engine and functions. */
 export interface SupervisorOptions {
   readonly engine: Engine
   readonly group: Handle
   readonly learners: number
-  /** On which the places lie in turns, so that they have as many learners each, or one more than another; 1 if left out. */
+  /** The slots are dealt out to the devices in turn; 1 if omitted. */
   readonly devices?: number
-  readonly supervision: Supervision
+  readonly supervision: SupervisionSettings
   readonly spawn: SpawnLearner
-  readonly lost?: (loss: Loss) => void
-  /** Whether a learner of the first population comes with states of its own, from a checkpoint. */
+  readonly onFailure?: (failure: LearnerFailure) => void
+  /** Whether a learner of the first population starts with states of its own, from a checkpoint. */
   readonly resumed?: (learner: number) => boolean
-  /** Whether the others go on without a learner that died of this, until `resize`; asked with others there. Nobody is left out if it is. */
-  readonly yields?: (error: Error) => boolean
+  /** Whether the slot stays vacant after this error, until `resize`. Never asked for the last learner; never if omitted. */
+  readonly leavesVacant?: (error: Error) => boolean
 }
 
-/**
- * Looks within a deadline. Counting them, and not the time itself, keeps learners from being given up because the whole process or the
- * supervisor's own thread stood still.
- */
-const LOOKS = 8
+/** Checks of the learners' heartbeats within their deadline. */
+const CHECKS = 8
 
-/** Owns the learners' population: starts them, replaces those that die from the central model, stops them. */
-export class Supervisor {
+/** Owns the population of learners: starts them, replaces those that fail by others that start from the central model, stops them. */
+export class Supervisor implements SupervisorProtocol {
   readonly #options: SupervisorOptions
-  readonly #makePlace: (rank: number) => Place
-  #places: readonly Place[]
-  /** Up, and waiting to join. */
-  #prepared: readonly Place[] = []
-  /** Settles when those that are being made ready are, or cannot be. */
+  readonly #newSlot: (rank: number) => LearnerSlot
+  #slots: readonly LearnerSlot[]
+  /** Their learners run and wait for `resize` to join. */
+  #prepared: readonly LearnerSlot[] = []
+  /** Settles when no learner is being prepared any more. */
   #preparing: Promise<void> = Promise.resolve()
   #learners = 0
   #training = false
@@ -50,104 +75,66 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions, context: ActorContext<Supervisor>) {
     this.#options = options
-    const { engine, group, devices = 1, supervision: limits, lost = () => {}, resumed = () => false } = options
-    // The last one is never let go: nobody would come to the rest at which there is a change.
-    const yields = (error: Error) => engine.groupStatus(group).members.length > 0 && (options.yields?.(error) ?? false)
+    const { engine, group, devices = 1, supervision, onFailure = () => {}, resumed = () => false } = options
+    // The last learner is never retired: population changes happen at a pause, and without learners no pause is reached.
+    const leavesVacant = (error: Error) => engine.groupStatus(group).members.length > 0 && (options.leavesVacant?.(error) ?? false)
     const nextLearner = () => this.#learners++
-    const spawn: PlaceOptions['spawn'] = (learner, rank, pulse) => options.spawn(context, learner, rank, pulse)
-    this.#makePlace = (rank) =>
-      new Place({ engine, group, rank, device: rank % devices, limits, spawn, nextLearner, lost, resumed, yields })
-    this.#places = Array.from({ length: options.learners }, (_, rank) => this.#makePlace(rank))
+    const spawn: LearnerSlotOptions['spawn'] = (learner, rank, heartbeat) => options.spawn(context, learner, rank, heartbeat)
+    const common = { engine, group, limits: supervision, deadline: supervision.deadline, patience: CHECKS }
+    this.#newSlot = (rank) =>
+      new LearnerSlot({ ...common, rank, device: rank % devices, spawn, nextLearner, onFailure, resumed, leavesVacant })
+    this.#slots = Array.from({ length: options.learners }, (_, rank) => this.#newSlot(rank))
   }
 
-  /** All learners are up before any joins: the first round has them all. Rejects with LEARNER_FAILED where one cannot be started. */
   async start(): Promise<void> {
-    const outcomes = await Promise.allSettled(this.#places.map((place) => place.fill()))
-    const failed = outcomes.findIndex(({ status }) => status === 'rejected')
-    if (failed >= 0) {
+    const failed = await firstFailure(this.#slots.map((slot) => slot.fill()))
+    if (failed) {
       this.#close()
-      throw cannotStart(failed, (outcomes[failed] as PromiseRejectedResult).reason)
+      throw cannotStart(failed.index, failed.error)
     }
-    for (const place of this.#places) await place.join()
+    for (const slot of this.#slots) await slot.join()
   }
 
-  /**
-   * Learners beyond those that train are made ready while the others go on, so that they can join at once; other messages are answered meanwhile.
-   * Rejects with LEARNER_FAILED where one cannot be started; the others are none the worse for it.
-   */
+  train(): DeferredReply<LearnerReport[]> {
+    return new DeferredReply(this.#train())
+  }
+
   prepare(learners: number): DeferredReply<void> {
     return new DeferredReply(this.#prepare(learners))
   }
 
-  #prepare(learners: number): Promise<void> {
-    const ready = this.#preparing.then(() => this.#fill(learners))
-    this.#preparing = ready.catch(() => {})
-    return ready
-  }
-
-  async #fill(learners: number): Promise<void> {
-    if (this.#closed) return
-    const from = this.#places.length + this.#prepared.length
-    const places = Array.from({ length: learners - from }, (_, i) => this.#makePlace(from + i))
-    this.#prepared = [...this.#prepared, ...places]
-    const outcomes = await Promise.allSettled(places.map((place) => place.fill()))
-    const failed = outcomes.findIndex(({ status }) => status === 'rejected')
-    if (failed < 0) return
-    this.#prepared = this.#prepared.filter((place) => !places.includes(place))
-    await Promise.all(places.map((place) => place.retire()))
-    throw cannotStart(from + failed, (outcomes[failed] as PromiseRejectedResult).reason)
-  }
-
-  /**
-   * So many learners take part from the group's next round on, to be called while it pauses. Those that come start from the central model; those
-   * that go are the last ones: their threads end and their memory is freed in the background, or first where places among those that stay are
-   * vacant, which are filled anew. Throws INVALID_STATE while learners train.
-   */
   async resize(learners: number): Promise<void> {
     if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
     await this.#prepare(learners)
-    const all = [...this.#places, ...this.#prepared]
-    const joining = this.#prepared.slice(0, Math.max(0, learners - this.#places.length))
+    const all = [...this.#slots, ...this.#prepared]
+    const joining = this.#prepared.slice(0, Math.max(0, learners - this.#slots.length))
     this.#prepared = []
-    this.#places = all.slice(0, learners)
-    for (const place of joining) await place.join()
-    const gone = Promise.all(
-      all
-        .slice(learners)
-        .toReversed()
-        .map((place) => place.retire())
-    )
-    for (const [rank, place] of this.#places.entries()) {
-      if (!place.vacant) continue
-      await gone
-      await place.fill().catch((error: unknown) => {
-        throw cannotStart(rank, error)
-      })
-      await place.join()
-    }
+    this.#slots = all.slice(0, learners)
+    for (const slot of joining) await slot.join()
+    const leaving = all.slice(learners).toReversed()
+    await this.#fillVacant(Promise.all(leaving.map((slot) => slot.retire())))
   }
 
-  /** Of the learners that train, by their ranks, to be called while the group pauses; undefined for one that is just being replaced. */
-  replicas(): Promise<({ readonly learner: number; readonly replica: Handle } | undefined)[]> {
-    return Promise.all(this.#places.map((place) => place.replica()))
+  replicas(): Promise<(RunningLearner | undefined)[]> {
+    return Promise.all(this.#slots.map((slot) => slot.replica()))
   }
 
-  /** All learners train until the group pauses or stops them. Rejects with LEARNER_FAILED once one cannot be replaced any more. */
-  train(): DeferredReply<LearnerReport[]> {
-    return new DeferredReply(this.#train())
+  close(): void {
+    this.#close()
+    this.#options.engine.stop(this.#options.group)
   }
 
   async #train(): Promise<LearnerReport[]> {
     const { engine, group, supervision } = this.#options
     this.#training = true
-    const look = () => {
-      for (const place of this.#places) place.look(LOOKS, supervision.deadline)
+    const check = () => {
+      for (const slot of this.#slots) slot.checkHeartbeat()
     }
-    const watch = setInterval(look, supervision.deadline / LOOKS)
+    const checks = setInterval(check, supervision.deadline / CHECKS)
     let failure: { readonly error: unknown } | undefined
-    const trained = this.#places.map(async (place) => {
+    const trained = this.#slots.map(async (slot) => {
       try {
-        return [(await place.train()) ?? []].flat()
+        return [(await slot.train()) ?? []].flat()
       } catch (error) {
         failure ??= { error }
         this.#close()
@@ -156,25 +143,52 @@ export class Supervisor {
       }
     })
     const reports = (await Promise.all(trained)).flat()
-    clearInterval(watch)
+    clearInterval(checks)
     this.#training = false
     if (failure) throw failure.error
     return reports
   }
 
-  #close(): void {
-    this.#closed = true
-    for (const place of [...this.#places, ...this.#prepared]) place.close()
+  /** One preparation runs after another. */
+  #prepare(learners: number): Promise<void> {
+    const prepared = this.#preparing.then(() => this.#startFurther(learners))
+    this.#preparing = prepared.catch(() => {})
+    return prepared
   }
 
-  /** Before it is stopped: nobody trains and nobody is replaced any more. */
-  close(): void {
-    this.#close()
-    this.#options.engine.stop(this.#options.group)
+  async #startFurther(learners: number): Promise<void> {
+    if (this.#closed) return
+    const from = this.#slots.length + this.#prepared.length
+    const slots = Array.from({ length: learners - from }, (_, i) => this.#newSlot(from + i))
+    this.#prepared = [...this.#prepared, ...slots]
+    const failed = await firstFailure(slots.map((slot) => slot.fill()))
+    if (!failed) return
+    this.#prepared = this.#prepared.filter((slot) => !slots.includes(slot))
+    await Promise.all(slots.map((slot) => slot.retire()))
+    throw cannotStart(from + failed.index, failed.error)
+  }
+
+  /** Waits for `memoryFree` only if there is a vacant slot: its learner may have failed for want of memory. */
+  async #fillVacant(memoryFree: Promise<unknown>): Promise<void> {
+    for (const [rank, slot] of this.#slots.entries()) {
+      if (!slot.vacant) continue
+      await memoryFree
+      await slot.fill().catch((error: unknown) => {
+        throw cannotStart(rank, error)
+      })
+      await slot.join()
+    }
+  }
+
+  #close(): void {
+    this.#closed = true
+    for (const slot of [...this.#slots, ...this.#prepared]) slot.close()
   }
 }
 
-function cannotStart(learner: number, thrown: unknown): ArbalestError {
-  const cause = asError(thrown)
-  return new ArbalestError('LEARNER_FAILED', `learner ${learner}: it cannot be started: ${worded(cause)}`, { cause, data: { learner } })
+/** The rejection of the first of the promises that rejects, once all have settled. */
+async function firstFailure(promises: readonly Promise<void>[]): Promise<{ readonly index: number; readonly error: unknown } | undefined> {
+  const outcomes = await Promise.allSettled(promises)
+  const index = outcomes.findIndex(({ status }) => status === 'rejected')
+  return index < 0 ? undefined : { index, error: (outcomes[index] as PromiseRejectedResult).reason }
 }

@@ -184,3 +184,8 @@ export interface BackendDescription {
   readonly detail: string
   readonly precisions: readonly Precision[]
 }
+
+/** The engine of this thread: the export `engine` of the module at this address. An actor is given the address, because an engine cannot be posted. */
+export async function loadEngine(module: string): Promise<Engine> {
+  return ((await import(module)) as { engine: Engine }).engine
+}

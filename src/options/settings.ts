@@ -1,4 +1,3 @@
-import type { Supervision } from '../actors/supervisor.js'
 import { BACKENDS, type EngineBackend, type Precision } from '../compiler/program.js'
 import type { EvaluationAverage } from '../engine/contract.js'
 import type { TraceSettings } from '../observe/trace.js'
@@ -15,7 +14,7 @@ import { recordSettings, type RecordSettings } from './records.js'
 import { OptionChecks, type OptionNames } from './option-checks.js'
 import { optimiserSettings, type OptimiserSettings } from './optimiser.js'
 import { subjectSettings, type SubjectSettings } from './subject.js'
-import { supervisionSettings } from './supervision.js'
+import { supervisionSettings, type SupervisionSettings } from './supervision.js'
 import { addsUpdates, hasNesterovLearners, synchroniserSettings, type SynchroniserSettings } from './synchroniser.js'
 import { traceSettings } from './trace.js'
 import { trialSettings, type TrialSettings } from './trial.js'
@@ -46,7 +45,7 @@ export interface Settings extends SubjectSettings {
   /** Address of the learner's module, where it is not the built-in one. */
   readonly learner: URL | undefined
   readonly learnerOptions: unknown
-  readonly supervision: Supervision
+  readonly supervision: SupervisionSettings
   readonly trace: TraceSettings | undefined
   readonly trial: TrialSettings
   readonly watch: WatchSettings

@@ -1,7 +1,8 @@
 import type { Evaluator, Pass, StatisticsPass } from '../actors/evaluator.js'
 import type { SkippedSample } from '../actors/feeder.js'
 import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
-import type { Loss, SpawnLearner } from '../actors/learner-slot.js'
+import type { LearnerFailure } from '../actors/learner-failure.js'
+import type { SpawnLearner } from '../actors/learner-slot.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import type { Dataset } from '../data/dataset.js'
@@ -40,9 +41,9 @@ export interface Workplace {
   readonly modules: RunModules
   readonly system: ActorSystem
   readonly handles: HandleScope
-  readonly lost: (loss: Loss) => void
-  /** Whether the others go on without a learner that has died of this. */
-  readonly yields: (error: Error) => boolean
+  readonly onFailure: (failure: LearnerFailure) => void
+  /** Whether the others continue without a replacement of a learner that failed with this error. */
+  readonly leavesVacant: (error: Error) => boolean
   readonly trace: Trace | undefined
   readonly skipped: (sample: SkippedSample) => void
 }
@@ -73,7 +74,7 @@ export async function assembleCrew(
   workplace: Workplace,
   resumption?: Resumption
 ): Promise<Crew> {
-  const { engine, modules, system, handles, lost, yields, skipped, trace } = workplace
+  const { engine, modules, system, handles, onFailure, leavesVacant, skipped, trace } = workplace
   const { backend, learners, threads, seed, rule, devices } = settings
   const layout = programs.train.parameters
   const initial = await firstWeights(model, settings)
@@ -135,7 +136,7 @@ export async function assembleCrew(
   // The first learners, numbered by their ranks, have their states from the checkpoint; who comes later begins at the central model.
   const statesOf = (learner: number) => (learner < learners ? resumption?.learner(learner) : undefined)
   const resumed = (learner: number) => statesOf(learner) !== undefined
-  const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
+  const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) => {
     const resumes = statesOf(learner)
     const device = rank % devices.devices.length
     const { cores } = devices.devices[device]!
@@ -149,7 +150,7 @@ export async function assembleCrew(
       task,
       rank,
       ...(cores.length > 0 && { cores }),
-      pulse: pulse.memory,
+      heartbeat: heartbeat.memory,
       ...(resumes !== undefined && { resumes }),
       ...(trace && { trace: trace.learner(learner) })
     }
@@ -160,7 +161,7 @@ export async function assembleCrew(
   const { supervision } = settings
   const supervisor = await system.spawnLocal(
     Supervisor,
-    { engine, group, learners, devices: devices.devices.length, supervision, spawn, lost, resumed, yields },
+    { engine, group, learners, devices: devices.devices.length, supervision, spawn, onFailure, resumed, leavesVacant },
     { name: 'supervisor' }
   )
   await supervisor.askWith({ deadline: Infinity }).start()

@@ -1,4 +1,4 @@
-import { worded, type Loss } from '../actors/learner-slot.js'
+import { describeError, type LearnerFailure } from '../actors/learner-failure.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { LearnerLostEvent, PlannedEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
 import type { PreparedRun } from './prepare.js'
@@ -50,13 +50,13 @@ export function setAsideEvent(moved: readonly SetAside[], refused: ResumedEvent[
   return { event: 'setAside', checkpoints }
 }
 
-export function lostEvent({ learner, rank, error, round, iteration, replacedBy, vacant }: Loss): LearnerLostEvent {
+export function lostEvent({ learner, rank, error, round, iteration, replacedBy, vacant }: LearnerFailure): LearnerLostEvent {
   const { code } = error as { code?: unknown }
   return {
     event: 'learnerLost',
     learner,
     rank,
-    reason: worded(error),
+    reason: describeError(error),
     code: typeof code === 'string' ? code : null,
     round,
     iteration,

@@ -1,8 +1,7 @@
-import { loadEngine } from '../actors/engine-module.js'
 import type { SkippedSample } from '../actors/feeder.js'
-import type { Loss } from '../actors/learner-slot.js'
+import type { LearnerFailure } from '../actors/learner-failure.js'
 import { holdFolder } from '../checkpoints/store.js'
-import type { Engine } from '../engine/contract.js'
+import { loadEngine, type Engine } from '../engine/contract.js'
 import { showLive } from '../runtime/live-processes.js'
 import { ActorSystem } from '../runtime/system.js'
 import { afterwards } from './afterwards.js'
@@ -60,12 +59,21 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
   const { model, dataset, programs, settings, need, identity, levels, resumption } = prepared
   const { dryRun } = settings.trial
   if (dryRun) control.emit(plannedEvent(prepared))
-  const lost = (loss: Loss) => control.emit(lostEvent(loss))
+  const onFailure = (failure: LearnerFailure) => control.emit(lostEvent(failure))
   let population: PopulationControl | undefined
-  const yields = (error: Error) => population?.yields(error) ?? false
+  const leavesVacant = (error: Error) => population?.yields(error) ?? false
   let skips = 0
   const skipped = (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
-  const workplace = { engine, modules, system: new ActorSystem(), handles: new HandleScope(engine), lost, yields, skipped, trace }
+  const workplace = {
+    engine,
+    modules,
+    system: new ActorSystem(),
+    handles: new HandleScope(engine),
+    onFailure,
+    leavesVacant,
+    skipped,
+    trace
+  }
   using _live = showLive(`${model.name} on ${dataset.name}`, () => workplace.system.snapshot())
   let crew: Crew | undefined
   try {

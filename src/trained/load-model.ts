@@ -1,4 +1,4 @@
-import { loadEngine } from '../actors/engine-module.js'
+import { loadEngine } from '../engine/contract.js'
 import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
 import { modelFile, type ModelFileOptions } from '../checkpoints/model-file.js'
 import { loweringBackend } from '../engine/lowering.js'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { Gate } from '../../src/actors/gate.js'
+import { StepRunner } from '../../src/actors/step-runner.js'
 import { BoundProgram } from '../../src/actors/learner-replica.js'
-import { Pulse } from '../../src/actors/heartbeat.js'
+import { Heartbeat } from '../../src/actors/heartbeat.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { Handle } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
@@ -18,8 +18,8 @@ const LATE = 120
 describe('a program that does not train, on data that streams in', () => {
   let stream: Handle
   let replica: Handle
-  let pulse: Pulse
-  let gate: Gate
+  let pulse: Heartbeat
+  let runner: StepRunner
   let program: BoundProgram
   beforeEach(() => {
     const compiled = compile(model, loweringBackend(engine, 'reference'), { mode: 'evaluate', batch: BATCH, precision: 'f32' })
@@ -28,9 +28,9 @@ describe('a program that does not train, on data that streams in', () => {
     const handle = engine.createProgram(compiled)
     const slot = engine.bind(replica, handle, stream)
     engine.release(handle)
-    pulse = new Pulse()
-    gate = new Gate(pulse)
-    program = new BoundProgram({ engine, replica, gate, stepping: undefined, learningRate: undefined }, slot, compiled)
+    pulse = new Heartbeat()
+    runner = new StepRunner(pulse)
+    program = new BoundProgram({ engine, replica, runner, stepping: undefined, learningRate: undefined }, slot, compiled)
   })
   afterEach(() => {
     engine.release(replica)
@@ -71,7 +71,7 @@ describe('a program that does not train, on data that streams in', () => {
 
   for (const [how, end] of [
     ['its replica is cancelled', () => engine.cancel(replica)],
-    ['its learner ends', () => gate.close()]
+    ['its learner ends', () => runner.close()]
   ] as const)
     it(`is interrupted where ${how} while it waits`, async () => {
       setTimeout(end, LATE)

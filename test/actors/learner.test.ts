@@ -24,7 +24,7 @@ function learnerOptions(step: Program, program: Handle, group: Handle, learner: 
     dataset: 0,
     task: { model: tinyModel(), step, recipe: { batch, precision: 'f32', parameters }, learners: 2, samples: 60, iterations: 1000 },
     rank: learner,
-    pulse: new SharedArrayBuffer(8)
+    heartbeat: new SharedArrayBuffer(8)
   }
 }
 
@@ -46,8 +46,8 @@ describe('learners and their group', () => {
     const program = engine.createProgram(train)
     const dataset = engine.createDataset(tinyData().train)
     // Both live in this thread: only by answering each other's turn can they meet in a round.
-    const spawn: SpawnLearner = (spawner, learner, rank, pulse) =>
-      spawner.spawnLocal(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, pulse: pulse.memory })
+    const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) =>
+      spawner.spawnLocal(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, heartbeat: heartbeat.memory })
     const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
     const supervisor = await system.spawnLocal(Supervisor, { engine, group, learners: 2, supervision, spawn })
     await supervisor.ask.start()

@@ -3,8 +3,8 @@ import type { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
 import type { Learner } from '../../src/actors/learner.js'
 import { type LearnerOptions } from '../../src/actors/learner.js'
-import type { Loss, SpawnLearner } from '../../src/actors/learner-slot.js'
-import { RestartIntensity } from '../../src/actors/restart-intensity.js'
+import { RestartCounter, type LearnerFailure } from '../../src/actors/learner-failure.js'
+import type { SpawnLearner } from '../../src/actors/learner-slot.js'
 import { Supervisor } from '../../src/actors/supervisor.js'
 import { sma } from '../../src/rules/sma.js'
 import { Synchroniser } from '../../src/actors/synchroniser.js'
@@ -43,7 +43,7 @@ describe('the supervisor', () => {
 
   async function twoLearners(
     module: string,
-    { deadline = 60_000, yields = () => false }: { deadline?: number; yields?: () => boolean } = {}
+    { deadline = 60_000, leavesVacant = () => false }: { deadline?: number; leavesVacant?: () => boolean } = {}
   ) {
     const step = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const { parameters, batch } = step
@@ -54,7 +54,7 @@ describe('the supervisor', () => {
     await synchroniser.ask.follow({ learningRates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1000 })
     const program = engine.createProgram(step)
     const dataset = engine.createDataset(tinyData().train)
-    const spawn: SpawnLearner = (spawner, learner, rank, pulse) => {
+    const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) => {
       const options: LearnerOptions = {
         engine: FAKES.engine.href,
         module: learner === 1 ? module : FAKES.learner.href,
@@ -64,16 +64,24 @@ describe('the supervisor', () => {
         dataset,
         task: { model: tinyModel(), step, recipe: { batch, precision: 'f32', parameters }, learners: 2, samples: 60, iterations: 1000 },
         rank,
-        pulse: pulse.memory
+        heartbeat: heartbeat.memory
       }
       return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}` })
     }
-    const losses: Loss[] = []
+    const failures: LearnerFailure[] = []
     const supervision = { restarts: 3, window: 60_000, deadline }
-    const lost = (loss: Loss) => void losses.push(loss)
-    const supervisor = await system.spawnLocal(Supervisor, { engine, group: handle, learners: 2, supervision, spawn, lost, yields })
+    const onFailure = (failure: LearnerFailure) => void failures.push(failure)
+    const supervisor = await system.spawnLocal(Supervisor, {
+      engine,
+      group: handle,
+      learners: 2,
+      supervision,
+      spawn,
+      onFailure,
+      leavesVacant
+    })
     await supervisor.ask.start()
-    return { synchroniser, supervisor, losses }
+    return { synchroniser, supervisor, failures }
   }
 
   for (const [how, module, deadline, reason] of [
@@ -83,10 +91,10 @@ describe('the supervisor', () => {
     ['hangs', plugin('for (;;);'), 800, /no step within 800 ms/]
   ] as const) {
     it(`replaces a learner that ${how} while all are paused`, async () => {
-      const { synchroniser, supervisor, losses } = await twoLearners(module, { deadline })
+      const { synchroniser, supervisor, failures } = await twoLearners(module, { deadline })
       await synchroniser.ask.pauseAt(5)
       await supervisor.ask.train()
-      expect(losses).to.deep.equal([])
+      expect(failures).to.deep.equal([])
       if (how === 'is terminated') {
         const second = workers[1]!
         await Promise.all([once(second, 'exit'), second.terminate()])
@@ -95,15 +103,17 @@ describe('the supervisor', () => {
       await synchroniser.ask.pauseAt(12)
       const reports = await supervisor.askWith({ deadline: 20_000 }).train()
       expect(reports.map(({ outcome }) => outcome)).to.deep.equal(['paused', 'paused'])
-      expect(losses).to.have.length(1)
-      expect(losses[0]).to.include({ learner: 1, rank: 1, replacedBy: 2 })
-      expect(losses[0]!.error.message).to.match(reason)
+      expect(failures).to.have.length(1)
+      expect(failures[0]).to.include({ learner: 1, rank: 1, replacedBy: 2 })
+      expect(failures[0]!.error.message).to.match(reason)
       expect(await synchroniser.ask.status()).to.deep.include({ round: 12, iterations: 12, members: [0, 2] })
     })
   }
 
-  it('lets the others go on without one where it yields, fills its place at a change, and never lets the last one go', async () => {
-    const { synchroniser, supervisor, losses } = await twoLearners(plugin('throw new RangeError("told to throw")'), { yields: () => true })
+  it('leaves a slot vacant if told so, fills it at a change of the population, and replaces the last learner in any case', async () => {
+    const { synchroniser, supervisor, failures } = await twoLearners(plugin('throw new RangeError("told to throw")'), {
+      leavesVacant: () => true
+    })
     const trainedUntil = async (round: number) => {
       await synchroniser.ask.pauseAt(round)
       return (await supervisor.askWith({ deadline: 20_000 }).train()).map(({ outcome }) => outcome)
@@ -112,17 +122,17 @@ describe('the supervisor', () => {
     expect(await trainedUntil(5)).to.deep.equal(['paused', 'paused'])
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect(await trainedUntil(12)).to.deep.equal(['paused'])
-    expect(losses.splice(0)[0]).to.include({ learner: 1, rank: 1, replacedBy: null, vacant: true })
+    expect(failures.splice(0)[0]).to.include({ learner: 1, rank: 1, replacedBy: null, vacant: true })
     expect(await synchroniser.ask.status()).to.deep.include({ round: 12, members: [0] })
 
     await terminated(workers[0]!)
     expect(await trainedUntil(15)).to.deep.equal(['paused'])
-    expect(losses.splice(0)[0]).to.include({ learner: 0, rank: 0, replacedBy: 2, vacant: false })
+    expect(failures.splice(0)[0]).to.include({ learner: 0, rank: 0, replacedBy: 2, vacant: false })
 
     await supervisor.ask.resize(2)
     expect(await trainedUntil(18)).to.deep.equal(['paused', 'paused'])
     expect(await synchroniser.ask.status()).to.deep.include({ round: 18, members: [2, 3] })
-    expect(losses).to.be.empty
+    expect(failures).to.be.empty
   }).timeout(40_000)
 
   it('does not take for dead who waits for another', async () => {
@@ -130,10 +140,10 @@ describe('the supervisor', () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
       await replica.run(1)
     }`)}`
-    const { synchroniser, supervisor, losses } = await twoLearners(slow, { deadline: 1600 })
+    const { synchroniser, supervisor, failures } = await twoLearners(slow, { deadline: 1600 })
     await synchroniser.ask.pauseAt(6)
     await supervisor.askWith({ deadline: 20_000 }).train()
-    expect(losses).to.deep.equal([])
+    expect(failures).to.deep.equal([])
   })
 })
 
@@ -212,8 +222,8 @@ describe('the supervisor, when the number of learners changes', () => {
 
 describe('restart intensity', () => {
   it('allows so many restarts within the window, and others once those are long ago', () => {
-    const intensity = new RestartIntensity({ restarts: 2, window: 100 })
+    const intensity = new RestartCounter({ restarts: 2, window: 100 })
     expect([0, 50, 99, 100, 120, 149, 150].map((now) => intensity.allows(now))).to.deep.equal([true, true, false, true, false, false, true])
-    expect(new RestartIntensity({ restarts: 0, window: 100 }).allows(0)).to.equal(false)
+    expect(new RestartCounter({ restarts: 0, window: 100 }).allows(0)).to.equal(false)
   })
 })

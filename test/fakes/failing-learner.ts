@@ -1,5 +1,5 @@
 import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
-import { NativeLearner } from '../../src/actors/native-learner.js'
+import BuiltInLearner from '../../src/actors/built-in-learner.js'
 import { ArbalestError } from '../../src/errors.js'
 
 const HOW = new URL(import.meta.url).searchParams.get('how')
@@ -7,7 +7,7 @@ const HOW = new URL(import.meta.url).searchParams.get('how')
 const GOOD_TURNS = 2
 
 /** Fails as the query of its module's address says: `?how=throw`, `exit`, `reject`, `start`, `born`. */
-export class Learner extends NativeLearner implements LearnerPlugin {
+export class Learner extends BuiltInLearner implements LearnerPlugin {
   #turns = 0
 
   constructor(context: LearnerContext) {

@@ -34,14 +34,14 @@ function idleEngine(): Engine {
 }
 
 /**
- * A supervisor that has started its learners, who do nothing. Each of them, and of those to come, waits for `mayStart` before it is made. The others
- * go on without one that dies if it `yields`.
+ * A supervisor that has started its learners, which do nothing. Each learner, further ones too, waits for `mayStart` before it is made. The others
+ * go on without one that fails if it `leavesVacant`.
  */
 export async function idleSupervisor(
   system: ActorSystem,
   learners: number,
   mayStart: (learner: number) => Promise<void> | void = () => {},
-  yields: (error: Error) => boolean = () => false
+  leavesVacant: (error: Error) => boolean = () => false
 ): Promise<{
   readonly supervisor: ActorRef<Supervisor>
   readonly idlers: readonly ActorRef<IdleLearner>[]
@@ -55,7 +55,7 @@ export async function idleSupervisor(
   const supervision = { restarts: 3, window: 60_000, deadline: 60_000 }
   const engine = idleEngine()
   const members = () => engine.groupStatus(1).members
-  const options = { engine, group: 1, learners, supervision, spawn, yields }
+  const options = { engine, group: 1, learners, supervision, spawn, leavesVacant }
   const supervisor = await system.spawnLocal(Supervisor, options, { name: 'supervisor' })
   await supervisor.ask.start()
   return { supervisor, idlers, members }

@@ -7,7 +7,7 @@ import type { RunModules } from '../../src/run/run-actors.js'
 /** A job's modules with the fake engine in the place of the native one. */
 export const FAKES: RunModules = {
   engine: new URL('./engine.js', import.meta.url),
-  learner: new URL('../../src/actors/native-learner.js', import.meta.url)
+  learner: new URL('../../src/actors/built-in-learner.js', import.meta.url)
 }
 
 /** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */

@@ -229,7 +229,7 @@ describe('a training job that fails', () => {
     const job = start({ ...ENDLESS, learners: 1, supervision: { restarts: 100 } }, { learner })
     const lost: LearnerLostEvent[] = []
     job.on('learnerLost', (event) => void lost.push(event))
-    await refused('LEARNER_FAILED', () => job.finished, 'two deaths before a first step')
+    await refused('LEARNER_FAILED', () => job.finished, 'two failures before a first step')
     expect(lost.map((event) => [event.learner, event.replacedBy])).to.deep.equal([
       [0, 1],
       [1, null]

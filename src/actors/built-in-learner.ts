@@ -1,7 +1,7 @@
 import type { LearnerContext, LearnerPlugin } from './learner-plugin.js'
 
-/** The learner of a job that names no other: the engine's own loop over whole steps. */
-export class NativeLearner implements LearnerPlugin {
+/** The learner of a job that names no other: it runs whole steps in the engine's own loop. */
+export default class BuiltInLearner implements LearnerPlugin {
   readonly #replica: LearnerContext['replica']
 
   constructor({ replica }: LearnerContext) {
@@ -12,5 +12,3 @@ export class NativeLearner implements LearnerPlugin {
     return this.#replica.run()
   }
 }
-
-export default NativeLearner

@@ -1,0 +1,65 @@
+import { ArbalestError } from '../errors.js'
+import type { SupervisionSettings } from '../options/supervision.js'
+import { asError } from '../runtime/errors-across-threads.js'
+import type { ExitReason } from '../runtime/exit-reason.js'
+
+/** A learner that failed, and what its supervisor did about it. */
+export interface LearnerFailure {
+  readonly learner: number
+  readonly rank: number
+  readonly error: Error
+  /** The group's round and iteration at the failure. */
+  readonly round: number
+  readonly iteration: number
+  /** The learner that replaces it; null if there is none, because of too many failures or because the slot stays vacant. */
+  readonly replacedBy: number | null
+  /** Whether its slot stays empty while the others continue. */
+  readonly vacant: boolean
+}
+
+export type RestartLimits = Pick<SupervisionSettings, 'restarts' | 'window'>
+
+/** Counts the restarts in one learner slot. The limits are those of an Erlang/OTP supervisor's restart intensity. */
+export class RestartCounter {
+  readonly #limits: RestartLimits
+  #times: number[] = []
+
+  constructor(limits: RestartLimits) {
+    this.#limits = limits
+  }
+
+  /** Whether the limits allow a restart at `now` (milliseconds). A restart that is allowed is counted. */
+  allows(now: number): boolean {
+    this.#times = this.#times.filter((time) => now - time < this.#limits.window)
+    if (this.#times.length >= this.#limits.restarts) return false
+    this.#times.push(now)
+    return true
+  }
+}
+
+/** Why a learner's actor ended: its own error, if it could report one. */
+export function errorOfExit(learner: number, reason: ExitReason): Error {
+  if (reason.kind === 'failed') return reason.error
+  const how = reason.kind === 'stopped' ? 'it was stopped' : `its thread ended with code ${reason.code}`
+  return new ArbalestError('ACTOR_GONE', `learner ${learner}: ${how}`, { data: { learner } })
+}
+
+export function cannotStart(learner: number, thrown: unknown): ArbalestError {
+  const cause = asError(thrown)
+  const message = `learner ${learner}: it cannot be started: ${describeError(cause)}`
+  return new ArbalestError('LEARNER_FAILED', message, { cause, data: { learner } })
+}
+
+/** A slot's learners have failed more often than the limits allow. `first` and `last` are their first and their last error. */
+export function tooManyFailures(learner: number, rank: number, first: Error, last: Error, limits: RestartLimits): ArbalestError {
+  const [firstError, lastError] = [describeError(first), describeError(last)]
+  const message =
+    `learner ${learner}: it ended with ${lastError}; the first in its place with ${firstError}; too many to go on ` +
+    `(${limits.restarts} restarts within ${limits.window} ms, or two failures before a first step)`
+  return new ArbalestError('LEARNER_FAILED', message, { cause: first, data: { learner, rank, first: firstError, last: lastError } })
+}
+
+/** An error in a few words. The message of an ArbalestError needs no class name. */
+export function describeError(error: Error): string {
+  return error instanceof ArbalestError ? error.message : `${error.name}: ${error.message}`
+}

@@ -1,0 +1,143 @@
+import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { ArbalestError } from '../errors.js'
+import type { RunOutcome, RunReport } from '../engine/contract.js'
+import { deferred, type Deferred } from '../runtime/promises.js'
+import type { Heartbeat } from './heartbeat.js'
+
+/** What a learner did between two pauses. */
+export interface LearnerReport {
+  readonly outcome: Exclude<RunOutcome, 'ran' | 'waiting'>
+  readonly steps: number
+  readonly busySeconds: number
+  /** Seconds spent waiting for the group, and for streamed data. */
+  readonly waitSeconds: number
+  readonly dataSeconds: number
+}
+
+/** The longest time that a learner's native call takes, if a step is not longer. The mailbox has its turn between two calls. */
+export const CALL_MILLISECONDS = 50
+
+/** How often a learner that makes many short calls gives its mailbox a turn. */
+const MAILBOX_MILLISECONDS = 20
+
+const NOTHING: RunReport = { outcome: 'ran', steps: 0, lossSum: 0, correctSum: 0, busySeconds: 0, waitSeconds: 0, dataSeconds: 0 }
+
+/**
+ * Runs a learner's native calls as if the learner were alone: repeats a call that has to wait for the group, and holds calls back between a
+ * pause of the group and the next `resume`.
+ */
+export class StepRunner {
+  readonly #heartbeat: Heartbeat
+  /** The answer to `resume`; undefined while the learner is paused. */
+  #paused: Deferred<LearnerReport> | undefined
+  #resumed = deferred()
+  #report = NOTHING
+  #lastMailboxTurn = performance.now()
+  #closed = false
+
+  constructor(heartbeat: Heartbeat) {
+    this.#heartbeat = heartbeat
+  }
+
+  get isRunning(): boolean {
+    return this.#paused !== undefined
+  }
+
+  /** Lets calls run. Resolves at the next pause, or when the learner is no member of its group any more. */
+  resume(): Promise<LearnerReport> {
+    this.#paused = deferred()
+    this.#report = NOTHING
+    this.#resumed.resolve()
+    return this.#paused.promise
+  }
+
+  /** The learner ends: interrupts the calls that still wait. */
+  close(): void {
+    this.#closed = true
+    this.#resumed.resolve()
+  }
+
+  /** The learner's own code has failed: rejects the promise of `resume`. Returns false if the learner is paused. */
+  fail(error: unknown): boolean {
+    const paused = this.#paused
+    this.#paused = undefined
+    this.#resumed = deferred()
+    paused?.reject(error)
+    return paused !== undefined
+  }
+
+  /** Gives the mailbox a turn if its last one was long ago. */
+  async yieldToMailbox(): Promise<void> {
+    if (performance.now() - this.#lastMailboxTurn > MAILBOX_MILLISECONDS) await this.#mailboxTurn()
+  }
+
+  /**
+   * Repeats a call until it has run, or until the group pauses after some of its steps. The call is passed the number of steps done so far.
+   * Throws a StepInterrupted once the learner is no member of its group any more.
+   */
+  async run(call: (done: number) => RunReport): Promise<RunReport> {
+    let sum = NOTHING
+    for (;;) {
+      await this.yieldToMailbox()
+      if (!this.#paused) await this.#resumed.promise
+      if (this.#closed) throw new StepInterrupted('cancelled')
+      const report = call(sum.steps)
+      const { outcome } = report
+      sum = plus(sum, report)
+      this.#report = plus(this.#report, report)
+      if (report.steps > 0 || outcome === 'waiting') this.#heartbeat.beat(report.steps)
+      if (outcome === 'ran') return sum
+      if (outcome === 'waiting') await this.#mailboxTurn()
+      else this.#pause(outcome)
+      if (outcome === 'evicted' || outcome === 'cancelled') throw new StepInterrupted(outcome)
+      if (outcome === 'paused' && sum.steps > 0) return sum
+    }
+  }
+
+  /**
+   * Repeats a call of a program that does not train until it has run. Such a call does not depend on the group and waits only for streamed
+   * data. Throws a StepInterrupted if its replica is cancelled, or if the learner ends while the call waits.
+   */
+  async runWithoutGroup(call: (done: number) => RunReport): Promise<RunReport> {
+    let sum = NOTHING
+    for (;;) {
+      sum = plus(sum, call(sum.steps))
+      if (sum.outcome === 'ran') return sum
+      if (sum.outcome !== 'waiting') throw new StepInterrupted('cancelled')
+      this.#heartbeat.beat(0)
+      await this.#mailboxTurn()
+      if (this.#closed) throw new StepInterrupted('cancelled')
+    }
+  }
+
+  #pause(outcome: LearnerReport['outcome']): void {
+    const { steps, busySeconds, waitSeconds, dataSeconds } = this.#report
+    this.#resumed = deferred()
+    this.#paused?.resolve({ outcome, steps, busySeconds, waitSeconds, dataSeconds })
+    this.#paused = undefined
+  }
+
+  async #mailboxTurn(): Promise<void> {
+    await eventLoopTurn()
+    this.#lastMailboxTurn = performance.now()
+  }
+}
+
+/** Ends the current step: the group has stopped, or continues without this learner. */
+export class StepInterrupted extends ArbalestError {
+  constructor(outcome: 'evicted' | 'cancelled') {
+    super('ABORTED', `step: the learner was ${outcome}; let the error pass`, { data: { outcome } })
+  }
+}
+
+function plus(a: RunReport, b: RunReport): RunReport {
+  return {
+    outcome: b.outcome,
+    steps: a.steps + b.steps,
+    lossSum: a.lossSum + b.lossSum,
+    correctSum: a.correctSum + b.correctSum,
+    busySeconds: a.busySeconds + b.busySeconds,
+    waitSeconds: a.waitSeconds + b.waitSeconds,
+    dataSeconds: a.dataSeconds + b.dataSeconds
+  }
+}
