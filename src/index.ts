@@ -65,35 +65,7 @@ export type { Duration } from './schedules/span.js'
 export { constant, multistep, step, type ConstantSchedule, type MultistepSchedule, type StepSchedule } from './schedules/stepwise.js'
 export { warmup, type WarmupSchedule } from './schedules/warmup.js'
 
-export {
-  avgPool2d,
-  batchNorm2d,
-  causalSelfAttention,
-  composed,
-  concat,
-  conv2d,
-  defineModel,
-  dropout,
-  embedding,
-  flatten,
-  gelu,
-  globalAvgPool,
-  layerNorm,
-  leakyRelu,
-  linear,
-  localResponseNorm,
-  maxPool2d,
-  multiply,
-  positions,
-  relu,
-  residual,
-  sigmoid,
-  silu,
-  subsamplePad,
-  tanh,
-  type Initialised,
-  type Named
-} from './model/layers.js'
+export * from './model/layers.js'
 export { modelFile, type ModelFileOptions } from './checkpoints/model-file.js'
 export { loadModel, type LoadModelOptions } from './trained/load-model.js'
 export type { TrainedModel } from './trained/trained-model.js'
@@ -102,30 +74,8 @@ export type { Classification } from './trained/classify.js'
 export type { Measurement } from './trained/evaluate.js'
 
 export { loadOperators, type ComposedOperator } from './model/composed.js'
-export type { ComposableKind, OperatorBuilder } from './model/operator-builder.js'
-export type {
-  ActivationLayer,
-  BatchNorm2dLayer,
-  CausalSelfAttentionLayer,
-  ComposedLayer,
-  ConcatLayer,
-  Conv2dLayer,
-  EmbeddingLayer,
-  Freezable,
-  Layer,
-  LayerNormLayer,
-  LinearLayer,
-  LocalResponseNormLayer,
-  LossName,
-  Model,
-  MultiplyLayer,
-  Pair,
-  PoolLayer,
-  ResidualLayer,
-  SubsamplePadLayer,
-  WeightInitialiser
-} from './model/model.js'
-export type { Attributes, Initialiser, OperatorKind, ValueId } from './model/graph.js'
+export type { OperatorBuilder } from './model/operator-builder.js'
+export type { Attributes, ComposableKind, ComposableOperators, Initialiser, OperatorKind, Operators, ValueId } from './model/graph.js'
 export {
   alexnet,
   gpt,

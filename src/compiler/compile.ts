@@ -1,8 +1,8 @@
 import { buildGraph, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
-import type { Graph, Operator } from '../model/graph.js'
+import { NONE, type Graph, type Operator, type Value, type ValueId } from '../model/graph.js'
 import type { Model } from '../model/model.js'
+import { operatorRow } from '../model/operators/table.js'
 import { differentiate } from './differentiate.js'
-import { flops } from './flops.js'
 import { fuse } from './fuse.js'
 import { lower, type LoweredStepOperator } from './lower.js'
 import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
@@ -67,7 +67,7 @@ export function compileGraph(
     attributes,
     implementation,
     scratch: { bytes: scratchBytes, offset: scratchOffsets[at++]! },
-    flops: flops({ kind, name, inputs, outputs, attributes }, lowered.values)
+    flops: flopsOf({ kind, inputs, outputs, attributes }, lowered.values)
   })
   const segments = Object.fromEntries(SEGMENTS.map((segment) => [segment, lowered.segments[segment].map(finished)]))
   return {
@@ -89,4 +89,10 @@ function trainStep(graph: Graph, optimiser: OptimiserAttributes): Step {
 
 function wholeVector(kind: 'exchange' | 'update', attributes: Operator['attributes'] = {}): Operator {
   return { kind, name: kind, inputs: [], outputs: [], attributes }
+}
+
+/** Floating-point operations of one run, for profiles. */
+function flopsOf({ kind, inputs, outputs, attributes }: Omit<Operator, 'name'>, values: readonly Value[]): number {
+  const shape = (id: ValueId) => (id === NONE ? undefined : values[id]!.shape)
+  return operatorRow(kind).flops?.({ inputs: inputs.map(shape), outputs: outputs.map(shape), attributes }) ?? 0
 }

@@ -11,7 +11,7 @@ import {
   type ValueId
 } from '../model/graph.js'
 import { GraphWriter } from '../model/graph-writer.js'
-import { gradientRules, lossRules, type Backpropagation } from './gradient-rules.js'
+import { operatorRow, type Backpropagation } from '../model/operators/table.js'
 import { forwardStep, present, type Step } from './step.js'
 
 /**
@@ -99,10 +99,10 @@ class ReversePass {
   }
 
   visit(operator: Operator): void {
-    const isLoss = Object.hasOwn(lossRules, operator.kind)
+    const { gradient, lossGradient } = operatorRow(operator.kind)
     const output = operator.outputs[0] ?? NONE
-    if (isLoss ? !this.#reached.has(operator.inputs[0]!) : !this.#reached.has(output) || !this.#summands.has(output)) return
-    const rule = isLoss ? lossRules[operator.kind] : gradientRules[operator.kind]
+    if (lossGradient ? !this.#reached.has(operator.inputs[0]!) : !this.#reached.has(output) || !this.#summands.has(output)) return
+    const rule = lossGradient ?? gradient
     if (!rule)
       throw new ArbalestError(
         'INVALID_MODEL',
@@ -148,7 +148,9 @@ class ReversePass {
     const emit: Backpropagation['emit'] = (kind, inputs, outputs, attributes) =>
       this.#writer.operator(kind, name, inputs, outputs, attributes)
     return {
-      operator,
+      inputs: operator.inputs,
+      outputs: operator.outputs,
+      attributes: operator.attributes,
       gradient,
       gradientInTwo: () => (summands.length < 2 ? [gradient(), NONE] : [this.#sum(summands.slice(0, -1), name), summands.at(-1)!]),
       maskedGradient: () => (operator.attributes.relu ? this.#masked(output, gradient(), name) : gradient()),

@@ -1,12 +1,7 @@
-import { NONE, type Graph, type Operator, type OperatorKind, type ValueId } from '../model/graph.js'
+import { NONE, type Graph, type Operator, type ValueId } from '../model/graph.js'
+import { operatorRow } from '../model/operators/table.js'
 import { withoutUnused } from './prune.js'
 import { present } from './step.js'
-
-/** Operators that can end in max(0, .). */
-const ENDS_IN_RELU: readonly OperatorKind[] = ['conv2d', 'linear', 'batchNorm', 'batchNormInference', 'add']
-
-/** Where a batch norm takes what is added to its result. */
-const RESIDUAL: Partial<Record<OperatorKind, number>> = { batchNorm: 3, batchNormInference: 5 }
 
 /**
  * Joins operators that run better as one: ReLU into what comes before it, and the sum of a residual block into the batch norm that ends
@@ -21,7 +16,7 @@ function fuseRelus(graph: Graph): Graph {
   return rewrite(graph, (relu, sole) => {
     if (relu.kind !== 'relu') return null
     const before = sole(relu.inputs[0]!)
-    if (!before || !ENDS_IN_RELU.includes(before.kind) || before.attributes.relu !== 0) return null
+    if (!before || !operatorRow(before.kind).endsInRelu || before.attributes.relu !== 0) return null
     const outputs = [relu.outputs[0]!, ...before.outputs.slice(1)]
     return { absorbed: before, fused: { ...before, outputs, attributes: { ...before.attributes, relu: 1 } } }
   })
@@ -32,7 +27,7 @@ function fuseResiduals(graph: Graph): Graph {
     if (add.kind !== 'add') return null
     for (const [body, shortcut] of [add.inputs, add.inputs.toReversed()]) {
       const norm = sole(body!)
-      const position = norm && RESIDUAL[norm.kind]
+      const position = norm && operatorRow(norm.kind).residualInput
       if (position === undefined || body === shortcut || norm!.attributes.relu !== 0 || norm!.inputs[position] !== NONE) continue
       const inputs = norm!.inputs.with(position, shortcut!)
       const outputs = [add.outputs[0]!, ...norm!.outputs.slice(1)]

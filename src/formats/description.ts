@@ -1,5 +1,5 @@
 import { ArbalestError, messageOf } from '../errors.js'
-import { buildGraph } from '../model/graph-builder.js'
+import { predictionGraph } from '../model/graph-builder.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
@@ -39,7 +39,7 @@ export function parseDescription(text: string, file: string): Model {
     throw new ArbalestError('UNSUPPORTED_OPERATOR', message, { data: { file, module } })
   }
   try {
-    buildGraph(model as Model, { batch: 1, mode: 'predict' })
+    predictionGraph(model as Model)
   } catch (cause) {
     throw fault(messageOf(cause), 'layers that fit together', cause)
   }

@@ -1,5 +1,5 @@
 import { ArbalestError, printable, shown } from '../errors.js'
-import { buildGraph } from '../model/graph-builder.js'
+import { predictionGraph } from '../model/graph-builder.js'
 import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
@@ -47,7 +47,7 @@ export interface ImportedWeights {
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
   const { reinitialise = [], strict = true, seed = 0 } = options
-  const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+  const graph = predictionGraph(model)
   const targets = targetsOf(graph)
   const reset = reinitialisedNames(targets, reinitialise, model)
   await using file = await SafetensorsFile.open(path)

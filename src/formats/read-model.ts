@@ -1,5 +1,5 @@
 import { ArbalestError, printable, shown } from '../errors.js'
-import { buildGraph } from '../model/graph-builder.js'
+import { predictionGraph } from '../model/graph-builder.js'
 import { elements, parametersOf } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { photographNormalisation } from '../model/zoo/photographs.js'
@@ -59,7 +59,7 @@ function describedModel(metadata: Metadata, elementCount: number, path: string):
   const text = metadata[DESCRIPTION]
   if (text !== undefined) {
     const model = parseDescription(text, path)
-    const needed = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).reduce((sum, { shape }) => sum + elements(shape), 0)
+    const needed = parametersOf(predictionGraph(model)).reduce((sum, { shape }) => sum + elements(shape), 0)
     // Before weights are initialised: a forged description must not take more memory than its file.
     if (needed <= elementCount) return model
     throw corruptFile(path, {
@@ -102,7 +102,7 @@ function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (ite
 /** Views of the canonical vector, one for each parameter. */
 function weightsOf(model: Model, vector: Float32Array): FloatTensors {
   let offset = 0
-  const tensors = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(({ name, shape }) => {
+  const tensors = parametersOf(predictionGraph(model)).map(({ name, shape }) => {
     const data = vector.subarray(offset, (offset += elements(shape)))
     return [name, { shape, data }] as const
   })

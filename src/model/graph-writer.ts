@@ -19,12 +19,12 @@ const MOST_ELEMENTS = 2 ** 60
 export class GraphWriter {
   readonly #values: Value[]
   readonly #operators: Operator[]
-  readonly #names: Set<string>
+  readonly #names: Map<string, ValueId>
 
   constructor(graph?: Graph) {
     this.#values = [...(graph?.values ?? [])]
     this.#operators = [...(graph?.operators ?? [])]
-    this.#names = new Set(this.#values.map((value) => value.name))
+    this.#names = new Map(this.#values.map(({ name, id }) => [name, id]))
   }
 
   /** A new value. Throws INVALID_MODEL where its name is taken. */
@@ -36,8 +36,8 @@ export class GraphWriter {
     if (this.#names.has(name))
       throw new ArbalestError('INVALID_MODEL', `name: received ${name} twice; give each layer a name of its own`, { data: { name } })
     if (elements(shape) > MOST_ELEMENTS) throw invalidLayer(name, 'shape', shape, 'use less padding, or fewer features')
-    this.#names.add(name)
     const id = this.#values.length
+    this.#names.set(name, id)
     this.#values.push({ id, name, shape, role, type, ...(initialiser && { initialiser }) })
     return id
   }
@@ -76,7 +76,8 @@ export class GraphWriter {
   }
 
   find(name: string): Value | undefined {
-    return this.#values.find((value) => value.name === name)
+    const id = this.#names.get(name)
+    return id === undefined ? undefined : this.#values[id]
   }
 
   get(id: ValueId): Value {

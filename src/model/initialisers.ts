@@ -24,6 +24,13 @@ export type WeightInitialiser =
   | { readonly kind: 'xavierUniform' | 'xavierNormal'; readonly gain?: number }
   | { readonly kind: 'heUniform' | 'heNormal'; readonly fan?: 'in' | 'out'; readonly slope?: number }
 
+/** Where the values that a layer learns begin. */
+export interface Initialised {
+  readonly initialiser?: WeightInitialiser
+  /** PyTorch's uniform within 1/sqrt(fan-in) if left out. */
+  readonly biasInitialiser?: WeightInitialiser
+}
+
 /**
  * How many inputs an output has, and how many outputs an input reaches, as PyTorch counts them: where a convolution has groups its fan-out is that of all
  * groups together.
@@ -83,7 +90,7 @@ export function initialiserOf(layer: string, parameter: string, choice: WeightIn
   }
   if (!fans) throw invalidLayer(layer, parameter, choice, 'it has no fan: use constant, uniform, normal or truncatedNormal')
   if (kind === 'kaimingUniform') return { kind: 'uniform', bound: 1 / Math.sqrt(fans.fanIn) }
-  const std = deviationOf(layer, parameter, choice, kind, numbers, fans)
+  const std = stdOf(layer, parameter, choice, kind, numbers, fans)
   return kind.endsWith('Normal') ? { kind: 'normal', std } : { kind: 'uniform', bound: Math.sqrt(3) * std }
 }
 
@@ -100,7 +107,7 @@ function numbersOf(layer: string, parameter: string, choice: WeightInitialiser, 
   return Object.fromEntries(Object.entries(known).map(numberOf))
 }
 
-function deviationOf(
+function stdOf(
   layer: string,
   parameter: string,
   choice: WeightInitialiser,

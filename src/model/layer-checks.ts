@@ -1,5 +1,5 @@
 import { ArbalestError, shown } from '../errors.js'
-import type { Pair } from './model.js'
+import type { Pair } from './layer.js'
 
 /** (20, 12, 12) */
 export function shownShape(shape: readonly number[]): string {
@@ -7,14 +7,14 @@ export function shownShape(shape: readonly number[]): string {
 }
 
 /** What a layer received cannot be its input. `shape` is one sample's. */
-export function shapeMismatch(layer: string, shape: readonly number[], mend: string): ArbalestError {
-  return new ArbalestError('SHAPE_MISMATCH', `layer ${layer}: received input ${shownShape(shape)}; ${mend}`, {
+export function shapeMismatch(layer: string, shape: readonly number[], fix: string): ArbalestError {
+  return new ArbalestError('SHAPE_MISMATCH', `layer ${layer}: received input ${shownShape(shape)}; ${fix}`, {
     data: { layer, received: shape }
   })
 }
 
-export function invalidLayer(layer: string, parameter: string, received: unknown, mend: string): ArbalestError {
-  return new ArbalestError('INVALID_MODEL', `layer ${layer}: ${parameter}: received ${shown(received)}; ${mend}`, {
+export function invalidLayer(layer: string, parameter: string, received: unknown, fix: string): ArbalestError {
+  return new ArbalestError('INVALID_MODEL', `layer ${layer}: ${parameter}: received ${shown(received)}; ${fix}`, {
     data: { layer, parameter, received }
   })
 }

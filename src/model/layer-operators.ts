@@ -1,120 +1,80 @@
-import { buildComposed } from './composed.js'
+import { ArbalestError } from '../errors.js'
+// Every kind of layer adds itself to the table.
+import './composed.js'
+import './operators/index.js'
 import { NONE, type ComposedGradient, type Operator, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { invalidLayer } from './layer-checks.js'
-import { layerNames } from './layer-names.js'
-import type { ComposedLayer, Layer } from './model.js'
-import { concat, multiply, residual, type Sequence } from './operators/branches.js'
-import { dropout, gelu, leakyRelu } from './operators/element-wise.js'
-import { flatten, globalAvgPool, pool, subsamplePad } from './operators/images.js'
-import { LayerWriter, type Mode } from './operators/layer-writer.js'
-import { batchNorm, layerNorm, localResponseNorm, type BatchStatistics } from './operators/normalisation.js'
-import { causalSelfAttention, embedding, positions } from './operators/sequences.js'
-import { conv2d, linear } from './operators/weights.js'
+import type { Layer } from './layer.js'
+import { layerRow } from './operators/layer-table.js'
+import { LayerWriter, type BatchStatistics, type LayerContext, type Mode } from './operators/layer-writer.js'
 
 /** Turns layers into operators, one after another. */
-export class LayerOperators {
-  readonly #graph: GraphWriter
-  readonly #mode: Mode
-  readonly #statistics: BatchStatistics[] = []
-  /** Of layers that are frozen. */
-  readonly #frozen: Operator[] = []
+export class LayerOperators implements LayerContext {
+  readonly graph: GraphWriter
+  readonly mode: Mode
+  readonly batchNorms: BatchStatistics[] = []
   readonly composed: ComposedGradient[] = []
   readonly named: Record<string, ValueId> = {}
-  #dropouts = 0
+  dropouts = 0
+  /** Of layers that are frozen. */
+  readonly #frozen: Operator[] = []
 
   constructor(graph: GraphWriter, mode: Mode) {
-    this.#graph = graph
-    this.#mode = mode
+    this.graph = graph
+    this.mode = mode
   }
 
-  /** The layers' output for input `x`; names begin with `prefix`. */
   sequence(layers: readonly Layer[], x: ValueId, prefix = ''): ValueId {
     const names = layerNames(layers, prefix)
     return layers.reduce((value, layer, i) => {
-      const [first, before] = [this.#graph.size, this.#graph.operatorCount]
-      const to = new LayerWriter(this.#graph, this.#mode, names[i]!)
-      const y = this.#layer(layer, to, value)
+      const [first, before] = [this.graph.size, this.graph.operatorCount]
+      const to = new LayerWriter(names[i]!, this)
+      const y = layerRow(layer.kind)!.build(layer, to, value)
       if (to.truth('frozen', layer.frozen ?? false)) {
-        this.#graph.freeze(first)
-        this.#frozen.push(...this.#graph.operatorsAfter(before))
+        this.graph.freeze(first)
+        this.#frozen.push(...this.graph.operatorsAfter(before))
       }
       return y
     }, x)
   }
 
-  /** Folds each batch norm's statistics into the running ones; at the end, so that nothing stands between operators to be fused. */
+  /** Folds the statistics of each batch norm into the running ones; at the end, so that nothing stands between operators to be fused. */
   foldStatistics(): void {
-    for (const { name, moments, running } of this.#statistics)
-      this.#graph.operator('foldStatistics', `${name}.fold`, [...moments, ...running], running)
+    for (const { name, moments, running } of this.batchNorms)
+      this.graph.operator('foldStatistics', `${name}.fold`, [...moments, ...running], running)
   }
 
-  /** Throws INVALID_MODEL where a frozen layer's weight is another layer's, which learns. */
+  /** Throws INVALID_MODEL for a frozen layer whose weight belongs to another layer, which learns. */
   checkFrozen(): void {
     for (const { name, inputs } of this.#frozen) {
-      const foreign = inputs.filter((id) => id !== NONE).map((id) => this.#graph.get(id))
+      const foreign = inputs.filter((id) => id !== NONE).map((id) => this.graph.get(id))
       const learning = foreign.find(({ role, frozen }) => role === 'parameter' && !frozen)
       if (learning) throw invalidLayer(name, 'frozen', true, `its weight is ${learning.name}, which learns: freeze that layer too`)
     }
   }
+}
 
-  #layer(layer: Layer, to: LayerWriter, x: ValueId): ValueId {
-    const sequence: Sequence = (layers, input, prefix) => this.sequence(layers, input, prefix)
-    switch (layer.kind) {
-      case 'conv2d':
-        return conv2d(layer, to, x)
-      case 'linear':
-        return linear(layer, to, x)
-      case 'embedding':
-        return embedding(layer, to, x)
-      case 'positions':
-        return positions(layer, to, x)
-      case 'causalSelfAttention':
-        return causalSelfAttention(layer, to, x)
-      case 'layerNorm':
-        return layerNorm(layer, to, x)
-      case 'batchNorm2d':
-        return batchNorm(layer, to, x, this.#statistics)
-      case 'relu':
-      case 'sigmoid':
-      case 'tanh':
-      case 'silu':
-        return to.simple(layer.kind, x, to.shape(x))
-      case 'leakyRelu':
-        return leakyRelu(layer, to, x)
-      case 'gelu':
-        return gelu(layer, to, x)
-      case 'localResponseNorm':
-        return localResponseNorm(layer, to, x)
-      case 'maxPool2d':
-      case 'avgPool2d':
-        return pool(layer, to, x)
-      case 'globalAvgPool':
-        return globalAvgPool(to, x)
-      case 'flatten':
-        return flatten(to, x)
-      case 'dropout':
-        return dropout(layer, to, x, () => this.#dropouts++)
-      case 'residual':
-        return residual(layer, to, x, sequence)
-      case 'multiply':
-        return multiply(layer, to, x, sequence)
-      case 'concat':
-        return concat(layer, to, x, sequence)
-      case 'subsamplePad':
-        return subsamplePad(layer, to, x)
-      case 'composed':
-        return this.#composed(layer, to.name, x)
-    }
+/**
+ * One name a layer: its own where it has one, else its kind and the first number that is free among its neighbours: `conv1`, `bn1`,
+ * `conv2`. Throws INVALID_MODEL for names given twice.
+ */
+function layerNames(layers: readonly Layer[], prefix: string): string[] {
+  const taken = new Set<string>()
+  for (const { name } of layers) {
+    if (name === undefined) continue
+    if (typeof name !== 'string' || name === '' || /\s/.test(name))
+      throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: a name has at least one character and no space; give it another`)
+    if (taken.has(name)) throw new ArbalestError('INVALID_MODEL', `layer ${prefix}${name}: two layers have this name; rename one`)
+    taken.add(name)
   }
-
-  #composed(layer: ComposedLayer, name: string, x: ValueId): ValueId {
-    const { y, hasGradient } = buildComposed(layer, this.#graph, { name, differentiated: this.#mode === 'train' }, x)
-    if (hasGradient && this.#mode === 'train') {
-      this.composed.push({ layer: name, module: layer.module, options: layer.options })
-      // A name keeps both from being fused away.
-      Object.assign(this.named, { [`${name}.input`]: x, [`${name}.output`]: y })
-    }
-    return y
-  }
+  const last = new Map<string, number>()
+  return layers.map(({ name, kind }) => {
+    if (name !== undefined) return prefix + name
+    const { stem } = layerRow(kind)!
+    let number = (last.get(stem) ?? 0) + 1
+    while (taken.has(`${stem}${number}`)) number++
+    last.set(stem, number)
+    return `${prefix}${stem}${number}`
+  })
 }

@@ -1,6 +1,6 @@
 import { modelFile } from '../checkpoints/model-file.js'
 import { importWeights } from '../formats/import-weights.js'
-import { buildGraph } from '../model/graph-builder.js'
+import { predictionGraph } from '../model/graph-builder.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import type { Settings } from '../options/settings.js'
@@ -11,5 +11,5 @@ export async function firstWeights(
   { initialWeights: initial, seed }: Pick<Settings, 'initialWeights' | 'seed'>
 ): Promise<Float32Array> {
   if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
-  return initialParametersInTurns(buildGraph(model, { batch: 1, mode: 'predict' }), seed)
+  return initialParametersInTurns(predictionGraph(model), seed)
 }

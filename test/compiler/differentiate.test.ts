@@ -5,7 +5,7 @@ import { NONE, type Graph } from '../../src/model/graph.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { GraphWriter } from '../../src/model/graph-writer.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
-import type { Layer } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
 import { thrown } from '../support/thrown.js'
 
 function backward(layers: Layer[]): string[] {

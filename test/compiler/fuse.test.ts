@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { fuse } from '../../src/compiler/fuse.js'
-import { buildGraph, type Mode } from '../../src/model/graph-builder.js'
+import { type Mode, buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
 import type { Graph } from '../../src/model/graph.js'
 import { batchNorm2d, conv2d, defineModel, flatten, globalAvgPool, linear, relu, residual } from '../../src/model/layers.js'
-import type { Layer } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
 
 /** The operators that layers over (3, 8, 8) become: `conv2d+relu conv1`. */
 function fused(layers: Layer[], mode: Mode = 'train'): string[] {
@@ -28,7 +28,7 @@ describe('fuse', () => {
       'batchNorm+relu relu1,bn1.weight,bn1.bias,- > relu2'
     ])
     const dense = defineModel({ name: 'dense', input: [4], layers: [linear(3), relu(), linear(2)] })
-    expect(shown(fuse(buildGraph(dense, { batch: 1, mode: 'predict' })))).to.deep.equal([
+    expect(shown(fuse(predictionGraph(dense)))).to.deep.equal([
       'linear+relu input,linear1.weight,linear1.bias > relu1',
       'linear relu1,linear2.weight,linear2.bias > linear2'
     ])
@@ -76,7 +76,7 @@ describe('fuse', () => {
 
   it('leaves what has a name', () => {
     const model = defineModel({ name: 'test', input: [3], layers: [linear(2), relu()] })
-    const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+    const graph = predictionGraph(model)
     const linearOutput = graph.values.find(({ name }) => name === 'linear1')!.id
     expect(shown(fuse({ ...graph, named: { ...graph.named, hidden: linearOutput } }))).to.have.length(2)
   })

@@ -5,7 +5,7 @@ import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
 import { checkRoom } from '../../src/engine/free-memory.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
@@ -33,7 +33,7 @@ describe('scratch of a step that several threads run', function () {
   it('is as large as they want: nothing overwrites what is still read', () => {
     const samples = Uint8Array.from({ length: 2 * 3 * 32 * 32 }, (_, i) => (i * 97) % 251)
     const dataset = engine.createDataset({ count: 2, sample: [3, 32, 32], samples, labels: Int32Array.of(1, 3), classes: 10 })
-    const weights = initialParameters(buildGraph(model, { batch: 1, mode: 'predict' }), 1)
+    const weights = initialParameters(predictionGraph(model), 1)
     const gradients = [one, four].map((program, i) => {
       const handle = engine.createProgram(program)
       const replica = engine.createReplica({ backend: 'cpu', layout: program.parameters, threads: i === 0 ? 1 : 4, seed: 1 })

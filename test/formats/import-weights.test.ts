@@ -4,7 +4,7 @@ import { importWeights, type ImportOptions } from '../../src/formats/import-weig
 import { saveModel } from '../../src/formats/save.js'
 import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors.js'
 import type { Tensor } from '../../src/formats/tensor.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear } from '../../src/model/layers.js'
@@ -19,7 +19,7 @@ const model = defineModel({
   input: [1, 4, 4],
   layers: [conv2d(2, 3, { name: 'conv', bias: false }), batchNorm2d({ name: 'bn' }), globalAvgPool(), linear(3, { name: 'fc' })]
 })
-const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+const graph = predictionGraph(model)
 
 function counted(shape: readonly number[], from: number): Tensor<Float32Array> {
   return { shape, data: Float32Array.from({ length: shape.reduce((product, extent) => product * extent, 1) }, (_, i) => from + i) }

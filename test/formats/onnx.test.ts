@@ -3,7 +3,7 @@ import { exportOnnx } from '../../src/formats/onnx/export.js'
 import { onnxNodes } from '../../src/formats/onnx/nodes.js'
 import { decodeModel } from '../../src/formats/onnx/schema.js'
 import { loadOperators } from '../../src/model/composed.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import {
   avgPool2d,
@@ -30,7 +30,8 @@ import {
   subsamplePad,
   tanh
 } from '../../src/model/layers.js'
-import type { Layer, Model } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
+import type { Model } from '../../src/model/model.js'
 import { gpt, resnet } from '../../src/model/zoo/index.js'
 import { layerOf } from '../fakes/operators/stand-in.js'
 import { refused } from '../support/codes.js'
@@ -158,7 +159,7 @@ describe('an exported ONNX file', function () {
       ['output', { dimParam: 'N' }, { dimValue: 10 }]
     ])
     const initializers = new Map(graph.initializer.map((tensor) => [tensor.name, tensor]))
-    for (const { name, shape } of parametersOf(buildGraph(model, { batch: 1, mode: 'predict' }))) {
+    for (const { name, shape } of parametersOf(predictionGraph(model))) {
       const { dims, rawData } = initializers.get(name)!
       expect(dims, name).to.deep.equal(shape)
       expect(new Float32Array(Uint8Array.from(rawData).buffer), name).to.deep.equal(tensors[name]!.data)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { toPyTorchName } from '../../src/formats/import-weights.js'
 import { readModel, type ReadModelOptions } from '../../src/formats/read-model.js'
 import { writeSafetensors } from '../../src/formats/safetensors.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../src/model/graph.js'
 import type { Model } from '../../src/model/model.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
@@ -11,7 +11,7 @@ import { Folder } from '../data/support/files.js'
 
 /** In torchvision's names and without a word about itself. */
 async function writeBare(file: string, model: Model, metadata: Record<string, string> = {}): Promise<void> {
-  const tensors = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(
+  const tensors = parametersOf(predictionGraph(model)).map(
     ({ name, shape }) => [toPyTorchName(name), { shape, data: new Float32Array(elements(shape)) }] as const
   )
   await writeSafetensors(file, tensors, { metadata, sync: false })

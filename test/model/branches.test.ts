@@ -15,7 +15,8 @@ import {
   multiply,
   sigmoid
 } from '../../src/model/layers.js'
-import type { Layer, Model } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
+import type { Model } from '../../src/model/model.js'
 import { refused } from '../support/codes.js'
 
 const image = (...layers: readonly Layer[]): Model => defineModel({ name: 'test', input: [4, 6, 6], layers })

@@ -22,7 +22,8 @@ import {
   relu,
   residual
 } from '../../src/model/layers.js'
-import type { Layer, Model } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
+import type { Model } from '../../src/model/model.js'
 import type { OperatorBuilder } from '../../src/model/operator-builder.js'
 import { train } from '../../src/run/train.js'
 import { openDataset } from '../../src/data/open.js'
@@ -143,7 +144,7 @@ describe('an operator of the user', () => {
     for (const [operator, told] of [
       [
         building((builder, x) => builder.add('batchNorm' as 'relu', [x], [2, 8])),
-        'operator: received "batchNorm"; a composed one is made of conv2d'
+        'operator: received "batchNorm"; a composed one is made of add, avgPool2d, causalSelfAttention, concat, conv2d, embedding'
       ],
       [building((builder, x) => builder.add('dropout' as 'relu', [x], [2, 8])), 'operator: received "dropout"'],
       [building((builder) => builder.add('relu', [99], [2, 8])), 'input 0 of relu: received 99'],

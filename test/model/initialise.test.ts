@@ -1,12 +1,12 @@
 import { expect } from 'chai'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf, elements } from '../../src/model/graph.js'
 import { initialParameters, initialParametersInTurns } from '../../src/model/initialise.js'
 import { defineModel, linear } from '../../src/model/layers.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
-const resnet = buildGraph(modelNamed('resnet20', { input: [3, 32, 32], classes: 10 }), { batch: 1, mode: 'predict' })
+const resnet = predictionGraph(modelNamed('resnet20', { input: [3, 32, 32], classes: 10 }))
 
 /** One parameter's slice of the whole vector. */
 function slice(values: Float32Array, name: string): Float32Array {
@@ -30,7 +30,7 @@ describe('initialParameters', () => {
 
   it('may be drawn in turns with all else that the thread does, the same bit for bit', async () => {
     const layers = [linear(700, { name: 'wide' }), linear(3)]
-    const graph = buildGraph(defineModel({ name: 'wide', input: [1001], layers }), { batch: 1, mode: 'predict' })
+    const graph = predictionGraph(defineModel({ name: 'wide', input: [1001], layers }))
     const whole = initialParameters(graph, 5)
     const alike = Buffer.from(whole.buffer)
     let turns = 0

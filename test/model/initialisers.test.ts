@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { conv2d, defineModel, globalAvgPool, linear } from '../../src/model/layers.js'
-import type { Layer, WeightInitialiser } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
+import type { WeightInitialiser } from '../../src/model/initialisers.js'
 import { refused } from '../support/codes.js'
 
 const graphOf = (...layers: readonly Layer[]) =>

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
+import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import { causalSelfAttention, defineModel, embedding, layerNorm, linear, positions } from '../../src/model/layers.js'
-import type { Layer } from '../../src/model/model.js'
+import type { Layer } from '../../src/model/layer.js'
 import { thrown } from '../support/thrown.js'
 
 const model = (input: readonly number[], ...layers: Layer[]) => defineModel({ name: 'sequence', input, layers })
@@ -26,7 +26,7 @@ describe('layers over sequences', () => {
   })
 
   it('share one weight where they are tied', () => {
-    const names = parametersOf(buildGraph(small, { batch: 1, mode: 'predict' })).map(({ name }) => name)
+    const names = parametersOf(predictionGraph(small)).map(({ name }) => name)
     expect(names).to.deep.equal(['tokens.weight', 'positions1.weight', 'norm1.weight', 'norm1.bias', 'linear1.weight', 'linear1.bias'])
     expect(parameterCount(small)).to.equal(11 * 8 + 6 * 8 + 2 * 8 + 24 * 9)
   })

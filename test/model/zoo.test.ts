@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { buildGraph, parameterCount } from '../../src/model/graph-builder.js'
+import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
 import { gpt, mlp, imagenetResnet, modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
@@ -41,7 +41,7 @@ describe('the zoo', () => {
 
   it("gives shortcut B's blocks a projection where the shape changes", () => {
     const model = resnet(cifar, { depth: 20, shortcut: 'B' })
-    const names = parametersOf(buildGraph(model, { batch: 1, mode: 'predict' })).map(({ name }) => name)
+    const names = parametersOf(predictionGraph(model)).map(({ name }) => name)
     expect(names.filter((name) => name.includes('shortcut'))).to.deep.equal(
       ['layer2.0', 'layer3.0'].flatMap((block) => ['0.weight', '1.weight', '1.bias'].map((suffix) => `${block}.shortcut.${suffix}`))
     )
@@ -103,8 +103,7 @@ describe('the zoo', () => {
   })
 
   describe('has the names of torchvision', () => {
-    const names = (name: string): string[] =>
-      parametersOf(buildGraph(modelNamed(name, imagenet), { batch: 1, mode: 'predict' })).map((parameter) => parameter.name)
+    const names = (name: string): string[] => parametersOf(predictionGraph(modelNamed(name, imagenet))).map((parameter) => parameter.name)
 
     it('in AlexNet', () => {
       const layers = [0, 3, 6, 8, 10].map((i) => `features.${i}`).concat([1, 4, 6].map((i) => `classifier.${i}`))

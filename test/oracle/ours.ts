@@ -2,7 +2,7 @@ import { compile } from '../../src/compiler/compile.js'
 import type { EngineBackend, LoweringBackend, Precision } from '../../src/compiler/program.js'
 import type { DatasetSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
-import { takesTokens } from '../../src/model/graph-builder.js'
+import { takesTokens } from '../../src/model/model.js'
 import type { Problem } from './problem.js'
 import type { Trace } from './trace.js'
 

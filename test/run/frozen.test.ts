@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { FloatTensors } from '../../src/formats/tensor.js'
-import { buildGraph } from '../../src/model/graph-builder.js'
+import { predictionGraph } from '../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../src/model/graph.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import {
@@ -25,7 +25,7 @@ const model = defineModel({
 })
 
 function firstValues(): Record<string, Float32Array> {
-  const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+  const graph = predictionGraph(model)
   const all = initialParameters(graph, SEED)
   let at = 0
   return Object.fromEntries(parametersOf(graph).map(({ name, shape }) => [name, all.slice(at, (at += elements(shape)))]))

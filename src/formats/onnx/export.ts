@@ -1,11 +1,11 @@
 import { ArbalestError, invalidOption, shown } from '../../errors.js'
-import { buildGraph, takesTokens } from '../../model/graph-builder.js'
+import { predictionGraph } from '../../model/graph-builder.js'
 import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
-import type { Model } from '../../model/model.js'
+import { takesTokens, type Model } from '../../model/model.js'
+import { node } from '../../model/operators/onnx.js'
 import { checkTensor, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
-import { ELEMENT_TYPE, encodeModel, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
-import { node } from './site.js'
+import { ELEMENT_TYPE, encodeModel, nodeProto, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
 
 const IR_VERSION = 8
 const OPERATOR_SET = 17
@@ -35,7 +35,7 @@ export interface OnnxOptions {
  * Throws UNKNOWN_NAME where one is missing, SHAPE_MISMATCH where one has another shape, INVALID_OPTION for a model beyond 2 GB.
  */
 export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames }: OnnxOptions = {}): Uint8Array {
-  const graph = buildGraph(model, { batch: 1, mode: 'predict', ...(normalisation && { load: normalisation }) })
+  const graph = predictionGraph(model, normalisation)
   const network = new Network(graph, tensors)
   if (normalisation) network.normalise(normalisation)
   for (const operator of graph.operators) network.add(operator)
@@ -64,7 +64,7 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation,
 
 /** What `exportOnnx` refuses of a Model, before it has values. Throws UNSUPPORTED_OPERATOR and INVALID_OPTION. */
 export function checkOnnx(model: Model): void {
-  const graph = buildGraph(model, { batch: 1, mode: 'predict' })
+  const graph = predictionGraph(model)
   for (const operator of graph.operators) onnxNodes(operator, graph, String)
   checkSize(
     model,
@@ -99,7 +99,7 @@ class Network {
 
   add(operator: Operator): void {
     const { nodes, constants = {}, scalars = {}, tables = {} } = onnxNodes(operator, this.#graph, (id) => this.#name(id))
-    this.nodes.push(...nodes)
+    this.nodes.push(...nodes.map(nodeProto))
     for (const [name, list] of Object.entries(constants)) this.#initializers.set(name, wholeNumbers(name, list))
     for (const [name, value] of Object.entries(scalars)) this.#initializers.set(name, floats(name, [], Float32Array.of(value)))
     for (const [name, { shape, data }] of Object.entries(tables)) this.#initializers.set(name, floats(name, shape, data))
@@ -109,7 +109,7 @@ class Network {
   /** A network of dropout alone has no operator: its output is its input. */
   end(): void {
     const { operators, named } = this.#graph
-    if (operators.length === 0) this.nodes.push(node('Identity', 'output', [this.#name(named['output']!)], 'output'))
+    if (operators.length === 0) this.nodes.push(nodeProto(node('Identity', 'output', [this.#name(named['output']!)], 'output')))
   }
 
   #scale(opType: string, what: string, channels: readonly number[], y: string): void {
@@ -118,7 +118,7 @@ class Network {
     const dims = this.#graph.values[input]!.shape.map((_, axis) => (axis === 1 ? channels.length : 1))
     const constant = `input ${what}`
     this.#initializers.set(constant, floats(constant, dims, Float32Array.from(channels)))
-    this.nodes.push(node(opType, y, [this.#name(input), constant], y))
+    this.nodes.push(nodeProto(node(opType, y, [this.#name(input), constant], y)))
     this.#names[input] = y
   }
 

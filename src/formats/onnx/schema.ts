@@ -1,4 +1,5 @@
 import protobuf from 'protobufjs/light.js'
+import type { OnnxNode } from '../../model/operators/onnx.js'
 
 /**
  * The messages of ONNX's protocol (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto) that an exported model needs, with the field
@@ -49,7 +50,7 @@ const MESSAGES = {
 } as const
 
 export const ELEMENT_TYPE = { float: 1, int64: 7 } as const
-export const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const
+const ATTRIBUTE_TYPE = { float: 1, int: 2, ints: 7 } as const
 
 export interface TensorProto {
   readonly name: string
@@ -58,7 +59,7 @@ export interface TensorProto {
   readonly rawData: Uint8Array
 }
 
-export interface AttributeProto {
+interface AttributeProto {
   readonly name: string
   readonly type: number
   readonly f?: number
@@ -116,6 +117,17 @@ const model = protobuf.Root.fromJSON({
     ])
   )
 }).lookupType('ModelProto')
+
+/** Trailing inputs that are left out are not named at all. */
+export function nodeProto({ opType, name, inputs, output, attributes }: OnnxNode): NodeProto {
+  const last = inputs.findLastIndex((input) => input !== '')
+  const attribute = Object.entries(attributes).map(([key, value]): AttributeProto => {
+    if (typeof value === 'number') return { name: key, type: ATTRIBUTE_TYPE.int, i: value }
+    if ('float' in value) return { name: key, type: ATTRIBUTE_TYPE.float, f: value.float }
+    return { name: key, type: ATTRIBUTE_TYPE.ints, ints: value }
+  })
+  return { opType, name, input: inputs.slice(0, last + 1), output: [output], attribute }
+}
 
 export function encodeModel(proto: ModelProto): Uint8Array {
   return model.encode(proto).finish()

@@ -1,15 +1,47 @@
 import type { ArbalestError } from '../../errors.js'
-import { addOperator } from '../further-outputs.js'
-import type { Attributes, Initialiser, OperatorKind, Role, Value, ValueId } from '../graph.js'
+import {
+  NONE,
+  type Attributes,
+  type ComposedGradient,
+  type Initialiser,
+  type OperatorKind,
+  type Role,
+  type Value,
+  type ValueId
+} from '../graph.js'
 import type { GraphWriter } from '../graph-writer.js'
+import type { Layer } from '../layer.js'
+import { operatorRow } from './table.js'
 import { invalidLayer, realNumber, shapeMismatch, truth, wholeNumber } from '../layer-checks.js'
 
 /**
- * - `train`: batch statistics, dropout, what the gradients need is kept.
+ * - `train`: batch statistics, dropout, and the outputs that gradients need.
  * - `statistics`: as `train`, and the batch statistics are folded into the running ones; no gradients.
  * - `evaluate`, `predict`: running statistics, no dropout.
  */
 export type Mode = 'train' | 'statistics' | 'evaluate' | 'predict'
+
+/** What the layers of one graph share. */
+export interface LayerContext {
+  readonly graph: GraphWriter
+  readonly mode: Mode
+  /** Batch norms, whose statistics are to be folded. */
+  readonly batchNorms: BatchStatistics[]
+  readonly composed: ComposedGradient[]
+  /** Values that stay readable by a name. */
+  readonly named: Record<string, ValueId>
+  /** Dropouts so far: each has a stream of random numbers of its own. */
+  dropouts: number
+  /** Adds layers one after another; their names begin with `prefix`. Returns their output for input x. */
+  sequence(layers: readonly Layer[], x: ValueId, prefix: string): ValueId
+}
+
+/** The statistics of a batch norm: of the batch (mean, variance), and running (count, mean, variance). */
+export interface BatchStatistics {
+  readonly name: string
+  readonly moments: readonly ValueId[]
+  readonly running: readonly ValueId[]
+}
 
 interface NewValue {
   readonly role?: Role
@@ -17,26 +49,29 @@ interface NewValue {
   readonly initialiser?: Initialiser
 }
 
-/** Writes one layer's operators: values, parameters and errors bear its name. */
+/** Writes one layer's operators: its name begins the names of values and parameters, and stands in its errors. */
 export class LayerWriter {
   readonly name: string
-  readonly mode: Mode
-  readonly #graph: GraphWriter
+  readonly context: LayerContext
 
-  constructor(graph: GraphWriter, mode: Mode, name: string) {
-    this.#graph = graph
-    this.mode = mode
+  constructor(name: string, context: LayerContext) {
     this.name = name
+    this.context = context
   }
 
-  /** Whether statistics are those of the batch, and dropout drops. */
+  /** Whether batch norms use the statistics of the batch, and dropouts drop. */
   get learns(): boolean {
-    return this.mode === 'train' || this.mode === 'statistics'
+    return this.context.mode === 'train' || this.context.mode === 'statistics'
+  }
+
+  /** Whether gradients are wanted. */
+  get isDifferentiated(): boolean {
+    return this.context.mode === 'train'
   }
 
   /** The layer's own value, or with a suffix one beside it. */
   value(shape: readonly number[], suffix = '', options: NewValue = {}): ValueId {
-    return this.#graph.value(this.#named(suffix), shape, options)
+    return this.context.graph.value(this.#named(suffix), shape, options)
   }
 
   parameter(suffix: string, shape: readonly number[], initialiser: Initialiser): ValueId {
@@ -49,41 +84,41 @@ export class LayerWriter {
     outputs: readonly ValueId[],
     { attributes = {}, suffix = '' }: { attributes?: Attributes; suffix?: string } = {}
   ): void {
-    this.#graph.operator(kind, this.#named(suffix), inputs, outputs, attributes)
+    this.context.graph.operator(kind, this.#named(suffix), inputs, outputs, attributes)
   }
 
-  /** An operator from one value to another, that may read parameters too. */
-  simple(
+  /** An operator with one result of this shape, that has the layer's name; it may read parameters besides x. */
+  result(
     kind: OperatorKind,
     x: ValueId,
     shape: readonly number[],
     attributes: Attributes = {},
     parameters: readonly ValueId[] = []
   ): ValueId {
-    const inputs = [x, ...parameters]
-    return addOperator(this.#graph, { kind, name: this.name, inputs, shape, attributes }, this.mode === 'train')
+    const operator = { kind, name: this.name, inputs: [x, ...parameters], shape, attributes }
+    return addOperator(this.context.graph, operator, this.isDifferentiated)
   }
 
   get(value: ValueId): Value {
-    return this.#graph.get(value)
+    return this.context.graph.get(value)
   }
 
   find(name: string): Value | undefined {
-    return this.#graph.find(name)
+    return this.context.graph.find(name)
   }
 
   shape(x: ValueId): readonly number[] {
-    return this.#graph.get(x).shape
+    return this.context.graph.get(x).shape
   }
 
-  /** The shape of an image (N, C, H, W); throws where it is none. */
-  image(x: ValueId, mend: string): readonly [number, number, number, number] {
+  /** The shape of images (N, C, H, W). Throws SHAPE_MISMATCH for another input. */
+  image(x: ValueId, fix: string): readonly [number, number, number, number] {
     const shape = this.shape(x)
-    if (shape.length !== 4) throw this.mismatch(x, `it takes images (C, H, W): ${mend}`)
+    if (shape.length !== 4) throw this.mismatch(x, `it takes images (C, H, W): ${fix}`)
     return shape as readonly [number, number, number, number]
   }
 
-  /** The shape of features (N, F) or (N, T, F); throws where they are none. */
+  /** The shape of features (N, F) or (N, T, F). Throws SHAPE_MISMATCH for another input. */
   rows(x: ValueId): readonly number[] {
     const shape = this.shape(x)
     if (shape.length > 3) throw this.mismatch(x, 'it takes features (F) or (T, F): put flatten before it')
@@ -94,6 +129,11 @@ export class LayerWriter {
     return wholeNumber(this.name, parameter, value, least)
   }
 
+  /** What keeps a normalisation from dividing by 0. */
+  epsilon(value = 1e-5): number {
+    return this.number('epsilon', value, 'above 0', (epsilon) => epsilon > 0)
+  }
+
   number(parameter: string, value: unknown, wanted: string, holds: (value: number) => boolean): number {
     return realNumber(this.name, parameter, value, wanted, holds)
   }
@@ -102,15 +142,36 @@ export class LayerWriter {
     return truth(this.name, parameter, value)
   }
 
-  invalid(parameter: string, received: unknown, mend: string): ArbalestError {
-    return invalidLayer(this.name, parameter, received, mend)
+  invalid(parameter: string, received: unknown, fix: string): ArbalestError {
+    return invalidLayer(this.name, parameter, received, fix)
   }
 
-  mismatch(x: ValueId, mend: string): ArbalestError {
-    return shapeMismatch(this.name, this.shape(x).slice(1), mend)
+  mismatch(x: ValueId, fix: string): ArbalestError {
+    return shapeMismatch(this.name, this.shape(x).slice(1), fix)
   }
 
   #named(suffix: string): string {
     return suffix === '' ? this.name : `${this.name}.${suffix}`
   }
+}
+
+/** An operator with one result. */
+export interface NewOperator {
+  readonly kind: OperatorKind
+  /** Of the operator and of its result. */
+  readonly name: string
+  readonly inputs: readonly ValueId[]
+  /** Of the result, batch first. */
+  readonly shape: readonly number[]
+  readonly attributes: Attributes
+}
+
+/** Adds an operator and, if it will be differentiated, the outputs that its gradient reads; returns the result. */
+export function addOperator(graph: GraphWriter, { kind, name, inputs, shape, attributes }: NewOperator, differentiated: boolean): ValueId {
+  const y = graph.value(name, shape)
+  const saved = (operatorRow(kind).saved?.(shape, attributes) ?? []).map(({ suffix, shape: extents, type }) =>
+    differentiated ? graph.value(`${name}.${suffix}`, extents, { type }) : NONE
+  )
+  graph.operator(kind, name, inputs, [y, ...saved], attributes)
+  return y
 }

@@ -1,7 +1,8 @@
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { shownShape } from '../layer-checks.js'
 import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, residual } from '../layers.js'
-import type { Layer, Model } from '../model.js'
+import type { Layer } from '../layer.js'
+import type { Model } from '../model.js'
 import type { ZooShape } from './zoo-shape.js'
 
 /** The size of a GPT. The vocabulary and the context are those of the data. */

@@ -1,6 +1,7 @@
 import { invalidOption } from '../../errors.js'
 import { batchNorm2d, conv2d, defineModel, globalAvgPool, linear, relu, residual, subsamplePad } from '../layers.js'
-import type { Layer, Model } from '../model.js'
+import type { Layer } from '../layer.js'
+import type { Model } from '../model.js'
 import type { ZooShape } from './zoo-shape.js'
 
 /**

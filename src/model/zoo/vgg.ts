@@ -1,5 +1,6 @@
 import { batchNorm2d, conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu } from '../layers.js'
-import type { Layer, Model } from '../model.js'
+import type { Layer } from '../layer.js'
+import type { Model } from '../model.js'
 import { fittingSides } from './fitting.js'
 import type { ZooShape } from './zoo-shape.js'
 

@@ -21,7 +21,8 @@ import {
   subsamplePad,
   tanh
 } from '../../../src/model/layers.js'
-import type { Layer, Model } from '../../../src/model/model.js'
+import type { Layer } from '../../../src/model/layer.js'
+import type { Model } from '../../../src/model/model.js'
 
 /** Which operators a random model may have. */
 export interface RandomModelOptions {

@@ -12,7 +12,8 @@ import {
   relu,
   residual
 } from '../../../src/model/layers.js'
-import type { Layer, Model } from '../../../src/model/model.js'
+import type { Layer } from '../../../src/model/layer.js'
+import type { Model } from '../../../src/model/model.js'
 
 /** Small valid models over sequences, of tokens or of features, with one class a position; every one has a parameter. */
 export function randomSequenceModel({ dropout: drops = true }: { dropout?: boolean } = {}): fc.Arbitrary<Model> {

@@ -1,6 +1,6 @@
 import type { ComposedOperator } from '../../../src/model/composed.js'
 import { composed } from '../../../src/model/layers.js'
-import type { Layer } from '../../../src/model/model.js'
+import type { Layer } from '../../../src/model/layer.js'
 
 let current: Partial<ComposedOperator> = {}
 

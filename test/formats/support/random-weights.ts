@@ -4,7 +4,7 @@ import { Random } from '../../../src/data/random.js'
 import { loweringBackend } from '../../../src/engine/lowering.js'
 import { engine } from '../../../src/engine/native.js'
 import type { Normalisation } from '../../../src/formats/onnx/export.js'
-import { buildGraph } from '../../../src/model/graph-builder.js'
+import { predictionGraph } from '../../../src/model/graph-builder.js'
 import { elements } from '../../../src/model/graph.js'
 import { initialParameters } from '../../../src/model/initialise.js'
 import type { Model } from '../../../src/model/model.js'
@@ -24,7 +24,7 @@ export function randomTrainedModel(model: Model, options: RandomModelOptions = {
   const program = compile(model, loweringBackend(engine, backend), { batch: 4, mode: 'predict', precision: 'f32' })
   const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed })
   const random = new Random(seed)
-  const weights = initialParameters(buildGraph(model, { batch: 1, mode: 'predict' }), seed)
+  const weights = initialParameters(predictionGraph(model), seed)
   engine.writeVector(
     replica,
     'weights',

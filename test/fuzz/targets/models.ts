@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readModel, type ReadModel } from '../../../src/formats/read-model.js'
 import { parseHeader } from '../../../src/formats/safetensors-header.js'
 import { saveModel } from '../../../src/formats/save.js'
-import { buildGraph } from '../../../src/model/graph-builder.js'
+import { predictionGraph } from '../../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../../src/model/graph.js'
 import { batchNorm2d, concat, conv2d, defineModel, flatten, linear, relu, residual } from '../../../src/model/layers.js'
 import { rawSafetensors } from '../../formats/support/raw-safetensors.js'
@@ -86,7 +86,7 @@ function text(value: unknown): string {
 
 /** What was taken has to be as large as the engine will believe. */
 function checkWeights({ model, weights }: ReadModel): void {
-  for (const { name, shape } of parametersOf(buildGraph(model, { batch: 1, mode: 'predict' }))) {
+  for (const { name, shape } of parametersOf(predictionGraph(model))) {
     const length = weights[name]?.data.length
     if (length !== elements(shape)) throw new Error(`${name}: ${length} numbers for the shape ${JSON.stringify(shape)}`)
   }

@@ -21,7 +21,7 @@ import {
   subsamplePad,
   tanh
 } from '../../../src/model/layers.js'
-import type { Layer, Pair } from '../../../src/model/model.js'
+import type { Layer, Pair } from '../../../src/model/layer.js'
 
 const small = fc.integer({ min: 1, max: 4 })
 const padding = fc.nat(2)

@@ -1,0 +1,119 @@
+import type { ValueId } from '../graph.js'
+import type { LayerOptions, Named } from '../layer.js'
+import { defineLayers } from './layer-table.js'
+import { node, type OnnxNodes, type OnnxOperator } from './onnx.js'
+import { backwardBy, defineComposable, defineOperators, type Shape } from './table.js'
+
+type HeadsAttributes = { readonly heads: number }
+
+declare module '../graph.js' {
+  interface ComposableOperators {
+    /**
+     * qkv (N,T,3F), queries, keys and values, each head by head -> y (N,T,F), logSum (N,heads,T)?
+     *
+     * softmax(q k' / sqrt(F / heads)) v of each head, where position t sees positions 0 to t; `logSum` is the logarithm of the softmax's sum, from
+     * which the backward operator has the probabilities again: nothing of size T * T is kept.
+     */
+    causalSelfAttention: HeadsAttributes
+  }
+  interface Operators {
+    /** qkv, y, logSum, gy -> gqkv */
+    causalSelfAttentionBackward: HeadsAttributes
+  }
+}
+
+declare module '../layer.js' {
+  interface Layers {
+    causalSelfAttention: CausalSelfAttentionLayer
+  }
+}
+
+/** (T, 3F) to (T, F), each position from those up to itself. */
+export interface CausalSelfAttentionLayer extends Named {
+  readonly kind: 'causalSelfAttention'
+  readonly heads: number
+}
+
+/**
+ * Self-attention in which a position sees itself and those before it (Vaswani et al., NeurIPS 2017): (T, 3F), queries, keys and values, to
+ * (T, F). Put `linear(3 * F)` before it and `linear(F)` after it.
+ */
+export function causalSelfAttention(
+  heads: number,
+  options: LayerOptions<CausalSelfAttentionLayer, 'heads'> = {}
+): CausalSelfAttentionLayer {
+  return { kind: 'causalSelfAttention', heads, ...options }
+}
+
+defineLayers({
+  causalSelfAttention: {
+    stem: 'attention',
+    build(layer, to, x) {
+      const shape = to.shape(x)
+      const heads = to.wholeNumber('heads', layer.heads, 1)
+      if (shape.length !== 3 || shape[2]! % 3) throw to.mismatch(x, 'it takes (T, 3F): put linear(3 * F) before it')
+      const [batch, length, features] = [shape[0]!, shape[1]!, shape[2]! / 3]
+      if (features % heads) throw to.invalid('heads', heads, `use a divisor of its ${features} features`)
+      return to.result('causalSelfAttention', x, [batch, length, features], { heads })
+    }
+  }
+})
+
+defineComposable({
+  causalSelfAttention: {
+    saved: ([batch, length], { heads }) => [{ suffix: 'logSum', shape: [batch!, Number(heads), length!], type: 'statistic' }],
+    gradient: backwardBy('causalSelfAttentionBackward', ({ inputs: [qkv], outputs: [y, logSum] }): ValueId[] => [qkv!, y!, logSum!]),
+    flops: ({ outputs: [y], attributes }) => attentionFlops(y!, attributes, 2),
+    onnx: attentionNodes
+  }
+})
+
+defineOperators({
+  causalSelfAttentionBackward: { flops: ({ inputs: [, y], attributes }) => attentionFlops(y!, attributes, 5) }
+})
+
+/** So many products over the pairs of positions that see each other, and five operations a pair for the softmax. */
+function attentionFlops([batch, length, features]: Shape, { heads }: HeadsAttributes, products: number): number {
+  const pairs = (batch! * length! * (length! + 1)) / 2
+  return pairs * (2 * products * features! + 5 * heads)
+}
+
+/** softmax(q k' / sqrt(D) + mask) v of each head, H of them and D wide: (N, T, 3F) to (N, T, F). */
+function attentionNodes({ name, inputs, output, shapes, attributes: { heads } }: OnnxOperator<HeadsAttributes>): OnnxNodes {
+  const [, length, tripled] = shapes[0] as [number, number, number]
+  const depth = tripled / 3 / heads
+  const part = (suffix: string): string => `${output} ${suffix}`
+  const step = (opType: string, of: readonly string[], to: string, attributes = {}) =>
+    node(opType, `${name} ${to}`, of, part(to), attributes)
+  const mask = `causal mask ${length}`
+  return {
+    nodes: [
+      step('Reshape', [inputs[0]!, part('split')], 'by head'),
+      // (3, N, H, T, D), then one of the three: (1, N, H, T, D), and the keys (1, N, H, D, T).
+      step('Transpose', [part('by head')], 'parts', { perm: [2, 0, 3, 1, 4] }),
+      ...['queries', 'keys', 'values'].map((each) => step('Gather', [part('parts'), part(`${each} at`)], each)),
+      step('Transpose', [part('keys')], 'keys turned', { perm: [0, 1, 2, 4, 3] }),
+      step('Mul', [part('queries'), part('scale')], 'queries scaled'),
+      step('MatMul', [part('queries scaled'), part('keys turned')], 'scores'),
+      step('Add', [part('scores'), mask], 'scores masked'),
+      step('Softmax', [part('scores masked')], 'shares', { axis: -1 }),
+      step('MatMul', [part('shares'), part('values')], 'mixed'),
+      step('Transpose', [part('mixed')], 'by position', { perm: [0, 1, 3, 2, 4] }),
+      node('Reshape', name, [part('by position'), part('joined')], output)
+    ],
+    constants: {
+      [part('split')]: [-1, length, 3, heads, depth],
+      [part('joined')]: [-1, length, heads * depth],
+      [part('queries at')]: [0],
+      [part('keys at')]: [1],
+      [part('values at')]: [2]
+    },
+    scalars: { [part('scale')]: 1 / Math.sqrt(depth) },
+    tables: { [mask]: { shape: [length, length], data: causalMask(length) } }
+  }
+}
+
+/** Position t sees positions 0 to t. */
+function causalMask(length: number): Float32Array {
+  return Float32Array.from({ length: length * length }, (_, i) => (i % length > Math.floor(i / length) ? -Infinity : 0))
+}

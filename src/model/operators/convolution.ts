@@ -1,0 +1,89 @@
+import type { Initialised } from '../initialisers.js'
+import { pairOf, windowsOf, type Window } from '../layer-checks.js'
+import type { LayerOptions, Named, Pair } from '../layer.js'
+import { defineLayers } from './layer-table.js'
+import { one } from './onnx.js'
+import { defineComposable } from './table.js'
+import { affineFlops, affineGradient, weightAndBias } from './weights.js'
+
+type ConvolutionAttributes = {
+  readonly stride: readonly number[]
+  readonly padding: readonly number[]
+  readonly groups: number
+  readonly relu: number
+}
+
+declare module '../graph.js' {
+  interface ComposableOperators {
+    /** x (N,C,H,W), w (O,C/groups,KH,KW), b (O)? -> y */
+    conv2d: ConvolutionAttributes
+    /** gy, w -> gx */
+    conv2dBackwardData: ConvolutionAttributes
+    /** x, gy -> gw, gb? */
+    conv2dBackwardWeights: ConvolutionAttributes
+  }
+}
+
+declare module '../layer.js' {
+  interface Layers {
+    conv2d: Conv2dLayer
+  }
+}
+
+/** A 2-D convolution of (C, H, W). */
+export interface Conv2dLayer extends Named, Initialised {
+  readonly kind: 'conv2d'
+  readonly filters: number
+  readonly kernel: Pair
+  readonly stride?: Pair
+  readonly padding?: Pair
+  readonly groups?: number
+  readonly bias?: boolean
+}
+
+/** A 2-D convolution over (C, H, W); square kernels and strides may be given as one number. */
+export function conv2d(filters: number, kernel: Pair, options: LayerOptions<Conv2dLayer, 'filters' | 'kernel'> = {}): Conv2dLayer {
+  return { kind: 'conv2d', filters, kernel, ...options }
+}
+
+defineLayers({
+  conv2d: {
+    stem: 'conv',
+    build(layer, to, x) {
+      const [batch, channels, ...extent] = to.image(x, 'put it before flatten and pooling to (C)')
+      const filters = to.wholeNumber('filters', layer.filters, 1)
+      const groups = to.wholeNumber('groups', layer.groups ?? 1, 1)
+      if (filters % groups) throw to.invalid('groups', groups, `use a divisor of its ${filters} filters`)
+      if (channels % groups) throw to.mismatch(x, `its ${groups} groups must divide the channels: change groups`)
+      const window: Window = {
+        kernel: pairOf(to.name, 'kernel', layer.kernel, 1),
+        stride: pairOf(to.name, 'stride', layer.stride ?? 1, 1),
+        padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0)
+      }
+      const extents = windowsOf(to.name, [channels, ...extent], window)
+      const weights = weightAndBias(layer, to, [filters, channels / groups, ...window.kernel])
+      return to.result(
+        'conv2d',
+        x,
+        [batch, filters, ...extents],
+        { stride: window.stride, padding: window.padding, groups, relu: 0 },
+        weights
+      )
+    }
+  }
+})
+
+defineComposable({
+  conv2d: {
+    endsInRelu: true,
+    gradient: affineGradient('conv2dBackwardWeights', 'conv2dBackwardData'),
+    flops: affineFlops.forward,
+    // ONNX gives the padding before every axis, then after.
+    onnx: (operator) => {
+      const { stride, padding, groups } = operator.attributes
+      return one('Conv', operator, { strides: stride, pads: [...padding, ...padding], group: groups })
+    }
+  },
+  conv2dBackwardData: { flops: affineFlops.backwardData },
+  conv2dBackwardWeights: { flops: affineFlops.backwardWeights }
+})

@@ -1,0 +1,12 @@
+/** Every layer and operator: each file adds its rows to the tables, so that a new family is one line here. */
+export * from './activations.js'
+export * from './attention.js'
+export * from './batch-norm.js'
+export * from './branches.js'
+export * from './convolution.js'
+export * from './dropout.js'
+export * from './embedding.js'
+export * from './linear.js'
+export * from './normalisation.js'
+export * from './pooling.js'
+export * from './shapes.js'

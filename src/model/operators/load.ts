@@ -1,0 +1,78 @@
+import { invalidOption } from '../../errors.js'
+import type { Attributes, NoAttributes, Operator, ValueId } from '../graph.js'
+import { shownShape } from '../layer-checks.js'
+import type { Mode } from './layer-writer.js'
+import { defineOperators, sizeOf } from './table.js'
+
+/** Operators that no layer makes: a step loads its batch, and the compiler adds what the engine needs. */
+
+type LoadAttributes = {
+  readonly padding: number
+  readonly flip: number
+  readonly mean: readonly number[]
+  readonly std: readonly number[]
+  readonly shuffled: number
+}
+
+declare module '../graph.js' {
+  interface Operators {
+    /** -> x, target */
+    load: LoadAttributes
+    /** x, ... -> y, ...: the same tensors in another layout or element type; several where the backend reorders them together */
+    reorder: NoAttributes
+    /** The learners' group meets here. */
+    exchange: NoAttributes
+    /** The optimiser over the whole parameter vector; compiler/optimiser.ts makes its attributes. */
+    update: Attributes
+  }
+}
+
+/** How samples come into a batch. `evaluate` takes them in order and as they are: only `mean` and `std` count there. */
+export interface LoadOptions {
+  /** Zero pixels on every side before a random crop of the original size. */
+  readonly padding?: number
+  /** Mirrors every other sample, at random. */
+  readonly flip?: boolean
+  /** One for all channels or one a channel, of pixels in 0 to 1: x becomes (x - mean) / std. */
+  readonly mean?: readonly number[]
+  readonly std?: readonly number[]
+  /** In a seeded random order, a new one every epoch. */
+  readonly shuffled?: boolean
+}
+
+defineOperators({
+  load: { flops: ({ outputs: [x] }) => 2 * sizeOf(x) },
+  reorder: {},
+  exchange: {},
+  update: {}
+})
+
+/** The operator that loads a batch of samples of a shape. Throws INVALID_OPTION. */
+export function loading(
+  sample: readonly number[],
+  mode: Mode,
+  { padding = 0, flip = false, mean = [], std = [], shuffled = true }: LoadOptions,
+  outputs: readonly ValueId[]
+): Operator {
+  if (!Number.isSafeInteger(padding) || padding < 0 || padding > 2 ** 15)
+    throw invalidOption('load.padding', padding, 'use a whole number of at least 0')
+  if ((padding > 0 || flip) && sample.length !== 3)
+    throw invalidOption(
+      padding > 0 ? 'load.padding' : 'load.flip',
+      padding || flip,
+      'leave it out: only images (C, H, W) are cropped and flipped'
+    )
+  for (const [name, list] of Object.entries({ mean, std }))
+    if (![0, 1, sample.length === 3 ? sample[0] : 1].includes(list.length) || !list.every(Number.isFinite))
+      throw invalidOption(`load.${name}`, list, `give one number, or one for each channel of ${shownShape(sample)}`)
+  if (std.includes(0)) throw invalidOption('load.std', std, 'use numbers other than 0')
+  const augmented = mode !== 'evaluate'
+  const attributes = {
+    padding: augmented ? padding : 0,
+    flip: augmented && flip ? 1 : 0,
+    mean,
+    std,
+    shuffled: augmented && shuffled ? 1 : 0
+  }
+  return { kind: 'load', name: 'load', inputs: [], outputs, attributes }
+}

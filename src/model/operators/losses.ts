@@ -1,0 +1,157 @@
+import { ArbalestError, invalidOption, shown } from '../../errors.js'
+import { NONE, type NoAttributes, type Value, type ValueId } from '../graph.js'
+import type { GraphWriter } from '../graph-writer.js'
+import { shownShape } from '../layer-checks.js'
+import { defineOperators, perElement } from './table.js'
+
+/** Losses: each ends a graph with the mean loss of the batch and, where outputs can be right or wrong, the count of right ones. */
+
+declare module '../graph.js' {
+  interface Operators {
+    /**
+     * logits (...,K), target (...) -> loss (1): mean over all rows, probabilities (...,K)?, correct (1): count?, amongTop (1): count?
+     *
+     * `smoothing` gives 1 - smoothing to the right class and smoothing / K to every class. `amongTop` counts the samples whose class is among the `top`
+     * largest logits.
+     */
+    softmaxCrossEntropy: { readonly smoothing?: number; readonly top?: number }
+    /** probabilities, target -> glogits */
+    softmaxCrossEntropyBackward: { readonly smoothing?: number }
+    /**
+     * logits, target (same shape) -> loss (1): mean over all elements, correct (1): count?
+     *
+     * A sample counts as correct where every logit is above 0 just where its target is above 1/2.
+     */
+    binaryCrossEntropy: NoAttributes
+    /** logits, target -> glogits */
+    binaryCrossEntropyBackward: NoAttributes
+    /** prediction, target (same shape) -> loss (1): mean over all elements */
+    meanSquaredError: NoAttributes
+    /** prediction, target -> gprediction */
+    meanSquaredErrorBackward: NoAttributes
+  }
+}
+
+/** `binaryCrossEntropy` takes logits and targets from 0 to 1 of the same shape. Each is a mean: over samples, over all elements for the others. */
+export type LossName = 'softmaxCrossEntropy' | 'binaryCrossEntropy' | 'meanSquaredError'
+
+/** The part of a Model that its loss concerns. */
+export interface LossOf {
+  readonly name: string
+  readonly loss: LossName
+  readonly labelSmoothing?: number
+}
+
+interface LossRow {
+  /** It counts classes, so that targets may be smoothed and the `topK` largest logits looked at. */
+  readonly hasClasses?: true
+  /** Shape and type of the target of an output. */
+  target(output: Value): Pick<Value, 'shape' | 'type'>
+  /** Adds the operator; returns its named outputs. */
+  add(graph: GraphWriter, output: ValueId, target: ValueId, options: LossOptions): Readonly<Record<string, ValueId>>
+}
+
+interface LossOptions {
+  /** Gradients are wanted. Measured loss is never smoothed: smoothed targets are for learning. */
+  readonly training: boolean
+  readonly labelSmoothing: number
+  readonly topK: number | undefined
+}
+
+const LOSSES: Readonly<Record<LossName, LossRow>> = {
+  softmaxCrossEntropy: {
+    hasClasses: true,
+    target({ shape, name }) {
+      if (shape.length <= 3) return { shape: shape.slice(0, -1), type: 'integer' }
+      throw new ArbalestError(
+        'SHAPE_MISMATCH',
+        `layer ${name}: gives ${shownShape(shape.slice(1))} to the softmax; end in one number a class: put flatten and linear last`,
+        { data: { layer: name, received: shape.slice(1) } }
+      )
+    },
+    add(graph, output, target, { training, labelSmoothing, topK }) {
+      const loss = graph.value('loss', [1], { type: 'statistic' })
+      const correct = graph.value('correct', [1], { type: 'integer' })
+      const { shape } = graph.get(output)
+      const probabilities = training ? graph.value('probabilities', shape) : NONE
+      const classes = shape.at(-1)!
+      if (topK !== undefined && topK >= classes)
+        throw invalidOption('topK', topK, `use less than the ${classes} classes: the right one is always among all`)
+      const counted = topK === undefined ? {} : { amongTop: graph.value('amongTop', [1], { type: 'integer' }) }
+      const attributes = { ...(training && labelSmoothing > 0 && { smoothing: labelSmoothing }), ...(topK !== undefined && { top: topK }) }
+      const outputs = [loss, probabilities, correct, ...Object.values(counted)]
+      graph.operator('softmaxCrossEntropy', 'loss', [output, target], outputs, attributes)
+      return { loss, correct, ...counted }
+    }
+  },
+  binaryCrossEntropy: {
+    target: ({ shape }) => ({ shape, type: 'float' }),
+    add(graph, output, target) {
+      const loss = graph.value('loss', [1], { type: 'statistic' })
+      const correct = graph.value('correct', [1], { type: 'integer' })
+      graph.operator('binaryCrossEntropy', 'loss', [output, target], [loss, correct])
+      return { loss, correct }
+    }
+  },
+  meanSquaredError: {
+    target: ({ shape }) => ({ shape, type: 'float' }),
+    add(graph, output, target) {
+      const loss = graph.value('loss', [1], { type: 'statistic' })
+      graph.operator('meanSquaredError', 'loss', [output, target], [loss])
+      return { loss }
+    }
+  }
+}
+
+/** Throws INVALID_MODEL for label smoothing and INVALID_OPTION for a `topK` that the loss cannot have. */
+export function checkClassification({ name, loss, labelSmoothing = 0 }: LossOf, topK: number | undefined): void {
+  const hasClasses = Object.hasOwn(LOSSES, loss) && LOSSES[loss].hasClasses
+  if (typeof labelSmoothing !== 'number' || !(labelSmoothing >= 0 && labelSmoothing < 1))
+    throw invalidModel(name, 'labelSmoothing', shown(labelSmoothing), 'use a number from 0 to less than 1')
+  if (labelSmoothing > 0 && !hasClasses)
+    throw invalidModel(name, 'labelSmoothing', `${labelSmoothing} under ${loss}`, 'use it with softmaxCrossEntropy')
+  if (topK === undefined) return
+  if (!Number.isSafeInteger(topK) || topK < 1 || topK > 2 ** 30) throw invalidOption('topK', topK, 'use a whole number of at least 1')
+  if (!hasClasses) throw invalidOption('topK', topK, `leave it out: model ${name} has no classes under ${loss}`)
+}
+
+/** Adds the value that the output is compared with. Throws INVALID_MODEL for an unknown loss, SHAPE_MISMATCH for an output that it does not take. */
+export function addTarget(graph: GraphWriter, { name, loss }: LossOf, output: ValueId): ValueId {
+  if (!Object.hasOwn(LOSSES, loss)) throw invalidModel(name, 'loss', shown(loss), `use one of ${Object.keys(LOSSES).join(', ')}`)
+  const { shape, type } = LOSSES[loss].target(graph.get(output))
+  return graph.value('target', shape, { role: 'target', type })
+}
+
+/** Adds the loss; returns its values by name: `loss`, and `correct` and `amongTop` where they are counted. */
+export function addLoss(
+  graph: GraphWriter,
+  { loss, labelSmoothing = 0 }: LossOf,
+  values: { readonly output: ValueId; readonly target: ValueId },
+  options: Omit<LossOptions, 'labelSmoothing'>
+): Readonly<Record<string, ValueId>> {
+  return LOSSES[loss].add(graph, values.output, values.target, { ...options, labelSmoothing })
+}
+
+function invalidModel(model: string, parameter: string, received: string, fix: string): ArbalestError {
+  return new ArbalestError('INVALID_MODEL', `model ${model}: ${parameter}: received ${received}; ${fix}`)
+}
+
+defineOperators({
+  softmaxCrossEntropy: {
+    lossGradient({ inputs: [, target], outputs: [, probabilities], attributes: { smoothing = 0 }, emit, contribution }) {
+      emit('softmaxCrossEntropyBackward', [probabilities!, target!], [contribution(0)], { smoothing })
+    },
+    flops: perElement(5)
+  },
+  softmaxCrossEntropyBackward: { flops: perElement(2) },
+  binaryCrossEntropy: {
+    lossGradient: ({ inputs, emit, contribution }) => emit('binaryCrossEntropyBackward', inputs, [contribution(0)]),
+    flops: perElement(6)
+  },
+  binaryCrossEntropyBackward: { flops: perElement(4) },
+  meanSquaredError: {
+    lossGradient: ({ inputs, emit, contribution }) => emit('meanSquaredErrorBackward', inputs, [contribution(0)]),
+    flops: perElement(3)
+  },
+  meanSquaredErrorBackward: { flops: perElement(2) }
+})

@@ -1,0 +1,122 @@
+import { elements, type NoAttributes } from '../graph.js'
+import { pairOf, windowsOf, type Window } from '../layer-checks.js'
+import type { LayerOptions, Named, Pair } from '../layer.js'
+import { defineLayers, type LayerRow } from './layer-table.js'
+import { node, one, type OnnxAttributes } from './onnx.js'
+import { backwardBy, defineComposable, defineOperators, perElement, sizeOf } from './table.js'
+
+type WindowAttributes = { readonly kernel: readonly number[]; readonly stride: readonly number[]; readonly padding: readonly number[] }
+
+declare module '../graph.js' {
+  interface ComposableOperators {
+    /** x -> y, position?: of the maximum in its window */
+    maxPool2d: WindowAttributes
+    /** x -> y; padding counts as zeros */
+    avgPool2d: WindowAttributes
+    /** gy -> gx */
+    avgPool2dBackward: WindowAttributes
+    /** x (N,C,H,W) -> y (N,C) */
+    globalAvgPool: NoAttributes
+    /** gy -> gx */
+    globalAvgPoolBackward: NoAttributes
+  }
+  interface Operators {
+    /** position, gy -> gx */
+    maxPool2dBackward: WindowAttributes
+  }
+}
+
+declare module '../layer.js' {
+  interface Layers {
+    maxPool2d: PoolLayer<'maxPool2d'>
+    avgPool2d: PoolLayer<'avgPool2d'>
+    globalAvgPool: GlobalAvgPoolLayer
+  }
+}
+
+/** The maximum or the mean of each window of (C, H, W). */
+export interface PoolLayer<Kind extends string = 'maxPool2d' | 'avgPool2d'> extends Named {
+  readonly kind: Kind
+  readonly kernel: Pair
+  /** The kernel if left out. */
+  readonly stride?: Pair
+  readonly padding?: Pair
+}
+
+export interface GlobalAvgPoolLayer extends Named {
+  readonly kind: 'globalAvgPool'
+}
+
+/** The largest value of each window; windows do not overlap if `stride` is left out. */
+export function maxPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel'> = {}): PoolLayer<'maxPool2d'> {
+  return { kind: 'maxPool2d', kernel, ...options }
+}
+
+/** The mean of each window, padding counted as zeros; windows do not overlap if `stride` is left out. */
+export function avgPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel'> = {}): PoolLayer<'avgPool2d'> {
+  return { kind: 'avgPool2d', kernel, ...options }
+}
+
+/** The mean of each channel: (C, H, W) to (C). */
+export function globalAvgPool(options: Named = {}): GlobalAvgPoolLayer {
+  return { kind: 'globalAvgPool', ...options }
+}
+
+const pool: LayerRow<PoolLayer> = {
+  stem: 'pool',
+  build(layer, to, x) {
+    const shape = to.image(x, 'put it before flatten')
+    const kernel = pairOf(to.name, 'kernel', layer.kernel, 1)
+    const window: Window = {
+      kernel,
+      stride: pairOf(to.name, 'stride', layer.stride ?? kernel, 1),
+      padding: pairOf(to.name, 'padding', layer.padding ?? 0, 0)
+    }
+    if (window.padding.some((padding, axis) => 2 * padding > kernel[axis]!))
+      throw to.invalid('padding', layer.padding, 'use at most half of the kernel')
+    const output = [...shape.slice(0, 2), ...windowsOf(to.name, shape.slice(1), window)]
+    // A position in its window is a byte.
+    if (layer.kind === 'maxPool2d' && elements(kernel) > 255) throw to.invalid('kernel', layer.kernel, 'use a window of at most 255 pixels')
+    return to.result(layer.kind, x, output, { kernel, stride: window.stride, padding: window.padding })
+  }
+}
+
+defineLayers({
+  maxPool2d: pool,
+  avgPool2d: pool,
+  globalAvgPool: {
+    stem: 'pool',
+    build: (_, to, x) => to.result('globalAvgPool', x, to.image(x, 'put it before flatten').slice(0, 2))
+  }
+})
+
+defineComposable({
+  maxPool2d: {
+    saved: (y) => [{ suffix: 'position', shape: y, type: 'position' }],
+    gradient: backwardBy('maxPool2dBackward', ({ outputs: [, position] }) => [position!]),
+    flops: ({ outputs: [y], attributes: { kernel } }) => elements(kernel) * sizeOf(y),
+    onnx: (operator) => one('MaxPool', operator, windowOf(operator.attributes))
+  },
+  avgPool2d: {
+    gradient: backwardBy('avgPool2dBackward'),
+    flops: ({ outputs: [y], attributes: { kernel } }) => (elements(kernel) + 1) * sizeOf(y),
+    onnx: (operator) => one('AveragePool', operator, { ...windowOf(operator.attributes), count_include_pad: 1 })
+  },
+  avgPool2dBackward: { flops: ({ inputs: [gy], attributes: { kernel } }) => (elements(kernel) + 1) * sizeOf(gy) },
+  globalAvgPool: {
+    gradient: backwardBy('globalAvgPoolBackward'),
+    flops: perElement(1),
+    onnx({ name, inputs, output }) {
+      const pooled = `${output} pooled`
+      return { nodes: [node('GlobalAveragePool', name, inputs, pooled), node('Flatten', `${name} flatten`, [pooled], output)] }
+    }
+  },
+  globalAvgPoolBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) }
+})
+
+defineOperators({ maxPool2dBackward: { flops: perElement(1) } })
+
+/** ONNX gives the padding before every axis, then after. */
+function windowOf({ kernel, stride, padding }: WindowAttributes): OnnxAttributes {
+  return { kernel_shape: kernel, strides: stride, pads: [...padding, ...padding] }
+}
