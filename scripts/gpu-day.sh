@@ -209,9 +209,9 @@ machine() {
 import json, sys
 told = sys.stdin.read()
 print(told)
-findings = [found for line in told.splitlines() if line.startswith("{") for found in json.loads(line).get("findings", [])]
-if not any(found["name"] == "CUDA" and found["status"] == "present" for found in findings):
-    sys.exit("machine: backend cuda cannot be used here; the finding named CUDA says why")' || missing=1
+checks = [check for line in told.splitlines() if line.startswith("{") for check in json.loads(line).get("checks", [])]
+if not any(check["name"] == "CUDA" and check["status"] == "present" for check in checks):
+    sys.exit("machine: backend cuda cannot be used here; the check named CUDA says why")' || missing=1
   return $missing
 }
 

@@ -268,7 +268,7 @@ with tarfile.open(sys.argv[1], 'w:xz') as bundle:
 
   /** Says what it ran, and does this; as doctor, what it finds of CUDA. */
   function node(script: string, cuda = 'present'): void {
-    const doctor = `echo '{"event":"doctor","findings":[{"name":"CUDA","status":"${cuda}","detail":"13"}]}'; exit`
+    const doctor = `echo '{"event":"doctor","checks":[{"name":"CUDA","status":"${cuda}","detail":"13"}]}'; exit`
     program(join(folder, 'tools/node'), `if [[ $2 == doctor ]]; then ${doctor}; fi\necho "ran $*"\n${script}`)
   }
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
 import { ArbalestError, datasetNames, defaultsFor, textNames, zoo, type Defaults } from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
-import { EXIT, type ExitCode } from './exit-codes.js'
+import { EXIT, type ExitCode } from './exit.js'
 
 export interface InitFlags {
   readonly js?: boolean

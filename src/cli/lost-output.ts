@@ -1,4 +1,4 @@
-import { EXIT, type ExitCode } from './exit-codes.js'
+import { EXIT, type ExitCode } from './exit.js'
 
 /**
  * What becomes of a command whose output is lost, as in `arbalest runs | head` or on a full disk: it ends there, as programs do. A command whose

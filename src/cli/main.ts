@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import { ArbalestError } from '../index.js'
-import { runDoctor } from './doctor/doctor-command.js'
-import { EXIT, exitCodeOf, type ExitCode } from './exit-codes.js'
+import { runDoctor } from './doctor-command.js'
+import { EXIT, exitCodeOf, reportError, type ExitCode } from './exit.js'
 import { addExplainFlags, runExplain, type ExplainFlags } from './explain/explain-command.js'
-import { tellFailure } from './failure.js'
 import { keepHangUpIgnored } from './hang-up.js'
 import { LostOutput } from './lost-output.js'
 import { runInit, type InitFlags } from './init-command.js'
@@ -130,7 +129,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
     const commands = program.commands.map((command) => command.name())
     const failure = error instanceof CommanderError ? usageError(error, commands, argv[0]) : error
-    tellFailure(failure, { json, stack })
+    reportError(failure, { json, stack })
     return exitCodeOf(failure)
   }
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { EXIT, type ExitCode } from './exit-codes.js'
+import { EXIT, type ExitCode } from './exit.js'
 
 export interface SetupFlags {
   readonly cuda?: boolean

@@ -1,4 +1,4 @@
-import { EXIT, type ExitCode } from './exit-codes.js'
+import { EXIT, type ExitCode } from './exit.js'
 import { isHangUpIgnored } from './hang-up.js'
 
 const EXIT_BY_SIGNAL = { SIGHUP: EXIT.hungUp, SIGINT: EXIT.interrupted, SIGQUIT: EXIT.quit, SIGTERM: EXIT.terminated } as const

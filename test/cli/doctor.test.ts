@@ -4,13 +4,12 @@ import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
-import type { Finding } from '../../src/cli/doctor/finding.js'
-import { supportsNode } from '../../src/cli/doctor/findings.js'
+import { supportsNode, type Check } from '../../src/cli/doctor-command.js'
 import { skip } from '../support/skip.js'
 import { ROOT, run } from './support/arbalest.js'
 
 describe('arbalest doctor', () => {
-  it('reports on what training wants, and that it can run', async () => {
+  it('reports what training needs, and that it can run', async () => {
     const { code, stdout, stderr } = await run(['doctor'])
     expect(code, stdout + stderr).to.equal(0)
     for (const word of ['Node.js', process.version, 'usable', 'oneDNN', 'CUDA', 'Training can run here.']) expect(stdout).to.include(word)
@@ -21,9 +20,9 @@ describe('arbalest doctor', () => {
     expect(code).to.equal(0)
     expect(lines).to.have.length(1)
     expect(lines[0]).to.include({ event: 'doctor', healthy: true })
-    const findings = lines[0]!['findings'] as Finding[]
-    expect(findings.map(({ name }) => name)).to.include.members(['Node.js', 'processor', 'memory', 'backend cpu', 'CUDA'])
-    for (const { status } of findings) expect(status).to.be.oneOf(['present', 'absent'])
+    const checks = lines[0]!['checks'] as Check[]
+    expect(checks.map(({ name }) => name)).to.include.members(['Node.js', 'processor', 'memory', 'backend cpu', 'CUDA'])
+    for (const { status } of checks) expect(status).to.be.oneOf(['present', 'absent'])
   })
 
   describe('in a package', () => {
@@ -37,7 +36,7 @@ describe('arbalest doctor', () => {
     })
     afterEach(() => rm(folder, { recursive: true }))
 
-    it('says what is missing and the mend where the engine is not built', () => {
+    it('says what is missing and how to fix it if the engine is not built', () => {
       const doctor = arbalest('doctor')
       expect(doctor.status).to.equal(1)
       expect(doctor.stdout)
@@ -49,7 +48,7 @@ describe('arbalest doctor', () => {
       expect(train.stderr).to.match(/^ENGINE_MISSING: .* is not built yet; run `npx arbalest setup`, .*\n$/)
     })
 
-    it('says so where the engine is of another version, and lacks a call', async function () {
+    it('says that the engine is missing if it is of another version and lacks a call', async function () {
       const other = join(ROOT, 'node_modules/@napi-rs/nice-linux-x64-gnu/nice.linux-x64-gnu.node')
       if (!existsSync(other)) skip(this, 'there is no other addon that could be loaded')
       await cp(other, join(folder, 'native/build/Release/arbalest.node'))
@@ -64,7 +63,7 @@ describe('arbalest doctor', () => {
     })
   })
 
-  it('takes the versions of Node that package.json takes', async () => {
+  it('accepts the versions of Node that package.json accepts', async () => {
     const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { engines: { node: string } }
     expect(engines.node).to.equal('^20.19.0 || >=22.12.0')
     for (const version of ['v20.19.0', 'v20.20.2', 'v22.12.0', 'v24.0.0']) expect(supportsNode(version), version).to.equal(true)

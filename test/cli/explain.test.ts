@@ -17,7 +17,7 @@ describe('arbalest explain', function () {
     expect(stdout).to.match(/^Time floor: +[\d.]+ ms, at most [\d,]+ samples\/s a learner/m)
     expect(stdout).to.match(/at 100\.0 GFLOP\/s, assumed, and 10\.00 GB\/s, assumed/)
     expect(stdout).to.match(/^weights +1\.7 +3\.[34]$/m)
-    expect(stdout).to.match(/^Operators' outputs: [\d.]+ MiB, planned into [\d.]+ MiB: [\d.]+% saved/m)
+    expect(stdout).to.match(/^Operators' outputs: [\d.]+ MiB, which share [\d.]+ MiB: [\d.]+% saved/m)
   })
 
   it('gives figures to programs', async () => {
@@ -77,7 +77,7 @@ describe('arbalest explain', function () {
     [['gpt', '--width', '30'], /^INVALID_OPTION: --width: received 30; use a multiple of the 4 heads/],
     [['gpt', '--layers', '1001'], /^INVALID_OPTION: --layers: received 1001; use a whole number from 1 to 1000/],
     [['lenett'], /^UNKNOWN_NAME: model: received "lenett"; use one of .*lenet/],
-    [['lenet', '--input', '3x'], /^INVALID_OPTION: --input: received "3x"; use extents joined by x/],
+    [['lenet', '--input', '3x'], /^INVALID_OPTION: --input: received "3x"; use sizes joined by x/],
     [['lenet', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],
     [[], /^INVALID_OPTION: missing required argument/],
     [['./nowhere.ts'], /^INVALID_OPTION: config: received ".\/nowhere.ts"; there is no such file/]

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander'
 import { ArbalestError, explain, zoo, type Explanation, type ExplainOptions } from '../../index.js'
 import { asTyped } from '../as-typed.js'
 import { loadConfig } from '../config-file.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
+import { EXIT, type ExitCode } from '../exit.js'
 import { realNumber, wholeNumber } from '../numbers.js'
 import { addSizeFlags, type SizeFlags } from '../size-flags.js'
 import { report } from './report.js'
@@ -26,30 +26,30 @@ Examples:
   arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
   arbalest explain my-run.ts --json                  the model, batch and learners of a config
 
-MB are what an operator reads and writes. The floor of an operator is its arithmetic at the processor's speed, or its bytes at that of memory or cache,
-whichever takes longer: both are measured, or given by --gflops and --gbs. Operators' outputs are those of forward and backward pass in float32 and canonical order,
-without padding, scratch and copies, and without the parameters' gradients, which have a vector of their own.`
+MB are the bytes that an operator reads and writes. The time floor of an operator is the longer of two times: its arithmetic at the processor's speed, and its bytes
+at the speed of memory or cache. Both speeds are measured, or given by --gflops and --gbs. Operators' outputs are those of the forward and the backward pass
+in float32 and canonical order, without padding, scratch memory and copies, and without the parameters' gradients.`
 
 export function addExplainFlags(command: Command): Command {
   const whole = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, wholeNumber(`--${flag}`))
   const real = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, realNumber(`--${flag}`))
   command.argument('<model>', `${Object.keys(zoo).join(', ')}, or a config's file`)
   addSizeFlags(command)
-  whole('batch', 'samples', 'samples a learner takes in a step (as train has it)')
+  whole('batch', 'samples', 'samples of a learner in a step (as for train)')
   command.addOption(
-    new Option('--input <shape>', "one sample's shape: 3x224x224, or 784 (as the model's usual data have it)").argParser(shapeOf)
+    new Option('--input <shape>', "one sample's shape: 3x224x224, or 784 (that of the model's usual data set)").argParser(shapeOf)
   )
-  whole('classes', 'count', 'classes that it tells apart (as in its usual data)')
+  whole('classes', 'count', 'classes of the classifier (those of its usual data set)')
   whole('learners', 'count', 'learners that train together (1)')
   whole('threads', 'count', 'threads of one learner (1)')
   command.option('--precision <type>', 'f32, or bf16 where the processor has it (f32)')
   command.option('--backend <name>', 'cpu, or reference (cpu)')
-  real('gflops', 'number', 'GFLOP/s to reckon with, instead of measuring them')
-  real('gbs', 'number', 'GB/s from and to memory to reckon with, instead of measuring them')
+  real('gflops', 'number', 'GFLOP/s of the processor, instead of measuring them')
+  real('gbs', 'number', 'GB/s of memory, instead of measuring them')
   return command.addHelpText('after', NOTES)
 }
 
-/** `arbalest explain`: what a model's training step consists of and costs. */
+/** `arbalest explain`: shows the operators of a model's training step and their cost. */
 export async function runExplain(model: string, flags: ExplainFlags & { readonly json?: boolean }): Promise<ExitCode> {
   const { json = false, ...given } = flags
   const explained = await explainAsTyped(model, given)
@@ -76,32 +76,32 @@ async function optionsOf(model: string, { gflops, gbs, layers, heads, width, dro
     ...(gbs !== undefined && { bytesPerSecond: 1e9 * gbs })
   }
   const size = defined({ layers, heads, width, dropout })
-  // What came as text or from a config is checked by `explain`, as what comes from JavaScript is.
-  const told = { ...flags, ...speeds } as Partial<ExplainOptions>
-  if (!/[./\\]/.test(model)) return { model, ...(size && { size }), ...told }
+  // `explain` checks these values, as it does for callers in JavaScript.
+  const given = { ...flags, ...speeds } as Partial<ExplainOptions>
+  if (!/[./\\]/.test(model)) return { model, ...(size && { size }), ...given }
   const { model: configured, size: usual, batch, learners, threads, precision, backend } = await loadConfig(model)
   if (configured === undefined)
-    throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it names no model: give it one`)
+    throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it has no model: add one`)
   const sized = { ...usual, ...size }
   return {
     model: configured,
     ...(Object.keys(sized).length > 0 && { size: sized }),
     ...(defined({ batch, learners, threads, precision, backend }) as Partial<ExplainOptions>),
-    ...told
+    ...given
   }
 }
 
-type Said<Options> = { readonly [Name in keyof Options]?: Exclude<Options[Name], undefined> }
+type Defined<Options> = { readonly [Name in keyof Options]?: Exclude<Options[Name], undefined> }
 
-/** What has been said; undefined where nothing has. */
-function defined<Options extends object>(options: Options): Said<Options> | undefined {
-  const said = Object.entries(options).filter(([, value]) => value !== undefined)
-  return said.length > 0 ? (Object.fromEntries(said) as Said<Options>) : undefined
+/** The options that are not undefined, or undefined if there are none. */
+function defined<Options extends object>(options: Options): Defined<Options> | undefined {
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined)
+  return entries.length > 0 ? (Object.fromEntries(entries) as Defined<Options>) : undefined
 }
 
 function shapeOf(text: string): readonly number[] {
   if (/^[1-9]\d*([x,][1-9]\d*)*$/.test(text)) return text.split(/[x,]/).map(Number)
-  throw new ArbalestError('INVALID_OPTION', `--input: received ${JSON.stringify(text)}; use extents joined by x, such as 3x224x224`, {
+  throw new ArbalestError('INVALID_OPTION', `--input: received ${JSON.stringify(text)}; use sizes joined by x, such as 3x224x224`, {
     data: { parameter: '--input', received: text }
   })
 }

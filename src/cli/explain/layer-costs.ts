@@ -6,20 +6,20 @@ export interface Cost {
   readonly seconds: number
 }
 
-/** A layer's operator with what it costs forwards and backwards. */
+/** A layer's operator and its cost in the forward and the backward pass. */
 export interface LayerCost {
   readonly name: string
   readonly operator: string
-  /** One sample's. */
+  /** The shape for one sample. */
   readonly output: readonly number[]
   readonly forward: Cost
   readonly backward: Cost
   readonly boundBy: ExplainedOperator['boundBy']
 }
 
-/** The operators of a step by layers, in the order of the forward pass; copies in other layouts in one row. */
+/** The costs of a step by layer, in the order of the forward pass; all copies to other layouts are one row. */
 export function layerCosts({ operators }: Explanation): readonly LayerCost[] {
-  const moved = operators.filter(({ kind }) => kind === 'reorder')
+  const reorders = operators.filter(({ kind }) => kind === 'reorder')
   const others = operators.filter(({ kind }) => kind !== 'reorder' && kind !== 'reshape' && kind !== 'exchange')
   const backward = new Map<string, ExplainedOperator[]>()
   for (const operator of others.filter(({ segment }) => segment === 'backward')) {
@@ -31,17 +31,17 @@ export function layerCosts({ operators }: Explanation): readonly LayerCost[] {
     .map((operator) => {
       const back = backward.get(operator.name) ?? []
       backward.delete(operator.name)
-      return layerCost(operator.name, worded(operator), operator.output.slice(1), [operator], back)
+      return layerCost(operator.name, fusedKind(operator), operator.output.slice(1), [operator], back)
     })
   const rest = [...backward].map(([name, back]) => layerCost(name, back[0]!.kind, back[0]!.output.slice(1), [], back))
   const update = rows.findIndex(({ operator }) => operator === 'update')
-  const reorders = moved.length === 0 ? [] : [reorderCost(moved)]
-  return update < 0 ? [...rows, ...rest, ...reorders] : [...rows.slice(0, update), ...rest, ...reorders, ...rows.slice(update)]
+  const reorderRows = reorders.length === 0 ? [] : [reorderCost(reorders)]
+  return update < 0 ? [...rows, ...rest, ...reorderRows] : [...rows.slice(0, update), ...rest, ...reorderRows, ...rows.slice(update)]
 }
 
-function reorderCost(moved: readonly ExplainedOperator[]): LayerCost {
-  const [back, forth] = [true, false].map((is) => moved.filter(({ segment }) => (segment === 'backward') === is))
-  return layerCost(`${moved.length} reorders`, 'reorder', [], forth!, back!)
+function reorderCost(reorders: readonly ExplainedOperator[]): LayerCost {
+  const [backward, forward] = [true, false].map((is) => reorders.filter(({ segment }) => (segment === 'backward') === is))
+  return layerCost(`${reorders.length} reorders`, 'reorder', [], forward!, backward!)
 }
 
 function layerCost(
@@ -64,14 +64,14 @@ function layerCost(
   }
 }
 
-/** Of a few operators. */
+/** The total cost of operators. */
 export function total(operators: readonly ExplainedOperator[]): Cost {
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((all, operator) => all + figure(operator), 0)
   return { flops: sum(({ flops }) => flops), bytes: sum(({ bytes }) => bytes), seconds: sum(({ floorSeconds }) => floorSeconds) }
 }
 
-/** What runs as one: `batchNorm + add + relu`. */
-function worded({ kind, attributes, inputs }: ExplainedOperator): string {
+/** The operators that are fused into one: `batchNorm + add + relu`. */
+function fusedKind({ kind, attributes, inputs }: ExplainedOperator): string {
   const adds = kind === 'batchNorm' && inputs.length > 3
   return [kind, ...(adds ? ['add'] : []), ...(attributes['relu'] === 1 ? ['relu'] : [])].join(' + ')
 }

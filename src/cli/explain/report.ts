@@ -1,7 +1,6 @@
 import { createColors } from 'picocolors'
 import type { Explanation } from '../../index.js'
-import { count, percent } from '../figures.js'
-import { tableLines, type Column } from '../table.js'
+import { count, percent, tableLines, type Column } from '../text.js'
 import { layerCosts, total, type Cost, type LayerCost } from './layer-costs.js'
 
 const COLUMNS: readonly Column<LayerCost>[] = [
@@ -22,7 +21,7 @@ function costColumns(pass: 'forward' | 'backward'): readonly Column<LayerCost>[]
   ]
 }
 
-/** What `arbalest explain` says to people, as lines. */
+/** The output of `arbalest explain` without --json, as lines. */
 export function report(explained: Explanation, { colour }: { colour: boolean }): readonly string[] {
   const { bold, dim } = createColors(colour)
   const [titles, ...rows] = tableLines(COLUMNS, layerCosts(explained))
@@ -65,7 +64,7 @@ function memory(explained: Explanation, dim: (text: string) => string): readonly
     dim(titles),
     ...rows,
     '',
-    `Operators' outputs: ${mebi(bytesUnshared)} MiB, planned into ${mebi(bytesPlanned)} MiB: ${percent(saving)} saved (${mebi(bytesUnfused)} MiB before operators are fused)`
+    `Operators' outputs: ${mebi(bytesUnshared)} MiB, which share ${mebi(bytesPlanned)} MiB: ${percent(saving)} saved (${mebi(bytesUnfused)} MiB before operators are fused)`
   ]
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { datasetNames } from '../../index.js'
-import type { ExitCode } from '../exit-codes.js'
+import type { ExitCode } from '../exit.js'
 import { realNumber, wholeNumber } from '../numbers.js'
 import { runEval, type EvalFlags } from './eval-command.js'
 import { runExport, type ExportFlags } from './export-command.js'

@@ -1,7 +1,7 @@
 import { printable } from '../../errors.js'
 import { datasetNames, loadModel, openData, textNames, type Dataset, type ImageFolderOptions, type TrainedModel } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
-import { count, duration, loss, percent } from '../figures.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { count, duration, loss, percent } from '../text.js'
 import { refusal } from '../numbers.js'
 import { readingOptions, type ModelFlags } from './model-flags.js'
 

@@ -1,6 +1,6 @@
 import { printable } from '../../errors.js'
 import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
+import { EXIT, type ExitCode } from '../exit.js'
 import { readingOptions, type ModelFlags } from './model-flags.js'
 
 export interface ExportFlags extends ModelFlags {

@@ -1,5 +1,5 @@
 import { loadModel } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
+import { EXIT, type ExitCode } from '../exit.js'
 import { readingOptions, type ModelFlags } from './model-flags.js'
 
 export interface GenerateFlags extends ModelFlags {

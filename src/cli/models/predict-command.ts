@@ -1,7 +1,7 @@
 import { printable } from '../../errors.js'
 import { loadModel, readImage } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
-import { percent } from '../figures.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { percent } from '../text.js'
 import { readingOptions, type ModelFlags } from './model-flags.js'
 
 export interface PredictFlags extends ModelFlags {

@@ -1,5 +1,5 @@
 import type { JobEvent, ProgressEvent } from '../../index.js'
-import { count, duration, loss, secondsLeft } from '../figures.js'
+import { count, duration, loss, secondsLeft } from '../text.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
 import {

@@ -1,6 +1,6 @@
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
-import { count, duration, loss, percent, secondsLeft } from '../figures.js'
+import { count, duration, loss, percent, secondsLeft } from '../text.js'
 import { Pace } from './pace.js'
 import type { Output, Reporter } from './reporter.js'
 import {

@@ -15,8 +15,8 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
-import { bytes, count, duration, loss, percent } from '../figures.js'
-import { tableLines, type Column } from '../table.js'
+import { bytes, count, duration, loss, percent } from '../text.js'
+import { tableLines, type Column } from '../text.js'
 
 /** What is said in words, the same on a terminal and in a file. */
 

@@ -1,8 +1,8 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { RecordedRun } from '../../index.js'
 
-/** Training losses come several times a second: so many points a run are more than a plot can show. */
-const POINTS = 400
+/** The most points of a curve: a plot cannot show the several losses per second of a long run. */
+const MAX_POINTS = 400
 
 type Panels = Extract<TopLevelSpec, { hconcat: unknown }>['hconcat']
 
@@ -13,7 +13,7 @@ interface Point {
   readonly value: number
 }
 
-/** The curves of runs as an SVG: losses of training and of testing, and test accuracies where there are any, over epochs. */
+/** Plots runs as an SVG: training and test losses over epochs, and test accuracies if there are any. */
 export async function plotOf(runs: readonly RecordedRun[]): Promise<string> {
   const [{ compile }, { parse, View }] = await Promise.all([import('vega-lite'), import('vega')])
   const view = new View(parse(compile(specOf(runs)).spec), { renderer: 'none' })
@@ -28,13 +28,13 @@ function specOf(runs: readonly RecordedRun[]): TopLevelSpec {
   const test = (what: 'testLoss' | 'testAccuracy') =>
     runs.flatMap((run) =>
       run.evaluated.flatMap(({ epoch, [what]: value }): Point[] =>
-        value === null || !Number.isFinite(value) ? [] : [{ run: called(run), epoch, value }]
+        value === null || !Number.isFinite(value) ? [] : [{ run: label(run), epoch, value }]
       )
     )
-  const training = runs.flatMap((run) => thinned(run.progress.map(({ epoch, loss }) => ({ run: called(run), epoch, value: loss }))))
+  const training = runs.flatMap((run) => downsample(run.progress.map(({ epoch, loss }) => ({ run: label(run), epoch, value: loss }))))
   const losses = [...training, ...test('testLoss')]
   const accuracies = test('testAccuracy')
-  const common = { names: runs.map(called), epochs: Math.max(...[...losses, ...accuracies].map(({ epoch }) => epoch)) }
+  const common = { names: runs.map(label), epochs: Math.max(...[...losses, ...accuracies].map(({ epoch }) => epoch)) }
   const bold = { strokeWidth: 2.5, point: { size: 36, filled: true } }
   const ofLoss = panel({ ...common, title: 'loss: training thin, test bold', what: 'loss', format: '.3~g', type: scaleFor(losses) }, [
     line(training, { strokeWidth: 1, opacity: 0.6 }),
@@ -122,21 +122,21 @@ function panel({ title, what, format, type, names, epochs }: Panel, layers: Laye
   } as Panels[number]
 }
 
-/** Losses that fall by more than an order of magnitude would lie flat on the axis. */
+/** Logarithmic if values differ by more than an order of magnitude. */
 function scaleFor(points: readonly Point[]): Panel['type'] {
   const values = points.map(({ value }) => value)
   const [least, most] = [Math.min(...values), Math.max(...values)]
   return least > 0 && most / least > 10 ? 'log' : 'linear'
 }
 
-function called({ run, started }: RecordedRun): string {
+function label({ run, started }: RecordedRun): string {
   return started ? `${run}  ${started.model} on ${started.data}` : run
 }
 
-/** Means of neighbours, so that no more than POINTS are left. */
-function thinned(points: readonly Point[]): Point[] {
+/** Averages neighbouring points so that at most MAX_POINTS remain. */
+function downsample(points: readonly Point[]): Point[] {
   const finite = points.filter(({ value }) => Number.isFinite(value))
-  const each = Math.ceil(finite.length / POINTS)
+  const each = Math.ceil(finite.length / MAX_POINTS)
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   return Array.from({ length: Math.ceil(finite.length / Math.max(1, each)) }, (_, i) => {
     const some = finite.slice(i * each, (i + 1) * each)

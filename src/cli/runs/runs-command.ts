@@ -2,12 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import colours from 'picocolors'
 import { messageOf } from '../../errors.js'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
-import { duration, loss, percent } from '../figures.js'
-import { tableLines, type Column } from '../table.js'
-import { differences, type Difference } from './differences.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { duration, loss, percent, tableLines, type Column } from '../text.js'
+import { differences, summaryOf, type OptionDifference, type RunSummary } from './compare.js'
 import { plotOf } from './plot.js'
-import { summaryOf, type RunSummary } from './summary.js'
 
 export interface RunsFlags {
   readonly run?: readonly string[]
@@ -16,29 +14,29 @@ export interface RunsFlags {
   readonly json?: boolean
 }
 
-/** `arbalest runs`: what logs tell of runs; two or more of them compared, and their curves as a picture. */
+/** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
 export async function runRuns(
   paths: readonly string[],
   { run: wanted = [], compare = false, plot, json = false }: RunsFlags
 ): Promise<ExitCode> {
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
-  const differing = compare ? differences(runs) : []
+  const different = compare ? differences(runs) : []
   if (plot !== undefined) await writePlot(plot, runs)
   if (json) {
     for (const each of runs) process.stdout.write(`${JSON.stringify(summaryOf(each))}\n`)
-    if (compare) process.stdout.write(`${JSON.stringify({ differences: differing })}\n`)
+    if (compare) process.stdout.write(`${JSON.stringify({ differences: different })}\n`)
     return EXIT.done
   }
-  const lines = runs.length === 0 ? ['No run is logged there.'] : headed(COLUMNS, runs.map(summaryOf))
+  const lines = runs.length === 0 ? ['No run is logged there.'] : table(COLUMNS, runs.map(summaryOf))
   if (compare && runs.length > 1)
-    lines.push('', ...(differing.length > 0 ? headed(optionColumns(runs), differing) : ['All options are the same.']))
+    lines.push('', ...(different.length > 0 ? table(optionColumns(runs), different) : ['All options are the same.']))
   if (plot !== undefined) lines.push('', `curves in ${plot}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
 }
 
-/** Those whose name begins with one of these; all of them where none is named. */
+/** The runs whose names begin with one of these; all runs if none is given. */
 function chosen(runs: readonly RecordedRun[], wanted: readonly string[]): readonly RecordedRun[] {
   if (wanted.length === 0) return runs
   for (const name of wanted)
@@ -62,23 +60,23 @@ const COLUMNS: readonly Column<RunSummary>[] = [
   { title: 'best loss', cell: ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss)) }
 ]
 
-function optionColumns(runs: readonly RecordedRun[]): readonly Column<Difference>[] {
-  const columns = runs.map(({ run }, i): Column<Difference> => ({ title: run, cell: ({ values }) => shown(values[i]) }))
+function optionColumns(runs: readonly RecordedRun[]): readonly Column<OptionDifference>[] {
+  const columns = runs.map(({ run }, i): Column<OptionDifference> => ({ title: run, cell: ({ values }) => valueText(values[i]) }))
   return [{ title: 'option', cell: ({ option }) => option, side: 'left' }, ...columns]
 }
 
-function headed<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
+function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
   const [titles, ...lines] = tableLines(columns, rows)
   return [colours.dim(titles), ...lines]
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   return value === undefined ? '-' : typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 async function writePlot(path: string, runs: readonly RecordedRun[]): Promise<void> {
   if (!runs.some(({ progress, evaluated }) => progress.length + evaluated.length > 0))
-    throw new ArbalestError('INVALID_OPTION', `--plot: received ${JSON.stringify(path)}; no run there has a point to plot`)
+    throw new ArbalestError('INVALID_OPTION', `--plot: received ${JSON.stringify(path)}; no run there has losses to plot`)
   const svg = await plotOf(runs)
   try {
     await writeFile(path, svg)

@@ -1,34 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import colours from 'picocolors'
+import colours, { createColors } from 'picocolors'
 import { ArbalestError, unknownName } from '../../errors.js'
-import { EXIT, type ExitCode } from '../exit-codes.js'
-import { Looks } from './looks.js'
-import { Screen } from './screen.js'
-import { topTable } from './table.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { bytes, count, duration, tableLines, type Column } from '../text.js'
+import { JobPoller, type JobRates } from './actor-rates.js'
 
 export interface TopOptions {
   readonly json: boolean
-  /** One look and the end. */
+  /** Print one table and end. */
   readonly once: boolean
-  /** This process's jobs alone; ends with them. */
+  /** Show only this process's jobs, and end with them. */
   readonly pid?: number
 }
 
-const EVERY = 1_000
-/** Of what happens in this time `once` tells. */
-const ONCE = 500
+/** Milliseconds between two tables. */
+const INTERVAL = 1_000
+/** Milliseconds over which `once` measures rates. */
+const INTERVAL_ONCE = 500
 
 /**
- * `arbalest top`: what the actors of this user's running jobs do, again every second. Holds the terminal in no state of its own, so that a
- * signal may just end it. Throws UNKNOWN_NAME for a process that shows no job.
+ * `arbalest top`: shows the actors of this user's running jobs, every second. Leaves the terminal's modes unchanged, so that a signal may end it
+ * at any time. Throws UNKNOWN_NAME for a process that has no job.
  */
 export async function runTop({ json, once, pid }: TopOptions, output: NodeJS.WriteStream = process.stdout): Promise<ExitCode> {
-  const looks = new Looks()
-  checkPid(pid, await looks.begin())
+  const poller = new JobPoller()
+  checkPid(pid, await poller.begin())
   const screen = new Screen(output)
   for (;;) {
-    await sleep(once ? ONCE : EVERY)
-    const jobs = await looks.again(pid)
+    await sleep(once ? INTERVAL_ONCE : INTERVAL)
+    const jobs = await poller.poll(pid)
     if (pid !== undefined && jobs.length === 0) return EXIT.done
     if (json) output.write(`${JSON.stringify({ event: 'top', jobs })}\n`)
     else screen.show(topTable(jobs, { colour: colours.isColorSupported && output.isTTY }))
@@ -40,4 +40,61 @@ function checkPid(pid: number | undefined, known: readonly number[]): void {
   if (pid === undefined || known.includes(pid)) return
   if (known.length > 0) throw unknownName('--pid', pid, known.map(String))
   throw new ArbalestError('UNKNOWN_NAME', `--pid: received ${pid}; no job of this user runs here: start one`, { data: { pid } })
+}
+
+type Actor = JobRates['actors'][number]
+
+const COLUMNS: readonly Column<Actor>[] = [
+  { title: 'actor', cell: ({ name }) => name, side: 'left' },
+  { title: 'state', cell: ({ busy, deferred }) => (busy ? 'in turn' : deferred > 0 ? 'at work' : 'idle'), side: 'left' },
+  { title: 'thread', cell: ({ thread }) => String(thread) },
+  { title: 'waiting', cell: ({ depth }) => count(depth) },
+  { title: 'messages', cell: ({ messages }) => count(messages) },
+  { title: '/s', cell: ({ rate }) => (rate < 10 ? rate.toFixed(1) : count(rate)) },
+  { title: 'wait', cell: ({ wait }) => milliseconds(wait) },
+  { title: 'turn', cell: ({ handle }) => milliseconds(handle) },
+  { title: 'in turn', cell: ({ share }) => `${Math.round(100 * share)}%` },
+  { title: 'restarts', cell: ({ restarts }) => count(restarts) },
+  { title: 'heap', cell: ({ heap }) => (heap > 0 ? bytes(heap) : '-') }
+]
+
+/** The lines of all jobs with their actors. */
+export function topTable(jobs: readonly JobRates[], { colour }: { colour: boolean }): readonly string[] {
+  const { bold, dim, yellow } = createColors(colour)
+  if (jobs.length === 0) return ['No job of this user runs on this machine.']
+  return jobs.flatMap(({ pid, name, seconds, actors }, i) => {
+    const [titles, ...rows] = tableLines(COLUMNS, actors)
+    const marked = rows.map((row, actor) => (actors[actor]!.restarts > 0 ? yellow(row) : row))
+    return [...(i > 0 ? [''] : []), `${bold(`${pid}  ${name}`)}  ${duration(seconds)}`, dim(titles), ...marked]
+  })
+}
+
+function milliseconds(value: number | null): string {
+  if (value === null) return '-'
+  if (value < 1) return `${(1000 * value).toFixed(0)} us`
+  return value < 1000 ? `${value.toFixed(1)} ms` : `${(value / 1000).toFixed(1)} s`
+}
+
+/** On a terminal each table overwrites the one before; in a file or pipe they follow one another. */
+class Screen {
+  readonly #output: NodeJS.WriteStream
+  readonly #overwrites: boolean
+  #linesShown = 0
+
+  constructor(output: NodeJS.WriteStream) {
+    this.#output = output
+    this.#overwrites = output.isTTY && process.env['TERM'] !== 'dumb'
+  }
+
+  show(lines: readonly string[]): void {
+    if (!this.#overwrites) {
+      this.#output.write(`${lines.join('\n')}\n`)
+      return
+    }
+    // Lines that wrap or scroll away could not be overwritten: the terminal is told not to wrap, and lines beyond its height are omitted.
+    const fitting = lines.slice(0, Math.max(1, this.#output.rows - 1))
+    const up = this.#linesShown > 0 ? `\x1b[${this.#linesShown}A` : ''
+    this.#output.write(`${up}\r\x1b[J\x1b[?7l${fitting.join('\n')}\n\x1b[?7h`)
+    this.#linesShown = fitting.length
+  }
 }

@@ -1,10 +1,10 @@
-/** Numbers as people read them. */
+/** Numbers and tables as text for people. */
 
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US')
 }
 
-/** A share of 0 to 1. */
+/** A share from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)}%`
 }
@@ -33,7 +33,27 @@ export function bytes(value: number): string {
   return `${unit === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${units[unit]}`
 }
 
-/** Seconds that are left at the pace so far. */
+/** Estimates the remaining seconds of a run from its mean speed so far. */
 export function secondsLeft({ iteration, iterations, seconds }: { iteration: number; iterations: number; seconds: number }): number {
   return iteration > 0 ? (seconds / iteration) * (iterations - iteration) : Infinity
+}
+
+export interface Column<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => string
+  /** Alignment: left for names, right for numbers. */
+  readonly side?: 'left' | 'right'
+}
+
+/** A line of titles and a line for each row, with columns as wide as their longest cell. */
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly [titles: string, ...rows: string[]] {
+  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)))
+  const titles = columns.map(({ title }) => title)
+  const widths = titles.map((title, i) => Math.max(title.length, ...cells.map((row) => row[i]!.length)))
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, i) => (columns[i]!.side === 'left' ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+      .join('  ')
+      .trimEnd()
+  return [line(titles), ...cells.map(line)]
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { paceOf } from '../../../src/cli/top/pace.js'
-import { topTable } from '../../../src/cli/top/table.js'
+import { actorRates } from '../../../src/cli/top/actor-rates.js'
+import { topTable } from '../../../src/cli/top/top-command.js'
 import type { ActorSnapshot } from '../../../src/runtime/snapshot.js'
 
 const IDLE: ActorSnapshot = {
@@ -17,33 +17,33 @@ const IDLE: ActorSnapshot = {
   heap: 9_400_000
 }
 
-describe('what `arbalest top` tells of an actor', () => {
-  it('is of the time between two looks', () => {
+describe('what `arbalest top` shows of an actor', () => {
+  it('covers the time between two snapshots', () => {
     const now = { ...IDLE, messages: 120, timed: 120, waitTime: 60, handleTime: 1200 }
-    expect(paceOf(IDLE, now, 0.5)).to.deep.equal({ rate: 40, wait: 0.5, handle: 10, share: 0.4 })
+    expect(actorRates(IDLE, now, 0.5)).to.deep.equal({ rate: 40, wait: 0.5, handle: 10, share: 0.4 })
   })
 
   it('scales sampled times to all messages', () => {
     const now = { ...IDLE, messages: 1100, timed: 200, handleTime: 1010 }
-    const { share, handle } = paceOf(IDLE, now, 1)
+    const { share, handle } = actorRates(IDLE, now, 1)
     expect(handle).to.be.closeTo(0.1, 1e-9)
     expect(share).to.be.closeTo(0.1, 1e-9)
   })
 
   it('is all of the time in a turn that does not end, and nothing where nothing was done', () => {
-    expect(paceOf(IDLE, { ...IDLE, busy: true }, 1)).to.deep.equal({ rate: 0, wait: null, handle: null, share: 1 })
-    expect(paceOf(IDLE, IDLE, 1)).to.deep.equal({ rate: 0, wait: null, handle: null, share: 0 })
+    expect(actorRates(IDLE, { ...IDLE, busy: true }, 1)).to.deep.equal({ rate: 0, wait: null, handle: null, share: 1 })
+    expect(actorRates(IDLE, IDLE, 1)).to.deep.equal({ rate: 0, wait: null, handle: null, share: 0 })
   })
 
   it('begins at nothing for an actor that is new or was counted anew', () => {
-    expect(paceOf(undefined, IDLE, 10).rate).to.equal(10)
-    expect(paceOf({ ...IDLE, messages: 1000, timed: 1000 }, IDLE, 1)).to.include({ rate: 0, share: 0 })
+    expect(actorRates(undefined, IDLE, 10).rate).to.equal(10)
+    expect(actorRates({ ...IDLE, messages: 1000, timed: 1000 }, IDLE, 1)).to.include({ rate: 0, share: 0 })
   })
 
   it('stands in columns, plain where colour is not wanted', () => {
     const actors = [
-      { ...IDLE, ...paceOf(undefined, IDLE, 10) },
-      { ...IDLE, name: 'supervisor', thread: 0, heap: 0, restarts: 3, ...paceOf(IDLE, IDLE, 1) }
+      { ...IDLE, ...actorRates(undefined, IDLE, 10) },
+      { ...IDLE, name: 'supervisor', thread: 0, heap: 0, restarts: 3, ...actorRates(IDLE, IDLE, 1) }
     ]
     const job = { pid: 4711, name: 'lenet on mnist', seconds: 75, actors }
     expect(topTable([job], { colour: false })).to.deep.equal([

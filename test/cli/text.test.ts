@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { bytes, count, duration, loss, percent, secondsLeft } from '../../src/cli/figures.js'
+import { bytes, count, duration, loss, percent, secondsLeft } from '../../src/cli/text.js'
 
 describe('Figures for people', () => {
   it('count in thousands', () => expect([count(0), count(999.6), count(1234567)]).to.deep.equal(['0', '1,000', '1,234,567']))

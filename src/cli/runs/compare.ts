@@ -1,0 +1,63 @@
+import type { RecordedRun } from '../../index.js'
+
+/** The row of a run in the table of runs. */
+export interface RunSummary {
+  readonly run: string
+  readonly file: string
+  /** When it began, in ISO 8601. */
+  readonly from: string
+  readonly model: string
+  readonly data: string
+  readonly learners: number | null
+  /** Why it ended; `unfinished` if its log has no end. */
+  readonly state: string
+  readonly epochs: number
+  /** Seconds of training; of wall-clock time if the run has not finished. */
+  readonly seconds: number
+  readonly bestAccuracy: number | null
+  readonly bestLoss: number | null
+}
+
+export function summaryOf({ run, file, from, until, options, started, progress, evaluated, end }: RecordedRun): RunSummary {
+  const accuracies = evaluated.flatMap(({ testAccuracy }) => (testAccuracy === null ? [] : [testAccuracy]))
+  const losses = evaluated.map(({ testLoss }) => testLoss).filter(Number.isFinite)
+  return {
+    run,
+    file,
+    from: new Date(1000 * from).toISOString(),
+    model: started?.model ?? nameOf(options['model']),
+    data: started?.data ?? nameOf(options['data']),
+    learners: (end?.event === 'finished' ? end : started)?.learners ?? null,
+    state: end === undefined ? 'unfinished' : end.event === 'failed' ? `failed: ${end.code}` : end.reason,
+    epochs: (end?.event === 'finished' ? end.epochs : progress.at(-1)?.epoch) ?? 0,
+    seconds: end?.event === 'finished' ? end.seconds : until - from,
+    bestAccuracy: accuracies.length > 0 ? Math.max(...accuracies) : null,
+    bestLoss: losses.length > 0 ? Math.min(...losses) : null
+  }
+}
+
+function nameOf(value: unknown): string {
+  return typeof value === 'string' ? value : '-'
+}
+
+/** An option that differs between runs: its path, and its value in each run, undefined if the run does not have it. */
+export interface OptionDifference {
+  readonly option: string
+  readonly values: readonly unknown[]
+}
+
+/** The options that differ between runs, in the order in which the runs list them. */
+export function differences(runs: readonly Pick<RecordedRun, 'options'>[]): OptionDifference[] {
+  const flat = runs.map(({ options }) => new Map(flatten(options, '')))
+  const paths = new Set(flat.flatMap((options) => [...options.keys()]))
+  // Where a run is recorded does not affect its result.
+  return [...paths]
+    .filter((option) => !option.startsWith('records.'))
+    .map((option) => ({ option, values: flat.map((options) => options.get(option)) }))
+    .filter(({ values }) => new Set(values.map((value) => JSON.stringify(value))).size > 1)
+}
+
+function flatten(value: unknown, path: string): [string, unknown][] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]]
+  return Object.entries(value).flatMap(([name, member]) => flatten(member, path === '' ? name : `${path}.${name}`))
+}
