@@ -6,16 +6,16 @@ import { messageOf } from '../errors.js'
 import * as arbalest from '../index.js'
 import { ArbalestError, type Config } from '../index.js'
 
-/** What is looked for in the working folder, in this order. */
+/** The configs that are looked for in the working folder, in this order. */
 export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs'].map((ending) => `arbalest.config.${ending}`)
 
 export interface LoadedConfig {
-  /** As it was named; absent where there is none. */
+  /** The path as it was given; absent if there is no config. */
   readonly file?: string
   readonly options: Config
 }
 
-/** How the command line names a config. */
+/** The arguments that select a config. */
 export interface ConfigChoice {
   /** The positional argument. */
   readonly named?: string | undefined
@@ -23,7 +23,7 @@ export interface ConfigChoice {
   readonly config?: string | false | undefined
 }
 
-/** The config that is named, else the one of the working folder, else none. Throws INVALID_OPTION. */
+/** Loads the config that the arguments name, otherwise the one of the working folder, if any. Throws INVALID_OPTION. */
 export async function chosenConfig({ named, config }: ConfigChoice): Promise<LoadedConfig> {
   if (named !== undefined && config !== undefined) {
     const flag = config === false ? '--no-config' : `--config ${config}`
@@ -33,7 +33,7 @@ export async function chosenConfig({ named, config }: ConfigChoice): Promise<Loa
   return file === undefined ? { options: {} } : { file, options: await loadConfig(file) }
 }
 
-/** The options that a module exports as its default, or that the function gives which it exports. Throws INVALID_OPTION. */
+/** Loads the default export of a module, or the result of the function that it exports, as options. Throws INVALID_OPTION. */
 export async function loadConfig(path: string): Promise<Config> {
   const given = await defaultExport(path, { parameter: 'config', wanted: 'export default defineConfig({ ... })' })
   if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
@@ -42,12 +42,12 @@ export async function loadConfig(path: string): Promise<Config> {
 }
 
 /**
- * What a TypeScript or JavaScript module exports as its default, or what the function gives which it exports. `import ... from 'arbalest'` in
- * it is this very package, wherever the module lies. Throws INVALID_OPTION.
+ * The default export of a TypeScript or JavaScript module, or the result of the function that it exports. In the module, `import ... from
+ * 'arbalest'` is this package, wherever the module is. Throws INVALID_OPTION.
  */
 export async function defaultExport(path: string, { parameter, wanted }: { parameter: string; wanted: string }): Promise<unknown> {
   const file = resolve(path)
-  if (!existsSync(file)) throw refusal(parameter, path, `there is no such file; name a module: ${wanted}`)
+  if (!existsSync(file)) throw refusal(parameter, path, `there is no such file; name a module with: ${wanted}`)
   const jiti = createJiti(pathToFileURL(file).href, {
     virtualModules: { arbalest },
     interopDefault: false,

@@ -8,6 +8,7 @@ import { describeCuda, type CudaReport } from '../engine/cuda.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from '../engine/machine.js'
 import { engine } from '../engine/native.js'
 import { messageOf } from '../errors.js'
+import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { bytes } from './text.js'
 
@@ -24,8 +25,12 @@ export interface Check {
 
 const SET_UP = 'run `npx arbalest setup`'
 
+export const defineDoctor: DefineCommand = (command, { version, finish }) => {
+  command.action(({ json = false }: CommonFlags) => finish(runDoctor({ json, version })))
+}
+
 /** `arbalest doctor`: checks whether this machine can train. Returns EXIT.failed if it cannot. */
-export function runDoctor({ json, version }: { json: boolean; version: string }): ExitCode {
+function runDoctor({ json, version }: { json: boolean; version: string }): ExitCode {
   const checks = [system(), node(), processor(), memory(), ...backends(), ...buildTools(), ...cuda()]
   const healthy = checks.every(({ status }) => status !== 'missing')
   process.stdout.write(json ? `${JSON.stringify({ event: 'doctor', healthy, version, checks })}\n` : report(version, checks, healthy))

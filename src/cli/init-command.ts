@@ -3,52 +3,65 @@ import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
 import { ArbalestError, datasetNames, defaultsFor, textNames, zoo, type Defaults } from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
+import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
 
-export interface InitFlags {
+interface InitFlags extends CommonFlags {
   readonly js?: boolean
   readonly force?: boolean
   readonly model?: string
   readonly data?: string
-  readonly json?: boolean
 }
 
-/** `arbalest init`: a config to begin with, in the working folder. Never over another one, but for `--force`. */
-export async function runInit({
+export const defineInit: DefineCommand = (command, { finish }) => {
+  command
+    .option('--js', 'write plain JavaScript: arbalest.config.mjs')
+    .option('--force', 'replace an existing config')
+    .option('--model <name>', 'a model of the zoo (lenet)')
+    .option('--data <name>', 'a data set or a folder of images (digits; tinyshakespeare for gpt)')
+    .action(async (flags: InitFlags) => finish(await runInit(flags)))
+}
+
+/** `arbalest init`: writes a config to the working folder, and replaces an existing one only with `--force`. */
+async function runInit({
   js = false,
   force = false,
   json = false,
   model = 'lenet',
-  data = usualData(model)
+  data = defaultData(model)
 }: InitFlags): Promise<ExitCode> {
   const file = js ? 'arbalest.config.mjs' : 'arbalest.config.ts'
-  const there = CONFIG_NAMES.find((name) => existsSync(name))
-  // Of two, the first in the order of search would be taken, and the other one forgotten.
-  if (there !== undefined && !(force && there === file))
+  const existing = CONFIG_NAMES.find((name) => existsSync(name))
+  // Of two configs, `train` would silently use the first of CONFIG_NAMES.
+  if (existing !== undefined && !(force && existing === file))
     throw new ArbalestError(
       'INVALID_OPTION',
-      `init: ${there} is there already; ${there === file ? 'use --force to write over it' : `remove it first: ${file} would not be the only one`}`,
+      `init: ${existing} exists already; ${existing === file ? 'use --force to replace it' : `remove it first: ${file} would not be the only config`}`,
       {
-        data: { parameter: 'init', received: there }
+        data: { parameter: 'init', received: existing }
       }
     )
   checkData(data)
   if (!Object.hasOwn(zoo, model)) throw unknownName('--model', model, Object.keys(zoo))
   await writeFile(file, template(model, data)).catch((cause: Error) => {
-    throw new ArbalestError('WRITE_FAILED', `init: ${file} cannot be written (${cause.message}); go to a folder that may be written`, {
-      cause
-    })
+    throw new ArbalestError(
+      'WRITE_FAILED',
+      `init: ${file} cannot be written (${cause.message}); change to a folder that you may write to`,
+      {
+        cause
+      }
+    )
   })
   if (json) process.stdout.write(`${JSON.stringify({ file })}\n`)
   else
     process.stdout.write(
-      `${file} is written. Look at it, then:\n  npx arbalest train --dry-run   # what it will do and take\n  npx arbalest train\n`
+      `${file} is written. Edit it, then:\n  npx arbalest train --dry-run   # shows the plan and the memory\n  npx arbalest train\n`
     )
   return EXIT.done
 }
 
-/** A text for a model that takes nothing else. */
-function usualData(model: string): string {
+/** A text for a model that takes only tokens. */
+function defaultData(model: string): string {
   return model === 'gpt' ? 'tinyshakespeare' : 'digits'
 }
 
@@ -58,51 +71,51 @@ function checkData(data: string): void {
   if (!isFolder && !datasetNames.includes(data)) throw unknownName('--data', data, datasetNames)
 }
 
-/** What is commented out is the default, or an example where there is none. */
+/** The commented options show their defaults, or examples if they have none. */
 function template(model: string, data: string): string {
   const { batch, learningRate, momentum, weightDecay, syncMomentum, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
 
-// Every option may be left out; flags of \`arbalest train\` come over what is here.
+// Every option may be omitted; flags of \`arbalest train\` override the options here.
 export default defineConfig({
-  // A model of the zoo by its name, or one of your own: defineModel({ name, input, layers }).
+  // A model of the zoo by its name, or your own: defineModel({ name, input, layers }).
   model: ${JSON.stringify(model)},
 
   // A data set by its name, a folder of images, or datasetFromArrays({ sample, samples, labels, classes }).
   data: ${JSON.stringify(data)},
-  ${reading(data)}
+  ${dataOptions(data)}
 
-  // Samples that a learner takes in a step. Keep it small: learners are added in its stead.
+  // Samples of a learner in a step. Keep it small: Arbalest adds learners instead.
   // batch: ${batch},
-  // How many learners train: found while they train, or a number for the same result every time.
+  // The number of learners: 'auto' finds the fastest during training; a fixed number makes results reproducible.
   // learners: 'auto',
 
   optimiser: {
-    // Learning rate, the learners' momentum and weight decay; what is left out suits the model.
+    // Learning rate, the learners' momentum and weight decay; the defaults suit the model.
     // learningRate: ${learningRate},
     // momentum: ${momentum},
     // weightDecay: ${weightDecay},
-    ${course(defaultsFor(model))}
+    ${scheduleOptions(defaultsFor(model))}
   },
 
-  // How learners are kept together: synchronous model averaging, every \`period\` iterations.
+  // How the learners are synchronised: synchronous model averaging, every \`period\` iterations.
   // synchroniser: { name: 'sma', period: 1, syncMomentum: ${syncMomentum} },
 
-  // When to end, whichever comes first.
+  // When to stop, whichever comes first.
   until: {
     epochs: ${epochs}
     // accuracy: 0.99,
     // patience: 3
   },
 
-  // Which model you get: the last one, or the one that was measured best.
+  // The model to keep: the 'last', or the 'best' of all measurements.
   keep: 'best',
 
-  // A file of every run's events; \`arbalest runs\` lists, compares and plots them.
+  // Logs each run's events to a file; \`arbalest runs\` lists, compares and plots runs.
   logDir: 'runs',
   // tensorboard: 'runs/tensorboard',
 
-  // Weights to begin with, and what shall start anew: fine-tuning.
+  // Fine-tuning: initial weights, and layers to initialise anew.
   // initialWeights: { file: 'model.safetensors', reinitialise: ['fc'] },
 
   seed: 1
@@ -110,15 +123,15 @@ export default defineConfig({
 `
 }
 
-/** How the rate goes on from where it begins. */
-function course({ schedule, milestones, gamma, epochs }: Defaults): string {
-  if (schedule !== 'multistep') return `// The course of the rate over the run.\n    // schedule: '${schedule}'`
+/** The options of the learning rate's schedule. */
+function scheduleOptions({ schedule, milestones, gamma, epochs }: Defaults): string {
+  if (schedule !== 'multistep') return `// The schedule of the learning rate.\n    // schedule: '${schedule}'`
   const drops = milestones.map((share) => Number((share * epochs).toFixed(2))).join(', ')
-  return `// Epochs at which the rate is multiplied by gamma.\n    // milestones: [${drops}],\n    // gamma: ${gamma}`
+  return `// Epochs at which the learning rate is multiplied by gamma.\n    // milestones: [${drops}],\n    // gamma: ${gamma}`
 }
 
-/** The options with which such data is read. */
-function reading(data: string): string {
+/** The options for reading the data set. */
+function dataOptions(data: string): string {
   if (!datasetNames.includes(data)) return '// images: { size: 224 },'
   return textNames.includes(data) ? "// dataDir: 'data',\n  // context: 128," : "// dataDir: 'data',"
 }

@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
-
-export interface SetupFlags {
-  readonly cuda?: boolean
-}
 
 const SCRIPTS = new URL('../../../scripts/', import.meta.url)
 
@@ -14,8 +11,14 @@ const CUDA = [
   [process.execPath, 'build-cuda.js']
 ] as const
 
-/** `arbalest setup`: what `npm install` does, for those whose npm runs no scripts of packages or who lacked a compiler then. The scripts tell faults. */
-export function runSetup({ cuda = false }: SetupFlags): ExitCode {
+export const defineSetup: DefineCommand = (command, { finish }) => {
+  command
+    .option('--cuda', 'also build the CUDA library for NVIDIA GPUs, and install its compiler')
+    .action((flags: { cuda?: boolean }) => finish(runSetup(flags)))
+}
+
+/** `arbalest setup`: does what `npm install` does, if npm runs no scripts of packages or a compiler was missing then. The scripts report errors. */
+function runSetup({ cuda = false }: { readonly cuda?: boolean }): ExitCode {
   for (const [program, script] of [...ENGINE, ...(cuda ? CUDA : [])]) {
     const { status, error } = spawnSync(program, [fileURLToPath(new URL(script, SCRIPTS))], { stdio: 'inherit' })
     if (error) process.stderr.write(`SETUP_FAILED: ${program}: ${error.message}; install it, then run this again\n`)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { realNumber, wholeNumber } from './numbers.js'
+import { realNumber, wholeNumber } from './flag-values.js'
 
 /** What commander makes of the flags that size a model of the zoo. */
 export interface SizeFlags {

@@ -4,17 +4,18 @@ import { isHangUpIgnored } from './hang-up.js'
 const EXIT_BY_SIGNAL = { SIGHUP: EXIT.hungUp, SIGINT: EXIT.interrupted, SIGQUIT: EXIT.quit, SIGTERM: EXIT.terminated } as const
 type Signal = keyof typeof EXIT_BY_SIGNAL
 
-/** Milliseconds in which a signal that comes again is the same one: the terminal sends Ctrl-C to npm and to us, and npm passes on its own. */
-const ECHO = 1_000
+/** Milliseconds within which a repeated signal is a copy: the terminal sends Ctrl-C to npm and to us, and npm forwards its own. */
+const COPY_WINDOW = 1_000
 
 interface StopOptions {
-  /** Before a second signal ends the process: the terminal is left as it was found. */
+  /** Restores the terminal before a second signal ends the process. */
   readonly leave?: () => void
 }
 
 /**
- * The first SIGHUP, SIGINT, SIGQUIT or SIGTERM asks for a clean stop; a second one ends the process at once, as if nothing had listened. A SIGHUP is no
- * second one: a terminal that closes does not ask a run that is being saved to hurry. A SIGHUP that was ignored when the process started stays ignored.
+ * The first SIGHUP, SIGINT, SIGQUIT or SIGTERM requests a clean stop; a second one ends the process at once with the signal's default action. A
+ * SIGHUP does not count as the second one, because closing a terminal must not interrupt a run that is being saved. A SIGHUP that was ignored when
+ * the process started stays ignored.
  */
 export class StopOnSignal implements Disposable {
   readonly #stop: () => void
@@ -29,7 +30,7 @@ export class StopOnSignal implements Disposable {
     for (const signal of this.#signals) process.on(signal, this.#listener)
   }
 
-  /** What the process ends with, where a signal came. */
+  /** The exit code if a signal came. */
   get exitCode(): ExitCode | undefined {
     return this.#first && EXIT_BY_SIGNAL[this.#first.signal]
   }
@@ -42,11 +43,11 @@ export class StopOnSignal implements Disposable {
     const time = performance.now()
     if (!this.#first) {
       this.#first = { signal, time }
-      process.stderr.write(`${signal}: stopping at the next round; once more ends at once\n`)
+      process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
       this.#stop()
       return
     }
-    if (signal === 'SIGHUP' || (signal === this.#first.signal && time - this.#first.time < ECHO)) return
+    if (signal === 'SIGHUP' || (signal === this.#first.signal && time - this.#first.time < COPY_WINDOW)) return
     this[Symbol.dispose]()
     this.#leave()
     process.kill(process.pid, signal)

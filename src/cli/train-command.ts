@@ -1,87 +1,113 @@
 import { checkSavePath, train, type Job, type Model } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { asTyped } from './as-typed.js'
+import type { CommonFlags, DefineCommand } from './command.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit.js'
-import type { LostOutput } from './lost-output.js'
-import { reporterFor } from './reporters/reporter.js'
-import { overfitSentence } from './reporters/sentences.js'
+import type { OutputLoss } from './output-loss.js'
+import { overfitResult } from './reporters/messages.js'
+import { PlainLines } from './reporters/plain-lines.js'
+import { ProgressBar } from './reporters/progress-bar.js'
+import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
-import { trainOptionsOf, type TrainFlags } from './train-flags.js'
+import { addTrainFlags, trainOptionsOf, type TrainFlags } from './train-flags.js'
 
-/** What the command line says of a run, beside its options. */
-export interface TrainCommandFlags extends TrainFlags {
-  readonly json?: boolean
-  /** The config's file; false for none. */
+const NOTES = `
+Examples:
+  arbalest train                                     LeNet on generated digits, one learner per core
+  arbalest train --model mlp --steps 100 --seed 7
+  arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --learners 2 --batch 32 --epochs 10
+  arbalest train --lr 0.02                           with an arbalest.config.ts here: flags override its options
+  arbalest train --config my-run.ts --json           options from another module
+
+With --json the last line of stdout is {"event":"finished",...} or {"event":"failed",...}.`
+
+/** The flags of `train`, most of which are options of a run. */
+interface TrainCommandFlags extends TrainFlags, CommonFlags {
+  /** The config's file; false for --no-config. */
   readonly config?: string | false
-  /** Where the trained model is written. */
+  /** The file for the trained model. */
   readonly save?: string
 }
 
-/** `arbalest train`: runs one job to its end and shows it. */
-export async function runTrain(
+export const defineTrain: DefineCommand = (command, { output, finish }) => {
+  addTrainFlags(command)
+    .argument('[config]', 'short for --config <file>')
+    .addHelpText('after', NOTES)
+    .action(async (config: string | undefined, { stack: _, ...flags }: TrainCommandFlags) => finish(await runTrain(config, flags, output)))
+}
+
+/** `arbalest train`: runs one job and reports its events. */
+async function runTrain(
   named: string | undefined,
   { json = false, config: chosen, save, ...flags }: TrainCommandFlags,
-  output: LostOutput
+  output: OutputLoss
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
   if (save !== undefined) await checkSave(save, flags, config)
-  const job = begin(flags, config)
+  const job = startJob(flags, config)
   const reporter = reporterFor(process.stdout, { json })
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
-  // Who closes the pipe has seen enough; a disk that is full is no wish of anybody's.
-  output.goOn((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
+  // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
+  output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
   if (config.file !== undefined && !json) process.stdout.write(`options from ${config.file}\n`)
   try {
     const losses: number[] = []
     for await (const event of job) {
-      if (!output.lost) reporter.show(event)
+      if (!output.isLost) reporter.show(event)
       if (event.event === 'evaluated') losses.push(event.testLoss)
     }
-    if (save !== undefined) await keep(job, save, json)
-    if (learnsByHeart(flags, config) && !signals.exitCode && !output.lost) return toldOverfit(losses, json)
+    if (save !== undefined) await saveTrained(job, save, json)
+    if (isOverfitTest(flags, config) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()
   }
 }
 
-/** Throws INVALID_OPTION and what `checkSavePath` throws. */
+function startJob(flags: TrainFlags, { file, options }: LoadedConfig): Job {
+  try {
+    return train(trainOptionsOf(flags, options))
+  } catch (error) {
+    throw asTyped(error, flags, file)
+  }
+}
+
+/** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
+function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
+  if (json) return new JsonLines(output)
+  const hasCursor = output.isTTY === true && process.env['TERM'] !== 'dumb'
+  return hasCursor ? new ProgressBar(output) : new PlainLines(output)
+}
+
+/** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `checkSavePath`. */
 async function checkSave(file: string, flags: TrainFlags, { options }: LoadedConfig): Promise<void> {
-  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', file, 'leave it out: a dry run trains nothing that is worth keeping')
+  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', file, 'omit it: a dry run does not train a model')
   await checkSavePath(file, modelOf(flags, options))
 }
 
-/** Those of the zoo have a form in every format. */
+/** A user-defined model; the zoo's models can be saved in every format. */
 function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options']): Model | undefined {
   return named === undefined && typeof model === 'object' ? model : undefined
 }
 
-async function keep(job: Job, file: string, json: boolean): Promise<void> {
+async function saveTrained(job: Job, file: string, json: boolean): Promise<void> {
   if ((await job.finished).iterations === 0) {
-    process.stderr.write(`nothing has been trained: no model in ${file} (an older one stays)\n`)
+    process.stderr.write(`nothing was trained: ${file} is not written (an existing file stays)\n`)
     return
   }
   await job.model.save(file)
   if (!json) process.stdout.write(`model in ${file}\n`)
 }
 
-/** Two steps and no more, as a dry run takes, say nothing of what can be learnt. */
-function learnsByHeart(flags: TrainFlags, { options }: LoadedConfig): boolean {
+/** A dry run takes too few steps to show whether the model can overfit. */
+function isOverfitTest(flags: TrainFlags, { options }: LoadedConfig): boolean {
   return (flags.overfit ?? options.overfit) !== undefined && !(flags.dryRun ?? options.dryRun)
 }
 
-/** A model that could not learn a few batches by heart is a failure. */
-function toldOverfit(losses: readonly number[], json: boolean): ExitCode {
-  const { learnt, text } = overfitSentence(losses[0] ?? NaN, losses.at(-1) ?? NaN)
+/** A model that cannot overfit a few batches fails the test. */
+function reportOverfit(losses: readonly number[], json: boolean): ExitCode {
+  const { learnt, text } = overfitResult(losses[0] ?? NaN, losses.at(-1) ?? NaN)
   ;(json ? process.stderr : process.stdout).write(`${text}\n`)
   return learnt ? EXIT.done : EXIT.failed
-}
-
-function begin(flags: TrainFlags, { file, options }: LoadedConfig): Job {
-  try {
-    return train(trainOptionsOf(flags, options))
-  } catch (error) {
-    throw asTyped(error, flags, file)
-  }
 }

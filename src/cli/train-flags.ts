@@ -1,8 +1,6 @@
 import type { Command } from 'commander'
 import { datasetNames, ruleNames, zoo, type Config, type TrainOptions } from '../index.js'
-import { devicesFlag } from './devices-flag.js'
-import { learnersFlag } from './learners-flag.js'
-import { realNumber, wholeNumber } from './numbers.js'
+import { devicesFlag, learnersFlag, realNumber, wholeNumber } from './flag-values.js'
 import { addSizeFlags, type SizeFlags } from './size-flags.js'
 
 /** What commander makes of the flags of `train`: only those that were given. */

@@ -33,10 +33,8 @@ describe('arbalest init', function () {
   it('never writes over a config, unless it is told to', async () => {
     const path = join(folder.path, 'arbalest.config.ts')
     await writeFile(path, 'mine')
-    expect((await here('init')).stderr).to.match(/^INVALID_OPTION: init: arbalest\.config\.ts is there already; use --force/)
-    expect((await here('init', '--js', '--force')).stderr).to.match(
-      /^INVALID_OPTION: init: arbalest\.config\.ts is there already; remove it/
-    )
+    expect((await here('init')).stderr).to.match(/^INVALID_OPTION: init: arbalest\.config\.ts exists already; use --force/)
+    expect((await here('init', '--js', '--force')).stderr).to.match(/^INVALID_OPTION: init: arbalest\.config\.ts exists already; remove it/)
     expect(await readFile(path, 'utf8')).to.equal('mine')
     expect(await here('init', '--force')).to.include({ code: 0 })
     expect(await readFile(path, 'utf8')).to.match(/^import \{ defineConfig \} from 'arbalest'/)

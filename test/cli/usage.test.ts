@@ -75,9 +75,9 @@ describe('The command line', () => {
     const [measured, described] = await Promise.all([run(['eval', '--help']), run(['predict', '--help'])])
     const said = ({ stdout }: { stdout: string }) => stdout.replaceAll(/\s+/g, ' ')
     expect(said(measured))
-      .to.match(/--data <name> the data set that is measured on: digits, .*tinyshakespeare, or a folder of images \(digits\)/)
+      .to.match(/--data <name> the data set to measure on: digits, .*tinyshakespeare, or a folder of images \(digits\)/)
       .and.not.include('whose shapes')
-    expect(said(described)).to.match(/--data <name> whose shapes, classes and normalisation it has: digits, /)
+    expect(said(described)).to.match(/--data <name> the data set whose shapes, classes and normalisation the model has: digits, /)
   })
 
   it('tells the version of the package', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { levelsSentence } from '../../src/cli/reporters/sentences.js'
+import { eventMessage } from '../../src/cli/reporters/messages.js'
 import type { LevelSpec } from '../../src/engine/contract.js'
 import { ruleOf } from '../../src/rules/rules.js'
 import { chosenLevels } from '../../src/run/levels.js'
@@ -57,7 +57,7 @@ describe('The order of levels', () => {
     expect(engine.asked, 'each is measured once').to.have.length(3)
     expect(event.reason).to.equal('12 ms a round, where hosts, devices takes 22 ms')
     expect(event.devices).to.deep.equal([[0], [1]])
-    expect(levelsSentence(event)).to.include('2 devices').and.to.include('learners, devices, hosts: 12 ms a round')
+    expect(eventMessage(event)).to.include('2 devices').and.to.include('learners, devices, hosts: 12 ms a round')
   })
 
   it('has as many parts above GPUs as below them', () => {

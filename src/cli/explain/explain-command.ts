@@ -1,13 +1,14 @@
-import { Option, type Command } from 'commander'
+import { Option } from 'commander'
 import { ArbalestError, explain, zoo, type Explanation, type ExplainOptions } from '../../index.js'
 import { asTyped } from '../as-typed.js'
 import { loadConfig } from '../config-file.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { realNumber, wholeNumber } from '../numbers.js'
+import { realNumber, wholeNumber } from '../flag-values.js'
 import { addSizeFlags, type SizeFlags } from '../size-flags.js'
 import { report } from './report.js'
 
-export interface ExplainFlags extends SizeFlags {
+interface ExplainFlags extends SizeFlags {
   readonly batch?: number
   readonly input?: readonly number[]
   readonly classes?: number
@@ -30,7 +31,7 @@ MB are the bytes that an operator reads and writes. The time floor of an operato
 at the speed of memory or cache. Both speeds are measured, or given by --gflops and --gbs. Operators' outputs are those of the forward and the backward pass
 in float32 and canonical order, without padding, scratch memory and copies, and without the parameters' gradients.`
 
-export function addExplainFlags(command: Command): Command {
+export const defineExplain: DefineCommand = (command, { finish }) => {
   const whole = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, wholeNumber(`--${flag}`))
   const real = (flag: string, value: string, text: string) => command.option(`--${flag} <${value}>`, text, realNumber(`--${flag}`))
   command.argument('<model>', `${Object.keys(zoo).join(', ')}, or a config's file`)
@@ -46,11 +47,13 @@ export function addExplainFlags(command: Command): Command {
   command.option('--backend <name>', 'cpu, or reference (cpu)')
   real('gflops', 'number', 'GFLOP/s of the processor, instead of measuring them')
   real('gbs', 'number', 'GB/s of memory, instead of measuring them')
-  return command.addHelpText('after', NOTES)
+  command
+    .addHelpText('after', NOTES)
+    .action(async (model: string, { stack: _, ...flags }: ExplainFlags & CommonFlags) => finish(await runExplain(model, flags)))
 }
 
 /** `arbalest explain`: shows the operators of a model's training step and their cost. */
-export async function runExplain(model: string, flags: ExplainFlags & { readonly json?: boolean }): Promise<ExitCode> {
+async function runExplain(model: string, flags: ExplainFlags & { readonly json?: boolean }): Promise<ExitCode> {
   const { json = false, ...given } = flags
   const explained = await explainAsTyped(model, given)
   process.stdout.write(

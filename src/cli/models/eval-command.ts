@@ -1,22 +1,31 @@
 import { printable } from '../../errors.js'
 import { datasetNames, loadModel, openData, textNames, type Dataset, type ImageFolderOptions, type TrainedModel } from '../../index.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { invalidFlag } from '../flag-values.js'
 import { count, duration, loss, percent } from '../text.js'
-import { refusal } from '../numbers.js'
-import { readingOptions, type ModelFlags } from './model-flags.js'
+import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
-export interface EvalFlags extends ModelFlags {
+interface EvalFlags extends ModelFlags, CommonFlags {
   readonly dataDir?: string
-  readonly json?: boolean
 }
 
-/** `arbalest eval`: a model's loss and accuracy on the test samples of a data set. */
-export async function runEval(file: string, { data: name = 'digits', dataDir, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
+const DATA = `the data set to measure on: ${datasetNames.join(', ')}, or a folder of images (digits)`
+
+export const defineEval: DefineCommand = (command, { finish }) => {
+  addModelFlags(command, { data: DATA })
+    .argument('<file>', MODEL_FILE)
+    .option('--data-dir <folder>', "the folder of the data set's files")
+    .action(async (file: string, flags: EvalFlags) => finish(await runEval(file, flags)))
+}
+
+/** `arbalest eval`: measures a model's loss and accuracy on the test samples of a data set. */
+async function runEval(file: string, { data: name = 'digits', dataDir, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions({ ...flags, ...(datasetNames.includes(name) && { data: name }) }))
   const data = await dataFor(model, name, dataDir)
-  const measured = await model.evaluate(data)
-  const { samples, testAccuracy, testLoss, seconds } = measured
-  if (json) process.stdout.write(`${JSON.stringify({ model: model.name, data: data.name, ...measured })}\n`)
+  const measurement = await model.evaluate(data)
+  const { samples, testAccuracy, testLoss, seconds } = measurement
+  if (json) process.stdout.write(`${JSON.stringify({ model: model.name, data: data.name, ...measurement })}\n`)
   else {
     const accuracy = testAccuracy === null ? '' : `test accuracy ${percent(testAccuracy)}, `
     const took = `${count(samples)} samples in ${duration(seconds)}`
@@ -25,18 +34,18 @@ export async function runEval(file: string, { data: name = 'digits', dataDir, js
   return EXIT.done
 }
 
-/** The data set as the model takes it: a text in windows of the model's length, images of its size and colours. */
+/** The data set in the shape that the model takes: a text in windows of the model's context, images of its size and channels. */
 async function dataFor({ name: model, input, classNames }: TrainedModel, name: string, directory: string | undefined): Promise<Dataset> {
-  // A model of images is refused by its shape, whatever the text's windows.
+  // A model of images cannot take a text; `evaluate` refuses it by its shape.
   if (!textNames.includes(name) || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })
   const data = await openData(name, { directory, context: input[0] })
-  // Tokens are places in an alphabet: with another one every character would be taken for a different one.
+  // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
   if (classNames && classNames.join() !== data.classNames?.join())
-    throw refusal('--data', name, `its characters are not those that model ${printable(model)} has learnt; use the text of its training`)
+    throw invalidFlag('--data', name, `its characters differ from those of model ${printable(model)}; use the text that it was trained on`)
   return data
 }
 
-/** As the model takes them, where the data is a folder of images. */
+/** Options for a folder of images. */
 function imagesLike([channels, size]: readonly number[]): ImageFolderOptions {
   return { channels: channels === 1 ? 1 : 3, ...(size !== undefined && { size }) }
 }

@@ -1,17 +1,33 @@
 import { printable } from '../../errors.js'
 import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { readingOptions, type ModelFlags } from './model-flags.js'
+import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
-export interface ExportFlags extends ModelFlags {
+interface ExportFlags extends ModelFlags, CommonFlags {
   readonly out: string
   readonly format?: string
   readonly normalise?: boolean
-  readonly json?: boolean
 }
 
-/** `arbalest export` and `arbalest import`: a file in, a file that describes itself or ONNX out. */
-export async function runExport(file: string, { out, format, normalise, json = false, ...flags }: ExportFlags): Promise<ExitCode> {
+export const defineExport: DefineCommand = (command, { finish }) => {
+  addModelFlags(command)
+    .argument('<file>', MODEL_FILE)
+    .requiredOption('--out <file>', 'the file to write')
+    .option('--format <name>', "onnx or safetensors (by --out's extension)")
+    .option('--no-normalise', 'ONNX only: the network takes normalised samples, not samples in 0 to 1')
+    .action(async (file: string, flags: ExportFlags) => finish(await runExport(file, flags)))
+}
+
+export const defineImport: DefineCommand = (command, { finish }) => {
+  addModelFlags(command)
+    .argument('<file>', MODEL_FILE)
+    .requiredOption('--out <file>', 'the safetensors file to write')
+    .action(async (file: string, flags: ExportFlags) => finish(await runExport(file, { ...flags, format: 'safetensors' })))
+}
+
+/** `arbalest export` and `arbalest import`: reads a model's file and writes ONNX, or safetensors that describes its model. */
+async function runExport(file: string, { out, format, normalise, json = false, ...flags }: ExportFlags): Promise<ExitCode> {
   const { best, ...reading } = await readingOptions(flags)
   const { loaded, initialised, unused, ...model } = await readModel(await modelFile(file, { best }), reading)
   await saveModel(out, model, {
@@ -20,9 +36,9 @@ export async function runExport(file: string, { out, format, normalise, json = f
   })
   if (json) process.stdout.write(`${JSON.stringify({ file: out, model: model.model.name, loaded, initialised, unused })}\n`)
   else {
-    const fresh = initialised.length > 0 ? `; starting anew: ${printable(initialised.join(', '))}` : ''
-    const left = unused.length > 0 ? `; left out: ${printable(unused.join(', '))}` : ''
-    process.stdout.write(`${out}: ${printable(model.model.name)}, ${loaded.length} tensors${fresh}${left}\n`)
+    const fresh = initialised.length > 0 ? `; initialised: ${printable(initialised.join(', '))}` : ''
+    const ignored = unused.length > 0 ? `; ignored: ${printable(unused.join(', '))}` : ''
+    process.stdout.write(`${out}: ${printable(model.model.name)}, ${loaded.length} tensors${fresh}${ignored}\n`)
   }
   return EXIT.done
 }

@@ -1,16 +1,32 @@
 import { loadModel } from '../../index.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { readingOptions, type ModelFlags } from './model-flags.js'
+import { realNumber, wholeNumber } from '../flag-values.js'
+import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
-export interface GenerateFlags extends ModelFlags {
+interface GenerateFlags extends ModelFlags, CommonFlags {
   readonly length: number
   readonly temperature: number
   readonly seed: number
-  readonly json?: boolean
 }
 
-/** `arbalest generate`: the prompt and what a model of a text writes after it. */
-export async function runGenerate(
+export const defineGenerate: DefineCommand = (command, { finish }) => {
+  addModelFlags(command)
+    .argument('<model>', MODEL_FILE)
+    .argument('<prompt>', 'the beginning of the text, in characters that the model knows')
+    .option('--length <characters>', 'characters to generate', wholeNumber('--length'), 200)
+    .option(
+      '--temperature <number>',
+      'below 1 for likelier characters, above 1 for more variety; 0 takes the likeliest',
+      realNumber('--temperature'),
+      1
+    )
+    .option('--seed <number>', 'seeds the random choice of characters', wholeNumber('--seed'), 0)
+    .action(async (file: string, prompt: string, flags: GenerateFlags) => finish(await runGenerate(file, prompt, flags)))
+}
+
+/** `arbalest generate`: prints the prompt and the model's continuation. */
+async function runGenerate(
   file: string,
   prompt: string,
   { length, temperature, seed, json = false, ...flags }: GenerateFlags

@@ -1,20 +1,25 @@
 import { printable } from '../../errors.js'
 import { loadModel, readImage } from '../../index.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { wholeNumber } from '../flag-values.js'
 import { percent } from '../text.js'
-import { readingOptions, type ModelFlags } from './model-flags.js'
+import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
-export interface PredictFlags extends ModelFlags {
+interface PredictFlags extends ModelFlags, CommonFlags {
   readonly top: number
-  readonly json?: boolean
 }
 
-/** `arbalest predict`: what a model takes images for, a line each. */
-export async function runPredict(
-  file: string,
-  images: readonly string[],
-  { top, json = false, ...flags }: PredictFlags
-): Promise<ExitCode> {
+export const definePredict: DefineCommand = (command, { finish }) => {
+  addModelFlags(command)
+    .argument('<model>', MODEL_FILE)
+    .argument('<images...>', 'JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG files')
+    .option('--top <count>', 'the number of likeliest classes to show', wholeNumber('--top'), 3)
+    .action(async (file: string, images: readonly string[], flags: PredictFlags) => finish(await runPredict(file, images, flags)))
+}
+
+/** `arbalest predict`: prints the likeliest classes of each image, one line per image. */
+async function runPredict(file: string, images: readonly string[], { top, json = false, ...flags }: PredictFlags): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
   for (const image of images) {
     const [classes = []] = model.classify(await readImage(image, model.input), { top })

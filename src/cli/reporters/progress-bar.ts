@@ -1,32 +1,17 @@
 import { MultiBar, Presets, type SingleBar } from 'cli-progress'
 import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
 import { count, duration, loss, percent, secondsLeft } from '../text.js'
-import { Pace } from './pace.js'
-import type { Output, Reporter } from './reporter.js'
-import {
-  checkpointSentence,
-  dataWait,
-  evaluatedSentence,
-  finishedSentence,
-  learnerLostSentence,
-  levelsSentence,
-  plannedSentence,
-  populationSentence,
-  resumedSentence,
-  sampleSkippedSentence,
-  setAsideSentence,
-  startedSentence,
-  wentBackSentence
-} from './sentences.js'
+import { dataWait, eventMessage } from './messages.js'
+import { ThroughputMeter, type Output, type Reporter } from './reporter.js'
 
-const FORMAT = '{bar} {percentage}%  epoch {epoch}  {pace} images/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
+const FORMAT = '{bar} {percentage}%  epoch {epoch}  {throughput} images/s x{learners}  loss {loss}{accuracy}  {left} left{wait}'
 
-/** For terminals: a bar that moves, with what was measured in lines above it. */
+/** Shows a progress bar with the messages of events above it, for terminals. */
 export class ProgressBar implements Reporter {
   readonly #output: Output
   #bars: MultiBar | undefined
   #bar: SingleBar | undefined
-  #pace: Pace | undefined
+  #throughput: ThroughputMeter | undefined
   #accuracy = ''
 
   constructor(output: Output) {
@@ -34,54 +19,20 @@ export class ProgressBar implements Reporter {
   }
 
   show(event: JobEvent): void {
-    switch (event.event) {
-      case 'planned':
-        this.#say(plannedSentence(event))
-        break
-      case 'started':
-        this.#say(startedSentence(event))
-        this.#pace = new Pace(event)
-        this.#begin(event)
-        break
-      case 'progress':
-        this.#bar?.update(event.iteration, this.#figures(event))
-        break
-      case 'evaluated':
-        if (event.testAccuracy !== null) this.#accuracy = `  accuracy ${percent(event.testAccuracy)}`
-        this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
-        this.#say(evaluatedSentence(event))
-        break
-      case 'levels':
-        this.#say(levelsSentence(event))
-        break
-      case 'setAside':
-        this.#say(setAsideSentence(event))
-        break
-      case 'resumed':
-        this.#bar?.update(event.iteration)
-        this.#say(resumedSentence(event))
-        break
-      case 'wentBack':
-        this.#bar?.update(0)
-        this.#say(wentBackSentence(event))
-        break
-      case 'checkpoint':
-        this.#say(checkpointSentence(event))
-        break
-      case 'learnerLost':
-        this.#say(learnerLostSentence(event))
-        break
-      case 'population':
-        this.#bar?.setTotal(event.iterations)
-        this.#say(populationSentence(event))
-        break
-      case 'sampleSkipped':
-        this.#say(sampleSkippedSentence(event))
-        break
-      case 'finished':
-        this.close()
-        this.#say(finishedSentence(event))
+    if (event.event === 'progress') {
+      this.#bar?.update(event.iteration, this.#values(event))
+      return
     }
+    if (event.event === 'evaluated') {
+      if (event.testAccuracy !== null) this.#accuracy = `  accuracy ${percent(event.testAccuracy)}`
+      this.#bar?.update(event.iteration, { accuracy: this.#accuracy })
+    }
+    if (event.event === 'resumed') this.#bar?.update(event.iteration)
+    if (event.event === 'wentBack') this.#bar?.update(0)
+    if (event.event === 'population') this.#bar?.setTotal(event.iterations)
+    if (event.event === 'finished') this.close()
+    this.#write(eventMessage(event))
+    if (event.event === 'started') this.#start(event)
   }
 
   close(): void {
@@ -90,16 +41,17 @@ export class ProgressBar implements Reporter {
     this.#bar = undefined
   }
 
-  /** Above the bar, or where it will be and has been. */
-  #say(sentence: string | undefined): void {
-    if (sentence === undefined) return
+  /** Writes above the bar while there is one. */
+  #write(text: string | undefined): void {
+    if (text === undefined) return
     if (this.#bars) {
-      this.#bars.log(`${sentence}\n`)
+      this.#bars.log(`${text}\n`)
       this.#bars.update()
-    } else this.#output.write(`${sentence}\n`)
+    } else this.#output.write(`${text}\n`)
   }
 
-  #begin({ iterations, learners }: StartedEvent): void {
+  #start(event: StartedEvent): void {
+    this.#throughput = new ThroughputMeter(event)
     this.#bars = new MultiBar(
       {
         format: FORMAT,
@@ -109,18 +61,27 @@ export class ProgressBar implements Reporter {
         hideCursor: true,
         linewrap: false,
         clearOnComplete: true,
-        // The signals are the command's: it stops the job, and the job's end closes the bar.
+        // The command handles signals: it stops the job, and the job's end closes the bar.
         gracefulExit: false
       },
       Presets.shades_classic
     )
-    this.#bar = this.#bars.create(iterations, 0, { epoch: '0.00', learners, pace: '-', loss: '-', accuracy: '', left: '-:--', wait: '' })
+    const { iterations, learners } = event
+    this.#bar = this.#bars.create(iterations, 0, {
+      epoch: '0.00',
+      learners,
+      throughput: '-',
+      loss: '-',
+      accuracy: '',
+      left: '-:--',
+      wait: ''
+    })
   }
 
-  #figures(event: ProgressEvent): object {
+  #values(event: ProgressEvent): object {
     return {
       epoch: event.epoch.toFixed(2),
-      pace: count(this.#pace?.at(event) ?? event.imagesPerSecond),
+      throughput: count(this.#throughput?.at(event) ?? event.imagesPerSecond),
       loss: loss(event.loss),
       learners: event.learners,
       accuracy: this.#accuracy,

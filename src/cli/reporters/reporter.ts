@@ -1,12 +1,9 @@
-import type { JobEvent } from '../../index.js'
-import { JsonLines } from './json-lines.js'
-import { PlainLines } from './plain-lines.js'
-import { ProgressBar } from './progress-bar.js'
+import type { JobEvent, ProgressEvent, StartedEvent } from '../../index.js'
 
-/** Shows a job's events to whoever looks at stdout. */
+/** Writes a job's events to stdout. */
 export interface Reporter {
   show(event: JobEvent): void
-  /** Nothing more comes, after an error either: the terminal is left as it was found. */
+  /** Called after the last event, also after an error: restores the terminal. */
   close(): void
 }
 
@@ -14,9 +11,43 @@ export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean
 }
 
-/** JSON where it was asked for, a bar on a terminal, plain lines in a file or a pipe. */
-export function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
-  if (json) return new JsonLines(output)
-  const movable = output.isTTY === true && process.env['TERM'] !== 'dumb'
-  return movable ? new ProgressBar(output) : new PlainLines(output)
+/** Writes each event as one line of JSON. */
+export class JsonLines implements Reporter {
+  readonly #output: Output
+
+  constructor(output: Output) {
+    this.#output = output
+  }
+
+  show(event: JobEvent): void {
+    this.#output.write(`${JSON.stringify(event)}\n`)
+  }
+
+  close(): void {}
+}
+
+/** Images per second, averaged over windows that are longer than the interval of events, in which there may be no whole iteration. */
+export class ThroughputMeter {
+  readonly #batch: number
+  readonly #window: number
+  #from = { iteration: 0, seconds: 0, learners: 0 }
+  #latest = 0
+
+  /** `window` in seconds of training. */
+  constructor({ batch }: Pick<StartedEvent, 'batch'>, { window = 1 }: { window?: number } = {}) {
+    this.#batch = batch
+    this.#window = window
+  }
+
+  /** The throughput of the last complete window; before the first is complete, since its beginning. */
+  at({ iteration, seconds, learners }: Pick<ProgressEvent, 'iteration' | 'seconds' | 'learners'>): number {
+    // The number of learners is constant within a window.
+    if (learners !== this.#from.learners && this.#from.learners > 0) this.#from = { iteration, seconds, learners }
+    const elapsed = seconds - this.#from.seconds
+    const complete = elapsed >= this.#window
+    if (elapsed > 0 && (complete || this.#from.learners === 0))
+      this.#latest = ((iteration - this.#from.iteration) * this.#batch * learners) / elapsed
+    if (complete) this.#from = { iteration, seconds, learners }
+    return this.#latest
+  }
 }

@@ -2,23 +2,29 @@ import { writeFile } from 'node:fs/promises'
 import colours from 'picocolors'
 import { messageOf } from '../../errors.js'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { duration, loss, percent, tableLines, type Column } from '../text.js'
 import { differences, summaryOf, type OptionDifference, type RunSummary } from './compare.js'
 import { plotOf } from './plot.js'
 
-export interface RunsFlags {
+interface RunsFlags extends CommonFlags {
   readonly run?: readonly string[]
   readonly compare?: boolean
   readonly plot?: string
-  readonly json?: boolean
+}
+
+export const defineRuns: DefineCommand = (command, { finish }) => {
+  command
+    .argument('[paths...]', 'logs, or folders of logs (runs)')
+    .option('--run <name...>', 'only runs whose names begin with one of these')
+    .option('--compare', 'show the options that differ')
+    .option('--plot <file>', 'write losses and accuracies over epochs as an SVG')
+    .action(async (paths: readonly string[], flags: RunsFlags) => finish(await runRuns(paths, flags)))
 }
 
 /** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
-export async function runRuns(
-  paths: readonly string[],
-  { run: wanted = [], compare = false, plot, json = false }: RunsFlags
-): Promise<ExitCode> {
+async function runRuns(paths: readonly string[], { run: wanted = [], compare = false, plot, json = false }: RunsFlags): Promise<ExitCode> {
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
   const different = compare ? differences(runs) : []

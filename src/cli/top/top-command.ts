@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import colours, { createColors } from 'picocolors'
 import { ArbalestError, unknownName } from '../../errors.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { wholeNumber } from '../flag-values.js'
 import { bytes, count, duration, tableLines, type Column } from '../text.js'
 import { JobPoller, type JobRates } from './actor-rates.js'
+
+const NOTES = `
+The columns waiting and messages are counts; /s and in turn cover the last second; wait is the mean time from a message's arrival to its turn, and turn the mean
+duration of a turn, in the last second. An actor at work owes an answer and takes messages meanwhile, as a learner does while it trains. Only the user who runs a job
+sees it, with names and numbers only; ARBALEST_TOP=off in its environment hides it.`
 
 export interface TopOptions {
   readonly json: boolean
@@ -17,6 +24,16 @@ export interface TopOptions {
 const INTERVAL = 1_000
 /** Milliseconds over which `once` measures rates. */
 const INTERVAL_ONCE = 500
+
+export const defineTop: DefineCommand = (command, { finish }) => {
+  command
+    .option('--pid <n>', 'only the jobs of this process; ends with them', wholeNumber('--pid'))
+    .option('--once', 'show one table and end')
+    .addHelpText('after', NOTES)
+    .action(async ({ json = false, once = false, pid }: CommonFlags & { once?: boolean; pid?: number }) =>
+      finish(await runTop({ json, once, ...(pid !== undefined && { pid }) }))
+    )
+}
 
 /**
  * `arbalest top`: shows the actors of this user's running jobs, every second. Leaves the terminal's modes unchanged, so that a signal may end it

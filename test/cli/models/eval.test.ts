@@ -36,10 +36,10 @@ describe('arbalest eval on a text', () => {
     expect((await measured(TEXT)).stdout).to.match(/^gpt on tinyshakespeare: test accuracy \d+\.\d\d%, test loss \d/)
   })
 
-  it('refuses other characters than it has learnt, as many as they may be, and what is no text', async () => {
+  it('refuses a text with other characters, even as many, and data that is not a text', async () => {
     expect((await measured(TEXT.replaceAll('a', 'x'))).stderr).to.match(/^INVALID_OPTION: --data: received "tinyshakespeare"; .*characters/)
     const unshaped = await run(['predict', file, file, '--model', 'gpt', '--data', 'tinyshakespeare'])
-    expect(unshaped.stderr).to.match(/^INVALID_OPTION: --model: received "gpt"; say its shapes too: --input SHAPE and --classes COUNT\n$/)
+    expect(unshaped.stderr).to.match(/^INVALID_OPTION: --model: received "gpt"; also give its shapes: --input SHAPE and --classes COUNT\n$/)
     expect((await run(['eval', file])).stderr).to.match(/^SHAPE_MISMATCH: data digits/)
   })
 })

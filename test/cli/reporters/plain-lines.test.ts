@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
-import { Pace } from '../../../src/cli/reporters/pace.js'
+import { ThroughputMeter } from '../../../src/cli/reporters/reporter.js'
 import { PlainLines } from '../../../src/cli/reporters/plain-lines.js'
 import type { ProgressEvent, StartedEvent } from '../../../src/index.js'
 
@@ -31,7 +31,7 @@ class Text extends Writable {
 }
 
 describe('The plain lines of progress', () => {
-  it('are about twenty, however long the run and however many its events', () => {
+  it('are about twenty in a long run with many events', () => {
     const output = new Text()
     let now = 0
     const lines = new PlainLines(output, { now: () => now })
@@ -45,7 +45,7 @@ describe('The plain lines of progress', () => {
       .and.match(/100% .* 0:00 left\n$/)
   })
 
-  it('are two seconds apart or more, in however short a run', () => {
+  it('are at least two seconds apart in a short run', () => {
     const output = new Text()
     let now = 0
     const lines = new PlainLines(output, { now: () => now })
@@ -66,23 +66,23 @@ describe('What was moved aside', () => {
   })
 })
 
-describe('The pace', () => {
-  it('is that of the last whole second, whatever the events between hold', () => {
-    const pace = new Pace(STARTED)
-    expect(pace.at(progress(10, 0.5))).to.equal((10 * 32) / 0.5)
-    expect(pace.at(progress(20, 1))).to.equal(20 * 32)
-    expect(pace.at(progress(20, 1.2))).to.equal(20 * 32)
-    expect(pace.at(progress(50, 2))).to.equal(30 * 32)
+describe('The throughput', () => {
+  it('is that of the last whole second, whatever the interval of events', () => {
+    const meter = new ThroughputMeter(STARTED)
+    expect(meter.at(progress(10, 0.5))).to.equal((10 * 32) / 0.5)
+    expect(meter.at(progress(20, 1))).to.equal(20 * 32)
+    expect(meter.at(progress(20, 1.2))).to.equal(20 * 32)
+    expect(meter.at(progress(50, 2))).to.equal(30 * 32)
   })
 
   it('counts no iteration of one population as one of another', () => {
-    const pace = new Pace(STARTED)
-    pace.at(progress(20, 1))
-    expect(pace.at(progress(40, 1.9, 4))).to.equal(20 * 32)
-    expect(pace.at(progress(70, 2.9, 4))).to.equal(30 * 64)
+    const meter = new ThroughputMeter(STARTED)
+    meter.at(progress(20, 1))
+    expect(meter.at(progress(40, 1.9, 4))).to.equal(20 * 32)
+    expect(meter.at(progress(70, 2.9, 4))).to.equal(30 * 64)
   })
 
   it('begins with nothing', () => {
-    expect(new Pace(STARTED).at(progress(0, 0))).to.equal(0)
+    expect(new ThroughputMeter(STARTED).at(progress(0, 0))).to.equal(0)
   })
 })

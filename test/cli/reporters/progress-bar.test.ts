@@ -37,7 +37,7 @@ describe('The progress bar', () => {
   ] as const)
     it(`tells what happens ${when}`, () => {
       expect(shown(events))
-        .to.include('photos/7.png was passed over: no image; 1 so far\n')
+        .to.include('photos/7.png was skipped: no image; 1 so far\n')
         .and.include('moved aside: run/600 to run/600.aside: cut short\n')
     })
 })

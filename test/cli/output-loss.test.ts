@@ -50,7 +50,7 @@ describe('A command whose output is lost', () => {
 
   it('trains on where the disk is full', async () => {
     const { code, stderr } = await onFullDisk([...TRAIN, '--steps', '40', '--log', log, '--json'])
-    expect([code, stderr]).to.deep.equal([1, 'WRITE_FAILED: stdout: it cannot be written (ENOSPC); the run goes on without it\n'])
+    expect([code, stderr]).to.deep.equal([1, 'WRITE_FAILED: stdout: it cannot be written (ENOSPC); the run continues without it\n'])
     expect(await logged()).to.include('"reason":"completed"')
   })
 

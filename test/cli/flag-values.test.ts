@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { learnersFlag } from '../../src/cli/learners-flag.js'
+import { devicesFlag, learnersFlag } from '../../src/cli/flag-values.js'
 
 describe('--learners', () => {
   const schedule = [{ round: 0, learners: 2 }]
@@ -30,7 +30,20 @@ describe('--learners', () => {
 
   it('refuses anything else, and says what it is', () => {
     expect(() => learnersFlag('many')).to.throw('--learners: received "many"; use a whole number')
-    expect(() => learnersFlag('[{')).to.throw(/--learners: received "\[\{"; it is no JSON/)
+    expect(() => learnersFlag('[{')).to.throw(/--learners: received "\[\{"; it is not valid JSON/)
     expect(() => learnersFlag('@/nowhere')).to.throw(/--learners: received "@\/nowhere"; the file cannot be read/)
+  })
+})
+
+describe('--devices', () => {
+  it('takes a number, and the cores of each device', () => {
+    expect(devicesFlag('2')).to.equal(2)
+    expect(devicesFlag('0-2:3')).to.deep.equal([{ cores: [0, 1, 2] }, { cores: [3] }])
+    expect(devicesFlag('0,4-5:1')).to.deep.equal([{ cores: [0, 4, 5] }, { cores: [1] }])
+  })
+
+  it('refuses anything else, and says what it is', () => {
+    expect(() => devicesFlag('two')).to.throw('--devices: received "two"; use a whole number')
+    for (const text of ['0:', '3-1', '0,a', '-1']) expect(() => devicesFlag(text), text).to.throw(`--devices: received "${text}"; use`)
   })
 })

@@ -1,0 +1,143 @@
+import colours from 'picocolors'
+import type {
+  EvaluatedEvent,
+  FinishedEvent,
+  JobEvent,
+  LearnerLostEvent,
+  LevelsEvent,
+  PlannedEvent,
+  PlannedProgram,
+  PopulationEvent,
+  ProgressEvent,
+  SetAsideEvent,
+  StartedEvent,
+  WentBackEvent
+} from '../../index.js'
+import { bytes, count, duration, loss, percent, tableLines, type Column } from '../text.js'
+
+/** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
+export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | undefined {
+  switch (event.event) {
+    case 'planned':
+      return planned(event)
+    case 'started':
+      return started(event)
+    case 'levels':
+      return levels(event)
+    case 'setAside':
+      return event.checkpoints.map(setAside).join('\n')
+    case 'resumed':
+      return `${colours.cyan('resumed')} at iteration ${count(event.iteration)} from ${event.folder}`
+    case 'checkpoint':
+      // Only a failure is worth a line.
+      return event.reason === null
+        ? undefined
+        : `${colours.yellow('no checkpoint')} of iteration ${count(event.iteration)}: ${event.reason}`
+    case 'wentBack':
+      return wentBack(event)
+    case 'learnerLost':
+      return learnerLost(event)
+    case 'sampleSkipped':
+      return `${colours.yellow(`${event.item} was skipped`)}: ${event.reason}; ${event.skipped} so far`
+    case 'population':
+      return population(event)
+    case 'evaluated':
+      return `epoch ${event.epoch.toFixed(2)}: ${measurement(event)}`
+    case 'finished':
+      return finished(event)
+  }
+}
+
+/** Part of a line of progress: how much of their time learners wait for data, if it is more than a few percent. */
+export function dataWait({ dataWait: share }: ProgressEvent): string {
+  return share < 0.05 ? '' : `  ${Math.round(100 * share)}% wait for data`
+}
+
+/** The result of `--overfit`: the model can learn the samples if the loss falls to a tenth, which chance cannot reach. */
+export function overfitResult(before: number, after: number): { readonly learnt: boolean; readonly text: string } {
+  const learnt = after <= before / 10
+  const text = learnt
+    ? colours.green(`the loss collapsed from ${loss(before)} to ${loss(after)}: the model can learn these samples`)
+    : colours.yellow(
+        `the loss did not collapse: ${loss(before)} to ${loss(after)}; check learning rate, labels and model, or use more --steps`
+      )
+  return { learnt, text }
+}
+
+const PROGRAM_COLUMNS: readonly Column<PlannedProgram>[] = [
+  { title: 'program', cell: ({ name }) => name, side: 'left' },
+  { title: 'batch', cell: ({ batch }) => count(batch) },
+  { title: 'operators', cell: ({ operators }) => count(operators) },
+  { title: 'GFLOP', cell: ({ flops }) => (flops / 1e9).toPrecision(3) },
+  ...['weights', 'gradients', 'statistics', 'activations'].map((title) => ({
+    title,
+    cell: ({ arenas }: PlannedProgram) => bytes(arenas[title] ?? 0)
+  }))
+]
+
+function planned({ programs, learners, stepsAnEpoch, steps, bytesPerLearner, bytesShared, bytesFree }: PlannedEvent): string {
+  const [titles, ...lines] = tableLines(PROGRAM_COLUMNS, programs)
+  const memory = `${count(learners)} x ${bytes(bytesPerLearner)} for learners and ${bytes(bytesShared)} shared, of ${bytes(bytesFree)} free`
+  return [colours.dim(titles), ...lines, `${count(steps)} steps of each learner, ${count(stepsAnEpoch)} per epoch; ${memory}`].join('\n')
+}
+
+function started(event: StartedEvent): string {
+  return [
+    `${colours.bold(event.model)} on ${colours.bold(event.data)}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
+    `${learnerCount(event.learners)} with batches of ${event.batch}, ${event.synchroniser}, ${event.precision}, seed ${event.seed};`,
+    `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared`
+  ].join(' ')
+}
+
+function levels({ devices, levels: names, reason }: LevelsEvent): string {
+  const subject = devices.length > 1 ? `${devices.length} devices` : 'one device'
+  return `${colours.cyan(subject)}, averaged by ${['learners', ...names].join(', ')}: ${reason}`
+}
+
+function setAside({ folder, movedTo, reason }: SetAsideEvent['checkpoints'][number]): string {
+  return `${colours.yellow('moved aside')}: ${folder} to ${movedTo}: ${reason ?? 'the run begins before it'}`
+}
+
+function wentBack({ iteration, learningRateScale, retries }: WentBackEvent): string {
+  const left = `${retries} more ${retries === 1 ? 'retry' : 'retries'}`
+  return `${colours.yellow('went back')}: the loss was not finite at iteration ${count(iteration)}; learning rates times ${learningRateScale} (${left})`
+}
+
+function learnerLost({ learner, round, reason, replacedBy, vacant }: LearnerLostEvent): string {
+  const unreplaced = vacant ? 'the others go on without it' : 'too many have failed in its place'
+  const next = replacedBy === null ? unreplaced : `learner ${replacedBy} starts in its place`
+  return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${next}`
+}
+
+function population({ round, from, to, reason }: PopulationEvent): string {
+  const subject = from === to ? learnerCount(to) : `${from} -> ${to} learners`
+  return `${colours.cyan(subject)} at round ${round}: ${reason}`
+}
+
+const END_REASONS = {
+  completed: '',
+  accuracy: ' because it reached the accuracy',
+  loss: ' because it reached the loss',
+  seconds: ' because its time was up',
+  patience: ' because it improved no more'
+} as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
+
+function finished(event: FinishedEvent): string {
+  const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${END_REASONS[event.reason]}`)
+  const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
+  const throughput = `${count(event.imagesPerSecond)} images/s with ${learnerCount(event.learners)}`
+  return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}`
+}
+
+function learnerCount(learners: number): string {
+  return `${learners} ${learners === 1 ? 'learner' : 'learners'}`
+}
+
+type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testTopK' | 'testLoss' | 'testPerplexity'>
+
+function measurement({ testAccuracy, testTopK, testLoss, testPerplexity }: Measured): string {
+  const accuracy = testAccuracy === null ? '' : `test accuracy ${colours.bold(percent(testAccuracy))}, `
+  const topK = testTopK === undefined ? '' : `top-k accuracy ${percent(testTopK)}, `
+  const perplexity = testPerplexity === undefined ? '' : ` (perplexity ${loss(testPerplexity)})`
+  return `${accuracy}${topK}test loss ${loss(testLoss)}${perplexity}`
+}
