@@ -9,11 +9,20 @@ import type { FloatTensors, Tensor } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 
+/** The messages that a checkpoint writer answers. */
+export interface CheckpointWriterProtocol {
+  /** Called when the run begins, at an iteration or at none (-1): moves later checkpoints aside. Rejects with WRITE_FAILED. */
+  begin(iteration: number): Promise<SetAside[]>
+
+  /** Writes a checkpoint and releases its snapshots. Resolves with the checkpoint's folder. Rejects with WRITE_FAILED. */
+  write(order: CheckpointOrder): Promise<string>
+}
+
 export interface CheckpointWriterOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
   readonly folder: string
-  /** How many of the newest stay, beside the best. */
+  /** How many of the newest checkpoints are kept, beside the best. */
   readonly keep: number
   readonly parameters: readonly PlacedParameter[]
   readonly model: Model
@@ -21,22 +30,22 @@ export interface CheckpointWriterOptions {
   readonly classNames: readonly string[] | undefined
 }
 
-/** What a checkpoint is made of: snapshots, which stay untouched while training goes on. */
+/** What a checkpoint is written from: snapshots, which do not change while training continues. */
 export interface CheckpointOrder {
   readonly iteration: number
-  /** Higher is better; absent where the central model was not measured. */
+  /** Higher is better; absent if the central model was not measured. */
   readonly score?: number
   readonly group: Handle
-  /** In the order of their ranks; null for one that has yet to begin. */
+  /** By rank; null for a learner that has not begun. */
   readonly learners: readonly (Handle | null)[]
-  /** The weights that are evaluated, and their statistics; null where they are being measured just then. */
+  /** The weights that are evaluated; null while a measurement of them is under way. `statistics` belong to them. */
   readonly evaluated: Handle | null
   readonly statistics: FloatTensors
   readonly state: unknown
 }
 
-/** Writes checkpoints in a thread of its own, so that training waits for no disk. Its run holds the folder. */
-export class CheckpointWriter {
+/** Writes checkpoints in a thread of its own, so that training does not wait for the disk. The run itself holds the folder's lock. */
+export class CheckpointWriter implements CheckpointWriterProtocol {
   readonly #options: CheckpointWriterOptions
   #engine!: Engine
   #store!: CheckpointStore
@@ -51,12 +60,10 @@ export class CheckpointWriter {
     this.#store = await CheckpointStore.open(folder, { keep, held: true })
   }
 
-  /** The run begins at an iteration (-1: at none): what lies beyond it is moved aside. Rejects with WRITE_FAILED. */
   begin(iteration: number): Promise<SetAside[]> {
     return setAside(this.#options.folder, iteration)
   }
 
-  /** Returns the checkpoint's folder. Rejects with WRITE_FAILED. */
   async write({ group, learners, evaluated, statistics, ...about }: CheckpointOrder): Promise<string> {
     const files: Record<string, (path: string) => Promise<void>> = {
       [GROUP_FILE]: (path) => this.#writeVectors(path, group)
@@ -69,6 +76,10 @@ export class CheckpointWriter {
     } finally {
       for (const handle of [group, evaluated, ...learners]) if (handle !== null) this.#engine.release(handle)
     }
+  }
+
+  async stopping(): Promise<void> {
+    await this.#store[Symbol.asyncDispose]()
   }
 
   #writeVectors(path: string, snapshot: Handle): Promise<void> {
@@ -85,9 +96,5 @@ export class CheckpointWriter {
     ]
     const weights = Object.fromEntries(parameters.map(tensor))
     await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }) })
-  }
-
-  async stopping(): Promise<void> {
-    await this.#store[Symbol.asyncDispose]()
   }
 }

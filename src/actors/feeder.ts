@@ -7,12 +7,24 @@ import { elements } from '../model/graph.js'
 import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
 
-/** A stream that is to be fed, and with what. */
+/** A stream, and the samples that it is fed with. */
 export interface Lane {
   readonly stream: Handle
   readonly samples: StreamedSamples
-  /** For training: in a random order an epoch, each sample with random numbers of its own. Otherwise in order, and always the same. */
+  /** For training: a random order in each epoch, and random numbers for each sample. Else in order, and the same every time. */
   readonly random: boolean
+}
+
+/** A sample that could not be made. The next one takes its place. */
+export interface SkippedSample {
+  readonly item: string
+  readonly reason: string
+}
+
+/** The messages that a feeder answers. */
+export interface FeederProtocol {
+  /** The samples skipped since the last call, as soon as there is one. Rejects with the error that ended the feeding: DATA_CORRUPT. */
+  news(): DeferredReply<SkippedSample[]>
 }
 
 export interface FeederOptions {
@@ -20,21 +32,16 @@ export interface FeederOptions {
   readonly engine: string
   readonly seed: number
   readonly threads: number
-  /** What becomes of a sample that cannot be made. */
+  /** What happens when a sample cannot be made. */
   readonly onBadSample: 'fail' | 'skip'
-  /** Of two batches that nobody waits for yet, that of the first lane is made first. */
+  /** Batches that a learner or evaluator waits for come first, then those of the first lane. */
   readonly lanes: readonly Lane[]
 }
 
-/** A sample that could not be made; its place is taken by the next one. */
-export interface SkippedSample {
-  readonly item: string
-  readonly reason: string
-}
-
-/** Samples of a task, and those that wait for each thread: enough to keep it busy, few enough for a batch that is waited for to come soon. */
-const AT_ONCE = 8
-const WAITING = 2
+/** Samples of one task of a thread. */
+const TASK_SAMPLES = 8
+/** Tasks in the queue for each thread: enough to keep it busy, and few enough that an urgent batch is made soon. */
+const TASKS_AHEAD = 2
 
 interface Work {
   readonly lane: Lane
@@ -42,22 +49,25 @@ interface Work {
 }
 
 /**
- * Keeps batches ready for learners and evaluators where the data streams in. What is in a batch depends on the seed and its position alone:
- * a feeder that dies is replaced, and the next goes on where batches are missing. The decoding is done by a pool of threads; no more is
- * ever made than the streams have slots for.
+ * Makes the batches of streams for learners and evaluators, with a pool of threads that decode the samples. It makes no more batches than
+ * the streams have slots for. A batch depends on the seed and its position alone, so that a feeder that fails can be replaced by one that
+ * makes the missing batches.
  */
-export class Feeder {
+export class Feeder implements FeederProtocol {
   readonly #options: FeederOptions
   readonly #key: Words2
+  /** The samples that could not be made. */
   readonly #bad = new Map<StreamedSamples, Set<number>>()
+  /** Memory of batches, for the next ones. */
   readonly #memory: SharedArrayBuffer[] = []
   #engine!: Engine
   #pool!: ReaderPool
-  #waiting = 0
+  /** Samples in the threads' queues. */
+  #queued = 0
   #stopped = false
   #skipped: SkippedSample[] = []
   #failure: { readonly error: unknown } | undefined
-  #tell: (() => void) | undefined
+  #onNews: (() => void) | undefined
 
   constructor(options: FeederOptions) {
     this.#options = options
@@ -69,10 +79,9 @@ export class Feeder {
     const { engine, threads, lanes } = this.#options
     this.#engine = await loadEngine(engine)
     this.#pool = new ReaderPool({ threads })
-    for (const { stream } of lanes) this.#engine.watchStream(stream, () => this.#work())
+    for (const { stream } of lanes) this.#engine.watchStream(stream, () => this.#makeBatches())
   }
 
-  /** What has been skipped since it was asked last, as soon as there is something. Rejects with what ends the feeding: DATA_CORRUPT. */
   news(): DeferredReply<SkippedSample[]> {
     return new DeferredReply(this.#news())
   }
@@ -80,7 +89,7 @@ export class Feeder {
   async #news(): Promise<SkippedSample[]> {
     while (this.#skipped.length === 0) {
       if (this.#failure) throw this.#failure.error
-      await new Promise<void>((resolve) => (this.#tell = resolve))
+      await new Promise<void>((resolve) => (this.#onNews = resolve))
     }
     return this.#skipped.splice(0)
   }
@@ -90,18 +99,18 @@ export class Feeder {
     await this.#pool?.close()
   }
 
-  /** Begins batches as long as there are some to make and threads to make them. */
-  #work(): void {
-    const most = this.#options.threads * WAITING * AT_ONCE
-    while (this.#waiting < most && !this.#stopped && !this.#failure) {
+  /** Starts batches while there are batches to make and threads to make them. */
+  #makeBatches(): void {
+    const most = this.#options.threads * TASKS_AHEAD * TASK_SAMPLES
+    while (this.#queued < most && !this.#stopped && !this.#failure) {
       const work = this.#next()
       if (!work) return
-      this.#waiting += work.request.count
+      this.#queued += work.request.count
       void this.#make(work)
         .catch((error: unknown) => this.#fail(error))
         .finally(() => {
-          this.#waiting -= work.request.count
-          this.#work()
+          this.#queued -= work.request.count
+          this.#makeBatches()
         })
     }
   }
@@ -122,7 +131,7 @@ export class Feeder {
     const numbers = this.#numbers(lane, request)
     const memory = this.#borrow(request.count * size)
     try {
-      const chunk = Math.min(AT_ONCE, Math.ceil(request.count / this.#options.threads))
+      const chunk = Math.min(TASK_SAMPLES, Math.ceil(request.count / this.#options.threads))
       const starts = Array.from({ length: Math.ceil(request.count / chunk) }, (_, i) => i * chunk)
       await Promise.all(
         starts.map((start) => this.#read(lane, request.position, numbers, memory, start, Math.min(chunk, request.count - start)))
@@ -134,7 +143,7 @@ export class Feeder {
     }
   }
 
-  /** The samples of a batch; in the place of one that is known to be bad stands the next that is not. */
+  /** The numbers of a batch's samples. A sample that is known to be bad is replaced by the next good one. */
   #numbers({ samples, random }: Lane, { position, count, samples: chosen }: BatchRequest): number[] {
     const at = (i: number) => (random ? sampleAt(this.#key, position + i, samples.count) : (position + i) % samples.count)
     return Array.from({ length: count }, (_, i) => this.#good(samples, chosen?.[i] ?? at(i)))
@@ -149,7 +158,7 @@ export class Feeder {
     return good
   }
 
-  /** Makes `count` samples of a batch from `start` on into their places. Those that were bad have other numbers afterwards. */
+  /** Makes `count` samples of a batch from `start` on. Replaces the numbers of samples that turn out to be bad. */
   async #read(lane: Lane, position: number, numbers: number[], memory: SharedArrayBuffer, start: number, count: number): Promise<void> {
     const { samples, random } = lane
     const size = sizeOf(samples)
@@ -182,24 +191,24 @@ export class Feeder {
     if (bad.has(number)) return
     bad.add(number)
     this.#skipped.push({ item, reason })
-    this.#tell?.()
+    this.#onNews?.()
   }
 
   #fail(error: unknown): void {
-    // A pool that was ended in the middle of its work is no failure.
+    // A pool that is closed while it works rejects; that is no failure.
     if (this.#stopped) return
     this.#failure ??= { error }
-    this.#tell?.()
+    this.#onNews?.()
   }
 
-  /** Memory for one batch, which the pool's threads write and the engine copies; as much of it as batches are made at once. */
+  /** Memory for one batch, which the pool's threads write and the engine copies. Reused: there is one for each batch under way. */
   #borrow(bytes: number): SharedArrayBuffer {
     const at = this.#memory.findIndex(({ byteLength }) => byteLength >= bytes)
     return at < 0 ? new SharedArrayBuffer(bytes) : this.#memory.splice(at, 1)[0]!
   }
 }
 
-/** Bytes of one. */
+/** Bytes of one sample. */
 function sizeOf({ sample }: StreamedSamples): number {
   return elements(sample)
 }

@@ -3,47 +3,45 @@ import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
 import type { LearnerReplica } from './learner-replica.js'
 import type { Teacher, TeacherSpec } from './teacher.js'
 
-/** What a learner is given when it is made. `Options` is the type of the job's `learnerOptions`. */
+/** What a learner gets when it is made. `Options` is the type of the job's `learnerOptions`. */
 export interface LearnerContext<Options = unknown> {
-  /** The job's `learnerOptions`: a copy of this learner's own, but for SharedArrayBuffers, which all learners share. */
+  /** The job's `learnerOptions`. Each learner has a copy, but a SharedArrayBuffer in it is shared by all. */
   readonly options: Options
   /** Its replica of the model, with the job's training step. */
   readonly replica: LearnerReplica
-  /** Its number, never used twice in a job. */
+  /** Its number, unique in the job. */
   readonly learner: number
-  /** Its place among the learners, from 0; the one that replaces a lost learner has the same. */
+  /** Its place among the learners, from 0. A learner that replaces a failed one has the same rank. */
   readonly rank: number
-  /** Places for learners at the job's start; with a population that changes there may be more or fewer. */
+  /** The number of learners at the job's start; it may change during the run. */
   readonly learners: number
   readonly model: Model
   readonly seed: number
-  /** Samples of the training set. */
+  /** The number of training samples. */
   readonly samples: number
-  /** Iterations that the job will run, as it was reckoned at its start. */
+  /** The number of iterations that the job runs, as planned at its start. */
   readonly iterations: number
-  /** Iterations that this learner has finished, those before it joined counted in; other learners may be ahead or behind. */
+  /** The number of iterations that are done, counted for this learner; other learners may be ahead or behind. */
   iteration(): number
-  /** A second model with a replica and weights of its own. */
+  /** Makes a second model with a replica and weights of its own. */
   teacher(spec: TeacherSpec): Promise<Teacher>
 }
 
-/** A learner of one's own. What it throws ends it, and another takes its place. */
+/** A user's learner. An error that it throws ends it, and another learner takes its place. */
 export interface LearnerPlugin {
   /** Before the first step. */
   started?(): void | Promise<void>
-  /** One step, or several by `replica.run`. It is called again and again; while the job pauses, it rests inside of its call of the replica. */
+  /** One step, or several by `replica.run`. Called again and again. While the job pauses, the replica's calls wait. */
   step(): unknown
-  /** After the last step, however the learner ends short of its thread being killed. */
+  /** After the last step, even if the learner has failed. Not called if its thread is terminated. */
   stopping?(): void | Promise<void>
 }
 
-/**
- * What a learner's module exports, as its default or as `Learner`: a class, or a function that gives the plugin or just its `step`.
- */
+/** What a learner's module exports, as its default or as `Learner`: a class, or a function that returns the plugin or only its `step`. */
 export type LearnerModule<Options = never> =
   (new (context: LearnerContext<Options>) => LearnerPlugin) | ((context: LearnerContext<Options>) => LearnerPlugin | LearnerPlugin['step'])
 
-/** Makes the learner that the module at this address exports. Throws INVALID_OPTION, and what the module throws. */
+/** Makes the learner that the module at this address exports. Throws INVALID_OPTION, and any error of the module. */
 export async function makeLearner(module: string, context: LearnerContext): Promise<LearnerPlugin> {
   const mention = { parameter: 'learner', module }
   const exported = await ownModule(mention)

@@ -1,25 +1,21 @@
 import { readVectors } from '../checkpoints/vectors.js'
-import { compile, type CompileOptions } from '../compiler/compile.js'
-import type { ParameterLayout, Program } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
 import { loadEngine, type Engine, type Handle, type ReplicaSpec } from '../engine/contract.js'
-import { loweringBackend } from '../engine/lowering.js'
-import { checkRoom } from '../engine/free-memory.js'
 import { SafetensorsFile } from '../formats/safetensors.js'
 import { loadOperators } from '../model/composed.js'
-import type { Model } from '../model/model.js'
+import { TraceRing } from '../observe/trace-ring.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
-import { StepInterrupted, StepRunner, type LearnerReport } from './step-runner.js'
-import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
-import { BoundProgram, LearnerReplica, type ProgramRequest, type ReplicaParts } from './learner-replica.js'
 import { Heartbeat } from './heartbeat.js'
-import { TraceRing } from '../observe/trace-ring.js'
+import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
+import { LearnerReplica, type ProgramSources } from './learner-replica.js'
+import { StepOrder } from './step-order.js'
+import { StepInterrupted, StepRunner, type LearnerReport } from './step-runner.js'
 import { Teacher, type TeacherSpec } from './teacher.js'
 
 /** The messages that a learner answers. */
 export interface LearnerProtocol {
-  /** Trains until the group pauses, evicts or cancels it. Rejects with the plugin's error. */
+  /** Trains until the group pauses, evicts or cancels it. Rejects with the plugin's error, and with INVALID_STATE while it trains. */
   train(): DeferredReply<LearnerReport>
 
   /** Its replica, which others may copy while the learner is paused. */
@@ -29,7 +25,7 @@ export interface LearnerProtocol {
 export interface LearnerOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
-  /** Address of the module that exports the learner, and what it is given. */
+  /** Address of the module that exports the plugin, and the user's options for it. */
   readonly module: string
   readonly options: unknown
   readonly replica: ReplicaSpec & { readonly group: Handle; readonly learner: number }
@@ -37,37 +33,37 @@ export interface LearnerOptions {
   readonly program: Handle
   readonly dataset: Handle
   readonly task: LearnerTask
-  /** The file of a checkpoint with its weights and its optimiser's states. */
+  /** The file of a checkpoint with the learner's weights and its optimiser's states. */
   readonly resumes?: string
   readonly rank: number
-  /** Of its device: its thread keeps to them. Left out, it runs where the system puts it. */
+  /** The cores that its thread is pinned to; not pinned if omitted. */
   readonly cores?: readonly number[]
   /** The memory of its Heartbeat. */
   readonly heartbeat: SharedArrayBuffer
-  /** Of its TraceRing, where the job is traced, and how many steps are told in their segments. */
+  /** The memory of its TraceRing, and how many steps the trace shows segment by segment. Absent without a trace. */
   readonly trace?: { readonly memory: SharedArrayBuffer; readonly detail: number }
 }
 
-/** What a learner may know of its job. */
-export interface LearnerTask {
-  readonly model: Model
-  /** The training step as it was compiled, and how the job's other programs are. */
-  readonly step: Program
-  readonly recipe: Omit<CompileOptions, 'mode' | 'loss'> & { readonly parameters: ParameterLayout }
+/** What a learner knows of its job. */
+export interface LearnerTask extends ProgramSources {
   readonly learners: number
   readonly samples: number
   readonly iterations: number
 }
 
-/** Drives one Replica with small batches, as its plugin says. It blocks its thread in native code, so it has one of its own. */
+/**
+ * Trains one replica with small batches, by the steps of its plugin. It needs a thread of its own, because it blocks the thread in native
+ * code.
+ */
 export class Learner implements LearnerProtocol {
   readonly #options: LearnerOptions
   readonly #context: ActorContext<Learner>
   readonly #runner: StepRunner
-  readonly #held: (() => void)[] = []
+  /** Frees what the learner holds in the engine. */
+  readonly #releases: (() => void)[] = []
   #plugin: LearnerPlugin | undefined
-  #running = false
-  #replicaHandle: Handle | undefined
+  #stepping = false
+  #replica: Handle | undefined
 
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
     this.#options = options
@@ -77,49 +73,53 @@ export class Learner implements LearnerProtocol {
 
   async started(): Promise<void> {
     const engine = await loadEngine(this.#options.engine)
-    // Before it makes its replica: memory lies near whoever touches it first.
+    // Pins the thread before it makes its replica, because memory is placed near the core that touches it first.
     if (this.#options.cores) engine.keepToCores(this.#options.cores)
     this.#plugin = await makeLearner(this.#options.module, await this.#pluginContext(engine))
     await this.#plugin.started?.()
   }
 
-  /** Trains until the group pauses, evicts or cancels it. Rejects with what the plugin throws. */
   train(): DeferredReply<LearnerReport> {
     if (this.#runner.isRunning)
       throw new ArbalestError('INVALID_STATE', `${this.#context.name}: it is training already; wait until it has paused`)
     const report = this.#runner.resume()
-    if (!this.#running) void this.#run()
+    if (!this.#stepping) void this.#stepForEver()
     return new DeferredReply(report)
   }
 
-  async #run(): Promise<void> {
-    this.#running = true
+  replica(): Handle {
+    return this.#replica!
+  }
+
+  /** A message to itself: the plugin has failed while the learner was paused, so no call of `train` can reject. */
+  fail(error: unknown): never {
+    throw error
+  }
+
+  async stopping(): Promise<void> {
+    this.#runner.close()
+    await this.#plugin?.stopping?.()
+    for (const release of this.#releases.toReversed()) release()
+  }
+
+  async #stepForEver(): Promise<void> {
+    this.#stepping = true
     try {
       for (;;) {
         await this.#plugin!.step()
         await this.#runner.yieldToMailbox()
       }
     } catch (error) {
-      if (!(error instanceof StepInterrupted) && !this.#runner.fail(error)) this.#context.self.tell.die(error)
+      if (!(error instanceof StepInterrupted) && !this.#runner.fail(error)) this.#context.self.tell.fail(error)
     } finally {
-      this.#running = false
+      this.#stepping = false
     }
-  }
-
-  /** Its replica, which may be copied while it rests. */
-  replica(): Handle {
-    return this.#replicaHandle!
-  }
-
-  /** To itself, where the plugin has failed while nobody waits for it. */
-  die(error: unknown): never {
-    throw error
   }
 
   async #pluginContext(engine: Engine): Promise<LearnerContext> {
     const { options, rank, replica: spec, task } = this.#options
     const { group, learner, seed } = spec
-    const { model } = task
+    const { model, learners, samples, iterations } = task
     await loadOperators(model)
     return {
       options,
@@ -127,67 +127,41 @@ export class Learner implements LearnerProtocol {
       learner,
       seed,
       model,
-      replica: await this.#replica(engine, model),
-      learners: task.learners,
-      samples: task.samples,
-      iterations: task.iterations,
+      replica: await this.#makeReplica(engine),
+      learners,
+      samples,
+      iterations,
       iteration: () => engine.iterationOf(group, learner),
-      teacher: (asked: TeacherSpec) => this.#teacher(asked, engine)
+      teacher: (teacher: TeacherSpec) => this.#makeTeacher(teacher, engine)
     }
   }
 
-  async #replica(engine: Engine, model: Model): Promise<LearnerReplica> {
+  async #makeReplica(engine: Engine): Promise<LearnerReplica> {
     const { replica: spec, program, dataset, task, trace, resumes } = this.#options
-    const replica = engine.createReplica(spec)
-    this.#replicaHandle = replica
-    this.#held.push(() => engine.release(replica))
-    const parts: ReplicaParts = {
-      engine,
-      replica,
-      runner: this.#runner,
-      stepping: undefined,
-      learningRate: undefined,
-      trace: trace && new TraceRing(trace)
-    }
-    let arena = task.step.arenas.activations
-    const bind = ({ mode, batch, loss }: ProgramRequest): BoundProgram => {
-      const backend = loweringBackend(engine, spec.backend, spec.threads)
-      const { recipe } = task
-      const compiled = compile(model, backend, {
-        ...recipe,
-        mode,
-        batch: mode === 'train' ? recipe.batch : (batch ?? recipe.batch),
-        ...(loss && { loss })
-      })
-      // Programs of one replica lie in one arena, as large as the largest of them wants.
-      if (compiled.arenas.activations > arena) {
-        const { device } = spec
-        checkRoom(engine, compiled.arenas.activations, { backend: spec.backend, device, what: `program ${compiled.name}` })
-      }
-      arena = Math.max(arena, compiled.arenas.activations)
-      const handle = engine.createProgram(compiled)
-      const slot = engine.bind(replica, handle, dataset)
-      engine.release(handle)
-      return new BoundProgram(parts, slot, compiled)
-    }
-    const slot = engine.bind(replica, program, dataset)
+    const handle = engine.createReplica(spec)
+    this.#replica = handle
+    this.#releases.push(() => engine.release(handle))
+    const slot = engine.bind(handle, program, dataset)
     if (resumes !== undefined) {
       await using file = await SafetensorsFile.open(resumes)
-      engine.restoreReplica(replica, await readVectors(file, spec.layout.parameters))
+      engine.restoreReplica(handle, await readVectors(file, spec.layout.parameters))
     }
-    return new LearnerReplica(parts, slot, task.step, bind)
+    const state = {
+      engine,
+      handle,
+      runner: this.#runner,
+      order: new StepOrder(),
+      trace: trace && new TraceRing(trace),
+      learningRate: undefined,
+      stepping: undefined
+    }
+    return new LearnerReplica(state, slot, task, { spec, dataset })
   }
 
-  async #teacher(asked: TeacherSpec, engine: Engine): Promise<Teacher> {
+  async #makeTeacher(spec: TeacherSpec, engine: Engine): Promise<Teacher> {
     const { backend, device, threads } = this.#options.replica
-    const teacher = await Teacher.create(asked, { engine, backend, device, threads })
-    this.#held.push(() => teacher.release())
+    const teacher = await Teacher.create(spec, { engine, backend, device, threads })
+    this.#releases.push(() => teacher.release())
     return teacher
-  }
-
-  async stopping(): Promise<void> {
-    this.#runner.close()
-    await this.#plugin?.stopping?.()
-    for (const release of this.#held.toReversed()) release()
   }
 }

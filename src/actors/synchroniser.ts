@@ -1,24 +1,53 @@
 import type { Engine, GroupSpec, GroupStatus, Handle, SnapshotContents } from '../engine/contract.js'
 
-export interface SynchroniserOptions {
-  readonly engine: Engine
-  readonly group: GroupSpec
-  /** What the group goes on from. */
-  readonly resumes?: SnapshotContents
+/** The messages that a synchroniser answers. */
+export interface SynchroniserProtocol {
+  /** The group in the engine, which learners join and evaluators copy the central model from. */
+  group(): Handle
+
+  /** Sets the learning rates, the restarts and the end of the run. */
+  follow(schedule: GroupSchedule): void
+
+  /** All learners pause at the start of this round, or of the first round that none of them has entered if that is later. */
+  pauseAt(round: number): void
+
+  /** All learners pause at the start of the first round that none of them has entered. */
+  pauseSoon(): void
+
+  status(): GroupStatus
+
+  /** For each whole iteration since `fromIteration` the mean of the learners' losses. */
+  losses(fromIteration: number): Float32Array
+
+  /** Whether all numbers of the central model are finite. */
+  isFinite(): boolean
+
+  /** The central model, in canonical order. */
+  central(): Float32Array | Float64Array
+
+  /** Overwrites the central model, in canonical order, while no learner trains. */
+  restore(weights: Float32Array | Float64Array): void
 }
 
-/** What changes while the group runs, all tied to numbers of rounds and iterations. */
+/** What changes during a run, by numbers of rounds and iterations. */
 export interface GroupSchedule {
-  /** Rates of iterations, in pieces that begin at rising iterations, the first at 0; a piece's last rate holds until the next begins. */
+  /** The learning rate of each iteration, in pieces by rising `from`, the first from 0. After a piece its last rate holds until the next. */
   readonly learningRates: readonly { readonly from: number; readonly rates: Float32Array }[]
-  /** Rounds at whose start every learner starts anew from the central model. */
+  /** The rounds that every learner starts from the central model. */
   readonly restarts: readonly number[]
-  /** The first iteration that is not run. */
+  /** How many iterations the run has. */
   readonly iterations: number
 }
 
-/** Owns the group and its central model. It only sets numbers: the averaging itself is done by the learners' threads in native code. */
-export class Synchroniser {
+export interface SynchroniserOptions {
+  readonly engine: Engine
+  readonly group: GroupSpec
+  /** The state of a group that this one continues. */
+  readonly resumes?: SnapshotContents
+}
+
+/** Owns the group and its central model. It only sets numbers: the learners' threads compute the averages in native code. */
+export class Synchroniser implements SynchroniserProtocol {
   readonly #engine: Engine
   readonly #group: Handle
 
@@ -28,7 +57,7 @@ export class Synchroniser {
     try {
       if (resumes) engine.restoreGroup(this.#group, resumes)
     } catch (error) {
-      // An actor that was never made has no `stopping`.
+      // The `stopping` hook does not run for an actor whose constructor throws.
       engine.release(this.#group)
       throw error
     }
@@ -38,13 +67,12 @@ export class Synchroniser {
     return this.#group
   }
 
-  follow({ learningRates: rates, restarts, iterations }: GroupSchedule): void {
-    for (const piece of rates) this.#engine.setLearningRates(this.#group, piece.from, piece.rates)
+  follow({ learningRates, restarts, iterations }: GroupSchedule): void {
+    for (const { from, rates } of learningRates) this.#engine.setLearningRates(this.#group, from, rates)
     this.#engine.setRestarts(this.#group, restarts)
     this.#engine.setEnd(this.#group, iterations)
   }
 
-  /** Learners pause at this round, or at the first that nobody has entered yet where it is later. */
   pauseAt(round: number): void {
     this.#engine.setPause(this.#group, round)
   }
@@ -57,22 +85,18 @@ export class Synchroniser {
     return this.#engine.groupStatus(this.#group)
   }
 
-  /** Mean loss over the learners of each whole iteration since `fromIteration`. */
   losses(fromIteration: number): Float32Array {
     return this.#engine.losses(this.#group, fromIteration)
   }
 
-  /** Whether the central model has finite numbers alone. */
   isFinite(): boolean {
     return this.#engine.isFinite(this.#group)
   }
 
-  /** The central model in canonical order. */
   central(): Float32Array | Float64Array {
     return this.#engine.readCentral(this.#group)
   }
 
-  /** Replaces the central model, while no learner runs; canonical. */
   restore(weights: Float32Array | Float64Array): void {
     this.#engine.writeCentral(this.#group, weights)
   }

@@ -9,33 +9,34 @@ import { importWeights } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
 import { loadOperators } from '../model/composed.js'
 
-/** A model that is asked and not trained. */
+/** A model that gives a learner its outputs and is not trained. */
 export interface TeacherSpec {
   readonly model: Model
-  /** All parameters in PyTorch's order one after another, or a safetensors file. */
+  /** All parameters one after another in PyTorch's order, or a safetensors file. */
   readonly weights: Float32Array | string | URL
-  /** Running mean and variance of batch norms by name, where the weights are no file. */
+  /** Running mean and variance of batch norms by name; a file has its own. */
   readonly statistics?: Readonly<Record<string, Float32Array>>
-  /** Samples it is asked about at once. */
+  /** Samples of one `predict`. */
   readonly batch: number
   readonly precision?: Exclude<Precision, 'f64'>
 }
 
-export interface TeacherPlace {
+/** What a teacher runs on. */
+export interface TeacherHost {
   readonly engine: Engine
   readonly backend: EngineBackend
   readonly device?: number | undefined
   readonly threads: number
 }
 
-/** A model with a replica of its own, which answers in the thread that asks. */
+/** A model with a replica of its own, which predicts in the caller's thread. */
 export class Teacher {
   readonly #engine: Engine
   readonly #replica: Handle
   readonly #slot: number
 
-  /** Throws INVALID_OPTION for weights of another model, and what reading the file and compiling throw. */
-  static async create({ model, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherPlace): Promise<Teacher> {
+  /** Throws INVALID_OPTION for weights of another model, and the errors of reading the file and of compiling. */
+  static async create({ model, weights, statistics = {}, batch, precision = 'f32' }: TeacherSpec, place: TeacherHost): Promise<Teacher> {
     const { engine, backend, device = 0, threads } = place
     await loadOperators(model)
     const program = compile(model, loweringBackend(engine, backend, threads), { mode: 'predict', batch, precision })
@@ -70,7 +71,7 @@ export class Teacher {
     return this.#engine.readValue(this.#replica, this.#slot, 'output') as Float32Array
   }
 
-  /** Gives its memory back; it answers no more. */
+  /** Frees its memory; it cannot be used any more. */
   release(): void {
     this.#engine.release(this.#replica)
   }

@@ -40,15 +40,38 @@ describe('a learner of the user', () => {
   it('gives exactly the weights of the built-in learner where it does the same, segment by segment', async () => {
     const step = `await replica.load(); await replica.forward(); await replica.backward(); await replica.exchange(); await replica.update()`
     const steps = source(`export default ({ replica }) => async () => { ${step} }`)
-    // Without its exchange a learner meets the group all the same.
-    const short = source(`export const Learner = ({ replica }) => ({ async step() { ${step.replace('await replica.exchange();', '')} } })`)
+    const byName = source(`export const Learner = ({ replica }) => ({ async step() { ${step} } })`)
     const hashes = await Promise.all(
-      [undefined, steps, short].map(async (learner) => {
+      [undefined, steps, byName].map(async (learner) => {
         const { learner: _, ...plain } = options('', { learners: 2, synchroniser: { period: 3 } })
         return (await train({ ...plain, ...(learner && { learner }) }).finished).weightsSha256
       })
     )
     expect(new Set(hashes).size).to.equal(1)
+  })
+
+  for (const [segments, missing] of [
+    [['load', 'update'], 'forward'],
+    [['load', 'backward', 'exchange', 'update'], 'forward'],
+    [['load', 'forward', 'exchange', 'update'], 'backward'],
+    [['load', 'forward', 'backward', 'update'], 'exchange']
+  ] as const)
+    it(`is told that its step has no ${missing} if it calls only ${segments.join(', ')}`, async () => {
+      const calls = segments.map((segment) => `await replica.${segment}()`).join('; ')
+      const learner = source(`export default ({ replica }) => async () => { ${calls} }`)
+      const { cause } = await refused('LEARNER_FAILED', () => train(options(learner)).finished, `the step has had no ${missing}`)
+      expect(cause).to.include({ code: 'INVALID_STATE' })
+    })
+
+  it('may compute its gradients or its weights itself', async () => {
+    const learner = source(`export default ({ replica }) => async () => {
+      await replica.load()
+      const gradients = replica.vector('gradients')
+      replica.setVector('gradients', gradients.fill(0.01))
+      await replica.exchange()
+      await replica.update()
+    }`)
+    expect((await train(options(learner)).finished).iterations).to.equal(60)
   })
 
   it('takes all batches of a step where gradients are accumulated, and is told so where it does not', async () => {

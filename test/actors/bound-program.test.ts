@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { StepRunner } from '../../src/actors/step-runner.js'
-import { BoundProgram } from '../../src/actors/learner-replica.js'
+import { BoundProgram } from '../../src/actors/bound-program.js'
+import { StepOrder } from '../../src/actors/step-order.js'
 import { Heartbeat } from '../../src/actors/heartbeat.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { Handle } from '../../src/engine/contract.js'
@@ -18,7 +19,7 @@ const LATE = 120
 describe('a program that does not train, on data that streams in', () => {
   let stream: Handle
   let replica: Handle
-  let pulse: Heartbeat
+  let heartbeat: Heartbeat
   let runner: StepRunner
   let program: BoundProgram
   beforeEach(() => {
@@ -28,9 +29,13 @@ describe('a program that does not train, on data that streams in', () => {
     const handle = engine.createProgram(compiled)
     const slot = engine.bind(replica, handle, stream)
     engine.release(handle)
-    pulse = new Heartbeat()
-    runner = new StepRunner(pulse)
-    program = new BoundProgram({ engine, replica, runner, stepping: undefined, learningRate: undefined }, slot, compiled)
+    heartbeat = new Heartbeat()
+    runner = new StepRunner(heartbeat)
+    program = new BoundProgram(
+      { engine, handle: replica, runner, order: new StepOrder(), stepping: undefined, learningRate: undefined },
+      slot,
+      compiled
+    )
   })
   afterEach(() => {
     engine.release(replica)
@@ -59,8 +64,8 @@ describe('a program that does not train, on data that streams in', () => {
     expect(
       [...(program.read('input') as Float32Array)].map((pixel) => Math.round(pixel * 255)).filter((_, i) => i % 4 === 0)
     ).to.deep.equal([5, 7, 9, 11])
-    expect(pulse.beats).to.be.greaterThan(0)
-    expect(pulse.steps).to.equal(0)
+    expect(heartbeat.beats).to.be.greaterThan(0)
+    expect(heartbeat.steps).to.equal(0)
   })
 
   it('runs the step that it was told to, where it was told to begin', async () => {
