@@ -9,7 +9,6 @@ export type { LearnerMemory, SharedMemory } from './run/memory/memory.js'
 export type { MemoryUse } from './compiler/memory-use.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
 export type { ExplainOptions } from './options/explain.js'
-export { defaultsFor, type Defaults } from './options/defaults.js'
 export { defineConfig, type Config, type ConfigSource } from './options/config.js'
 export type { Job, JobEvents, PromisedModel } from './run/job.js'
 export type {
@@ -76,22 +75,7 @@ export type { Measurement } from './trained/evaluate.js'
 export { loadOperators, type ComposedOperator } from './model/composed.js'
 export type { OperatorBuilder } from './model/operator-builder.js'
 export type { Attributes, ComposableKind, ComposableOperators, Initialiser, OperatorKind, Operators, ValueId } from './model/graph.js'
-export {
-  alexnet,
-  gpt,
-  imagenetResnet,
-  lenet,
-  logisticRegression,
-  mlp,
-  modelNamed,
-  resnet,
-  vgg16,
-  zoo,
-  type GptOptions,
-  type ImagenetResnetOptions,
-  type Shortcut,
-  type ZooShape
-} from './model/zoo/index.js'
+export * from './model/zoo/index.js'
 export { parameterCount, type LossChoice } from './model/graph-builder.js'
 
 export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/from-arrays.js'

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { unknownName } from '../errors.js'
-import { ArbalestError, datasetNames, defaultsFor, textNames, zoo, type Defaults } from '../index.js'
+import { ArbalestError, datasetNames, defaultsFor, imageSizeOf, textNames, zoo, type Defaults } from '../index.js'
 import { CONFIG_NAMES } from './config-file.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
@@ -83,7 +83,7 @@ export default defineConfig({
 
   // A data set by its name, a folder of images, or datasetFromArrays({ sample, samples, labels, classes }).
   data: ${JSON.stringify(data)},
-  ${dataOptions(data)}
+  ${dataOptions(data, model)}
 
   // Samples of a learner in a step. Keep it small: Arbalest adds learners instead.
   // batch: ${batch},
@@ -131,7 +131,7 @@ function scheduleOptions({ schedule, milestones, gamma, epochs }: Defaults): str
 }
 
 /** The options for reading the data set. */
-function dataOptions(data: string): string {
-  if (!datasetNames.includes(data)) return '// images: { size: 224 },'
+function dataOptions(data: string, model: string): string {
+  if (!datasetNames.includes(data)) return `// images: { size: ${imageSizeOf(model) ?? 224} },`
   return textNames.includes(data) ? "// dataDir: 'data',\n  // context: 128," : "// dataDir: 'data',"
 }

@@ -160,7 +160,7 @@ export function addTrainFlags(command: Command): Command {
   command.option('--data <name>', `${datasetNames.join(', ')} (digits, which are generated), or a folder of images`)
   command.option('--data-dir <folder>', "where the data set's files lie")
   whole('context', 'characters', 'of a text that a model sees at once (128)')
-  whole('image-size', 'pixels', 'height and width to which the images of a folder are cut (224)')
+  whole('image-size', 'pixels', 'height and width to which the images of a folder are cut (those that suit the model)')
   whole('batch', 'samples', 'samples a learner takes in a step')
   command.option(
     '--learners <count>',

@@ -2,7 +2,7 @@ import { ArbalestError, printable, shown } from '../errors.js'
 import { predictionGraph } from '../model/graph-builder.js'
 import { elements, parametersOf } from '../model/graph.js'
 import type { Model } from '../model/model.js'
-import { photographNormalisation } from '../model/zoo/photographs.js'
+import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
 import { corruptFile } from './file-errors.js'
 import { importWeights, type ImportedWeights, type ImportOptions } from './import-weights.js'
@@ -40,7 +40,7 @@ export async function readModel(
     model,
     weights: weightsOf(model, parameters),
     statistics: tensorsOf(statistics),
-    normalisation: normalisationOf(metadata, path) ?? normalisation ?? photographNormalisation(model) ?? unknownNormalisation(path, model),
+    normalisation: normalisationOf(metadata, path) ?? normalisation ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
     loaded,
     initialised,

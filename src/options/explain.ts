@@ -1,8 +1,7 @@
 import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
 import { invalidOption } from '../errors.js'
 import type { Model } from '../model/model.js'
-import { modelNamed, type GptOptions } from '../model/zoo/index.js'
-import { usualShape } from '../model/zoo/usual-shapes.js'
+import { familyOf, modelNamed, type GptOptions } from '../model/zoo/index.js'
 import { defaultsFor } from './defaults.js'
 import { modelSize } from './model-size.js'
 import { OptionChecks, type OptionNames } from './option-checks.js'
@@ -86,7 +85,7 @@ function modelOf(
   size: GptOptions | undefined
 ): Model {
   if (typeof model === 'string') {
-    const usual = usualShape(model)
+    const usual = familyOf(model)?.usual
     const shape = input ?? usual?.input ?? []
     return modelNamed(model, { input: shape, classes: classes ?? usual?.classes ?? 10 }, size)
   }

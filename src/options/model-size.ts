@@ -1,4 +1,4 @@
-import { gptSize, type GptOptions } from '../model/zoo/gpt.js'
+import { familyOf, type GptOptions } from '../model/zoo/index.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
 
 const SIZE: OptionNames<GptOptions> = { layers: true, heads: true, width: true, dropout: true }
@@ -7,7 +7,8 @@ const SIZE: OptionNames<GptOptions> = { layers: true, heads: true, width: true, 
 export function modelSize(checks: OptionChecks, given: GptOptions | undefined, model: unknown): GptOptions | undefined {
   if (given === undefined) return undefined
   const size = checks.group('size', given, SIZE)
-  if (model === 'gpt') checks.attempt(() => gptSize(size, 'size.'))
+  const checkSize = typeof model === 'string' ? familyOf(model)?.checkSize : undefined
+  if (checkSize) checks.attempt(() => checkSize(size, 'size.'))
   else for (const [name, value] of Object.entries(size)) checks.refuse(`size.${name}`, value, 'leave it out: only model gpt has it')
   return size
 }

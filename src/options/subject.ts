@@ -4,7 +4,7 @@ import { imageFolderPlan, type ImageFolderOptions } from '../data/images/image-o
 import { datasetNames } from '../data/open.js'
 import { unknownName } from '../errors.js'
 import type { Model } from '../model/model.js'
-import { zoo, type GptOptions } from '../model/zoo/index.js'
+import { imageSizeOf, zoo, type GptOptions } from '../model/zoo/index.js'
 import type { TrainOptions } from './train-options.js'
 import { modelSize } from './model-size.js'
 import type { OptionChecks, OptionNames } from './option-checks.js'
@@ -65,7 +65,7 @@ export function subjectSettings(
     data,
     dataDir,
     context,
-    images: imageOptions(checks, images)
+    images: imageOptions(checks, images, model)
   }
 }
 
@@ -86,8 +86,14 @@ function isFolder(path: string): boolean {
   return !path.includes('\0') && statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
-function imageOptions(checks: OptionChecks, given: ImageFolderOptions | undefined): ImageFolderOptions {
-  const images = checks.group('images', given, IMAGES)
+/** Images have the size that suits the model, where none is given. */
+function imageOptions(
+  checks: OptionChecks,
+  given: ImageFolderOptions | undefined,
+  model: TrainOptions['model'] | undefined
+): ImageFolderOptions {
+  const { size = imageSizeOf(model), ...others } = checks.group('images', given, IMAGES)
+  const images = { ...(size !== undefined && { size }), ...others }
   checks.attempt(() => imageFolderPlan(images, 'images.'))
   return images
 }

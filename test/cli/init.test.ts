@@ -70,7 +70,7 @@ describe('arbalest init', function () {
     expect(code, stderr).to.equal(0)
     expect(await written())
       .to.include('data: "./flowers"')
-      .and.include('// images: { size: 224 },')
+      .and.include('// images: { size: 28 },')
     const dry = await here('train', '--dry-run', '--learners', '1', '--batch', '2', '--image-size', '8', '--json')
     expect(dry.code, dry.stderr).to.equal(0)
     expect(dry.lines.find(({ event }) => event === 'started')).to.include({ samples: 6 })

@@ -11,8 +11,7 @@ import { buildGraph, type LoadOptions } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { concat, conv2d, defineModel, flatten, linear, localResponseNorm, maxPool2d, relu } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'
-import { gpt, modelNamed, zoo } from '../../src/model/zoo/index.js'
-import { usualShape } from '../../src/model/zoo/usual-shapes.js'
+import { familyOf, gpt, modelNamed, zoo } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
 import { GroupRun } from './support/group-run.js'
@@ -241,7 +240,7 @@ describe(`The CUDA backend (${DEVICE})`, () => {
 
     it(`has every operator of every model of the zoo in ${precision}`, () => {
       for (const name of Object.keys(zoo)) {
-        const model = modelNamed(name, usualShape(name)!)
+        const model = modelNamed(name, familyOf(name)?.usual!)
         for (const mode of ['train', 'evaluate', 'predict'] as const)
           compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode, precision })
       }

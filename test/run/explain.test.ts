@@ -1,11 +1,10 @@
 import { expect } from 'chai'
 import { conv2d, defineModel, explain, flatten, linear, relu, zoo } from '../../src/index.js'
-import { usualShape } from '../../src/model/zoo/usual-shapes.js'
 import { memoryNeed } from '../../src/run/memory/memory.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
-import { modelNamed } from '../../src/model/zoo/index.js'
+import { familyOf, modelNamed } from '../../src/model/zoo/index.js'
 import { refused } from '../support/codes.js'
 
 const assumed = { flopsPerSecond: 1e11, bytesPerSecond: 1e10 }
@@ -31,7 +30,7 @@ describe('explain', function () {
   it('takes as much for a learner as a run does', async () => {
     const { memory } = await explain({ model: 'lenet', batch: 16, ...assumed })
     const options = { batch: 16, precision: 'f32', optimiser: { momentum: 0.9 } } as const
-    const train = compile(modelNamed('lenet', usualShape('lenet')!), loweringBackend(engine, 'cpu'), { ...options, mode: 'train' })
+    const train = compile(modelNamed('lenet', familyOf('lenet')!.usual), loweringBackend(engine, 'cpu'), { ...options, mode: 'train' })
     const need = memoryNeed(train, { programs: [train], replicas: 1 }, 0)
     expect(Object.values(memory.learner).reduce((total, bytes) => total + bytes, 0)).to.equal(need.perLearner)
     // Beside it, where checkpoints are taken, a copy of its weights and its momentum, and of the two central models and the one that is measured.
@@ -42,11 +41,11 @@ describe('explain', function () {
 
   it('knows what every model of the zoo is usually trained on', () => {
     for (const name of Object.keys(zoo)) {
-      const shape = usualShape(name)
+      const shape = familyOf(name)?.usual
       expect(shape, name).to.not.equal(undefined)
       expect(() => modelNamed(name, shape!)).to.not.throw()
     }
-    expect(usualShape('toString')).to.equal(undefined)
+    expect(familyOf('toString')).to.equal(undefined)
   })
 
   it('takes other inputs and classes, and a model of the user', async () => {

@@ -3,13 +3,13 @@ import type { Dataset, FeedOptions } from '../dataset.js'
 import type { ColourJitter } from './colour-jitter.js'
 import type { RandomCrop } from './random-crop.js'
 import type { ImageRecipe } from './image-reader.js'
-import { IMAGENET_PIXELS } from '../../model/zoo/photographs.js'
+import { IMAGENET_PIXELS } from '../../model/zoo/family.js'
 
 /** How the images of a folder become samples (C, H, W). */
 export interface ImageFolderOptions extends Omit<FeedOptions, 'onBadSample'> {
   /** The folder's name if omitted. */
   readonly name?: string
-  /** Height and width of a sample in pixels; 224 if omitted. */
+  /** Height and width of a sample in pixels; if omitted, `train` uses what suits the model, and `imageFolder` 224. */
   readonly size?: number
   /** 3 for colour (if omitted), 1 for grey. */
   readonly channels?: 1 | 3

@@ -3,7 +3,7 @@ import { shownShape } from '../layer-checks.js'
 import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
-import type { ZooShape } from './zoo-shape.js'
+import { COMMON, defineFamily, type ZooShape } from './family.js'
 
 /** The size of a GPT. The vocabulary and the context are those of the data. */
 export interface GptOptions {
@@ -19,8 +19,8 @@ export interface GptOptions {
 /** More than any machine trains. */
 const MOST_LAYERS = 1000
 
-/** Every option checked, with what was left out. Throws INVALID_OPTION with `prefix` before the option's name. */
-export function gptSize({ layers = 4, heads = 4, width = 128, dropout: rate = 0 }: GptOptions, prefix = ''): Required<GptOptions> {
+/** Every option checked, with defaults. Throws INVALID_OPTION with `prefix` before the option's name. */
+function gptSize({ layers = 4, heads = 4, width = 128, dropout: rate = 0 }: GptOptions, prefix = ''): Required<GptOptions> {
   if (!Number.isSafeInteger(layers) || layers < 1 || layers > MOST_LAYERS)
     throw invalidOption(`${prefix}layers`, layers, `use a whole number from 1 to ${MOST_LAYERS}`)
   if (!Number.isSafeInteger(heads) || heads < 1) throw invalidOption(`${prefix}heads`, heads, 'use a whole number of at least 1')
@@ -78,3 +78,10 @@ function branch(name: string, body: readonly Layer[]): Layer {
 function from(std: number) {
   return { initialiser: { kind: 'normal', std }, biasInitialiser: { kind: 'constant', value: 0 } } as const
 }
+
+defineFamily({
+  models: { gpt },
+  usual: { input: [128], classes: 65 },
+  defaults: { ...COMMON, batch: 16, learningRate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] },
+  checkSize: gptSize
+})

@@ -1,0 +1,139 @@
+import { ArbalestError, invalidOption, unknownName } from '../../errors.js'
+import { shownShape } from '../layer-checks.js'
+import type { Model } from '../model.js'
+
+/** The samples and classes that a model of the zoo is built for. */
+export interface ZooShape {
+  /** One sample's shape: (C, H, W), (F), or (T) tokens. */
+  readonly input: readonly number[]
+  /** Of each sample, or of each token. */
+  readonly classes: number
+}
+
+/** How a model is trained, for options that are left out. */
+export interface Defaults {
+  /** Samples a learner takes in a step. */
+  readonly batch: number
+  readonly learningRate: number
+  /** How the rate changes over the run. */
+  readonly schedule: 'multistep' | 'one-cycle'
+  readonly momentum: number
+  readonly weightDecay: number
+  readonly epochs: number
+  /** Shares of the run after which `multistep` multiplies the rate by `gamma`, so that a shorter run has them too. */
+  readonly milestones: readonly number[]
+  readonly gamma: number
+  readonly syncMomentum: number
+}
+
+/** Models of one architecture; a file of this folder defines one or two. */
+export interface ZooFamily {
+  /** Its models by name. Their layers bear PyTorch's names, so that its weights fit. */
+  readonly models: Readonly<Record<string, (shape: ZooShape, size?: object) => Model>>
+  /** Whether a model whose name is not listed is one of the family. */
+  readonly includes?: (name: string) => boolean
+  /** The data that its models are usually trained on. */
+  readonly usual: ZooShape
+  readonly defaults: Defaults
+  /** Of the pixels of colour images, from 0 to 1; for samples whose normalisation is not known. */
+  readonly normalisation?: PixelNormalisation
+  /** Checks the option `size`, for a family that has sizes. Throws INVALID_OPTION with `prefix` before the option's name. */
+  readonly checkSize?: (size: object, prefix: string) => void
+}
+
+/** Channel by channel: x becomes (x - mean) / std. */
+export interface PixelNormalisation {
+  readonly mean: readonly number[]
+  readonly std: readonly number[]
+}
+
+/**
+ * Momentum is the learners' and not the central model's: with 0.9 on both, two learners are stable only at rates an order of magnitude
+ * smaller.
+ */
+export const COMMON = { schedule: 'multistep', momentum: 0.9, gamma: 0.1, syncMomentum: 0 } as const
+
+/** Of a small network, and of a model that is not the zoo's. */
+export const SMALL: Defaults = { ...COMMON, batch: 16, learningRate: 0.01, weightDecay: 5e-4, epochs: 4, milestones: [0.75] }
+
+/** The usual 90 epochs of ImageNet, at the rate of 0.1 for 256 samples scaled to 32 (Goyal et al., 2017). */
+export const IMAGENET: Defaults = {
+  ...COMMON,
+  batch: 32,
+  learningRate: 0.0125,
+  weightDecay: 1e-4,
+  epochs: 90,
+  milestones: [1 / 3, 2 / 3, 8 / 9]
+}
+
+/** Mean and std of ImageNet's pixels, channel by channel, on the scale of 0 to 1: what torchvision's weights were trained with. */
+export const IMAGENET_PIXELS = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225] } as const
+
+const families: ZooFamily[] = []
+const models: Record<string, (shape: ZooShape, size?: object) => Model> = {}
+
+/** The models that a name stands for. Only `gpt` takes a size. */
+export const zoo: Readonly<Record<string, (shape: ZooShape, size?: object) => Model>> = models
+
+/** Adds a family to the zoo. */
+export function defineFamily(family: ZooFamily): void {
+  families.push(family)
+  Object.assign(models, family.models)
+}
+
+/** The family of a model's name; undefined for a model that is not the zoo's. */
+export function familyOf(name: string): ZooFamily | undefined {
+  return families.find((family) => Object.hasOwn(family.models, name)) ?? families.find(({ includes }) => includes?.(name))
+}
+
+/**
+ * The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are, and INVALID_OPTION for a size
+ * that the model cannot have.
+ */
+export function modelNamed(name: string, shape: ZooShape, size?: object): Model {
+  if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
+  if (size !== undefined && !familyOf(name)!.checkSize) throw invalidOption('size', size, `leave it out: only ${sizedNames()} has one`)
+  return zoo[name]!(shape, size)
+}
+
+/** The models that have a size, for messages. */
+export function sizedNames(): string {
+  return families.flatMap((family) => (family.checkSize ? Object.keys(family.models) : [])).join(', ')
+}
+
+/**
+ * The defaults of a model by its name alone, for a Model that a function of the zoo has made is plain data like any other: a model of the user's own with
+ * the name of one of the zoo has that one's defaults, too. Any other name gets those of a small network.
+ */
+export function defaultsFor(model: string): Defaults {
+  return familyOf(model)?.defaults ?? SMALL
+}
+
+/** How a model of photographs takes the pixels of colour images; undefined for another model. */
+export function pixelNormalisation({ name, input }: Model): PixelNormalisation | undefined {
+  return input.length === 3 && input[0] === 3 && Object.hasOwn(zoo, name) ? familyOf(name)!.normalisation : undefined
+}
+
+/** Height and width in pixels of the images that suit a model; undefined for a model that does not take square images. */
+export function imageSizeOf(model: Model | string | undefined): number | undefined {
+  const input = typeof model === 'string' ? familyOf(model)?.usual.input : model?.input
+  return input?.length === 3 && input[1] === input[2] ? input[1] : undefined
+}
+
+/**
+ * Height and width of an image, whose sides must keep the model's last features at the size that its classifier was made for. Throws SHAPE_MISMATCH with
+ * the sides that do.
+ */
+export function fittingSides(
+  model: string,
+  input: readonly number[],
+  { least, most }: { readonly least: number; readonly most: number }
+): readonly [number, number] {
+  const [, height = 0, width = 0] = input
+  if (input.length === 3 && [height, width].every((side) => side >= least && side <= most)) return [height, width]
+  throw new ArbalestError(
+    'SHAPE_MISMATCH',
+    `model ${model}: received input ${shownShape(input)}; it takes images (C, H, W) of ${least} to ${most} pixels a side: scale the images, or use another model`,
+    { data: { model, received: input, least, most } }
+  )
+}
