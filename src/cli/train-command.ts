@@ -1,4 +1,4 @@
-import { checkSavePath, train, type Job, type Model } from '../index.js'
+import { train, type Job, type Model, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
@@ -9,6 +9,7 @@ import { overfitResult } from './reporters/messages.js'
 import { PlainLines } from './reporters/plain-lines.js'
 import { ProgressBar } from './reporters/progress-bar.js'
 import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
+import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
 import { addTrainFlags, trainOptionsOf, type TrainFlags } from './train-flags.js'
 
@@ -44,8 +45,10 @@ async function runTrain(
   output: OutputLoss
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
-  if (save !== undefined) await checkSave(save, flags, config)
+  const file = save === undefined ? undefined : await checkedFile(save, flags, config)
   const job = startJob(flags, config)
+  // A listener that throws ends the run before its first step.
+  if (file) job.once('started', (event) => file.checkSpace(event))
   const reporter = reporterFor(process.stdout, { json })
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
@@ -57,7 +60,8 @@ async function runTrain(
       if (!output.isLost) reporter.show(event)
       if (event.event === 'evaluated') losses.push(event.testLoss)
     }
-    if (save !== undefined) await saveTrained(job, save, json)
+    if (file) await saveTrained(job, file, json)
+    if ((await job.finished).checkpoints === 'incomplete') return EXIT.failed
     if (isOverfitTest(flags, config) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
@@ -80,10 +84,15 @@ function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
   return hasCursor ? new ProgressBar(output) : new PlainLines(output)
 }
 
-/** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `checkSavePath`. */
-async function checkSave(file: string, flags: TrainFlags, { options }: LoadedConfig): Promise<void> {
-  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', file, 'omit it: a dry run does not train a model')
-  await checkSavePath(file, modelOf(flags, options))
+/** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `SavedModelFile.at`. */
+async function checkedFile(path: string, flags: TrainFlags, { options }: LoadedConfig): Promise<SavedModelFile> {
+  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', path, 'omit it: a dry run does not train a model')
+  const { checkpoint } = trainOptionsOf(flags, options)
+  return SavedModelFile.at(path, { model: modelOf(flags, options), checkpoints: folderOf(checkpoint) })
+}
+
+function folderOf(checkpoint: TrainOptions['checkpoint']): string | undefined {
+  return typeof checkpoint === 'object' ? checkpoint.dir : checkpoint
 }
 
 /** A user-defined model; the zoo's models can be saved in every format. */
@@ -91,13 +100,13 @@ function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options'
   return named === undefined && typeof model === 'object' ? model : undefined
 }
 
-async function saveTrained(job: Job, file: string, json: boolean): Promise<void> {
+async function saveTrained(job: Job, file: SavedModelFile, json: boolean): Promise<void> {
   if ((await job.finished).iterations === 0) {
-    process.stderr.write(`nothing was trained: ${file} is not written (an existing file stays)\n`)
+    process.stderr.write(`nothing was trained: ${file.path} is not written (an existing file stays)\n`)
     return
   }
-  await job.model.save(file)
-  if (!json) process.stdout.write(`model in ${file}\n`)
+  await file.write(job)
+  if (!json) process.stdout.write(`model in ${file.path}\n`)
 }
 
 /** A dry run takes too few steps to show whether the model can overfit. */

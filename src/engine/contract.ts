@@ -147,6 +147,8 @@ export interface Engine {
 
   /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
   keepToCores(cores: readonly number[]): void
+  /** Returns freed memory to the system: the allocator of the C library keeps what threads that have ended freed. */
+  trim(): void
   /** Bytes a second that go into a level of a group that takes so many parts of so many bytes, a device's each: the best of a few passages. */
   measureLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number): number
 

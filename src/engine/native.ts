@@ -54,6 +54,7 @@ const CALLS = [
   'freeMemory',
   'reserve',
   'keepToCores',
+  'trim',
   'measureLevel',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]

@@ -123,6 +123,8 @@ export interface CheckpointEvent {
   readonly seconds: number
   /** Why there is none; null where there is one. */
   readonly reason: string | null
+  /** The error's code; null where there is a checkpoint, and where one was left out because the one before was still being written. */
+  readonly code: string | null
 }
 
 /** A few times a second. */
@@ -241,4 +243,6 @@ export interface FinishedEvent {
   readonly seconds: number
   /** Of the central model in canonical order, float32 little-endian. */
   readonly weightsSha256: string
+  /** For runs with checkpoints only: `incomplete` if at least one could not be written, for which the command line exits with 1. */
+  readonly checkpoints?: 'complete' | 'incomplete'
 }

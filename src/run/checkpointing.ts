@@ -3,9 +3,10 @@ import type { Evaluator } from '../actors/evaluator.js'
 import type { Supervisor } from '../actors/supervisor.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import type { FloatTensors } from '../formats/tensor.js'
+import { ArbalestError } from '../errors.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import type { CheckpointEvent } from '../observe/events.js'
+import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { RunState } from '../checkpoints/run-state.js'
 import type { Schedule } from './schedule.js'
 
@@ -47,6 +48,8 @@ export class Checkpointing {
   /** What is on the disk. */
   #newest: Taken | undefined
   #underWay: (Taken & { readonly done: Promise<void> }) | undefined
+  /** Whether one that was due could not be written. */
+  #incomplete = false
 
   /** `begin`: the checkpoint that the run goes on from. */
   constructor(options: CheckpointingOptions, begin?: Taken) {
@@ -76,13 +79,18 @@ export class Checkpointing {
     if (evaluators === 'measured') await this.#underWay?.done
     if (covers(this.#newest, taken) || covers(this.#underWay, taken)) return
     if (this.#underWay) {
-      this.#tell({ iteration: state.iteration, folder: null, seconds: 0, reason: 'the one before is still being written' })
+      this.#tell({ iteration: state.iteration, folder: null, seconds: 0, reason: 'the one before is still being written', code: null })
       return
     }
     const copied = this.#copy(state, taken, score)
     const done = copied.then((order) => order && this.#write(order, taken)).finally(() => (this.#underWay = undefined))
     this.#underWay = { ...taken, done }
     await copied
+  }
+
+  /** Of those that have been taken so far and are settled. */
+  get completeness(): NonNullable<FinishedEvent['checkpoints']> {
+    return this.#incomplete ? 'incomplete' : 'complete'
   }
 
   /** Until the one that is being written is on the disk, or has failed. */
@@ -119,7 +127,7 @@ export class Checkpointing {
       }
     } catch (error) {
       for (const copy of copies) engine.release(copy)
-      this.#tell({ iteration, folder: null, seconds: 0, reason: asError(error).message })
+      this.#fail(iteration, 0, error)
       return undefined
     }
   }
@@ -146,12 +154,21 @@ export class Checkpointing {
     try {
       const folder = await writer.askWith({ deadline: Infinity }).write(order)
       this.#newest = taken
-      this.#tell({ iteration, folder, seconds: (performance.now() - start) / 1000, reason: null })
+      this.#tell({ iteration, folder, seconds: (performance.now() - start) / 1000, reason: null, code: null })
     } catch (error) {
-      this.#tell({ iteration, folder: null, seconds: (performance.now() - start) / 1000, reason: asError(error).message })
+      this.#fail(iteration, (performance.now() - start) / 1000, error)
     } finally {
       for (const handle of [group, evaluated, ...learners]) if (handle !== null) engine.release(handle)
     }
+  }
+
+  /** The run goes on: its end says that a checkpoint is missing, and the first is a warning at once. */
+  #fail(iteration: number, seconds: number, thrown: unknown): void {
+    const error = asError(thrown)
+    const { message: reason } = error
+    if (!this.#incomplete) process.emitWarning(`no checkpoint of iteration ${iteration}: ${reason}; the run goes on`, 'ArbalestWarning')
+    this.#incomplete = true
+    this.#tell({ iteration, folder: null, seconds, reason, code: error instanceof ArbalestError ? error.code : 'INTERNAL' })
   }
 
   #tell(event: Omit<CheckpointEvent, 'event'>): void {

@@ -9,7 +9,7 @@ import type { Schedule } from './schedule.js'
 /** What a run has come to. `ended` says why before its planned end; `seconds` of training. */
 export async function finishedEvent(
   { synchroniser }: Pick<Crew, 'synchroniser'>,
-  { population: { schedule: population }, samples }: CourseOptions,
+  { population: { schedule: population }, samples, checkpoints }: CourseOptions,
   { iterations: planned }: Schedule,
   { kept, ended, seconds }: { kept: EvaluatedEvent; ended: FinishedEvent['reason'] | undefined; seconds: number }
 ): Promise<FinishedEvent> {
@@ -29,7 +29,8 @@ export async function finishedEvent(
     epochs: position / samples,
     iterations,
     seconds,
-    weightsSha256: sha256(await synchroniser.ask.central())
+    weightsSha256: sha256(await synchroniser.ask.central()),
+    ...(checkpoints && { checkpoints: checkpoints.completeness })
   }
 }
 

@@ -121,7 +121,8 @@ async function runTraced(given: Settings, modules: RunModules, control: JobContr
       () => trace?.unwatch(),
       () => crew?.supervisor.askWith({ deadline: Infinity }).close(),
       () => workplace.system.stop(),
-      () => workplace.handles.release()
+      () => workplace.handles.release(),
+      () => engine.trim()
     )
   }
 }

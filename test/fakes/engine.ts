@@ -90,6 +90,7 @@ export const engine: Engine = {
   readSnapshot: () => unsupported('readSnapshot'),
 
   keepToCores: () => undefined,
+  trim: () => undefined,
   freeMemory: () => undefined,
   reserve: () => undefined,
   measureLevel: () => 1e9,

@@ -10,6 +10,7 @@ import type { TrainOptions } from '../../src/options/train-options.js'
 import { train, trainWith } from '../../src/run/train.js'
 import { copies } from '../fakes/crowded-engine.js'
 import { Folder } from '../data/support/files.js'
+import { warningsIn } from '../support/warnings.js'
 
 /** Slow steps, counted in memory that the test looks into. */
 const SLOW = new URL(
@@ -90,12 +91,16 @@ describe('A run that is stopped where a measurement is due', function () {
 
   it('goes on where a checkpoint cannot be copied, says so, and keeps nothing of it', async () => {
     const engine = new URL('../fakes/crowded-engine.js', import.meta.url)
-    const events = await eventsOf(trainWith(options({ checkpoint: folder.path }), { engine }))
+    let events: readonly JobEvent[] = []
+    const warnings = await warningsIn(async () => {
+      events = await eventsOf(trainWith(options({ checkpoint: folder.path }), { engine }))
+    })
+    expect(warnings).to.deep.equal(['no checkpoint of iteration 10: replica: no memory for a copy of it; the run goes on'])
     const told = events.filter((event) => event.event === 'checkpoint')
-    expect(told.map(({ folder: at, reason }) => [at, reason])).to.deep.equal(
-      [1, 2, 3].map(() => [null, 'replica: no memory for a copy of it'])
+    expect(told.map(({ folder: at, reason, code }) => [at, reason, code])).to.deep.equal(
+      [1, 2, 3].map(() => [null, 'replica: no memory for a copy of it', 'OUT_OF_MEMORY'])
     )
-    expect(events.at(-1)).to.include({ event: 'finished', iterations: 30 })
+    expect(events.at(-1)).to.include({ event: 'finished', iterations: 30, checkpoints: 'incomplete' })
     expect(copies.size).to.equal(0)
   })
 })

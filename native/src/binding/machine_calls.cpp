@@ -4,6 +4,7 @@
 #include "binding/lowering_values.h"
 #include "core/cores.h"
 #include "core/file_lock.h"
+#include "core/heap.h"
 #include "device/backends.h"
 #include "transport/levels.h"
 
@@ -71,6 +72,11 @@ Napi::Value lock_open_file(const Info& info) {
   return Napi::String::New(info.Env(), "unsupported");
 }
 
+Napi::Value trim(const Info& info) {
+  trim_heap();
+  return info.Env().Undefined();
+}
+
 Napi::Value measure_level(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int parts = js::small(info[2], "parts");
@@ -92,6 +98,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<reserve>(addon, "reserve");
   add<keep_cores>(addon, "keepToCores");
   add<lock_open_file>(addon, "lockFile");
+  add<trim>(addon, "trim");
   add<measure_level>(addon, "measureLevel");
   add<measure_peak>(addon, "measurePeak");
 }

@@ -125,8 +125,9 @@ const END_REASONS = {
 function finished(event: FinishedEvent): string {
   const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${END_REASONS[event.reason]}`)
   const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
+  const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: not every checkpoint could be written` : ''
   const throughput = `${count(event.imagesPerSecond)} images/s with ${learnerCount(event.learners)}`
-  return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}`
+  return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}${missing}`
 }
 
 function learnerCount(learners: number): string {

@@ -1,4 +1,4 @@
-import type { RecordedRun } from '../../index.js'
+import type { FinishedEvent, RecordedRun } from '../../index.js'
 
 /** The row of a run in the table of runs. */
 export interface RunSummary {
@@ -28,12 +28,16 @@ export function summaryOf({ run, file, from, until, options, started, progress, 
     model: started?.model ?? nameOf(options['model']),
     data: started?.data ?? nameOf(options['data']),
     learners: (end?.event === 'finished' ? end : started)?.learners ?? null,
-    state: end === undefined ? 'unfinished' : end.event === 'failed' ? `failed: ${end.code}` : end.reason,
+    state: end === undefined ? 'unfinished' : end.event === 'failed' ? `failed: ${end.code}` : endOf(end),
     epochs: (end?.event === 'finished' ? end.epochs : progress.at(-1)?.epoch) ?? 0,
     seconds: end?.event === 'finished' ? end.seconds : until - from,
     bestAccuracy: accuracies.length > 0 ? Math.max(...accuracies) : null,
     bestLoss: losses.length > 0 ? Math.min(...losses) : null
   }
+}
+
+function endOf({ reason, checkpoints }: FinishedEvent): string {
+  return checkpoints === 'incomplete' ? `${reason}, checkpoints incomplete` : reason
 }
 
 function nameOf(value: unknown): string {
