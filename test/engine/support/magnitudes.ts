@@ -134,11 +134,13 @@ export function deviations(use: OperatorCase, found: Values, expected: Values, m
       return Number.isNaN(share) ? Infinity : share
     }
     let worst = 0
-    for (let i = 1; i < want.length; i++) if (error(i) > error(worst)) worst = i
-    if (error(worst) <= tolerance) return []
-    return [
-      `${use.name}: ${name}[${worst}] is ${got[worst]}, not ${want[worst]}: off by ${error(worst).toExponential(1)} of what was summed`
-    ]
+    let largest = error(0)
+    for (let i = 1; i < want.length; i++) {
+      const found = error(i)
+      if (found > largest) [worst, largest] = [i, found]
+    }
+    if (largest <= tolerance) return []
+    return [`${use.name}: ${name}[${worst}] is ${got[worst]}, not ${want[worst]}: off by ${largest.toExponential(1)} of what was summed`]
   })
 }
 
