@@ -1,7 +1,5 @@
 import { expect } from 'chai'
 import type { NamedRule } from '../../src/rules/rules.js'
-import type { LevelSpec } from '../../src/engine/contract.js'
-import { describeCuda } from '../../src/engine/cuda.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
 import { sharedClock } from '../../src/observe/trace-ring.js'
@@ -9,51 +7,22 @@ import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
-import { CASES, OPTIMISER, Pair, rule } from './support/rule-pair.js'
+import { DEVICES, expectEqualCopies, HOSTS, LEVELS, mostDevices, THREE, type Levels } from './support/level-cases.js'
+import { CASES, expectPublication, FEW_ROUNDS, OPTIMISER, Pair, rule } from './support/rule-pair.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
-const DEVICES: LevelSpec = { kind: 'devices' }
-const HOSTS: LevelSpec = { kind: 'loopback', latency: 0 }
-
-type Levels = Required<Pick<GroupPlan, 'devices' | 'levels'>>
-
-/** Two and three levels: learners and hosts; learners and devices; all three, in either order. */
-const LEVELS: Record<string, Levels> = {
-  'one device, hosts': { devices: 1, levels: [HOSTS] },
-  'two devices': { devices: 2, levels: [DEVICES] },
-  'two devices, hosts': { devices: 2, levels: [DEVICES, HOSTS] },
-  'hosts, two devices': { devices: 2, levels: [HOSTS, DEVICES] },
-  'three devices': { devices: 3, levels: [DEVICES] },
-  'three devices, hosts': { devices: 3, levels: [DEVICES, HOSTS] }
-}
-const THREE = LEVELS['two devices, hosts']!
-
-/** What of it all backends can do in a test's time: a stand-in of a device is slow. */
+/** What all backends can do in a test's time: a stand-in of a device is slow. */
 const EXTENTS = {
-  all: { levels: Object.keys(LEVELS), learners: [1, 2, 3, 5], rounds: 50 },
+  all: { levels: Object.keys(LEVELS), learners: [1, 2, 3, 5], rounds: FEW_ROUNDS },
   some: { levels: ['one device, hosts', 'two devices', 'hosts, two devices', 'three devices, hosts'], learners: [1, 5], rounds: 8 }
 }
 
 /** Where learners come and go. */
 const CHANGING = ['two devices, hosts', 'three devices'] as const
 
-/** All devices have the first one's central model. */
-function expectEqualCopies({ group }: GroupRun, devices: number, what: string): void {
-  const first = engine.readDeviceCentral(group, 0)
-  for (let device = 1; device < devices; device++)
-    expect(engine.readDeviceCentral(group, device), `device ${device}, ${what}`).to.deep.equal(first)
-}
-
-/** GPUs that this machine has, where they are what is tested. */
-function gpus(backend: string): number {
-  if (backend !== 'cuda') return Infinity
-  const report = describeCuda()
-  return typeof report === 'string' ? 0 : report.devices.length
-}
-
 for (const { name: backend } of testedBackends())
   describe(`levels on ${backend}`, () => {
-    const most = gpus(backend)
+    const most = mostDevices(backend)
     const onSeveral = (what: string, test: () => void | Promise<void>) =>
       it(what, function () {
         if (most < 2) skip(this, `it takes two GPUs, and this machine has ${most}`)
@@ -66,15 +35,12 @@ for (const { name: backend } of testedBackends())
 
       it(`${name} equals its publication over ${extent.rounds} rounds, whatever the levels`, () => {
         for (const what of extent.levels)
-          for (const k of extent.learners) {
+          for (const learners of extent.learners) {
             const levels = LEVELS[what]!
             if (levels.devices > most) continue
-            const pair = new Pair(backend, each, rule(each.options(1), k), levels)
-            for (let j = 0; j < k; j++) pair.join(j)
-            for (let t = 0; t < extent.rounds; t++) pair.iterate(true, `${what}, k ${k}, round ${t}`)
-            expectEqualCopies(pair.run, levels.devices, `${what}, k ${k}`)
-            const { rounds } = extent
-            expect(engine.groupStatus(pair.run.group)).to.include({ round: rounds, iterations: rounds, position: rounds * k * 4 })
+            const run = expectPublication(backend, each, { learners, period: 1, rounds: extent.rounds, levels })
+            expectEqualCopies(run, levels.devices, `${what}, ${learners} learners`)
+            run.release()
           }
       })
 
@@ -115,8 +81,8 @@ for (const { name: backend } of testedBackends())
     for (const name of ['sma', 'ssgd', 'slowmo', 'polyak-ruppert'] as const)
       onSeveral(`${name} gives the same bits whatever the order of arrival and of levels`, () => {
         // Large enough for several buckets at once.
-        const model = defineModel({ name: 'wide', input: [60], layers: [linear(1200), relu(), linear(1200), relu(), linear(5)] })
-        const { program, initial } = smallTraining(backend, OPTIMISER, { model })
+        const model = defineModel({ name: 'wide', input: [60], layers: [linear(1100), relu(), linear(1000), relu(), linear(5)] })
+        const { program, initial } = smallTraining(backend, OPTIMISER, { batch: 1, model })
         const dataset = randomSamples(100, 60)
         const orders = [
           [0, 1, 2, 3, 4],

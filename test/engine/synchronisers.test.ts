@@ -3,21 +3,15 @@ import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun } from './support/group-run.js'
-import { CASES, OPTIMISER, Pair, rule } from './support/rule-pair.js'
+import { CASES, expectPublication, FEW_ROUNDS, OPTIMISER, Pair, rule } from './support/rule-pair.js'
 import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
 
 for (const { name: backend } of testedBackends())
   describe(`synchronous rules on ${backend}`, () => {
     for (const [name, each] of Object.entries(CASES)) {
-      it(`${name} equals its publication, over 50 rounds`, () => {
-        for (const k of [1, 2, 3, 5])
-          for (const period of each.periods ?? [1, 3]) {
-            const pair = new Pair(backend, each, rule(each.options(period), k))
-            for (let j = 0; j < k; j++) pair.join(j)
-            for (let t = 0; t < 50 * period; t++) pair.iterate(t % period === period - 1, `k ${k}, period ${period}, iteration ${t}`)
-            const { round, iterations, position } = engine.groupStatus(pair.run.group)
-            expect([round, iterations, position]).to.deep.equal([50, 50 * period, 50 * period * k * 4])
-          }
+      it(`${name} equals its publication, over ${FEW_ROUNDS} rounds`, () => {
+        for (const learners of [1, 2, 3, 5])
+          for (const period of each.periods ?? [1, 3]) expectPublication(backend, each, { learners, period, rounds: FEW_ROUNDS }).release()
       })
 
       it(`${name} equals its publication while learners join, leave and die`, () => {

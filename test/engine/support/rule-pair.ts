@@ -19,6 +19,8 @@ import {
 import { largestDifference, randomSamples, smallTraining } from './small-training.js'
 
 const NUMBERS = { rate: 0.02, momentum: 0.9, decay: 1e-3 }
+/** Enough for the changes of `PIECES` and the tenth round, after which a case begins to average. */
+export const FEW_ROUNDS = 14
 /** A rate an iteration, in pieces whose last holds on; changes fall within rounds, too. */
 const PIECES = [
   { from: 0, rates: [0.02, 0.01, 0.03, 0.02] },
@@ -26,6 +28,7 @@ const PIECES = [
   { from: 41, rates: [0.015] }
 ]
 export const OPTIMISER = { momentum: 0.9, weightDecay: 1e-3 }
+const BATCH = 4
 const CLOSE = 1e-5
 /** Another outer optimiser than any rule has by default. */
 const OUTER = { outerLearningRate: 0.4, outerMomentum: 0.3 }
@@ -101,7 +104,7 @@ export class Pair {
     how: GroupRule,
     levels: Pick<GroupPlan, 'devices' | 'levels'> = {}
   ) {
-    const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov })
+    const { program, initial } = smallTraining(backend, { ...OPTIMISER, nesterov }, { batch: BATCH })
     this.run = new GroupRun(program, randomSamples(300), { initial, rule: how, ...levels })
     for (const { from, rates } of PIECES) engine.setLearningRates(this.run.group, from, Float32Array.from(rates))
     this.plain = plain(initial)
@@ -135,6 +138,21 @@ export class Pair {
   #compare(what: string): void {
     for (const [j, { w }] of this.plain.learners) expect(largestDifference(this.run.weights(j), w), `learner ${j}, ${what}`).below(CLOSE)
   }
+}
+
+/** A group equals its rule's publication in every iteration, from its first round to the last of `rounds`. Returns the group. */
+export function expectPublication(
+  backend: EngineBackend,
+  each: RuleCase,
+  { learners, period, rounds, levels }: { learners: number; period: number; rounds: number; levels?: Pick<GroupPlan, 'devices' | 'levels'> }
+): GroupRun {
+  const pair = new Pair(backend, each, rule(each.options(period), learners), levels)
+  for (let j = 0; j < learners; j++) pair.join(j)
+  for (let t = 0; t < rounds * period; t++)
+    pair.iterate(t % period === period - 1, `${learners} learners, period ${period}, iteration ${t}, ${JSON.stringify(levels)}`)
+  const iterations = rounds * period
+  expect(engine.groupStatus(pair.run.group)).to.include({ round: rounds, iterations, position: iterations * learners * BATCH })
+  return pair.run
 }
 
 function rateOf(iteration: number): number {
