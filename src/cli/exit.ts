@@ -23,7 +23,7 @@ export interface ReportOptions {
 export function reportError(error: unknown, { json, stack }: ReportOptions): void {
   const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
-  const text = messageOf(error)
+  const text = withLimit(messageOf(error), error)
   const lines = several ? text.split('\n') : [text.replaceAll(/\s*\n\s*/g, ' ')]
   const message = lines.map(printable).join('\n')
   if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)
@@ -31,11 +31,28 @@ export function reportError(error: unknown, { json, stack }: ReportOptions): voi
   if (stack) for (const each of stacksOf(error)) process.stderr.write(`${each}\n`)
 }
 
-function* stacksOf(error: unknown): Generator<string> {
-  // A chain of causes may be circular.
-  const seen = new Set<unknown>()
-  for (let each = error; each instanceof Error && !seen.has(each); each = each.cause) {
-    seen.add(each)
-    yield `${seen.size > 1 ? 'caused by ' : ''}${each.stack ?? each.message}`
+/** Adds which limit of the system an error of Node.js is about, for Node gives only its code. */
+function withLimit(text: string, error: unknown): string {
+  for (const { code, message } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
+    if (code === 'EMFILE' || code === 'ENFILE') return `${text}; the system allows no more open files: raise the limit (ulimit -n)`
+    if (code === 'ERR_WORKER_INIT_FAILED' || /\bEAGAIN\b/.test(message))
+      return `${text}; the system allows no more threads: raise the limit (ulimit -u), or use fewer learners`
   }
+  return text
+}
+
+function* stacksOf(error: unknown): Generator<string> {
+  let prefix = ''
+  for (const { stack, message } of causesOf(error)) {
+    yield `${prefix}${stack ?? message}`
+    prefix = 'caused by '
+  }
+}
+
+/** An error and its causes. */
+function causesOf(error: unknown): Iterable<Error> {
+  const causes = new Set<Error>()
+  // A chain of causes may be circular.
+  for (let each = error; each instanceof Error && !causes.has(each); each = each.cause) causes.add(each)
+  return causes
 }

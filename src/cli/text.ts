@@ -1,4 +1,6 @@
-/** Numbers and tables as text for people. */
+import { printable } from '../errors.js'
+
+/** Numbers, tables and names as text for people. */
 
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US')
@@ -45,10 +47,18 @@ export interface Column<Row> {
   readonly side?: 'left' | 'right'
 }
 
-/** A line of titles and a line for each row, with columns as wide as their longest cell. */
+/**
+ * Text from outside of the program, such as the name of a file, a model or a run, in one line for a terminal: control characters, which could
+ * move the cursor or imitate other output, are written as escapes. Every such text that a command prints goes through this function.
+ */
+export function external(text: string): string {
+  return printable(text)
+}
+
+/** A line of titles and a line for each row, with columns as wide as their longest cell. Titles and cells may be text from outside. */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly [titles: string, ...rows: string[]] {
-  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)))
-  const titles = columns.map(({ title }) => title)
+  const cells = rows.map((row) => columns.map(({ cell }) => external(cell(row))))
+  const titles = columns.map(({ title }) => external(title))
   const widths = titles.map((title, i) => Math.max(title.length, ...cells.map((row) => row[i]!.length)))
   const line = (row: readonly string[]): string =>
     row

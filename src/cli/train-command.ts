@@ -11,6 +11,7 @@ import { ProgressBar } from './reporters/progress-bar.js'
 import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { external } from './text.js'
 import { addTrainFlags, trainOptionsOf, type TrainFlags } from './train-flags.js'
 
 const NOTES = `
@@ -53,7 +54,7 @@ async function runTrain(
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
-  if (config.file !== undefined && !json) process.stdout.write(`options from ${config.file}\n`)
+  if (config.file !== undefined && !json) process.stdout.write(`options from ${external(config.file)}\n`)
   try {
     const losses: number[] = []
     for await (const event of job) {
@@ -102,11 +103,11 @@ function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options'
 
 async function saveTrained(job: Job, file: SavedModelFile, json: boolean): Promise<void> {
   if ((await job.finished).iterations === 0) {
-    process.stderr.write(`nothing was trained: ${file.path} is not written (an existing file stays)\n`)
+    process.stderr.write(`nothing was trained: ${external(file.path)} is not written (an existing file stays)\n`)
     return
   }
   await file.write(job)
-  if (!json) process.stdout.write(`model in ${file.path}\n`)
+  if (!json) process.stdout.write(`model in ${external(file.path)}\n`)
 }
 
 /** A dry run takes too few steps to show whether the model can overfit. */

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { extname, join, resolve } from 'node:path'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import type { Dataset, DatasetTraits, StoredDataset } from './dataset.js'
@@ -32,9 +32,19 @@ export interface OpenDataOptions extends OpenDatasetOptions {
   readonly images?: ImageFolderOptions | undefined
 }
 
-/** Opens a data set by its name, as `openDataset` does, or a folder of images, as `imageFolder` does. Throws the errors of both. */
-export async function openData(nameOrFolder: string, { images, ...options }: OpenDataOptions = {}): Promise<Dataset> {
-  return datasetNames.includes(nameOrFolder) ? openDataset(nameOrFolder, options) : imageFolder(nameOrFolder, images)
+/**
+ * Opens a data set by its name, as `openDataset` does, a text by the path of its `.txt` file, as `datasetFromText` does, or a folder of images, as
+ * `imageFolder` does. Throws the errors of these.
+ */
+export async function openData(nameOrPath: string, { images, ...options }: OpenDataOptions = {}): Promise<Dataset> {
+  if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
+  if (!isTextPath(nameOrPath)) return imageFolder(nameOrPath, images)
+  return datasetFromText({ file: nameOrPath, ...(options.context !== undefined && { context: options.context }) })
+}
+
+/** Whether `openData` reads a path as a text. */
+export function isTextPath(path: string): boolean {
+  return extname(path).toLowerCase() === '.txt'
 }
 
 /**

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { availableParallelism, cpus } from 'node:os'
+import { availableParallelism, cpus, freemem, totalmem } from 'node:os'
 
 /** Cores this process may use: its affinity, and the cgroup's share rounded up. */
 export function usableCores(): number {
@@ -18,9 +18,14 @@ export function usableProcessors(): readonly number[] {
   })
 }
 
-/** Bytes that this process may still take. */
-export function usableMemory(): number {
-  return process.availableMemory()
+/** Bytes that this process may still allocate: of the first source that knows. */
+export function usableMemory(sources: readonly (() => number)[] = [() => process.availableMemory(), freemem, totalmem]): number {
+  // Each is 0 where the system does not say, as with a hidden /proc. If none is known, nothing is refused.
+  for (const source of sources) {
+    const bytes = source()
+    if (bytes > 0) return bytes
+  }
+  return Infinity
 }
 
 export function processorName(): string {

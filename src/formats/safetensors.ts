@@ -41,6 +41,7 @@ export class SafetensorsFile implements SafetensorsHeader, AsyncDisposable {
         throw corruptFile(path, { where: 'header', expected: `a length of ${LENGTH_BYTES} bytes`, found: `a file of ${size} bytes` })
       const length = new DataView(await readAt(handle, path, 0, LENGTH_BYTES)).getBigUint64(0, true)
       const most = Math.min(MAX_HEADER_BYTES, size - LENGTH_BYTES)
+      if (length > most) await refuseOtherFormats(handle, path)
       if (length > most) throw corruptFile(path, { where: 'header', expected: `at most ${most}`, found: `a length of ${length} bytes` })
       const dataStart = LENGTH_BYTES + Number(length)
       const bytes = await readAt(handle, path, LENGTH_BYTES, Number(length))
@@ -142,6 +143,21 @@ function headerBytes(tensors: readonly TypedTensor[], metadata: SafetensorsOptio
   bytes.writeBigUInt64LE(BigInt(length))
   json.copy(bytes, LENGTH_BYTES)
   return bytes
+}
+
+/** The first bytes of files that are often taken for safetensors. ONNX begins with its IR version, a varint in field 1 of a protocol buffer. */
+const OTHER_FORMATS: readonly (readonly [format: string, begins: (bytes: Uint8Array) => boolean])[] = [
+  ['an ONNX model', ([tag, version = 0, next = 0]) => tag === 0x08 && version > 0 && version < 32 && (next & 7) === 2],
+  ['a PyTorch checkpoint (torch.save)', ([first, second]) => first === 0x50 && second === 0x4b],
+  ['a pickle file', ([first, second = 0]) => first === 0x80 && second <= 5]
+]
+
+/** Throws DATA_CORRUPT that names the format, if a file is of a known other format. */
+async function refuseOtherFormats(handle: FileHandle, path: string): Promise<void> {
+  const bytes = new Uint8Array(await readAt(handle, path, 0, LENGTH_BYTES))
+  const [format] = OTHER_FORMATS.find(([, begins]) => begins(bytes)) ?? []
+  if (format !== undefined)
+    throw corruptFile(path, { expected: 'a safetensors file', found: format, fix: 'convert it to safetensors, or name another file' })
 }
 
 async function openFile(path: string): Promise<FileHandle> {

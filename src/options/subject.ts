@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Dataset } from '../data/dataset.js'
 import { imageFolderPlan, type ImageFolderOptions } from '../data/images/image-options.js'
-import { datasetNames } from '../data/open.js'
+import { datasetNames, isTextPath } from '../data/open.js'
 import { unknownName } from '../errors.js'
 import type { Model } from '../model/model.js'
 import { imageSizeOf, zoo, type GptOptions } from '../model/zoo/index.js'
@@ -55,8 +55,9 @@ export function subjectSettings(
   named(checks, 'model', model, Object.keys(zoo), 'give a Model, or the name of one in the zoo')
   if (typeof data === 'object' && !isDataset(data))
     checks.refuse('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
+  else if (typeof data === 'string' && !datasetNames.includes(data) && isPath(data)) checkPath(checks, data)
   else if (typeof data !== 'string' || !isFolder(data))
-    named(checks, 'data', data, datasetNames, 'give a Dataset, the name of one, or a folder of images')
+    named(checks, 'data', data, datasetNames, 'give a Dataset, the name of one, a folder of images, or a text file')
   if (dataDir !== undefined && typeof dataDir !== 'string') checks.refuse('dataDir', dataDir, 'give the path of a folder')
   if (context !== undefined) checks.whole('context', context, 1, 2 ** 20)
   return {
@@ -79,6 +80,19 @@ function isDataset(data: Partial<Dataset> | null): boolean {
     isCounted(data.train) &&
     isCounted(data.test)
   )
+}
+
+/** Whether a name can only be a path: no data set has a separator or an extension in its name. */
+function isPath(data: string): boolean {
+  return isTextPath(data) || /[\\/]/.test(data)
+}
+
+function checkPath(checks: OptionChecks, path: string): void {
+  if (isFolder(path)) return
+  const found = path.includes('\0') ? undefined : statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) checks.refuse('data', path, 'there is no such file or folder: check the path')
+  else if (!isTextPath(path)) checks.refuse('data', path, 'it is a file: name a folder of images, or a text file that ends in .txt')
+  else if (!found.isFile()) checks.refuse('data', path, 'it is not a regular file: name a text file')
 }
 
 function isFolder(path: string): boolean {

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'eventemitter3'
+import { unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
   CheckpointEvent,
@@ -34,6 +35,33 @@ export interface JobEvents {
   evaluated: [EvaluatedEvent]
   finished: [FinishedEvent]
   failed: [Error]
+}
+
+/** A record, so that the compiler notices a missing name. */
+const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
+  planned: true,
+  started: true,
+  levels: true,
+  setAside: true,
+  resumed: true,
+  checkpoint: true,
+  wentBack: true,
+  progress: true,
+  learnerLost: true,
+  population: true,
+  sampleSkipped: true,
+  evaluated: true,
+  finished: true,
+  failed: true
+}
+
+function checkEventName(name: string): void {
+  if (!Object.hasOwn(EVENT_NAMES, name)) throw unknownName('event', name, Object.keys(EVENT_NAMES))
+}
+
+/** A copy of samples that are used later, when the caller may have changed or transferred them. */
+function copied<Samples>(samples: Samples): Samples {
+  return ArrayBuffer.isView(samples) && !(samples instanceof DataView) ? ((samples as unknown as Uint8Array).slice() as Samples) : samples
 }
 
 /** How a run talks to its Job. */
@@ -79,8 +107,14 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     // Who reads the events meets the error there: it must not bring the process down for want of a second listener.
     this.finished.catch(() => {})
     this.model = {
-      predict: async (batch) => (await outcome).model.predict(batch),
-      classify: async (samples, options) => (await outcome).model.classify(samples, options),
+      predict: async (batch) => {
+        const samples = copied(batch)
+        return (await outcome).model.predict(samples)
+      },
+      classify: async (batch, options) => {
+        const samples = copied(batch)
+        return (await outcome).model.classify(samples, options)
+      },
       generate: async (prompt, options) => (await outcome).model.generate(prompt, options),
       evaluate: async (data) => (await outcome).model.evaluate(data),
       weights: async () => (await outcome).model.weights(),
@@ -99,15 +133,17 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
 
   /**
    * Calls `listener` at every event of this name from now on. `failed` has the error that `finished` rejects with. A listener that throws ends the
-   * run as `stop` does, and `finished` rejects with what it threw.
+   * run as `stop` does, and `finished` rejects with what it threw. Throws UNKNOWN_NAME for a name that is no event's.
    */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+    checkEventName(name)
     this.#emitter.on(name, listener)
     return this
   }
 
   /** As `on`, for the next event of this name alone. */
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
+    checkEventName(name)
     this.#emitter.once(name, listener)
     return this
   }

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { isMainThread, threadId } from 'node:worker_threads'
 import type { ActorSnapshot } from './snapshot.js'
 
@@ -22,8 +22,10 @@ export interface LiveJob {
 const SOCKET = /^([1-9]\d*)(?:-\d+)?\.sock$/
 /** The longest path that fits into a unix socket's address. */
 const LONGEST_PATH = 107
-/** Milliseconds that a process may take to answer. */
+/** Milliseconds that a process may take for its complete answer. */
 const ANSWER_DEADLINE = 2_000
+/** The longest answer in characters: more than thousands of actors need. */
+const MAX_ANSWER = 2 ** 24
 
 /** One socket for each thread, however many jobs run there: the only module state of the runtime. */
 const jobs = new Set<() => LiveJob>()
@@ -61,6 +63,7 @@ function serve(): typeof serving {
   if (path === undefined || path.length > LONGEST_PATH) return undefined
   // An earlier process of the same id may have been killed and left its socket. Anything that cannot be removed is not ours.
   if (!removed(path)) return undefined
+  removeDeadSockets(dirname(path))
   const server = createServer((socket) => {
     // A client that disconnects early must not disturb the job.
     socket.on('error', () => {}).unref()
@@ -102,15 +105,31 @@ function socketsIn(folder: string): readonly string[] {
 function ask(path: string): Promise<LiveProcess | undefined> {
   return new Promise((resolve) => {
     let text = ''
-    const socket = connect(path).setEncoding('utf8').setTimeout(ANSWER_DEADLINE)
-    socket.on('data', (more: string) => (text += more))
-    socket.on('timeout', () => socket.destroy())
+    const socket = connect(path).setEncoding('utf8')
+    const fail = () => {
+      text = ''
+      socket.destroy()
+    }
+    // For the whole answer: a process that sends a byte now and then must not hold up the others.
+    const deadline = setTimeout(fail, ANSWER_DEADLINE)
+    socket.on('data', (more: string) => {
+      text += more
+      if (text.length > MAX_ANSWER) fail()
+    })
     socket.on('error', (error: NodeJS.ErrnoException) => {
       // A running process that is about to listen refuses, too; its socket stays.
       if (error.code === 'ECONNREFUSED' && !processRuns(path)) rmSync(path, { force: true })
     })
-    socket.on('close', () => resolve(parsed(text)))
+    socket.on('close', () => {
+      clearTimeout(deadline)
+      resolve(parsed(text))
+    })
   })
+}
+
+/** Removes the sockets of processes that were killed. */
+function removeDeadSockets(folder: string): void {
+  for (const name of socketsIn(folder)) if (!processRuns(name)) removed(join(folder, name))
 }
 
 function processRuns(path: string): boolean {
@@ -121,12 +140,57 @@ function processRuns(path: string): boolean {
   }
 }
 
+/** undefined unless the text is the answer of a process that shows its jobs. */
 function parsed(text: string): LiveProcess | undefined {
   try {
-    return JSON.parse(text) as LiveProcess
+    const answer: unknown = JSON.parse(text)
+    return isLiveProcess(answer) ? answer : undefined
   } catch {
     return undefined
   }
+}
+
+function isLiveProcess(answer: unknown): answer is LiveProcess {
+  return isObject(answer) && isNumber(answer['pid']) && Array.isArray(answer['jobs']) && answer['jobs'].every(isLiveJob)
+}
+
+function isLiveJob(job: unknown): job is LiveJob {
+  return (
+    isObject(job) &&
+    typeof job['name'] === 'string' &&
+    isNumber(job['seconds']) &&
+    Array.isArray(job['actors']) &&
+    job['actors'].every(isSnapshot)
+  )
+}
+
+const NUMBERS = [
+  'thread',
+  'depth',
+  'deferred',
+  'messages',
+  'timed',
+  'waitTime',
+  'handleTime',
+  'restarts',
+  'heap'
+] as const satisfies (keyof ActorSnapshot)[]
+
+function isSnapshot(actor: unknown): actor is ActorSnapshot {
+  return (
+    isObject(actor) &&
+    typeof actor['name'] === 'string' &&
+    typeof actor['busy'] === 'boolean' &&
+    NUMBERS.every((name) => isNumber(actor[name]))
+  )
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number' && Number.isFinite(value)
 }
 
 /** Where this user's processes have their sockets, the preferred folder first. A system without sessions has no XDG_RUNTIME_DIR. */

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { ArbalestError } from '../../src/errors.js'
 import { readSafetensors, SafetensorsFile, writeSafetensors } from '../../src/formats/safetensors.js'
+import { parseHeader } from '../../src/formats/safetensors-header.js'
 import type { Tensor, TensorData } from '../../src/formats/tensor.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
@@ -274,5 +275,37 @@ describe('safetensors', function () {
       for (let end = 0; end < content.length; end++) await refused('DATA_CORRUPT', () => reading(content.subarray(0, end)))
       await reading(content)
     })
+  })
+})
+
+describe('A hostile safetensors header', () => {
+  const seconds = (header: string): number => {
+    const bytes = Buffer.from(header)
+    const began = process.cpuUsage()
+    try {
+      parseHeader(bytes, 0, 'file')
+    } catch (error) {
+      if (!(error instanceof ArbalestError)) throw error
+    }
+    return process.cpuUsage(began).user / 1e6
+  }
+  const tensors = Array.from({ length: 400_000 }, (_, i) => `"t${i}":{"dtype":"F32","shape":[1],"data_offsets":[${4 * i},${4 * i + 4}]}`)
+  for (const [what, header] of [
+    ['90 MB of spaces', `{${' '.repeat(90e6)}}`],
+    ['a name of 90 MB', `{"${'x'.repeat(90e6)}`],
+    ['400,000 tensors', `{${tensors.join(',')}}`],
+    ['a shape of 40 million numbers', `{"a":{"shape":[${'1,'.repeat(40e6)}1]}}`]
+  ] as const)
+    // Of a processor's time, that of the garbage collector's threads included.
+    it(`with ${what} is parsed or refused at once`, () => expect(seconds(header)).to.be.below(4))
+})
+
+describe('A file of another format', () => {
+  it('is called by its name', async () => {
+    await using folder = await Folder.make()
+    const onnx = await folder.write('model.onnx', Uint8Array.of(8, 8, 18, 8, 97, 114, 98, 97, 108, 101, 115, 116))
+    await refused('DATA_CORRUPT', () => SafetensorsFile.open(onnx), 'found an ONNX model')
+    const zip = await folder.write('model.pt', Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(100, 1)]))
+    await refused('DATA_CORRUPT', () => SafetensorsFile.open(zip), 'found a PyTorch checkpoint')
   })
 })

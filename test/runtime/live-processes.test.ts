@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
 import { liveProcesses } from '../../src/runtime/live-processes.js'
 import { showLive } from '../../src/runtime/live-processes.js'
@@ -137,6 +138,43 @@ describe('a job that shows itself', () => {
     await once(silent, 'connect')
     expect(await liveProcesses()).to.have.length(1)
     silent.destroy()
+    shown[Symbol.dispose]()
+  })
+
+  it('is found although other sockets answer nonsense, drip or never end', async () => {
+    const shown = showLive('mlp on digits', () => [ACTOR])
+    const answers: readonly ((socket: Socket) => void)[] = [
+      (socket) => socket.end('null'),
+      (socket) => socket.end('{}'),
+      (socket) => socket.end('{"pid":1,"jobs":[{"name":"x","seconds":1,"actors":[null]}]}'),
+      (socket) => void setInterval(() => socket.write(' '), 50).unref(),
+      () => {}
+    ]
+    const sockets: Socket[] = []
+    const servers = answers.map((answer, i) =>
+      createServer((socket) => {
+        sockets.push(socket.on('error', () => {}))
+        answer(socket)
+      }).listen(join(folder(), `${process.pid}-${i + 1}.sock`))
+    )
+    try {
+      const began = performance.now()
+      expect((await liveProcesses()).map(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal([['mlp on digits']])
+      expect(performance.now() - began).to.be.below(10_000)
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      for (const server of servers) server.close()
+      shown[Symbol.dispose]()
+    }
+  })
+
+  it('removes the sockets of processes that were killed', () => {
+    mkdirSync(folder(), { mode: 0o700 })
+    // Beyond the largest id that Linux gives.
+    const dead = join(folder(), `${2 ** 22 + 1}.sock`)
+    writeFileSync(dead, '')
+    const shown = showLive('mlp on digits', () => [])
+    expect(readdirSync(folder())).to.deep.equal([`${process.pid}.sock`])
     shown[Symbol.dispose]()
   })
 })

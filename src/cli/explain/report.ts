@@ -1,6 +1,6 @@
 import { createColors } from 'picocolors'
 import type { Explanation } from '../../index.js'
-import { count, percent, tableLines, type Column } from '../text.js'
+import { count, external, percent, tableLines, type Column } from '../text.js'
 import { layerCosts, total, type Cost, type LayerCost } from './layer-costs.js'
 
 const COLUMNS: readonly Column<LayerCost>[] = [
@@ -29,7 +29,7 @@ export function report(explained: Explanation, { colour }: { colour: boolean }):
 }
 
 function headline({ model, input, batch, precision, backend, parameters }: Explanation): string {
-  return `${model}: ${count(parameters)} parameters; a step takes ${batch} samples of ${input.join('x')}, in ${precision} on backend ${backend}`
+  return `${external(model)}: ${count(parameters)} parameters; a step takes ${batch} samples of ${input.join('x')}, in ${precision} on backend ${backend}`
 }
 
 function cost({ operators, flops, bytes, floorSeconds, batch, speeds, threads, processor }: Explanation): readonly string[] {

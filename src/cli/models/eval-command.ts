@@ -1,9 +1,8 @@
-import { printable } from '../../errors.js'
 import { datasetNames, loadModel, openData, textNames, type Dataset, type ImageFolderOptions, type TrainedModel } from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { invalidFlag } from '../flag-values.js'
-import { count, duration, loss, percent } from '../text.js'
+import { count, duration, external, loss, percent } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
 interface EvalFlags extends ModelFlags, CommonFlags {
@@ -29,7 +28,7 @@ async function runEval(file: string, { data: name = 'digits', dataDir, json = fa
   else {
     const accuracy = testAccuracy === null ? '' : `test accuracy ${percent(testAccuracy)}, `
     const took = `${count(samples)} samples in ${duration(seconds)}`
-    process.stdout.write(`${printable(model.name)} on ${data.name}: ${accuracy}test loss ${loss(testLoss)}; ${took}\n`)
+    process.stdout.write(`${external(model.name)} on ${external(data.name)}: ${accuracy}test loss ${loss(testLoss)}; ${took}\n`)
   }
   return EXIT.done
 }
@@ -41,7 +40,7 @@ async function dataFor({ name: model, input, classNames }: TrainedModel, name: s
   const data = await openData(name, { directory, context: input[0] })
   // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
   if (classNames && classNames.join() !== data.classNames?.join())
-    throw invalidFlag('--data', name, `its characters differ from those of model ${printable(model)}; use the text that it was trained on`)
+    throw invalidFlag('--data', name, `its characters differ from those of model ${external(model)}; use the text that it was trained on`)
   return data
 }
 

@@ -1,7 +1,7 @@
-import { printable } from '../../errors.js'
 import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
+import { external } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
 interface ExportFlags extends ModelFlags, CommonFlags {
@@ -36,9 +36,9 @@ async function runExport(file: string, { out, format, normalise, json = false, .
   })
   if (json) process.stdout.write(`${JSON.stringify({ file: out, model: model.model.name, loaded, initialised, unused })}\n`)
   else {
-    const fresh = initialised.length > 0 ? `; initialised: ${printable(initialised.join(', '))}` : ''
-    const ignored = unused.length > 0 ? `; ignored: ${printable(unused.join(', '))}` : ''
-    process.stdout.write(`${out}: ${printable(model.model.name)}, ${loaded.length} tensors${fresh}${ignored}\n`)
+    const fresh = initialised.length > 0 ? `; initialised: ${external(initialised.join(', '))}` : ''
+    const ignored = unused.length > 0 ? `; ignored: ${external(unused.join(', '))}` : ''
+    process.stdout.write(`${external(out)}: ${external(model.model.name)}, ${loaded.length} tensors${fresh}${ignored}\n`)
   }
   return EXIT.done
 }

@@ -13,7 +13,7 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
-import { bytes, count, duration, loss, percent, tableLines, type Column } from '../text.js'
+import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 
 /** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
 export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | undefined {
@@ -27,18 +27,18 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
     case 'setAside':
       return event.checkpoints.map(setAside).join('\n')
     case 'resumed':
-      return `${colours.cyan('resumed')} at iteration ${count(event.iteration)} from ${event.folder}`
+      return `${colours.cyan('resumed')} at iteration ${count(event.iteration)} from ${external(event.folder)}`
     case 'checkpoint':
       // Only a failure is worth a line.
       return event.reason === null
         ? undefined
-        : `${colours.yellow('no checkpoint')} of iteration ${count(event.iteration)}: ${event.reason}`
+        : `${colours.yellow('no checkpoint')} of iteration ${count(event.iteration)}: ${external(event.reason)}`
     case 'wentBack':
       return wentBack(event)
     case 'learnerLost':
       return learnerLost(event)
     case 'sampleSkipped':
-      return `${colours.yellow(`${event.item} was skipped`)}: ${event.reason}; ${event.skipped} so far`
+      return `${colours.yellow(`${external(event.item)} was skipped`)}: ${external(event.reason)}; ${event.skipped} so far`
     case 'population':
       return population(event)
     case 'evaluated':
@@ -83,19 +83,19 @@ function planned({ programs, learners, stepsAnEpoch, steps, bytesPerLearner, byt
 
 function started(event: StartedEvent): string {
   return [
-    `${colours.bold(event.model)} on ${colours.bold(event.data)}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
-    `${learnerCount(event.learners)} with batches of ${event.batch}, ${event.synchroniser}, ${event.precision}, seed ${event.seed};`,
+    `${colours.bold(external(event.model))} on ${colours.bold(external(event.data))}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
+    `${learnerCount(event.learners)} with batches of ${event.batch}, ${external(event.synchroniser)}, ${event.precision}, seed ${event.seed};`,
     `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared`
   ].join(' ')
 }
 
 function levels({ devices, levels: names, reason }: LevelsEvent): string {
   const subject = devices.length > 1 ? `${devices.length} devices` : 'one device'
-  return `${colours.cyan(subject)}, averaged by ${['learners', ...names].join(', ')}: ${reason}`
+  return `${colours.cyan(subject)}, averaged by ${['learners', ...names].join(', ')}: ${external(reason)}`
 }
 
 function setAside({ folder, movedTo, reason }: SetAsideEvent['checkpoints'][number]): string {
-  return `${colours.yellow('moved aside')}: ${folder} to ${movedTo}: ${reason ?? 'the run begins before it'}`
+  return `${colours.yellow('moved aside')}: ${external(folder)} to ${external(movedTo)}: ${external(reason ?? 'the run begins before it')}`
 }
 
 function wentBack({ iteration, learningRateScale, retries }: WentBackEvent): string {
@@ -106,12 +106,12 @@ function wentBack({ iteration, learningRateScale, retries }: WentBackEvent): str
 function learnerLost({ learner, round, reason, replacedBy, vacant }: LearnerLostEvent): string {
   const unreplaced = vacant ? 'the others go on without it' : 'too many have failed in its place'
   const next = replacedBy === null ? unreplaced : `learner ${replacedBy} starts in its place`
-  return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${reason}; ${next}`
+  return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${external(reason)}; ${next}`
 }
 
 function population({ round, from, to, reason }: PopulationEvent): string {
   const subject = from === to ? learnerCount(to) : `${from} -> ${to} learners`
-  return `${colours.cyan(subject)} at round ${round}: ${reason}`
+  return `${colours.cyan(subject)} at round ${round}: ${external(reason)}`
 }
 
 const END_REASONS = {

@@ -1,10 +1,12 @@
 import { writeFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import colours from 'picocolors'
 import { messageOf } from '../../errors.js'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { duration, loss, percent, tableLines, type Column } from '../text.js'
+import { invalidFlag } from '../flag-values.js'
+import { duration, external, loss, percent, tableLines, type Column } from '../text.js'
 import { differences, summaryOf, type OptionDifference, type RunSummary } from './compare.js'
 import { plotOf } from './plot.js'
 
@@ -25,6 +27,7 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
 
 /** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
 async function runRuns(paths: readonly string[], { run: wanted = [], compare = false, plot, json = false }: RunsFlags): Promise<ExitCode> {
+  if (plot !== undefined && extname(plot).toLowerCase() !== '.svg') throw invalidFlag('--plot', plot, 'plots are SVG: end the name in .svg')
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
   const different = compare ? differences(runs) : []
@@ -37,7 +40,7 @@ async function runRuns(paths: readonly string[], { run: wanted = [], compare = f
   const lines = runs.length === 0 ? ['No run is logged there.'] : table(COLUMNS, runs.map(summaryOf))
   if (compare && runs.length > 1)
     lines.push('', ...(different.length > 0 ? table(optionColumns(runs), different) : ['All options are the same.']))
-  if (plot !== undefined) lines.push('', `curves in ${plot}`)
+  if (plot !== undefined) lines.push('', `curves in ${external(plot)}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
 }

@@ -4,7 +4,7 @@ import { ArbalestError, unknownName } from '../../errors.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { wholeNumber } from '../flag-values.js'
-import { bytes, count, duration, tableLines, type Column } from '../text.js'
+import { bytes, count, duration, external, tableLines, type Column } from '../text.js'
 import { JobPoller, type JobRates } from './actor-rates.js'
 
 const NOTES = `
@@ -82,7 +82,7 @@ export function topTable(jobs: readonly JobRates[], { colour }: { colour: boolea
   return jobs.flatMap(({ pid, name, seconds, actors }, i) => {
     const [titles, ...rows] = tableLines(COLUMNS, actors)
     const marked = rows.map((row, actor) => (actors[actor]!.restarts > 0 ? yellow(row) : row))
-    return [...(i > 0 ? [''] : []), `${bold(`${pid}  ${name}`)}  ${duration(seconds)}`, dim(titles), ...marked]
+    return [...(i > 0 ? [''] : []), `${bold(`${pid}  ${external(name)}`)}  ${duration(seconds)}`, dim(titles), ...marked]
   })
 }
 

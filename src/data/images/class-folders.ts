@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs'
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
+import type { ArbalestError } from '../../errors.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { Random } from '../random.js'
 
@@ -64,6 +65,18 @@ function holdOut(all: Classes, path: string, fraction: number, seed: number): Pi
   return { train, test }
 }
 
+/** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */
+export async function imagesIn(folder: string): Promise<readonly string[]> {
+  const images: string[] = []
+  await addImagesBelow(folder, images)
+  if (images.length === 0) throw noImages(folder, 'name a folder that has some')
+  return images.sort(byName)
+}
+
+function noImages(folder: string, fix: string): ArbalestError {
+  return corruptFile(folder, { expected: `images (${[...EXTENSIONS].join(' ')})`, found: 'none', fix })
+}
+
 /** The sorted names of a folder's subfolders, without hidden ones. Throws DATA_NOT_FOUND. */
 async function foldersIn(path: string): Promise<string[]> {
   const names: string[] = []
@@ -89,12 +102,7 @@ async function readClasses(path: string, atLeast = 2): Promise<Classes> {
     const images: string[] = []
     await addImagesBelow(folder, images)
     images.sort(byName)
-    if (images.length === 0)
-      throw corruptFile(folder, {
-        expected: `images (${[...EXTENSIONS].join(' ')})`,
-        found: 'none',
-        fix: 'add images, or remove the folder'
-      })
+    if (images.length === 0) throw noImages(folder, 'add images, or remove the folder')
     classes.set(name, images)
   }
   return classes
@@ -113,6 +121,15 @@ async function addImagesBelow(folder: string, images: string[], seen = new Set<s
 }
 
 async function entriesOf(folder: string): Promise<Dirent[]> {
+  const entries = await readFolder(folder)
+  for (const { name } of entries)
+    // Bytes that are not UTF-8 become U+FFFD, and no file has the resulting name.
+    if (name.includes('\uFFFD') && !(await lstat(join(folder, name)).catch(() => undefined)))
+      throw corruptFile(folder, { expected: 'file names in UTF-8', found: JSON.stringify(name), fix: 'rename the file' })
+  return entries
+}
+
+async function readFolder(folder: string): Promise<Dirent[]> {
   try {
     return (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'))
   } catch (cause) {

@@ -3,17 +3,21 @@ import { invalidOption, messageOf } from '../../errors.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { pixelLimit, toPlanes } from './pixels.js'
 
+/** The path of an image file, the bytes of one, or a stream of its bytes. */
+export type ImageSource = string | Uint8Array | AsyncIterable<Uint8Array>
+
 /**
- * Reads an image file (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W): rotated as its EXIF data says, scaled to
+ * Reads an image (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG) as one sample of bytes (C, H, W), from a file, from its bytes, or from a stream of them: rotated as its EXIF data says, scaled to
  * cover H x W and cropped at the centre, in colour for 3 channels and in grey for 1, with transparency on white. Throws DATA_NOT_FOUND,
  * DATA_CORRUPT, and INVALID_OPTION for other shapes.
  */
-export async function readImage(path: string, shape: readonly number[]): Promise<Uint8Array> {
+export async function readImage(image: ImageSource, shape: readonly number[]): Promise<Uint8Array> {
   const [channels, height, width, ...more] = shape
   if ((channels !== 1 && channels !== 3) || !height || !width || more.length > 0)
     throw invalidOption('shape', shape, 'an image is a sample (1, H, W) or (3, H, W)')
   const { default: sharp } = await import('sharp')
-  const bytes = await contentOf(path)
+  const name = typeof image === 'string' ? image : 'image'
+  const bytes = await contentOf(image)
   let pixels: Uint8Array
   try {
     pixels = await sharp(bytes, { limitInputPixels: pixelLimit(bytes.length) })
@@ -24,15 +28,25 @@ export async function readImage(path: string, shape: readonly number[]): Promise
       .raw({ depth: 'uchar' })
       .toBuffer()
   } catch (cause) {
-    const fix = 'name a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG file'
-    throw corruptFile(path, { expected: 'an image', found: messageOf(cause), fix, cause })
+    const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
+    throw corruptFile(name, { expected: 'an image', found: messageOf(cause), fix, cause })
   }
   const sample = new Uint8Array(pixels.length)
   toPlanes(pixels, sample, { width, channels })
   return sample
 }
 
-async function contentOf(path: string): Promise<Buffer> {
+async function contentOf(image: ImageSource): Promise<Uint8Array> {
+  if (image instanceof Uint8Array) return image
+  if (typeof image === 'string') return fileContent(image)
+  const isStream = typeof image === 'object' && image !== null && Symbol.asyncIterator in image
+  if (!isStream) throw invalidOption('image', typeof image, 'give a path, a Uint8Array or a stream of these')
+  const chunks: Uint8Array[] = []
+  for await (const chunk of image) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+async function fileContent(path: string): Promise<Buffer> {
   try {
     // Opening a pipe would block until it has a writer.
     if (!(await stat(path)).isFile()) throw new Error('it is not a file')

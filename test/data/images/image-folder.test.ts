@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { imageFolder } from '../../../src/data/images/image-folder.js'
 import type { StreamedSamples, Dataset } from '../../../src/data/dataset.js'
 import { refused } from '../../support/codes.js'
+import { skip } from '../../support/skip.js'
 import { Folder } from '../support/files.js'
 
 const parts = ({ train, test }: Dataset) => [train as StreamedSamples, test as StreamedSamples] as const
@@ -103,6 +104,16 @@ describe('A folder of images', () => {
     await refused('DATA_CORRUPT', () => imageFolder(folder.path), 'one class with two images')
     await write('c/train/a/1.png', 'c/train/b/1.png', 'c/test/a/1.png', 'c/test/z/1.png')
     await refused('DATA_CORRUPT', () => imageFolder(join(folder.path, 'c')), join('test', 'z'))
+  })
+
+  it('refuses a file name that is not UTF-8, and names its folder', async function () {
+    await write('a/1.png', 'a/2.png', 'b/1.png', 'b/2.png')
+    try {
+      await writeFile(Buffer.concat([Buffer.from(join(folder.path, 'b/')), Buffer.of(0xff), Buffer.from('.png')]), '')
+    } catch {
+      skip(this, 'this file system takes only names in UTF-8')
+    }
+    await refused('DATA_CORRUPT', () => imageFolder(folder.path), join(folder.path, 'b'), 'file names in UTF-8', 'rename the file')
   })
 
   it('refuses options that cannot be, by their names', async () => {

@@ -1,9 +1,11 @@
+import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import sharp from 'sharp'
 import { readImage } from '../../../src/data/images/read-image.js'
 import { refused } from '../../support/codes.js'
+import { rejection } from '../../support/rejection.js'
 import { Folder } from '../support/files.js'
 
 /** As PNG has it (ISO 3309). */
@@ -50,6 +52,17 @@ describe('readImage', () => {
 
   it('takes what is transparent for white', async () => {
     expect([...(await readImage(await png('clear', [9, 9, 9, 0], 1, 1, 4), [3, 1, 1]))]).to.deep.equal([255, 255, 255])
+  })
+
+  it('reads bytes and streams as files', async () => {
+    const path = await png('bytes', [9, 8, 7, 6], 2, 2, 1)
+    const bytes = await readFile(path)
+    for (const source of [bytes, new Uint8Array(bytes), createReadStream(path, { highWaterMark: 16 })])
+      expect([...(await readImage(source, [1, 2, 2]))]).to.deep.equal([9, 8, 7, 6])
+    expect(await rejection(readImage(bytes.subarray(0, 50), [1, 2, 2])))
+      .to.have.property('message')
+      .that.matches(/^image: expected an image, found /)
+    await refused('INVALID_OPTION', () => readImage({} as never, [1, 2, 2]), 'image: received "object"')
   })
 
   it('refuses what is no image, and samples that are none', async () => {
