@@ -19,40 +19,77 @@ export function aligned(bytes: number): number {
 export function pack(blocks: readonly Block[]): { readonly offsets: readonly number[]; readonly bytes: number } {
   const offsets = blocks.map(() => 0)
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || blocks[a]!.from - blocks[b]!.from || a - b)
-  // Placed blocks by offset.
-  const placed: number[] = []
+  const placed = new PlacedBlocks(blocks.length)
   let total = 0
   for (const i of order) {
     const block = blocks[i]!
     const size = aligned(block.bytes)
-    const offset = smallestGap(
-      placed.filter((j) => meet(blocks[j]!, block)).map((j) => [offsets[j]!, offsets[j]! + aligned(blocks[j]!.bytes)]),
-      size
-    )
+    const offset = placed.smallestGap(block, size)
+    placed.add(block, offset, offset + size)
     offsets[i] = offset
     total = Math.max(total, offset + size)
-    const place = placed.findIndex((j) => offsets[j]! > offset)
-    placed.splice(place < 0 ? placed.length : place, 0, i)
   }
   return { offsets, bytes: total }
 }
 
-function meet(a: Block, b: Block): boolean {
-  return a.from <= b.until && b.from <= a.until
-}
+/**
+ * Blocks that have their offset, in its order. In typed arrays: the activations of a deep network all live at once, so that each block is compared with
+ * each other one, and 8,000 layers are a hundred million comparisons.
+ */
+class PlacedBlocks {
+  readonly #begin: Float64Array
+  readonly #end: Float64Array
+  readonly #from: Int32Array
+  readonly #until: Int32Array
+  #count = 0
 
-/** Where the smallest gap between spans (sorted by their beginnings) begins that holds `size`; behind them all if there is none. */
-function smallestGap(spans: readonly (readonly [number, number])[], size: number): number {
-  let best = -1
-  let smallest = Infinity
-  let end = 0
-  for (const [from, until] of spans) {
-    const gap = from - end
-    if (gap >= size && gap < smallest) {
-      best = end
-      smallest = gap
-    }
-    end = Math.max(end, until)
+  constructor(most: number) {
+    this.#begin = new Float64Array(most)
+    this.#end = new Float64Array(most)
+    this.#from = new Int32Array(most)
+    this.#until = new Int32Array(most)
   }
-  return best < 0 ? end : best
+
+  /** Where the smallest gap of at least `size` begins between the blocks that live with this one; behind them all if there is none. */
+  smallestGap({ from, until }: Block, size: number): number {
+    const [begins, ends, froms, untils] = [this.#begin, this.#end, this.#from, this.#until]
+    let best = -1
+    let smallest = Infinity
+    let end = 0
+    for (let i = 0; i < this.#count; i++) {
+      if (froms[i]! > until || from > untils[i]!) continue
+      const gap = begins[i]! - end
+      if (gap >= size && gap < smallest) {
+        best = end
+        smallest = gap
+      }
+      if (ends[i]! > end) end = ends[i]!
+    }
+    return best < 0 ? end : best
+  }
+
+  add({ from, until }: Block, begin: number, end: number): void {
+    const at = this.#after(begin)
+    for (const [array, value] of [
+      [this.#begin, begin],
+      [this.#end, end],
+      [this.#from, from],
+      [this.#until, until]
+    ] as const) {
+      array.copyWithin(at + 1, at, this.#count)
+      array[at] = value
+    }
+    this.#count++
+  }
+
+  /** How many blocks begin at this offset or before it. */
+  #after(begin: number): number {
+    let [low, high] = [0, this.#count]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#begin[middle]! > begin) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { checkProgram } from '../../src/compiler/check.js'
+import { checkProgram } from './support/check-program.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { OfferedTensor, Precision, Program } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'

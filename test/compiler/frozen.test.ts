@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkProgram } from '../../src/compiler/check.js'
+import { checkProgram } from './support/check-program.js'
 import { compile } from '../../src/compiler/compile.js'
 import type { Program } from '../../src/compiler/program.js'
 import { buildGraph } from '../../src/model/graph-builder.js'

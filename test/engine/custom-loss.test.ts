@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkProgram } from '../../src/compiler/check.js'
+import { checkProgram } from '../compiler/support/check-program.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'

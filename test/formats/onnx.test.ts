@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { exportOnnx } from '../../src/formats/onnx/export.js'
 import { onnxNodes } from '../../src/formats/onnx/nodes.js'
-import { decodeModel } from '../../src/formats/onnx/schema.js'
+import { decodeModel } from './support/decode-onnx.js'
 import { loadOperators } from '../../src/model/composed.js'
 import { buildGraph, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'

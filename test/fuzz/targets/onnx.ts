@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { exportOnnx } from '../../../src/formats/onnx/export.js'
-import { decodeModel } from '../../../src/formats/onnx/schema.js'
+import { decodeModel } from '../../formats/support/decode-onnx.js'
 import { defineModel } from '../../../src/model/layers.js'
 import { distance, runOnnx } from '../../formats/support/onnxruntime.js'
 import { randomSamples, randomTrainedModel } from '../../formats/support/random-weights.js'

@@ -1,8 +1,8 @@
-import { ArbalestError } from '../errors.js'
-import type { ValueId } from '../model/graph.js'
-import { ALIGNMENT } from './pack.js'
-import type { Arena, LoweredOperator, PlacedValue, Program } from './program.js'
-import { inOrder, present } from './step.js'
+import { ArbalestError } from '../../../src/errors.js'
+import type { ValueId } from '../../../src/model/graph.js'
+import { ALIGNMENT } from '../../../src/compiler/pack.js'
+import type { Arena, LoweredOperator, PlacedValue, Program } from '../../../src/compiler/program.js'
+import { inOrder, present } from '../../../src/compiler/step.js'
 
 /** Bytes [from, until) of an arena. */
 interface Span {
@@ -17,7 +17,7 @@ interface Span {
  * and lies within its values' lifetimes; values that live at the same time do not overlap, unless one is the other reshaped or is
  * written over it by the operator that reads it last; parameters do not overlap, and gradients lie as they do.
  *
- * Throws INVALID_PROGRAM with the first broken promise. For tests, and for whoever writes Programs by hand.
+ * Throws INVALID_PROGRAM with the first broken promise.
  */
 export function checkProgram(program: Program): void {
   const operators = inOrder(program.segments)
