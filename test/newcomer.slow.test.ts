@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,8 +34,14 @@ describe('A newcomer', function () {
     if (folder !== undefined) rmSync(folder, { recursive: true })
   })
 
-  it('installs the package, which builds its engine', () => {
-    run('npm', ['pack', '--pack-destination', folder], { cwd: ROOT })
+  it('packs a checkout that has built no engine, and installs the package, which builds one', () => {
+    expect(readFileSync(join(ROOT, 'docs/install.md'), 'utf8')).to.include('`npm ci --ignore-scripts && npm pack`')
+    const checkout = join(folder, 'checkout')
+    for (const file of run('git', ['ls-files'], { cwd: ROOT }).trim().split('\n'))
+      if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(checkout, file))
+    symlinkSync(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+    run('npm', ['pack', '--pack-destination', folder], { cwd: checkout })
+    expect(existsSync(join(checkout, 'native/build'))).to.equal(false)
     const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'))!
     run('npm', ['init', '-y'])
     run('npm', ['pkg', 'set', 'type=module'])

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { skip } from './support/skip.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** What set-up itself calls, without the compilers that it looks for. */
@@ -11,6 +12,7 @@ const TOOLS = ['bash', 'cat', 'dirname', 'env', 'flock', 'grep', 'mkdir', 'sleep
 
 interface Outcome {
   readonly status: number | null
+  readonly stdout: string
   readonly stderr: string
 }
 
@@ -73,6 +75,27 @@ describe('Set-up', () => {
       expect(existsSync(log)).to.equal(false)
     })
 
+    for (const [outcome, bash] of [
+      ['is built', 'exit 0'],
+      ['is not built yet; run `npx arbalest setup`', 'exit 1']
+    ] as const)
+      it(`shows on the terminal that a build is under way, and that it ${outcome}, though npm keeps the output`, function () {
+        const script = spawnSync('which', ['script'], { encoding: 'utf8' }).stdout.trim()
+        if (!script) return skip(this, 'script, which makes terminals, is not installed')
+        const install = `'${process.execPath}' '${join(folder, 'scripts/install.js')}' >'${folder}/kept' 2>&1`
+        const programs = { sh: 'exec /bin/sh "$@"' }
+        const { status, stdout } = withPrograms(programs, [script, '-qec', `PATH='${folder}/fakes' ${install}`, '/dev/null'], () => {
+          mkdirSync(join(folder, 'fakes'))
+          writeFileSync(join(folder, 'fakes/bash'), `#!/bin/sh\n${bash}\n`, { mode: 0o755 })
+        })
+        expect(status, stdout).to.equal(0)
+        const shown = [...stdout.matchAll(/arbalest: (.*)\r\n/g)].map(([, line]) => line)
+        expect(shown).to.deep.equal([
+          'building the native engine for this processor; this takes a minute or two',
+          `the native engine ${outcome}`
+        ])
+      })
+
     it('does nothing where npm installs the packages of a checkout, which waits for npm', () => {
       mkdirSync(join(folder, 'src'))
       const { status, stderr } = withPrograms({}, [process.execPath, join(folder, 'scripts/install.js')])
@@ -115,12 +138,17 @@ describe('Set-up', () => {
     return withPrograms(programs, [join(folder, 'scripts/setup')])
   }
 
-  function withPrograms(programs: Record<string, string>, [program, ...args]: readonly [string, ...string[]]): Outcome {
+  function withPrograms(
+    programs: Record<string, string>,
+    [program, ...args]: readonly [string, ...string[]],
+    prepare: () => void = () => {}
+  ): Outcome {
     cpSync(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true })
     const bin = join(folder, 'bin')
     mkdirSync(bin)
     for (const tool of TOOLS) symlinkSync(spawnSync('which', [tool], { encoding: 'utf8' }).stdout.trim(), join(bin, tool))
     for (const [name, line] of Object.entries(programs)) writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+    prepare()
     return spawnSync(program, args, { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
   }
 })
