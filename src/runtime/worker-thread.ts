@@ -1,5 +1,6 @@
 import { Worker, type MessagePort } from 'node:worker_threads'
 import { invalidOption } from '../errors.js'
+import { checkAddressSpace } from './address-space.js'
 import type { Cancel, Clock } from './clock.js'
 import { asError } from './errors-across-threads.js'
 import { unpackEvent, type PortableEvent, type RuntimeEvent } from './events.js'
@@ -62,6 +63,9 @@ const LONGEST_TIMEOUT = 2 ** 31 - 1
 /** Checks of the heartbeat within its timeout. */
 const CHECKS = 4
 
+/** Threads that this thread has started and that have yet to reserve their address space. */
+let starting = 0
+
 /** A worker thread and the actors in it, seen from the thread that started it. */
 export class WorkerThread {
   readonly exited: Promise<ThreadExit>
@@ -92,7 +96,7 @@ export class WorkerThread {
     return thread
   }
 
-  /** Throws INVALID_OPTION for a timeout that is not positive, and Node's error if the options cannot be cloned. */
+  /** Throws INVALID_OPTION for a timeout that is not positive, OUT_OF_MEMORY, and Node's error if the options cannot be cloned. */
   private constructor(first: ActorStart, host: WorkerHost, entry: URL, { shared, heartbeatTimeout: timeout }: WorkerThreadOptions) {
     if (timeout !== undefined && !(timeout > 0)) throw invalidOption('heartbeat.timeout', timeout, 'use more than 0 milliseconds')
     this.#host = host
@@ -102,12 +106,20 @@ export class WorkerThread {
         ? undefined
         : { memory: new SharedArrayBuffer(4), every: Math.max(1, timeout / CHECKS / 2) }
     const workerData: ThreadStart = { first, shared: this.#shared, heartbeat }
+    checkAddressSpace(starting)
     this.#worker = new Worker(entry, {
       name: shared ?? first.name,
       workerData,
       transferList: [first.port],
       ...flagsForWorker()
     })
+    starting++
+    let isStarting = true
+    const started = () => {
+      if (isStarting) starting--
+      isStarting = false
+    }
+    this.#worker.once('online', started).once('exit', started)
     let uncaught: Error | undefined
     this.#worker.on('error', (error) => (uncaught = asError(error)))
     this.#worker.on('message', (event: PortableEvent) => host.publish(unpackEvent(event)))

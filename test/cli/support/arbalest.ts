@@ -22,11 +22,14 @@ export interface Running {
 interface StartOptions {
   readonly cwd?: string
   readonly env?: Record<string, string>
+  /** A command that runs the command that follows it. */
+  readonly through?: readonly string[]
 }
 
 /** The command as a user starts it, in a process of its own. */
-export function start(args: readonly string[], { cwd = ROOT, env = {} }: StartOptions = {}): Running {
-  const child = spawn(process.execPath, [`${ROOT}bin/arbalest.js`, ...args], { cwd, env: { ...process.env, NO_COLOR: '1', ...env } })
+export function start(args: readonly string[], { cwd = ROOT, env = {}, through = [] }: StartOptions = {}): Running {
+  const [program = process.execPath, ...words] = [...through, process.execPath, `${ROOT}bin/arbalest.js`, ...args]
+  const child = spawn(program, words, { cwd, env: { ...process.env, NO_COLOR: '1', ...env } })
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
