@@ -37,14 +37,18 @@ with tarfile.open(sys.argv[1], 'w:xz') as bundle:
 describe('The day with a GPU', function () {
   this.timeout(60_000)
   let folder: string
+  let tools: readonly (readonly [tool: string, path: string])[]
 
+  before(() => {
+    tools = [...TOOLS, 'python3'].map((tool) => [tool, pathOf(tool)])
+  })
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'arbalest gpu day '))
     for (const name of ['scripts/cuda', 'tools', '.gpu', 'native/build-cuda/Release', 'dist/src', 'native/build/Release'])
       mkdirSync(join(folder, name), { recursive: true })
     for (const name of ['gpu-day.sh', 'cuda/kernel-times.py', 'cuda/target.py'])
       copyFileSync(join(SCRIPTS, name), join(folder, 'scripts', name))
-    for (const tool of [...TOOLS, 'python3']) symlinkSync(pathOf(tool), join(folder, 'tools', tool))
+    for (const [tool, path] of tools) symlinkSync(path, join(folder, 'tools', tool))
     for (const file of ['dist/src/index.js', 'native/build/Release/arbalest.node']) writeFileSync(join(folder, file), '')
     for (const tool of ['nvidia-smi', 'nvcc', 'ncu']) program(join(folder, 'tools', tool), 'echo "ran $*"')
     // `torch` is imported to tell its version.

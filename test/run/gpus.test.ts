@@ -87,7 +87,7 @@ describe('A job on several GPUs (cuda-host)', function () {
     const model = defineModel({
       name: 'wide',
       input: [1, 28, 28],
-      layers: [flatten(), linear(4000), relu(), linear(4000), relu(), linear(10)]
+      layers: [flatten(), linear(2000), relu(), linear(2000), relu(), linear(10)]
     })
     const held = async (mebibytes: number, more: Partial<TrainOptions>) => {
       process.env['ARBALEST_CUDA_HOST_MEMORY'] = String(mebibytes * 2 ** 20)
