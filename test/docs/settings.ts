@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import sharp from 'sharp'
 
@@ -19,6 +20,9 @@ const job = train({ model: '${model}', data: 'digits', learners: 1, until: { ste
 await job.finished
 await job.model.save('${file}')
 `
+
+/** Two runs of the tests on one machine do not meet at a port. */
+const PORT = String(await freePort())
 
 export const settings: Readonly<Record<string, PageSettings>> = {
   'README.md': {
@@ -60,7 +64,7 @@ export const settings: Readonly<Record<string, PageSettings>> = {
       }
     },
     smaller: [
-      [/8080/g, '18473'],
+      [/8080/g, PORT],
       [/--image-size 32/, '--image-size 16']
     ],
     prints: /(?=.*(?:goes on|resumed|from checkpoint))(?=.*"class":\d)/s
@@ -71,4 +75,12 @@ export const settings: Readonly<Record<string, PageSettings>> = {
 /** An image that is no digit: it is read and classified, whatever it is taken for. */
 async function drawImage(file: string): Promise<void> {
   await sharp({ create: { width: 60, height: 40, channels: 3, background: '#205080' } }).toFile(file)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
 }
