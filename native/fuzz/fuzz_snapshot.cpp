@@ -52,8 +52,8 @@ GroupSpec group_spec(Input& input) {
     spec.asynchronous = rule;
   }
   if (input.below(2) != 0) {
-    EvaluationAverage average;
-    average.kind = static_cast<EvaluationAverage::Kind>(input.below(3));
+    EvaluationAverageSpec average;
+    average.kind = static_cast<EvaluationAverageSpec::Kind>(input.below(3));
     average.decay = input.real();
     average.window = between(input, 1, 64);
     average.from = static_cast<uint64_t>(between(input, 0, kMost));
@@ -106,10 +106,10 @@ void go_on(Group& group, Input& input) {
   for (size_t left = input.below(8); left > 0; --left) {
     const int learner = static_cast<int>(input.below(kLearners));
     Ticket ticket;
-    if (group.enter(learner, Clock::now(), cancelled, ticket) != Entry::granted) continue;
+    if (group.enter(learner, Clock::now(), cancelled, ticket) != Outcome::done) continue;
     group.begin(ticket, vectors[learner]);
     for (size_t bucket = 0; bucket < group.buckets().size(); ++bucket) group.offer(learner, ticket, bucket, vectors[learner]);
-    if (group.await(learner, ticket, Clock::now() + kPatience, cancelled) != Entry::granted) return;
+    if (group.await(learner, ticket, Clock::now() + kPatience, cancelled) != Outcome::done) return;
     group.update(learner, ticket, vectors[learner]);
     group.report(learner, ticket.iteration, 1);
   }

@@ -43,8 +43,6 @@ export interface Engine {
   createReplica(spec: ReplicaSpec): Handle
   /** Memory for the activations of replicas that share it: taken where it is first used. Throws OUT_OF_MEMORY. */
   createArenas(spec: ArenasSpec): Handle
-  /** How many of them have been used so far: the others have taken no memory. */
-  arenasTouched(arenas: Handle): number
   /** This thread holds the thing no longer. */
   release(handle: Handle): void
 
@@ -76,7 +74,10 @@ export interface Engine {
   /** The whole parameter vector, or a vector laid out like it, in canonical order. */
   readVector(replica: Handle, which: ReplicaVector): Float32Array | Float64Array
   writeVector(replica: Handle, which: ReplicaVector, data: Float32Array | Float64Array): void
-  /** The replica's weights become the group's central model of its last whole round. Returns that round. */
+  /**
+   * The replica's weights become what the group evaluates: its evaluation average, which lies on the first device, else the central model of its last
+   * whole round as the replica's own device has it. Returns that round. Throws INVALID_STATE for a replica that lies elsewhere.
+   */
   adopt(replica: Handle, group: Handle): number
   /** Time, runs, flops and bytes of every operator since it was asked last; the first call starts the measuring. */
   profile(replica: Handle, slot: number): readonly OperatorProfile[]
@@ -87,8 +88,6 @@ export interface Engine {
    * On its `device`, 0 if left out, it meets that device's learners first; its replica lies there. Throws INVALID_STATE where it already takes part.
    */
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
-  /** The learner's last round is the one before the returned one. */
-  leave(group: Handle, learner: number): number
   /** The learner is gone: the round that it holds up is completed without it. */
   evict(group: Handle, learner: number): void
   /** Rates of iterations from `fromIteration` on; the last one holds for ever. */
@@ -108,8 +107,6 @@ export interface Engine {
   losses(group: Handle, fromIteration: number): Float32Array
   /** What is evaluated, in canonical order: the evaluation average where the group has one, else the central model. */
   readCentral(group: Handle): Float32Array | Float64Array
-  /** The central model of the last whole round as a device has it: the same on all, bit for bit. */
-  readDeviceCentral(group: Handle, device: number): Float32Array | Float64Array
   /** Whether the central model, and what is evaluated in its place, have finite numbers alone; a loss that is one does not say so. */
   isFinite(group: Handle): boolean
   /**

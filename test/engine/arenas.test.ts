@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { compile } from '../../src/compiler/compile.js'
+import type { Program } from '../../src/compiler/program.js'
 import { Random } from '../../src/data/random.js'
 import type { Handle, ReplicaSpec } from '../../src/engine/contract.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
@@ -14,13 +15,9 @@ const LEARNERS = 4
 const BATCH = 4
 const backend = 'cpu'
 const model = modelNamed('resnet20', { input: [3, 16, 16], classes: 10 })
-const program = compile(model, loweringBackend(engine, backend), {
-  batch: BATCH,
-  mode: 'train',
-  precision: 'f32',
-  optimiser: { momentum: 0.9 }
-})
-const layout = program.parameters
+const compiled = (batch: number): Program =>
+  compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision: 'f32', optimiser: { momentum: 0.9 } })
+const program = compiled(BATCH)
 const bytes = program.arenas.activations
 const random = new Random(1)
 const samples = Uint8Array.from({ length: 64 * 3 * 16 * 16 }, () => random.below(256))
@@ -45,16 +42,17 @@ describe('replicas that share arenas', () => {
   )
   const arenasOf = (count: number) => hold(engine.createArenas({ backend, bytes, count }))
 
-  function learners(shared: Pick<ReplicaSpec, 'arenas'>): Learners {
-    const initial = initialParameters(buildGraph(model, { batch: BATCH, mode: 'train' }), 3)
-    const optimiser = program.segments.update[0]!.attributes
+  function learners(shared: Pick<ReplicaSpec, 'arenas'>, trained = program): Learners {
+    const { batch, parameters: layout } = trained
+    const initial = initialParameters(buildGraph(model, { batch, mode: 'train' }), 3)
+    const optimiser = trained.segments.update[0]!.attributes
     const rule = sma({}, { learners: LEARNERS })
-    const group = hold(engine.createGroup({ backend, layout, initial, batch: BATCH, rule, optimiser }))
+    const group = hold(engine.createGroup({ backend, layout, initial, batch, rule, optimiser }))
     engine.setLearningRates(group, 0, Float32Array.of(0.05))
     const replicas = Array.from({ length: LEARNERS }, (_, learner) => {
       engine.join(group, learner)
       const replica = hold(engine.createReplica({ backend, layout, threads: 1, seed: 1, group, learner, ...shared }))
-      return { replica, slot: engine.bind(replica, hold(engine.createProgram(program)), dataset) }
+      return { replica, slot: engine.bind(replica, hold(engine.createProgram(trained)), dataset) }
     })
     return { group, replicas }
   }
@@ -67,19 +65,27 @@ describe('replicas that share arenas', () => {
     return engine.readCentral(group)
   }
 
-  it('train as they do apart, bit for bit, and touch one arena where one computes at a time', () => {
-    const arenas = arenasOf(2)
-    const [together, apart] = [learners({ arenas }), learners({})]
-    expect(engine.arenasTouched(arenas)).to.equal(0)
+  it('train as they do apart, bit for bit', () => {
+    const [together, apart] = [learners({ arenas: arenasOf(2) }), learners({})]
     expect(train(together, 6)).to.deep.equal(train(apart, 6))
-    expect(engine.arenasTouched(arenas)).to.equal(1)
     expect(engine.losses(together.group, 0)).to.deep.equal(engine.losses(apart.group, 0))
   })
 
-  it('keep to an arena each where there are enough', () => {
-    const arenas = arenasOf(LEARNERS)
-    train(learners({ arenas }), 2)
-    expect(engine.arenasTouched(arenas)).to.equal(LEARNERS)
+  /** The process's memory that learners of a large program take when they train, in arenas of theirs, where they share so many. */
+  function taken(count: number): number {
+    const large = compiled(64)
+    const arenas = hold(engine.createArenas({ backend, bytes: large.arenas.activations, count }))
+    const all = learners({ arenas }, large)
+    const before = process.memoryUsage.rss()
+    train(all, 2)
+    return (process.memoryUsage.rss() - before) / large.arenas.activations
+  }
+
+  it('take memory for those arenas alone that are used: one where one learner computes at a time, one each where there are enough', () => {
+    const [one, oneOfTwo, oneEach] = [taken(1), taken(2), taken(LEARNERS)]
+    expect(one).above(0.5)
+    expect(oneOfTwo - one).within(-0.5, 0.5)
+    expect(oneEach - one).within(LEARNERS - 1.5, LEARNERS - 0.5)
   })
 
   it('refuse to read what lies there no more, and keep parameters and vectors readable', async () => {
@@ -117,12 +123,12 @@ describe('replicas that share arenas', () => {
     const arenas = hold(engine.createArenas({ backend, bytes: bytes - 64, count: 1 }))
     const { replicas } = learners({ arenas })
     engine.run(replicas[0]!.replica, replicas[0]!.slot, { steps: 1, milliseconds: 60_000 })
+    // An arena's values cannot be read.
     expect(engine.readValue(replicas[0]!.replica, replicas[0]!.slot, 'output')).to.have.length(10 * BATCH)
-    expect(engine.arenasTouched(arenas)).to.equal(0)
   })
 
   it('are refused where there is none', async () => {
     await refused('INVALID_OPTION', () => engine.createArenas({ backend, bytes, count: 0 }), 'count', '0')
-    await refused('STALE_HANDLE', () => engine.arenasTouched(dataset), 'data set', 'arenas')
+    await refused('STALE_HANDLE', () => learners({ arenas: dataset }), 'data set', 'arenas')
   })
 })

@@ -41,16 +41,16 @@ describe('a group', () => {
     expect(engine.groupStatus(run.group).position).to.equal((5 * 2 + 3) * BATCH)
   })
 
-  it('lets a learner leave at the end of the round that is open', () => {
+  it('goes on without a learner that is evicted between two rounds', () => {
     const run = start(2)
     for (const j of [0, 1]) run.compute(j)
-    expect(engine.leave(run.group, 1)).to.equal(1)
     for (const j of [0, 1]) run.finish(j)
+    engine.evict(run.group, 1)
     expect(engine.groupStatus(run.group)).to.deep.include({ round: 1, members: [0] })
     expect(run.segment(1, 'load')).to.equal('evicted')
     run.compute(0)
     run.finish(0)
-    // Whoever has left does not hold back what is whole.
+    // Its iterations do not hold back those of the others.
     expect(engine.groupStatus(run.group)).to.deep.include({ round: 2, iterations: 2 })
   })
 

@@ -83,7 +83,7 @@ for (const backend of ['reference', 'cpu'] as const)
       const { program: adam } = smallTraining(backend, ADAM)
       const learner = new GroupRun(adam, dataset, { initial, rule })
       await refused('SHAPE_MISMATCH', () => learner.add(0, run.capture(0)), 'firstMoment')
-      await refused('INVALID_STATE', () => engine.restoreGroup(run.group, run.captureGroup()), 'before anybody joins')
+      await refused('INVALID_STATE', () => engine.restoreGroup(run.group, run.captureGroup()), 'before any learner joins')
     })
 
     for (const named of [{ name: 'sma' }, { name: 'local-sgd' }, { name: 'downpour' }] as const)

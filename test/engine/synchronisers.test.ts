@@ -14,7 +14,7 @@ for (const { name: backend } of testedBackends())
           for (const period of each.periods ?? [1, 3]) expectPublication(backend, each, { learners, period, rounds: FEW_ROUNDS }).release()
       })
 
-      it(`${name} equals its publication while learners join, leave and die`, () => {
+      it(`${name} equals its publication while learners join, are evicted and die`, () => {
         const period = Math.max(...(each.periods ?? [1, 3]))
         const pair = new Pair(backend, each, rule(each.options(period), 2))
         const round = (what: string, dies?: number) => {
@@ -26,7 +26,7 @@ for (const { name: backend } of testedBackends())
         pair.join(2)
         pair.join(3)
         for (let t = 0; t < 5; t++) round(`four, round ${t}`)
-        engine.leave(pair.run.group, 1)
+        engine.evict(pair.run.group, 1)
         pair.plain.learners.delete(1)
         for (let t = 0; t < 5; t++) round(`three, round ${t}`)
         round('one dies', 2)

@@ -38,7 +38,6 @@ export const engine: Engine = {
   createGroup: (spec) => hold(memory.locked(() => FakeGroup.create(spec))),
   createReplica: (spec) => hold(memory.locked(() => newReplica(spec))),
   createArenas: () => hold(memory.locked(() => memory.allocate(1))),
-  arenasTouched: () => 0,
   release: (handle) => void held.delete(handle),
 
   bind(replica, program) {
@@ -66,7 +65,6 @@ export const engine: Engine = {
   profile: () => [],
 
   join: (group, learner) => memory.locked(() => new FakeGroup(group).join(learner)),
-  leave: () => unsupported('leave'),
   evict: (group, learner) => memory.locked(() => new FakeGroup(group).evict(learner)),
   setLearningRates: (group, from, rates) => memory.locked(() => new FakeGroup(group).setLearningRates(from, rates)),
   setRestarts: (group, rounds) => memory.locked(() => new FakeGroup(group).setRestarts(rounds)),
@@ -77,7 +75,6 @@ export const engine: Engine = {
   iterationOf: (group, learner) => memory.locked(() => new FakeGroup(group).iterationOf(learner)),
   losses: (group, from) => memory.locked(() => new FakeGroup(group).losses(from)),
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
-  readDeviceCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
   isFinite: (group) => memory.locked(() => new FakeGroup(group).central.every(Number.isFinite)),
   levelSpans: () => new Float64Array(),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),

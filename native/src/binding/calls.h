@@ -1,5 +1,4 @@
-// What the addon's calls have in common: the handles that they are given, and their failures, which become JavaScript errors with their
-// code.
+// The basis of the addon's calls: resolves handles, and turns failures into JavaScript errors with their code.
 #pragma once
 
 #include <napi.h>
@@ -24,14 +23,14 @@ template <class T> Napi::Value handle(const Info& info, std::shared_ptr<T> point
   return Napi::Number::New(info.Env(), static_cast<double>(holder(info).add(std::move(pointer))));
 }
 
-// What a handle stands for. Throws STALE_HANDLE.
-template <class T> std::shared_ptr<T> thing(const Info& info, const Napi::Value& handle, const char* what = T::kKind) {
+// The object that a handle stands for. Throws STALE_HANDLE.
+template <class T> std::shared_ptr<T> object_of(const Info& info, const Napi::Value& handle, const char* what = T::kKind) {
   return holder(info).get<T>(static_cast<Handle>(js::integer(handle, what)));
 }
 
-template <class T> std::shared_ptr<T> thing(const Info& info, size_t argument) { return thing<T>(info, info[argument]); }
+template <class T> std::shared_ptr<T> object_of(const Info& info, size_t argument) { return object_of<T>(info, info[argument]); }
 
-// Of a replica's programs: the argument after the replica.
+// The number of one of a replica's programs: the argument after the replica.
 inline int slot(const Info& info) { return js::small(info[1], "slot"); }
 
 // Kernels flush denormal numbers to zero on the thread that runs them; JavaScript's arithmetic on that thread must not.

@@ -1,8 +1,8 @@
 // Data sets in memory, and those that stream in.
 #include "binding/calls.h"
 #include "binding/dataset_values.h"
+#include "binding/objects.h"
 #include "binding/stream_values.h"
-#include "binding/things.h"
 #include "binding/typed_arrays.h"
 #include "binding/wake_up.h"
 
@@ -10,15 +10,15 @@ namespace arbalest {
 namespace {
 
 Napi::Value create_dataset(const Info& info) {
-  return handle(info, std::make_shared<SourceThing>(Source{std::make_shared<Dataset>(js::dataset(info[0])), nullptr}));
+  return handle(info, std::make_shared<SourceObject>(Source{std::make_shared<Dataset>(js::dataset(info[0])), nullptr}));
 }
 
 Napi::Value create_stream(const Info& info) {
-  return handle(info, std::make_shared<SourceThing>(Source{nullptr, std::make_shared<BatchStream>(js::stream_spec(info[0]))}));
+  return handle(info, std::make_shared<SourceObject>(Source{nullptr, std::make_shared<BatchStream>(js::stream_spec(info[0]))}));
 }
 
 BatchStream& stream(const Info& info) {
-  const auto source = thing<SourceThing>(info, 0);
+  const auto source = object_of<SourceObject>(info, 0);
   if (!source->stream) throw Error("STALE_HANDLE", "handle: received a data set in memory where a stream is needed");
   return *source->stream;
 }

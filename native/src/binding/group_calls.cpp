@@ -4,7 +4,7 @@
 
 #include "binding/calls.h"
 #include "binding/group_values.h"
-#include "binding/things.h"
+#include "binding/objects.h"
 #include "binding/typed_arrays.h"
 #include "device/backends.h"
 
@@ -16,7 +16,7 @@ Napi::Value create_group(const Info& info) {
   Backend& backend = backend_named(js::string(from, "backend"));
   GroupSpec spec = js::group_spec(from);
   const std::byte* initial = js::numbers(js::property(from, "initial"), "initial", spec.layout.type(), spec.layout.elements);
-  return handle(info, std::make_shared<GroupThing>(GroupThing{make_group(backend, std::move(spec), initial)}));
+  return handle(info, std::make_shared<GroupObject>(GroupObject{make_group(backend, std::move(spec), initial)}));
 }
 
 int learner(const Info& info) { return js::small(info[1], "learner"); }
@@ -26,8 +26,6 @@ Napi::Value join(const Info& info) {
   const int device = info[3].IsUndefined() ? 0 : js::small(info[3], "device");
   return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->join(learner(info), resumed, device)));
 }
-
-Napi::Value leave(const Info& info) { return Napi::Number::New(info.Env(), static_cast<double>(group_of(info)->leave(learner(info)))); }
 
 Napi::Value evict(const Info& info) {
   group_of(info)->evict(learner(info));
@@ -51,7 +49,7 @@ Napi::Value set_restarts(const Info& info) {
 // A round's or an iteration's number; Infinity for never.
 int64_t number_or_never(const Napi::Value& value, const char* what) {
   const double found = js::number(value, what);
-  return std::isinf(found) && found > 0 ? Group::kNever : js::integer(value, what);
+  return std::isinf(found) && found > 0 ? kNever : js::integer(value, what);
 }
 
 Napi::Value set_pause(const Info& info) {
@@ -97,13 +95,6 @@ Napi::Value read_central(const Info& info) {
                          [&](std::byte* canonical) { group->read_central(canonical); });
 }
 
-Napi::Value read_device_central(const Info& info) {
-  const auto group = group_of(info);
-  const int device = js::small(info[1], "device");
-  return js::new_numbers(info.Env(), group->layout().type(), group->layout().elements,
-                         [&](std::byte* canonical) { group->read_device_central(device, canonical); });
-}
-
 Napi::Value is_finite(const Info& info) { return Napi::Boolean::New(info.Env(), group_of(info)->is_finite()); }
 
 // Four numbers a span: level (-1: the rule), round, start and end in seconds.
@@ -126,7 +117,6 @@ Napi::Value write_central(const Info& info) {
 void add_group_calls(Napi::Object& addon) {
   add<create_group>(addon, "createGroup");
   add<join>(addon, "join");
-  add<leave>(addon, "leave");
   add<evict>(addon, "evict");
   add<set_rates>(addon, "setLearningRates");
   add<set_restarts>(addon, "setRestarts");
@@ -137,7 +127,6 @@ void add_group_calls(Napi::Object& addon) {
   add<iteration_of>(addon, "iterationOf");
   add<losses>(addon, "losses");
   add<read_central>(addon, "readCentral");
-  add<read_device_central>(addon, "readDeviceCentral");
   add<is_finite>(addon, "isFinite");
   add<level_spans>(addon, "levelSpans");
   add<write_central>(addon, "writeCentral");

@@ -73,17 +73,17 @@ inline AsynchronousRule asynchronous_rule(const Napi::Object& from) {
   return rule;
 }
 
-inline EvaluationAverage evaluation_average(const Napi::Object& from) {
-  EvaluationAverage average;
+inline EvaluationAverageSpec evaluation_average(const Napi::Object& from) {
+  EvaluationAverageSpec average;
   average.from = static_cast<uint64_t>(at_least(from, "from", 0));
   average.every = static_cast<uint64_t>(at_least(from, "every", 1));
   const std::string kind = string(from, "kind");
   if (kind == "ema") {
     average.decay = number(from, "decay");
   } else if (kind == "swa") {
-    average.kind = EvaluationAverage::Kind::swa;
+    average.kind = EvaluationAverageSpec::Kind::swa;
   } else if (kind == "lawa") {
-    average.kind = EvaluationAverage::Kind::lawa;
+    average.kind = EvaluationAverageSpec::Kind::lawa;
     average.window = at_least(from, "window", 1, 4096);
   } else {
     throw Error("UNKNOWN_NAME", "average: received " + kind + "; use one of ema, swa, lawa");

@@ -1,13 +1,13 @@
 // Replicas: made, bound to programs and run.
 #include "binding/calls.h"
+#include "binding/objects.h"
 #include "binding/program_values.h"
-#include "binding/things.h"
 #include "device/backends.h"
 
 namespace arbalest {
 namespace {
 
-Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramThing>(js::program(info[0]))); }
+Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramObject>(js::program(info[0]))); }
 
 Napi::Value create_arenas(const Info& info) {
   const Napi::Object from = js::object(info[0], "arenas");
@@ -15,27 +15,31 @@ Napi::Value create_arenas(const Info& info) {
   if (bytes < 0) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give at least 0");
   if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
   Backend& backend = backend_named(js::string(from, "backend"));
-  return handle(info, std::make_shared<ArenasThing>(backend, static_cast<size_t>(bytes), static_cast<int>(count)));
+  return handle(info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count)));
 }
-
-Napi::Value arenas_touched(const Info& info) { return Napi::Number::New(info.Env(), thing<ArenasThing>(info, 0)->touched()); }
 
 Napi::Value create_replica(const Info& info) {
   const Napi::Object from = js::object(info[0], "replica");
-  const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas");
-  const int learner = group.IsUndefined() ? -1 : js::small(js::property(from, "learner"), "learner");
-  const Napi::Value device = js::property(from, "device");
-  Backend& backend = backend_named(js::string(from, "backend"), device.IsUndefined() ? 0 : js::small(device, "device"));
-  return handle(info, std::make_shared<ReplicaThing>(backend, js::parameter_layout(js::property(from, "layout")), js::threads(from),
-                                                     static_cast<uint64_t>(js::integer(from, "seed")),
-                                                     group.IsUndefined() ? nullptr : group_of(info, group), learner,
-                                                     arenas.IsUndefined() ? nullptr : thing<ArenasThing>(info, arenas, "arenas")));
+  const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas"), device = js::property(from, "device");
+  ReplicaSpec spec;
+  spec.layout = js::parameter_layout(js::property(from, "layout"));
+  spec.threads = js::threads(from);
+  spec.seed = static_cast<uint64_t>(js::integer(from, "seed"));
+  if (!group.IsUndefined()) {
+    spec.learner = js::small(js::property(from, "learner"), "learner");
+    spec.group = group_of(info, group);
+  }
+  if (!arenas.IsUndefined()) spec.arenas = object_of<ArenasObject>(info, arenas, "arenas");
+  const int number = device.IsUndefined() ? 0 : js::small(device, "device");
+  Backend& backend = backend_named(js::string(from, "backend"), number);
+  spec.device = static_cast<size_t>(number);
+  return handle(info, std::make_shared<ReplicaObject>(backend, std::move(spec)));
 }
 
 Napi::Value bind(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
-  const Source source = info[2].IsUndefined() ? Source{} : *thing<SourceThing>(info, 2);
-  return Napi::Number::New(info.Env(), replica->bind(thing<ProgramThing>(info, 1), source));
+  const auto replica = object_of<ReplicaObject>(info, 0);
+  const Source source = info[2].IsUndefined() ? Source{} : *object_of<SourceObject>(info, 2);
+  return Napi::Number::New(info.Env(), replica->bind(object_of<ProgramObject>(info, 1), source));
 }
 
 RunLimits limits(const Napi::Value& value) {
@@ -55,7 +59,7 @@ RunLimits limits(const Napi::Value& value) {
 constexpr const char* kOutcomes[] = {"ran", "waiting", "paused", "evicted", "cancelled"};
 
 Napi::Value run(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
+  const auto replica = object_of<ReplicaObject>(info, 0);
   const RunReport report = replica->run(slot(info), limits(info[2]));
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("outcome", kOutcomes[static_cast<size_t>(report.outcome)]);
@@ -70,34 +74,34 @@ Napi::Value run(const Info& info) {
 
 Napi::Value run_segment(const Info& info) {
   const RunLimits given = info[3].IsUndefined() ? RunLimits{} : limits(info[3]);
-  const auto outcome = thing<ReplicaThing>(info, 0)->run_segment(slot(info), js::segment(js::string(info[2], "segment")), given);
+  const auto outcome = object_of<ReplicaObject>(info, 0)->run_segment(slot(info), js::segment(js::string(info[2], "segment")), given);
   return Napi::String::New(info.Env(), kOutcomes[static_cast<size_t>(outcome)]);
 }
 
 Napi::Value cancel(const Info& info) {
-  thing<ReplicaThing>(info, 0)->cancel();
+  object_of<ReplicaObject>(info, 0)->cancel();
   return info.Env().Undefined();
 }
 
 Napi::Value adopt(const Info& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(thing<ReplicaThing>(info, 0)->adopt(*group_of(info, info[1]))));
+  return Napi::Number::New(info.Env(), static_cast<double>(object_of<ReplicaObject>(info, 0)->adopt(*group_of(info, info[1]))));
 }
 
 Napi::Value profile(const Info& info) {
-  const std::vector<OperatorProfile> profiles = thing<ReplicaThing>(info, 0)->profile(slot(info));
+  const std::vector<OperatorProfile> profiles = object_of<ReplicaObject>(info, 0)->profile(slot(info));
   Napi::Array result = Napi::Array::New(info.Env(), profiles.size());
   for (uint32_t i = 0; i < profiles.size(); ++i) {
     const OperatorProfile& each = profiles[i];
-    Napi::Object entry = Napi::Object::New(info.Env());
-    entry.Set("segment", js::name_of(each.segment));
-    entry.Set("kind", each.kind);
-    entry.Set("name", each.name);
-    entry.Set("implementation", each.implementation);
-    entry.Set("runs", static_cast<double>(each.runs));
-    entry.Set("seconds", each.seconds);
-    entry.Set("flops", each.flops);
-    entry.Set("bytes", each.bytes);
-    result.Set(i, entry);
+    Napi::Object outcome = Napi::Object::New(info.Env());
+    outcome.Set("segment", js::name_of(each.segment));
+    outcome.Set("kind", each.kind);
+    outcome.Set("name", each.name);
+    outcome.Set("implementation", each.implementation);
+    outcome.Set("runs", static_cast<double>(each.runs));
+    outcome.Set("seconds", each.seconds);
+    outcome.Set("flops", each.flops);
+    outcome.Set("bytes", each.bytes);
+    result.Set(i, outcome);
   }
   return result;
 }
@@ -107,7 +111,6 @@ Napi::Value profile(const Info& info) {
 void add_replica_calls(Napi::Object& addon) {
   add<create_program>(addon, "createProgram");
   add<create_arenas>(addon, "createArenas");
-  add<arenas_touched>(addon, "arenasTouched");
   add<create_replica>(addon, "createReplica");
   add<bind>(addon, "bind");
   add<run>(addon, "run");

@@ -1,6 +1,6 @@
 // What groups and replicas go on from.
 #include "binding/calls.h"
-#include "binding/things.h"
+#include "binding/objects.h"
 #include "binding/typed_arrays.h"
 #include "replica/snapshot.h"
 
@@ -15,7 +15,7 @@ template <class T> Napi::Value captured(const Info& info, const T& owner) {
 
 Napi::Value capture_group(const Info& info) { return captured(info, *group_of(info)); }
 
-Napi::Value capture_replica(const Info& info) { return captured(info, *thing<ReplicaThing>(info, 0)); }
+Napi::Value capture_replica(const Info& info) { return captured(info, *object_of<ReplicaObject>(info, 0)); }
 
 // { vectors: { name: numbers }, counts: { name: number } }
 template <class T> Napi::Value restored(const Info& info, T& owner) {
@@ -40,10 +40,10 @@ template <class T> Napi::Value restored(const Info& info, T& owner) {
 
 Napi::Value restore_group(const Info& info) { return restored(info, *group_of(info)); }
 
-Napi::Value restore_replica(const Info& info) { return restored(info, *thing<ReplicaThing>(info, 0)); }
+Napi::Value restore_replica(const Info& info) { return restored(info, *object_of<ReplicaObject>(info, 0)); }
 
 Napi::Value snapshot_parts(const Info& info) {
-  const auto snapshot = thing<Snapshot>(info, 0);
+  const auto snapshot = object_of<Snapshot>(info, 0);
   Napi::Array vectors = Napi::Array::New(info.Env());
   for (const auto& [name, vector] : snapshot->vectors()) vectors.Set(vectors.Length(), name);
   Napi::Object counts = Napi::Object::New(info.Env());
@@ -55,7 +55,7 @@ Napi::Value snapshot_parts(const Info& info) {
 }
 
 Napi::Value read_snapshot(const Info& info) {
-  const auto snapshot = thing<Snapshot>(info, 0);
+  const auto snapshot = object_of<Snapshot>(info, 0);
   const ParameterLayout& layout = snapshot->layout();
   const std::string name = js::string(info[1], "name");
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { snapshot->read(name, canonical); });

@@ -1,13 +1,13 @@
 // What lies in a replica, read and written.
 #include "binding/calls.h"
-#include "binding/things.h"
+#include "binding/objects.h"
 #include "binding/typed_arrays.h"
 
 namespace arbalest {
 namespace {
 
 Napi::Value read_value(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
+  const auto replica = object_of<ReplicaObject>(info, 0);
   const std::string name = js::string(info[2], "name");
   const TensorSpec spec = replica->value_spec(slot(info), name);
   return js::new_numbers(info.Env(), spec.type, static_cast<size_t>(elements_of(spec.shape)),
@@ -15,7 +15,7 @@ Napi::Value read_value(const Info& info) {
 }
 
 Napi::Value write_value(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
+  const auto replica = object_of<ReplicaObject>(info, 0);
   const std::string name = js::string(info[2], "name");
   const TensorSpec spec = replica->value_spec(slot(info), name);
   replica->write_value(slot(info), name, js::numbers(info[3], name, spec.type, static_cast<size_t>(elements_of(spec.shape))));
@@ -33,14 +33,14 @@ Vector vector_named(const Napi::Value& value) {
 }
 
 Napi::Value read_vector(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
+  const auto replica = object_of<ReplicaObject>(info, 0);
   const ParameterLayout& layout = replica->layout();
   const Vector which = vector_named(info[1]);
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { replica->read_vector(which, canonical); });
 }
 
 Napi::Value write_vector(const Info& info) {
-  const auto replica = thing<ReplicaThing>(info, 0);
+  const auto replica = object_of<ReplicaObject>(info, 0);
   const ParameterLayout& layout = replica->layout();
   replica->write_vector(vector_named(info[1]), js::numbers(info[2], "vector", layout.type(), layout.elements));
   return info.Env().Undefined();

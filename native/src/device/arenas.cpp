@@ -13,11 +13,6 @@ Arenas::Arenas(Backend& backend, size_t bytes, int count) : bytes_(bytes), slots
   for (Slot& slot : slots_) slot.memory = Memory(backend, bytes);
 }
 
-int Arenas::touched() const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<int>(std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.touched; }));
-}
-
 // With an arena for everybody each keeps to its own, whose lines its core's cache may still have. Otherwise memory that has been touched
 // comes before memory that has not.
 int Arenas::choose(const ArenaUser& user) const {

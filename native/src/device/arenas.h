@@ -22,8 +22,6 @@ class Arenas {
 
   size_t bytes() const { return bytes_; }
   int count() const { return static_cast<int>(slots_.size()); }
-  // How many have been lent so far: no other has taken memory.
-  int touched() const;
 
  private:
   friend class ArenaUser;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/buckets.h"
+#include "core/buckets.h"
 
 namespace arbalest {
 
-BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const Group* group)
+BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const TrainingGroup* group)
     : program_(std::move(program)), source_(source), memory_(memory) {
   const std::span<const Bucket> buckets = group ? group->buckets() : std::span<const Bucket>{};
   for (size_t s = 0; s < kSegments; ++s) {

@@ -11,7 +11,7 @@
 #include "device/backend.h"
 #include "replica/replica_memory.h"
 #include "replica/run.h"
-#include "sync/group.h"
+#include "replica/training_group.h"
 
 namespace arbalest {
 
@@ -28,7 +28,7 @@ struct BoundOperator {
 class BoundProgram {
  public:
   // `group`: that it trains in, or null. Throws INVALID_PROGRAM, INVALID_STATE, SHAPE_MISMATCH.
-  BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const Group* group);
+  BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const TrainingGroup* group);
 
   const Program& program() const { return *program_; }
   bool trains() const { return trains_; }

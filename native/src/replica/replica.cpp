@@ -5,7 +5,7 @@
 namespace arbalest {
 namespace {
 
-ParameterLayout checked(ParameterLayout layout, const Group* group) {
+ParameterLayout checked(ParameterLayout layout, const TrainingGroup* group) {
   if (group && !same_layout(layout, group->layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
   return layout;
@@ -20,11 +20,11 @@ std::shared_ptr<Arenas> checked(std::shared_ptr<Arenas> arenas, const Stream* st
 
 }  // namespace
 
-// The calling thread works for the replica: on its stream, after what its group has queued on its vectors, or has yet to do there.
+// The calling thread works for the replica: on its stream, after all that its group has queued, or has yet to do, on its vectors.
 class Replica::Turn {
  public:
   explicit Turn(const Replica& replica) : Turn(replica, true) {}
-  // A step of the group's own waits for it there.
+  // A training step need not settle: its own calls to the group wait where they must.
   Turn(const Replica& replica, bool settles) : used_(replica.backend_, replica.stream_.get()) {
     if (!replica.group_) return;
     if (settles) replica.group_->settle(replica.learner_);
@@ -35,24 +35,24 @@ class Replica::Turn {
   const UsedStream used_;
 };
 
-Replica::Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner,
-                 std::shared_ptr<Arenas> arenas)
+Replica::Replica(Backend& backend, ReplicaSpec spec)
     : backend_(backend),
-      threads_(threads),
-      seed_(seed),
-      group_(std::move(group)),
-      learner_(learner),
+      device_(spec.device),
+      threads_(spec.threads),
+      seed_(spec.seed),
+      group_(std::move(spec.group)),
+      learner_(spec.learner),
       stream_(backend.stream()),
-      memory_(backend, checked(std::move(layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
-              checked(std::move(arenas), stream_.get())) {}
+      memory_(backend, checked(std::move(spec.layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
+              checked(std::move(spec.arenas), stream_.get())) {}
 
 Replica::~Replica() {
-  // Nothing may be at work in what is given back.
+  // No work may be left in memory that is freed.
   const UsedStream used(backend_, stream_.get());
   try {
     backend_.synchronise();
   } catch (const Error&) {
-    // Whoever ran it last has been told.
+    // The last call that ran the replica has thrown it.
   }
   slots_.clear();
 }
@@ -81,7 +81,7 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   return static_cast<int>(slots_.size()) - 1;
 }
 
-// No more in an arena that it shares, and enough for every program.
+// Large enough for every program.
 void Replica::own_activations(size_t bytes) {
   for (const auto& each : slots_) bytes = std::max(bytes, each->bound().program().arenas[static_cast<size_t>(Arena::activations)]);
   memory_.own_activations(bytes);
@@ -95,7 +95,7 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
   return steps.run(limits);
 }
 
-RunReport::Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
+Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
   StepLoop& steps = this->steps(slot);
   const Turn turn(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
@@ -136,13 +136,11 @@ void Replica::write_vector(Vector which, const std::byte* canonical) {
   from_canonical(backend_, layout(), canonical, memory_.vector(which).data());
 }
 
-int64_t Replica::adopt(const Group& group) {
+int64_t Replica::adopt(const TrainingGroup& group) {
   const Turn turn(*this);
   if (!same_layout(layout(), group.layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
-  if (&group.backend() != &backend_)
-    throw Error("INVALID_STATE", "replica: it lies on another device than the central model that is evaluated; create it on device 0");
-  return group.copy_central(memory_.weights().data());
+  return group.copy_central(device_, memory_.weights());
 }
 
 void Replica::capture(Snapshot& snapshot) const {

@@ -12,21 +12,31 @@
 #include "replica/replica_memory.h"
 #include "replica/run.h"
 #include "replica/step_loop.h"
-#include "sync/group.h"
+#include "replica/training_group.h"
 
 namespace arbalest {
 
+struct ReplicaSpec {
+  ParameterLayout layout;
+  size_t device = 0;  // the number of the backend's device
+  int threads = 1;
+  uint64_t seed = 0;
+  // The group in which it trains, and its learner's number there; none for evaluation.
+  std::shared_ptr<TrainingGroup> group = nullptr;
+  int learner = -1;
+  // With arenas the activations lie in one of them while `run` computes. They become the replica's own as soon as it has a second program,
+  // runs segments one by one or is written a value.
+  std::shared_ptr<Arenas> arenas = nullptr;
+};
+
 class Replica {
  public:
-  // With `arenas` the activations lie in one of them while `run` computes; they are the replica's own as soon as it has a second program,
-  // runs segments one by one or is written a value.
-  Replica(Backend& backend, ParameterLayout layout, int threads, uint64_t seed, std::shared_ptr<Group> group, int learner,
-          std::shared_ptr<Arenas> arenas = nullptr);
+  Replica(Backend& backend, ReplicaSpec spec);
   ~Replica();
 
   int bind(std::shared_ptr<const Program> program, const Source& source);
   RunReport run(int slot, const RunLimits& limits);
-  RunReport::Outcome run_segment(int slot, Segment segment, const RunLimits& limits);
+  Outcome run_segment(int slot, Segment segment, const RunLimits& limits);
   void cancel() { cancelled_ = true; }
   std::vector<OperatorProfile> profile(int slot) { return steps(slot).bound().profile(); }
 
@@ -36,7 +46,8 @@ class Replica {
   void write_value(int slot, const std::string& name, const std::byte* canonical);
   void read_vector(Vector which, std::byte* canonical);
   void write_vector(Vector which, const std::byte* canonical);
-  int64_t adopt(const Group& group);
+  // The weights become what the group evaluates. Returns the number of the last whole round.
+  int64_t adopt(const TrainingGroup& group);
   // The weights and the optimiser's states; between two steps.
   void capture(Snapshot& snapshot) const;
   void restore(const Snapshot& snapshot);
@@ -51,9 +62,10 @@ class Replica {
   void own_activations(size_t bytes = 0);
 
   Backend& backend_;
+  const size_t device_;
   const int threads_;
   const uint64_t seed_;
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<TrainingGroup> group_;
   const int learner_;
   const std::unique_ptr<Stream> stream_;
   ReplicaMemory memory_;

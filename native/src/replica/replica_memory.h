@@ -11,7 +11,7 @@
 #include "device/vectors.h"
 #include "replica/optimiser.h"
 #include "replica/snapshot.h"
-#include "sync/group.h"
+#include "replica/training_group.h"
 
 namespace arbalest {
 

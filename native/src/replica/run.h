@@ -1,4 +1,4 @@
-// What a replica is asked to run, and what it tells of it.
+// What a replica is asked to run, and its reports.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,19 @@
 
 namespace arbalest {
 
+// How a call ends that may have to wait for a group or for data.
+enum class Outcome : uint8_t { done, waiting, paused, evicted, cancelled };
+
 struct RunLimits {
   int64_t steps = 1;
   double milliseconds = 50;
   uint64_t position = 0;         // of the first batch, for a replica without a group
-  std::optional<double> rate;    // of `update`, in the place of the group's
-  std::vector<int64_t> samples;  // (batch), that one `load` takes in the place of those at its position
+  std::optional<double> rate;    // of `update`, in place of the group's
+  std::vector<int64_t> samples;  // (batch), that one `load` takes in place of those at its position
 };
 
 struct RunReport {
-  enum class Outcome { ran, waiting, paused, evicted, cancelled };
-  Outcome outcome = Outcome::ran;
+  Outcome outcome = Outcome::done;
   int64_t steps = 0;
   double loss_sum = 0, correct_sum = 0, busy_seconds = 0;
   double wait_seconds = 0, data_seconds = 0;  // for the group, for a stream's batch

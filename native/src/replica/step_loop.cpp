@@ -6,21 +6,10 @@
 namespace arbalest {
 namespace {
 
-RunReport::Outcome outcome_of(Entry entry) {
-  switch (entry) {
-    case Entry::granted: return RunReport::Outcome::ran;
-    case Entry::waiting: return RunReport::Outcome::waiting;
-    case Entry::paused: return RunReport::Outcome::paused;
-    case Entry::evicted: return RunReport::Outcome::evicted;
-    case Entry::cancelled: return RunReport::Outcome::cancelled;
-  }
-  return RunReport::Outcome::cancelled;
-}
-
-// Whatever ends a run: nobody else waits for the arena in vain.
-struct GivenBack {
+// Releases the arena when a run ends, however it ends, so that no other learner waits for it for ever.
+struct ReleasedArena {
   ArenaUser* user;
-  ~GivenBack() {
+  ~ReleasedArena() {
     if (user) user->give_back();
   }
 };
@@ -39,30 +28,30 @@ StepLoop::StepLoop(std::shared_ptr<const Program> program, const Source& source,
 RunReport StepLoop::run(const RunLimits& limits) {
   RunReport report;
   const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
-  const GivenBack given_back{memory_.user()};
-  const auto ended = [&](Entry entry) {
+  const ReleasedArena released{memory_.user()};
+  const auto ended = [&](Outcome outcome) {
     give_arena_back();
-    report.outcome = left(entry);
+    report.outcome = left(outcome);
     report.busy_seconds = seconds_since(start) - report.wait_seconds - report.data_seconds;
     return report;
   };
   while (report.steps < limits.steps) {
     if (!ticket_) {
-      if (const Entry entry = begin(limits, report.steps, deadline, report); entry != Entry::granted) return ended(entry);
+      if (const Outcome outcome = begin(limits, report.steps, deadline, report); outcome != Outcome::done) return ended(outcome);
     }
     while (ticket_) {
-      if (const Entry entry = run_next(deadline, report); entry != Entry::granted) return ended(entry);
+      if (const Outcome outcome = run_next(deadline, report); outcome != Outcome::done) return ended(outcome);
     }
     if (Clock::now() >= deadline) break;
   }
-  return ended(Entry::granted);
+  return ended(Outcome::done);
 }
 
-RunReport::Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
+Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
   RunReport report;
   const Clock::time_point deadline = after(Clock::now(), limits.milliseconds);
   if (!ticket_) {
-    if (const Entry entry = begin(limits, 0, deadline, report); entry != Entry::granted) return left(entry);
+    if (const Outcome outcome = begin(limits, 0, deadline, report); outcome != Outcome::done) return left(outcome);
   }
   if (limits.rate) ticket_->rate = *limits.rate;
   if (segment == Segment::load) {
@@ -73,16 +62,16 @@ RunReport::Outcome StepLoop::run_segment(Segment segment, const RunLimits& limit
       begin_batch();
     }
     samples_.choose(limits.samples);
-    if (const Entry entry = samples_.fetch(deadline, owner_.cancelled, report); entry != Entry::granted) return left(entry);
+    if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return left(outcome);
   }
   // Whoever leaves the exchange out meets the group here: its slot is not its own before.
   if (segment == Segment::exchange || segment == Segment::update) {
     refuse_unfinished(segment);
-    if (const Entry entry = meet(deadline, report); entry != Entry::granted) return left(entry);
+    if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return left(outcome);
   }
-  if (!run_operators(segment, false)) return left(Entry::cancelled);
+  if (!run_operators(segment, false)) return left(Outcome::cancelled);
   if (segment == Segment::update || !bound_.trains()) complete(report);
-  return RunReport::Outcome::ran;
+  return Outcome::done;
 }
 
 // Of several batches: where there is one, the learner may have written its gradient itself.
@@ -100,16 +89,16 @@ void StepLoop::moved() {
 }
 
 // Which step this is: its place in the data, its rate, its round.
-Entry StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report) {
+Outcome StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report) {
   Ticket ticket;
   if (group_) {
     const Clock::time_point start = Clock::now();
-    const Entry entry = group_->enter(owner_.learner, deadline, owner_.cancelled, ticket);
+    const Outcome outcome = group_->enter(owner_.learner, deadline, owner_.cancelled, ticket);
     report.wait_seconds += seconds_since(start);
-    if (entry != Entry::granted) return entry;
+    if (outcome != Outcome::done) return outcome;
     group_->begin(ticket, memory_.vectors());
   } else {
-    if (owner_.cancelled) return Entry::cancelled;
+    if (owner_.cancelled) return Outcome::cancelled;
     ticket.position = limits.position + static_cast<uint64_t>(done * bound_.accumulate() * bound_.program().batch);
   }
   if (limits.rate) ticket.rate = *limits.rate;
@@ -118,7 +107,7 @@ Entry StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point d
   gradients_.begin();
   ticket_ = ticket;
   segment_ = Segment::load;
-  return Entry::granted;
+  return Outcome::done;
 }
 
 // A further batch of the same step: what the one before gave is kept aside.
@@ -132,12 +121,12 @@ void StepLoop::begin_batch() {
 }
 
 // The segments whose turn it is; the step is complete after the last.
-Entry StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
+Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   if (segment_ == Segment::load) {
-    if (const Entry entry = samples_.fetch(deadline, owner_.cancelled, report); entry != Entry::granted) return entry;
+    if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
   }
   if (segment_ < Segment::exchange) {
-    if (const Entry entry = take_arena(deadline, report); entry != Entry::granted) return entry;
+    if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
   }
   const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context());
   if (recorded) {
@@ -146,13 +135,13 @@ Entry StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     gradients_.arrive();
   }
   const bool offers = segment_ == Segment::backward && gradients_.last() && group_ && !group_->buckets().empty();
-  if (offers && !loss_is_finite()) return Entry::cancelled;
+  if (offers && !loss_is_finite()) return Outcome::cancelled;
   if (segment_ == Segment::exchange) {
     give_arena_back();
-    if (const Entry entry = meet(deadline, report); entry != Entry::granted) return entry;
+    if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return outcome;
   }
   if (!recorded) {
-    if (!run_operators(segment_, offers)) return Entry::cancelled;
+    if (!run_operators(segment_, offers)) return Outcome::cancelled;
   } else if (offers) {
     for (const BoundOperator& op : bound_.operators(Segment::backward)) offer(op);
     gradients_.settled();
@@ -163,7 +152,7 @@ Entry StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     complete(report);
   else
     segment_ = static_cast<Segment>(static_cast<size_t>(segment_) + 1);
-  return Entry::granted;
+  return Outcome::done;
 }
 
 // False where it was cancelled between two operators. `offers`: gradients go to the group as soon as they are whole.
@@ -190,15 +179,15 @@ bool StepLoop::run_operators(Segment segment, bool offers) {
 }
 
 // Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.
-Entry StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
+Outcome StepLoop::take_arena(Clock::time_point deadline, RunReport& report) {
   ArenaUser* const user = memory_.user();
-  if (!user || user->has()) return Entry::granted;
+  if (!user || user->has()) return Outcome::done;
   const Clock::time_point start = Clock::now();
   const bool taken = user->take(deadline, owner_.cancelled);
   report.wait_seconds += seconds_since(start);
-  if (!taken) return owner_.cancelled ? Entry::cancelled : Entry::waiting;
+  if (!taken) return owner_.cancelled ? Outcome::cancelled : Outcome::waiting;
   bound_.make_kernels();
-  return Entry::granted;
+  return Outcome::done;
 }
 
 // After the gradient nothing of a step lies there that is still wanted, but for what it measures.
@@ -225,14 +214,14 @@ bool StepLoop::loss_is_finite() {
 }
 
 // The group meets before the first operator of `exchange`.
-Entry StepLoop::meet(Clock::time_point deadline, RunReport& report) {
+Outcome StepLoop::meet(Clock::time_point deadline, RunReport& report) {
   if (bound_.trains()) gradients_.settle();
-  if (!group_) return Entry::granted;
-  if (!loss_is_finite()) return Entry::cancelled;
+  if (!group_) return Outcome::done;
+  if (!loss_is_finite()) return Outcome::cancelled;
   const Clock::time_point start = Clock::now();
-  const Entry entry = group_->await(owner_.learner, *ticket_, deadline, owner_.cancelled);
+  const Outcome outcome = group_->await(owner_.learner, *ticket_, deadline, owner_.cancelled);
   report.wait_seconds += seconds_since(start);
-  return entry;
+  return outcome;
 }
 
 void StepLoop::update() {
@@ -253,13 +242,13 @@ void StepLoop::complete(RunReport& report) {
 }
 
 // A step that was given up is not gone on with; a cancelled replica may run again.
-RunReport::Outcome StepLoop::left(Entry entry) {
-  if (entry == Entry::cancelled || entry == Entry::evicted) {
+Outcome StepLoop::left(Outcome outcome) {
+  if (outcome == Outcome::cancelled || outcome == Outcome::evicted) {
     ticket_.reset();
     samples_.release();
     owner_.cancelled = false;
   }
-  return outcome_of(entry);
+  return outcome;
 }
 
 }  // namespace arbalest

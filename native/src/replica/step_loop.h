@@ -15,14 +15,14 @@
 #include "replica/step_gradients.h"
 #include "replica/step_measures.h"
 #include "replica/step_samples.h"
-#include "sync/group.h"
+#include "replica/training_group.h"
 
 namespace arbalest {
 
 // Whose steps they are.
 struct StepOwner {
   ReplicaMemory& memory;
-  Group* group;  // null where it trains alone
+  TrainingGroup* group;  // null where it trains alone
   int learner;
   uint64_t seed;
   bool queues;  // kernels on a stream of its own, to be run when their turn comes
@@ -34,7 +34,7 @@ class StepLoop {
   StepLoop(std::shared_ptr<const Program> program, const Source& source, const StepOwner& owner);
 
   RunReport run(const RunLimits& limits);
-  RunReport::Outcome run_segment(Segment segment, const RunLimits& limits);
+  Outcome run_segment(Segment segment, const RunLimits& limits);
   // The activations lie elsewhere for good: a step that has begun is given up.
   void moved();
 
@@ -42,24 +42,24 @@ class StepLoop {
   const BoundProgram& bound() const { return bound_; }
 
  private:
-  Entry begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
+  Outcome begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
   void begin_batch();
   void refuse_unfinished(Segment segment) const;
-  Entry run_next(Clock::time_point deadline, RunReport& report);
+  Outcome run_next(Clock::time_point deadline, RunReport& report);
   bool run_operators(Segment segment, bool offers);
-  Entry take_arena(Clock::time_point deadline, RunReport& report);
+  Outcome take_arena(Clock::time_point deadline, RunReport& report);
   void give_arena_back();
   void offer(const BoundOperator& op);
   bool loss_is_finite();
-  Entry meet(Clock::time_point deadline, RunReport& report);
+  Outcome meet(Clock::time_point deadline, RunReport& report);
   void update();
   void complete(RunReport& report);
-  RunReport::Outcome left(Entry entry);
+  Outcome left(Outcome outcome);
 
   const StepOwner owner_;
   ReplicaMemory& memory_;
   BoundProgram bound_;
-  Group* const group_;  // that its steps meet: none where it does not train
+  TrainingGroup* const group_;  // that its steps meet: none where it does not train
   StepSamples samples_;
   StepMeasures measures_;
   StepGradients gradients_;

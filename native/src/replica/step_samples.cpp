@@ -27,19 +27,19 @@ void StepSamples::choose(const std::vector<int64_t>& samples) {
   backend_.begin(context_);
 }
 
-Entry StepSamples::fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report) {
-  if (!reader_ || fetched_) return Entry::granted;
+Outcome StepSamples::fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report) {
+  if (!reader_ || fetched_) return Outcome::done;
   const Clock::time_point start = Clock::now();
   context_.dataset = reader_->take(request_, deadline, cancelled);
   context_.samples = reader_->places(request_.count);
   report.data_seconds += seconds_since(start);
-  if (!context_.dataset) return cancelled ? Entry::cancelled : Entry::waiting;
+  if (!context_.dataset) return cancelled ? Outcome::cancelled : Outcome::waiting;
   if (queues_) {
     backend_.bring(*context_.dataset);
     reader_->release();
   }
   fetched_ = true;
-  return Entry::granted;
+  return Outcome::done;
 }
 
 void StepSamples::release() {

@@ -11,7 +11,7 @@
 #include "data/source.h"
 #include "device/backend.h"
 #include "replica/run.h"
-#include "sync/group.h"
+#include "replica/training_group.h"
 
 namespace arbalest {
 
@@ -27,7 +27,7 @@ class StepSamples {
   // The learner's choice in its place; none for what stands at the position. Throws INVALID_OPTION.
   void choose(const std::vector<int64_t>& samples);
   // What streams in is there before the first operator of `load`.
-  Entry fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report);
+  Outcome fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report);
   // It has been loaded, or is not wanted any more.
   void release();
 

@@ -7,31 +7,31 @@
 
 namespace arbalest {
 
+class Averaging::Pass {
+ public:
+  Pass(size_t on_device, SharedPass::Work work, size_t begin, size_t end, size_t piece, std::function<bool()> next)
+      : device(on_device), pieces(begin, end, piece, std::move(work)), then(std::move(next)) {}
+
+  const size_t device;
+  SharedPass pieces;
+  const std::function<bool()> then;  // after the last piece; true where the round is whole
+};
+
 Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket> buckets, const std::byte* initial_canonical,
-                     std::mutex& mutex, std::condition_variable& changed, std::function<void()> whole)
-    : type_(spec.layout.type()),
-      buckets_(std::move(buckets)),
-      mutex_(mutex),
-      changed_(changed),
-      whole_(std::move(whole)),
-      streams_(backend, spec.devices) {
+                     ReductionPipeline::Reduced reduced, ReductionPipeline::Failed failed)
+    : type_(spec.layout.type()), buckets_(std::move(buckets)), streams_(backend, spec.devices) {
   for (size_t device = 0; device < streams_.devices(); ++device)
     central_.emplace_back(streams_.backend(device), spec, initial_canonical, device == 0);
   if (spec.levels.empty()) return;
   for (size_t device = 0; device < streams_.devices(); ++device) sums_.emplace_back(streams_.backend(device), spec.layout.bytes);
-  auto levels = make_levels(backend, spec);
+  auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes);
   for (const auto& level : levels)
     if (level->size() > 1) between_devices_ = level.get();
-  ascent_ = std::make_unique<Ascent>(
-      std::move(levels), spans_, [this](const Passage& passage) { arrived_from_above(passage); },
-      [this](std::exception_ptr failure) {
-        const std::lock_guard lock(mutex_);
-        fail(std::move(failure));
-      });
+  pipeline_ = std::make_unique<ReductionPipeline>(std::move(levels), spans_, std::move(reduced), std::move(failed));
 }
 
 Averaging::~Averaging() {
-  if (ascent_) ascent_->end();
+  if (pipeline_) pipeline_->end();
   // Nothing may be at work in what is given back.
   try {
     streams_.synchronise();
@@ -56,10 +56,10 @@ void Averaging::set_present(int64_t round, const std::vector<int>& devices) {
 
 void Averaging::begin(const RoundEnd& round, size_t present) {
   round_ = round.round;
-  parts_.assign(buckets_.size(), {std::vector<Part>(central_.size()), present});
-  carried_ = 0;
+  device_sums_.assign(buckets_.size(), {std::vector<PartialSum>(central_.size()), present});
+  started_ = 0;
   left_ = buckets_.size() * central_.size();
-  brought_ = 0;
+  contributions_ = 0;
   weighed_ = false;
   for (size_t device = 0; device < central_.size(); ++device) {
     const UsedStream used = streams_.use(device);
@@ -80,9 +80,9 @@ void Averaging::meet(size_t bucket, size_t device, const std::vector<Contributio
     due_steps.push_back(due);
   }
   const auto learners = static_cast<int64_t>(vectors.size());
-  brought_ += learners;
+  contributions_ += learners;
   if (!due_steps.empty()) return apply(bucket, vectors, due_steps);
-  if (!ascent_) return apply(bucket, device, vectors, learners);
+  if (!pipeline_) return apply(bucket, device, vectors, learners);
   if (learners == 0) return summed(bucket, device, {});
   // The sum over one is where it lies.
   if (learners == 1) return summed(bucket, device, {static_cast<const std::byte*>(vectors.front()), 1});
@@ -92,22 +92,23 @@ void Averaging::meet(size_t bucket, size_t device, const std::vector<Contributio
       [this, device, vectors, sum](size_t begin, size_t end) {
         backend(device).average({type_, begin, end, nullptr, sum, vectors, 1, 0});
       },
-      [this, bucket, device, sum, learners](Lock&) {
+      [this, bucket, device, sum, learners] {
         summed(bucket, device, {sum, learners});
+        return false;
       });
 }
 
-void Averaging::summed(size_t bucket, size_t device, Part part) {
+void Averaging::summed(size_t bucket, size_t device, PartialSum part) {
   part.ready = backend(device).record();
-  parts_[bucket].parts[device] = std::move(part);
-  --parts_[bucket].missing;
-  for (; carried_ < buckets_.size() && parts_[carried_].missing == 0; ++carried_) {
-    follow_absent(parts_[carried_].parts);
-    ascent_->carry({round_, carried_, buckets_[carried_], parts_[carried_].parts});
+  device_sums_[bucket].parts[device] = std::move(part);
+  --device_sums_[bucket].missing;
+  for (; started_ < buckets_.size() && device_sums_[started_].missing == 0; ++started_) {
+    follow_absent(device_sums_[started_].parts);
+    pipeline_->start({round_, started_, buckets_[started_], device_sums_[started_].parts});
   }
 }
 
-void Averaging::follow_absent(std::vector<Part>& parts) const {
+void Averaging::follow_absent(std::vector<PartialSum>& parts) const {
   for (size_t device = 0; device < parts.size() && has_streams(); ++device) {
     if (parts[device].ready) continue;
     const UsedStream used = streams_.use(device);
@@ -115,16 +116,14 @@ void Averaging::follow_absent(std::vector<Part>& parts) const {
   }
 }
 
-void Averaging::arrived_from_above(const Passage& passage) {
-  Lock lock(mutex_);
+void Averaging::take_sum(const BucketReduction& reduction) {
   for (size_t device = 0; device < central_.size(); ++device) {
-    // In one memory there is one for all.
-    const Part& sum = passage.parts[std::min(device, passage.parts.size() - 1)];
+    // Devices that share one memory have one sum for all.
+    const PartialSum& sum = reduction.parts[std::min(device, reduction.parts.size() - 1)];
     const UsedStream used = streams_.use(device);
     backend(device).wait(sum.ready);
-    apply(passage.bucket, device, sum.learners > 0 ? std::vector<const void*>{sum.vector} : std::vector<const void*>{}, sum.learners);
+    apply(reduction.bucket, device, sum.learners > 0 ? std::vector<const void*>{sum.vector} : std::vector<const void*>{}, sum.learners);
   }
-  help(lock);
 }
 
 void Averaging::apply(size_t bucket, size_t device, const std::vector<const void*>& contributions, int64_t learners) {
@@ -138,7 +137,7 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
     work = [&central, contributions, count = static_cast<size_t>(learners)](size_t begin, size_t end) {
       central.apply(contributions, count, begin, end);
     };
-  begin_pass(bucket, device, std::move(work), [this](Lock& lock) { applied(lock); });
+  begin_pass(bucket, device, std::move(work), [this] { return applied(); });
 }
 
 void Averaging::apply(size_t bucket, const std::vector<const void*>& contributions,
@@ -146,33 +145,47 @@ void Averaging::apply(size_t bucket, const std::vector<const void*>& contributio
   const CentralModel& central = central_.front();
   begin_pass(
       bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply(contributions, due, begin, end); },
-      [this](Lock& lock) { applied(lock); });
+      [this] { return applied(); });
 }
 
-void Averaging::applied(Lock& lock) {
-  if (--left_ > 0) return;
-  if (!central_.front().needs_whole_sum() || weighed_) return finish();
-  // Nobody touches the round meanwhile: all its passes are done.
-  lock.unlock();
-  for (size_t device = 0; device < central_.size(); ++device) {
-    const UsedStream used = streams_.use(device);
-    central_[device].weigh();
+bool Averaging::applied() {
+  if (--left_ > 0) return false;
+  if (central_.front().needs_whole_sum() && !weighed_) {
+    begin_weighing();
+    return false;
   }
-  lock.lock();
+  finish_round();
+  return true;
+}
+
+void Averaging::begin_weighing() {
+  const auto weigh = [this](size_t, size_t) {
+    for (size_t device = 0; device < central_.size(); ++device) {
+      const UsedStream used = streams_.use(device);
+      central_[device].weigh();
+    }
+  };
+  begin_pass(std::make_shared<Pass>(0, weigh, 0, 1, 1, [this] {
+    begin_applying();
+    return false;
+  }));
+}
+
+void Averaging::begin_applying() {
   weighed_ = true;
   left_ = buckets_.size() * central_.size();
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (size_t device = 0; device < central_.size(); ++device)
       begin_pass(
           bucket, device,
-          [&central = central_[device], abandoned = brought_ == 0](size_t begin, size_t end) {
+          [&central = central_[device], abandoned = contributions_ == 0](size_t begin, size_t end) {
             const void* const sum = central.sum();
             central.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
           },
-          [this](Lock& held) { applied(held); });
+          [this] { return applied(); });
 }
 
-void Averaging::finish() {
+void Averaging::finish_round() {
   for (CentralModel& central : central_) central.finish_round();
   if (has_streams()) {
     // Nothing but the last events is asked for; what earlier rounds keep goes as soon as it may.
@@ -188,46 +201,40 @@ void Averaging::finish() {
     queued_.push_back(std::move(round));
   }
   kept_.clear();
-  whole_();
 }
 
-void Averaging::begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<void(Lock&)> then) {
+void Averaging::begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<bool()> then) {
   const auto& [begin, end] = buckets_[bucket];
-  if (passes_.empty()) passes_from_ = LevelSpans::now();
-  passes_.push_back({device, std::make_shared<SharedPass>(begin, end, backend(device).piece(), std::move(work)), std::move(then)});
-  changed_.notify_all();
+  begin_pass(std::make_shared<Pass>(device, std::move(work), begin, end, backend(device).piece(), std::move(then)));
 }
 
-const Averaging::Pass* Averaging::pass_with_pieces() const {
-  for (const Pass& pass : passes_)
-    if (pass.work->has_pieces()) return &pass;
+void Averaging::begin_pass(std::shared_ptr<Pass> pass) {
+  if (passes_.empty()) passes_from_ = LevelSpans::now();
+  passes_.push_back(std::move(pass));
+}
+
+std::shared_ptr<Averaging::Pass> Averaging::next_pass() const {
+  for (const auto& pass : passes_)
+    if (pass->pieces.has_pieces()) return pass;
   return nullptr;
 }
 
-void Averaging::help(Lock& lock) {
-  try {
-    while (const Pass* const found = pass_with_pieces()) {
-      const Pass pass = *found;
-      const UsedStream used = streams_.use(pass.device);
-      lock.unlock();
-      const bool last = pass.work->help();
-      lock.lock();
-      if (!last) continue;
-      std::erase_if(passes_, [&](const Pass& each) { return each.work == pass.work; });
-      // On streams it is queued, and nobody waits to see when it runs.
-      if (passes_.empty() && !has_streams()) spans_.record({LevelSpan::kRule, round_, passes_from_, LevelSpans::now()});
-      pass.then(lock);
-    }
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    fail(std::current_exception());
-  }
+bool Averaging::work_on(Pass& pass) const {
+  const UsedStream used = streams_.use(pass.device);
+  return pass.pieces.help();
+}
+
+bool Averaging::finish(const Pass& pass) {
+  const UsedStream used = streams_.use(pass.device);
+  std::erase_if(passes_, [&](const auto& each) { return each.get() == &pass; });
+  // On streams the passes are queued, and no thread waits to see when they run.
+  if (passes_.empty() && !has_streams()) spans_.record({LevelSpan::kRule, round_, passes_from_, LevelSpans::now()});
+  return pass.then();
 }
 
 void Averaging::fail(std::exception_ptr failure) {
   if (!failure_) failure_ = std::move(failure);
   passes_.clear();
-  changed_.notify_all();
 }
 
 void Averaging::follow(size_t device) const {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sync/parts.h"
+#include "sync/trained_ranges.h"
 
 namespace arbalest {
 namespace {
@@ -74,7 +74,7 @@ void CentralModel::weigh() { optimiser_->begin(weights(round_.round), sum_.data(
 template <class Rule> void CentralModel::apply_where_it_learns(size_t begin, size_t end, Rule&& rule) const {
   const std::byte* const z = weights(round_.round);
   std::byte* const next = models_[(round_.round + 1) & 1].data();
-  for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
+  for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
     if (learns)
       rule(from, to);
     else

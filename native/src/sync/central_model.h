@@ -10,8 +10,8 @@
 #include "device/vectors.h"
 #include "replica/optimiser.h"
 #include "replica/snapshot.h"
+#include "replica/training_group.h"
 #include "sync/evaluation_average.h"
-#include "sync/group.h"
 #include "sync/rule.h"
 
 namespace arbalest {
@@ -75,7 +75,7 @@ class CentralModel {
   Memory models_[2];  // by the round's parity; that of the round before while the next is made
   Memory sum_;        // where the rule takes more than one pass
   std::optional<Optimiser> optimiser_;
-  std::optional<RunningAverage> average_;
+  std::optional<EvaluationAverage> average_;
   int64_t averaged_ = 0;  // rounds whose mean the central model is, under CentralRule::mean
   RoundEnd round_;        // the one that ends
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sync/parts.h"
+#include "sync/trained_ranges.h"
 
 namespace arbalest {
 namespace {
@@ -35,7 +35,7 @@ void ContendedModel::take_into_average(uint64_t position, uint64_t next_position
   const std::lock_guard averaging(averaging_);
   average_->begin_round(position, next_position);
   by_pieces([&](size_t begin, size_t end) {
-    for_each_part(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(weights_->data(), from, to, learns); });
+    for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(weights_->data(), from, to, learns); });
   });
   average_->finish_round();
 }

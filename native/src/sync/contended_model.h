@@ -52,7 +52,7 @@ class ContendedModel {
   const std::vector<std::pair<size_t, size_t>> frozen_;
   const std::shared_ptr<Memory> weights_;
   mutable std::array<std::mutex, kLocks> pieces_;
-  std::optional<RunningAverage> average_;
+  std::optional<EvaluationAverage> average_;
   mutable std::mutex averaging_;  // before a piece's, where both are wanted
 };
 

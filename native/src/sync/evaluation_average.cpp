@@ -6,56 +6,56 @@
 
 namespace arbalest {
 
-RunningAverage::RunningAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverage& spec)
+EvaluationAverage::EvaluationAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverageSpec& spec)
     : backend_(backend), spec_(spec), type_(layout.type()) {
   for (Memory& average : averages_) average = Memory(backend, layout.bytes);
-  if (spec.kind == EvaluationAverage::Kind::lawa)
+  if (spec.kind == EvaluationAverageSpec::Kind::lawa)
     for (int64_t i = 0; i < spec.window; ++i) window_.emplace_back(backend, layout.bytes);
 }
 
-void RunningAverage::begin_round(uint64_t before, uint64_t after) {
+void EvaluationAverage::begin_round(uint64_t before, uint64_t after) {
   const auto marks = [&](uint64_t position) { return position < spec_.from ? 0 : (position - spec_.from) / spec_.every + 1; };
   takes_ = marks(after) > marks(before);
   models_.clear();
   for (size_t i = 0; i < window_.size() && static_cast<int64_t>(i) <= taken_; ++i) models_.push_back(window_[i].data());
 }
 
-void RunningAverage::apply(const std::byte* central, size_t begin, size_t end, bool changes) const {
+void EvaluationAverage::apply(const std::byte* central, size_t begin, size_t end, bool changes) const {
   if (!takes_) return;
   const std::byte* const from = averages_[current_].data();
   std::byte* const to = averages_[1 - current_].data();
   if (!changes) return backend_.blend({type_, begin, end, central, central, to, 1});
-  if (spec_.kind != EvaluationAverage::Kind::lawa) {
+  if (spec_.kind != EvaluationAverageSpec::Kind::lawa) {
     return backend_.blend({type_, begin, end, from, central, to, weight()});
   }
   backend_.blend({type_, begin, end, central, central, window_[static_cast<size_t>(taken_ % spec_.window)].data(), 1});
   backend_.average({type_, begin, end, nullptr, to, models_, 1.0 / static_cast<double>(models_.size()), 0});
 }
 
-double RunningAverage::weight() const {
+double EvaluationAverage::weight() const {
   if (taken_ == 0) return 1;
   const auto count = static_cast<double>(taken_ + 1);
-  if (spec_.kind != EvaluationAverage::Kind::ema) return 1 / count;
+  if (spec_.kind != EvaluationAverageSpec::Kind::ema) return 1 / count;
   // The sum of all weights is one from the first round on, so that the models of the beginning weigh no more than their age says: the
   // correction of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
   return (1 - spec_.decay) / (1 - std::pow(spec_.decay, count));
 }
 
-void RunningAverage::capture(Snapshot& snapshot) const {
+void EvaluationAverage::capture(Snapshot& snapshot) const {
   snapshot.count("average.taken", taken_);
   if (taken_ > 0) snapshot.keep("average", averages_[current_]);
   for (size_t i = 0; i < window_.size() && static_cast<int64_t>(i) < taken_; ++i)
     snapshot.keep("average.window." + std::to_string(i), window_[i]);
 }
 
-void RunningAverage::restore(const Snapshot& snapshot) {
+void EvaluationAverage::restore(const Snapshot& snapshot) {
   taken_ = snapshot.counted("average.taken");
   if (taken_ > 0) snapshot.give("average", averages_[current_]);
   for (size_t i = 0; i < window_.size() && static_cast<int64_t>(i) < taken_; ++i)
     snapshot.give("average.window." + std::to_string(i), window_[i]);
 }
 
-void RunningAverage::finish_round() {
+void EvaluationAverage::finish_round() {
   if (!takes_) return;
   ++taken_;
   current_ = 1 - current_;

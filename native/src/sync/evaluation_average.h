@@ -14,9 +14,9 @@
 
 namespace arbalest {
 
-class RunningAverage {
+class EvaluationAverage {
  public:
-  RunningAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverage& spec);
+  EvaluationAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverageSpec& spec);
 
   // Null until a first model has been taken.
   const std::byte* weights() const { return taken_ > 0 ? averages_[current_].data() : nullptr; }
@@ -34,7 +34,7 @@ class RunningAverage {
   double weight() const;
 
   Backend& backend_;
-  const EvaluationAverage spec_;
+  const EvaluationAverageSpec spec_;
   const Type type_;
   Memory averages_[2];
   std::vector<Memory> window_;       // of lawa: the last models,

@@ -5,14 +5,30 @@
 #include "transport/levels.h"
 
 namespace arbalest {
+namespace {
 
-std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::byte* initial_canonical) {
-  // They read and write what others read and write at the same time, by their own threads.
+void check_rule(Backend& backend, const GroupSpec& spec) {
+  // Its learners' threads read and write the same memory at the same time.
   if (spec.asynchronous && backend.stream())
     throw Error("INVALID_OPTION", "synchroniser: received an asynchronous rule for a GPU; use a synchronous one, or backend cpu");
+  if (spec.levels.empty()) return;
+  if (spec.synchronous && spec.synchronous->lockstep)
+    throw Error("INVALID_OPTION",
+                "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
+                "leave lockstep out, or use one device");
+  if (spec.asynchronous)
+    throw Error("INVALID_OPTION",
+                "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "
+                "use a synchronous one, or one device");
+}
+
+}  // namespace
+
+std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::byte* initial_canonical) {
   if (spec.layout.bytes == 0) throw Error("INVALID_MODEL", "parameters: received none; a group needs a model with something to train");
   check_sizes(backend, spec.layout);
-  check_levels(backend, spec);
+  check_levels(backend, spec.devices, spec.levels);
+  check_rule(backend, spec);
   if (spec.asynchronous) return std::make_unique<AsynchronousGroup>(backend, std::move(spec), initial_canonical);
   return std::make_unique<SynchronousGroup>(backend, std::move(spec), initial_canonical);
 }

@@ -1,4 +1,4 @@
-// Mean losses of the last iterations, over whoever took part in each.
+// Losses of the last iterations: the mean over the learners that took part in each.
 #pragma once
 
 #include <algorithm>
@@ -10,31 +10,41 @@ namespace arbalest {
 
 class Losses {
  public:
-  void add(int64_t iteration, double loss) {
-    Entry& entry = ring_[static_cast<size_t>(iteration) % kKept];
-    if (entry.iteration != iteration) entry = {0, 0, iteration};
-    entry.sum += loss;
-    ++entry.count;
+  // False where the loss is not a finite number; it is not counted then.
+  bool add(int64_t iteration, double loss) {
+    if (!std::isfinite(loss)) {
+      if (not_finite_at_ < 0 || iteration < not_finite_at_) not_finite_at_ = iteration;
+      return false;
+    }
+    Sum& sum = ring_[static_cast<size_t>(iteration) % kKept];
+    if (sum.iteration != iteration) sum = {0, 0, iteration};
+    sum.total += loss;
+    ++sum.count;
+    return true;
   }
 
-  // Of iterations [from, until), those that are kept; none is not a number.
+  // The first iteration in which a loss was not finite, or -1.
+  int64_t not_finite_at() const { return not_finite_at_; }
+
+  // Of iterations [from, until), those that are kept; not a number where an iteration has no loss.
   std::vector<float> between(int64_t from, int64_t until) const {
     std::vector<float> losses;
     for (int64_t i = std::max({from, until - static_cast<int64_t>(kKept), int64_t{0}}); i < until; ++i) {
-      const Entry& entry = ring_[static_cast<size_t>(i) % kKept];
-      losses.push_back(entry.iteration == i && entry.count > 0 ? static_cast<float>(entry.sum / entry.count) : std::nanf(""));
+      const Sum& sum = ring_[static_cast<size_t>(i) % kKept];
+      losses.push_back(sum.iteration == i && sum.count > 0 ? static_cast<float>(sum.total / sum.count) : std::nanf(""));
     }
     return losses;
   }
 
  private:
   static constexpr size_t kKept = 65536;
-  struct Entry {
-    double sum = 0;
+  struct Sum {
+    double total = 0;
     int count = 0;
     int64_t iteration = -1;
   };
-  std::vector<Entry> ring_ = std::vector<Entry>(kKept);
+  std::vector<Sum> ring_ = std::vector<Sum>(kKept);
+  int64_t not_finite_at_ = -1;
 };
 
 }  // namespace arbalest

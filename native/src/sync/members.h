@@ -1,60 +1,64 @@
-// Who belongs to a synchronous group, from which round until which, and where each of them stands.
+// Who belongs to a group, by learner number. The same for every rule, which adds to `Member` where its members stand.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "device/vectors.h"
-#include "sync/group.h"
 
 namespace arbalest {
 
 struct Member {
-  int64_t until = Group::kNever;  // first round that it no longer takes part in
-  int64_t round = 0, step = 0;    // where it stands
-  int64_t length = 1;             // iterations of its round
-  int64_t iterations = 0;         // whole ones, counted from the group's first
-  bool fresh = true;
-  size_t device = 0;
-  std::shared_ptr<Memory> slot;
-
-  bool is_gone() const { return round >= until; }
-  bool takes_part(int64_t number) const { return round <= number && number < until; }
+  int64_t iteration = 0;                 // of the run: the one that it is in, or the one after its last
+  bool fresh = true;                     // it begins its next step at the central model, with a restarted optimiser
+  std::shared_ptr<Memory> contribution;  // what it brings to the central model; null where that is read in place
 };
 
-class Members {
+template <class Member> class Members {
  public:
-  // Throws INVALID_STATE for a learner that takes part already.
-  void check_absent(int learner) const;
-  // In the place of one that has left.
-  void add(int learner, Member member);
-  // Throws INVALID_STATE for a learner that is no member.
-  void leave(int learner, int64_t until);
-  // What others have done stays done when nobody is left.
-  void evict(int learner);
+  // Throws INVALID_STATE for a learner that is a member already.
+  void check_absent(int learner) const {
+    if (has(learner))
+      throw Error("INVALID_STATE", "learner: " + std::to_string(learner) + " is already a member of the group; evict it first");
+  }
+  void add(int learner, Member member) {
+    check_absent(learner);
+    by_learner_.emplace(learner, std::move(member));
+  }
+  void remove(int learner) { by_learner_.erase(learner); }
 
-  // Null for a learner that is no member.
-  Member* find(int learner);
-  Member& at(int learner) { return by_learner_.at(learner); }
   bool has(int learner) const { return by_learner_.count(learner) != 0; }
+  // Null for a learner that is no member.
+  Member* find(int learner) {
+    const auto found = by_learner_.find(learner);
+    return found == by_learner_.end() ? nullptr : &found->second;
+  }
+  const Member* find(int learner) const { return const_cast<Members*>(this)->find(learner); }
+  Member& at(int learner) { return by_learner_.at(learner); }
+
+  bool empty() const { return by_learner_.empty(); }
   size_t size() const { return by_learner_.size(); }
+  // Learners and members, in learner order.
+  auto begin() const { return by_learner_.begin(); }
+  auto end() const { return by_learner_.end(); }
+  std::vector<int> learners() const {
+    std::vector<int> learners;
+    for (const auto& [learner, member] : by_learner_) learners.push_back(learner);
+    return learners;
+  }
 
-  // In learner order.
-  std::vector<int> of_round(int64_t number) const;
-  const std::map<int, Member>& by_learner() const { return by_learner_; }
-
-  // That all of them have made. Whoever has left does not hold back those who go on.
-  int64_t whole_iterations() const;
-  // Nobody is there: those of whoever was before.
-  void resume_at(int64_t iterations) { departed_iterations_ = iterations; }
-  // All begin at the central model, with an optimiser as new.
-  void refresh();
+  // The central model has been replaced: all of them begin at it.
+  void refresh() {
+    for (auto& [learner, member] : by_learner_) member.fresh = true;
+  }
 
  private:
   std::map<int, Member> by_learner_;
-  int64_t departed_iterations_ = 0;  // whole iterations when nobody is left
 };
 
 }  // namespace arbalest

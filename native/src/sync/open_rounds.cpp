@@ -10,15 +10,15 @@ std::vector<Contribution> Gathering::contributions() const {
   return in_order;
 }
 
-int64_t Round::rank(int learner) const { return std::find(members.begin(), members.end(), learner) - members.begin(); }
+int64_t OpenRound::rank(int learner) const { return std::find(members.begin(), members.end(), learner) - members.begin(); }
 
-Round* OpenRounds::find(int64_t number) {
-  for (Round& round : rounds_)
+OpenRound* OpenRounds::find(int64_t number) {
+  for (OpenRound& round : rounds_)
     if (round.number == number) return &round;
   return nullptr;
 }
 
-Round& OpenRounds::open(Round round, Members& members, size_t buckets, size_t devices) {
+OpenRound& OpenRounds::open(OpenRound round, Members<RoundMember>& members, size_t buckets, size_t devices) {
   std::vector<Gathering> gatherings(devices);
   for (int learner : round.members) gatherings[members.at(learner).device].pending.insert(learner);
   for (size_t device = 0; device < devices; ++device) {
@@ -30,7 +30,7 @@ Round& OpenRounds::open(Round round, Members& members, size_t buckets, size_t de
 }
 
 void OpenRounds::arrive(int learner, size_t device, int64_t number, size_t bucket, const Contribution& contribution) {
-  Round* const round = find(number);
+  OpenRound* const round = find(number);
   if (!round) return;
   Gathering& gathering = round->buckets[bucket][device];
   if (gathering.pending.erase(learner)) gathering.arrived.emplace(learner, contribution);
@@ -38,7 +38,7 @@ void OpenRounds::arrive(int learner, size_t device, int64_t number, size_t bucke
 
 std::optional<Withdrawn> OpenRounds::withdraw(int learner) {
   if (rounds_.empty()) return std::nullopt;
-  Round& round = rounds_.front();
+  OpenRound& round = rounds_.front();
   // Lockstep knows one bucket and one device.
   Gathering& gathering = round.buckets.front().front();
   const auto found = gathering.arrived.find(learner);
@@ -56,7 +56,7 @@ bool OpenRounds::takes_from(int learner) const {
 }
 
 void OpenRounds::evict(int learner) {
-  for (Round& round : rounds_)
+  for (OpenRound& round : rounds_)
     for (std::vector<Gathering>& devices : round.buckets)
       for (Gathering& gathering : devices) gathering.pending.erase(learner);
 }

@@ -1,4 +1,5 @@
-// The rounds that somebody has entered and that are not averaged yet, two at most: who takes part in each, and what has arrived of it.
+// The rounds that a learner has entered and that are not averaged yet, two at most: who takes part in each, and which contributions have
+// arrived.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,14 @@
 
 namespace arbalest {
 
-// What a round's members on one device bring of one bucket.
+// A member of a synchronous group.
+struct RoundMember : Member {
+  int64_t round = 0, step = 0;  // where it stands
+  int64_t length = 1;           // iterations of its round
+  size_t device = 0;
+};
+
+// The contributions of a round's members on one device to one bucket.
 struct Gathering {
   std::set<int> pending;                // members yet to arrive
   std::map<int, Contribution> arrived;  // in learner order
@@ -23,7 +31,7 @@ struct Gathering {
   std::vector<Contribution> contributions() const;
 };
 
-struct Round {
+struct OpenRound {
   int64_t number = 0, length = 1;
   uint64_t position = 0, next_position = 0;  // in the sequence of samples
   double alpha = 0;
@@ -31,13 +39,13 @@ struct Round {
   std::vector<int> members;                     // in learner order
   std::vector<std::vector<Gathering>> buckets;  // each of all devices
   std::vector<int> present;                     // devices that have members
-  bool begun = false;                           // to be averaged
+  bool begun = false;                           // its averaging has begun
 
   // Where the learner stands among the members.
   int64_t rank(int learner) const;
 };
 
-// What a member has brought to a round in lockstep, taken back: its step is no longer due.
+// A contribution in lockstep that is taken back before its step was taken.
 struct Withdrawn {
   int64_t round = 0;
   std::shared_ptr<Memory> vector;
@@ -48,27 +56,28 @@ class OpenRounds {
  public:
   bool empty() const { return rounds_.empty(); }
   // The one in progress.
-  Round& front() { return rounds_.front(); }
-  const Round& front() const { return rounds_.front(); }
-  const Round& back() const { return rounds_.back(); }
+  OpenRound& front() { return rounds_.front(); }
+  const OpenRound& front() const { return rounds_.front(); }
+  const OpenRound& back() const { return rounds_.back(); }
   // Null where it is not open.
-  Round* find(int64_t number);
-  // Its members are awaited, each on its device, with so many buckets.
-  Round& open(Round round, Members& members, size_t buckets, size_t devices);
+  OpenRound* find(int64_t number);
+  // Each of its members is awaited on its device, with all buckets.
+  OpenRound& open(OpenRound round, Members<RoundMember>& members, size_t buckets, size_t devices);
   void close_front() { rounds_.pop_front(); }
 
   void arrive(int learner, size_t device, int64_t round, size_t bucket, const Contribution& contribution);
-  // The learner is awaited again. Nothing where no step of its is due, or the steps of all are being taken.
+  // Takes back the contribution of the learner, which is awaited again. Nothing where none of its steps is due, or all steps are being
+  // taken.
   std::optional<Withdrawn> withdraw(int learner);
-  // Whether what all have brought to the round in progress, the learner among them, is being taken.
+  // Whether the steps of all learners that came to the round in progress are being taken, this learner's among them.
   bool takes_from(int learner) const;
-  // Nothing more is awaited of the learner.
+  // The learner is awaited no longer.
   void evict(int learner);
-  // Who has brought the last bucket of the round in progress.
+  // The learners that have brought the last bucket of the round in progress.
   std::vector<int> arrived() const;
 
  private:
-  std::deque<Round> rounds_;
+  std::deque<OpenRound> rounds_;
 };
 
 }  // namespace arbalest

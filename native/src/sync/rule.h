@@ -1,4 +1,4 @@
-// How a group keeps its learners together: plain data, made by the files of src/actors/sync, whose other side is src/engine/contract.ts.
+// How a group keeps its learners together: plain data, made by the files of src/rules, whose other side is src/engine/contract.ts.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 #include "core/program.h"
 #include "replica/optimiser.h"
+#include "transport/levels.h"
 
 namespace arbalest {
 
-// How what the learners bring to a round meets the central model z, which begins it as z:
+// What the learners bring to a round that begins at the central model z, and how it makes the next one, z':
 //   sma        corrections c = alpha*(x - z) from where a learner is before the round's last update, which learners make too:
-//              z' = z + sum c + mu*(z - z of the round before). x is its weights w; under Nesterov momentum v, as PyTorch's SGD keeps both,
-//              w lies ahead of it by what momentum alone would do: x = w + rate*momentum*v
-//   outer      weights: D = z - mean w, which the outer optimiser takes for a gradient: momentum SGD, Nesterov or not, of rate `rate`; with
+//              z' = z + sum c + mu*(z - z of the round before). x is the learner's weights w. Under Nesterov momentum v, as PyTorch's SGD
+//              keeps both, w lies ahead of the learner by what momentum alone would do: x = w + rate*momentum*v
+//   outer      weights: D = z - mean w is the gradient for the outer optimiser, momentum SGD, Nesterov or not, of rate `rate`; with
 //              `per_rate` D is divided by the learners' rate and the step multiplied by it
-//   mean       weights: z' is the mean of mean w over all rounds that began at iteration `mean_from` or later, and before these mean w
-//   itself optimiser  gradients, every iteration: the optimiser takes one step on z with their mean, and learners have none; they adopt z
+//   mean       weights: z' is the mean of mean w over all rounds that began at iteration `mean_from` or later, and mean w itself before
+//   optimiser  gradients, every iteration: the optimiser takes one step on z with their mean; learners have no optimiser, they adopt z
 enum class CentralRule : uint8_t { sma, outer, mean, optimiser };
 
 struct SynchronousRule {
@@ -29,32 +30,25 @@ struct SynchronousRule {
   int64_t mean_from = 0;
   bool adopts = false;           // every round begins at the central model
   int64_t period = 1, from = 0;  // iterations of a round; those before iteration `from` have one each
-  bool lockstep = false;         // of sma: the round's last step is taken by all learners at once, and in one pass with the central model's
+  bool lockstep = false;         // of sma: one pass takes the round's last step of all learners and that of the central model
 };
 
 // Learners do not wait for rounds. `push` and `fetch` count a learner's own iterations; in place, learners train the central model itself.
 struct AsynchronousRule {
   bool in_place = false;
   int64_t push = 1, fetch = 1;
-  std::optional<int64_t> slack;  // no learner is more iterations than this ahead of the slowest; absent: no bound
-  int64_t period = 1;            // a round is k times so many iterations, whoever makes them
+  std::optional<int64_t> slack;  // the most iterations that a learner may be ahead of the slowest; absent: no bound
+  int64_t period = 1;            // a round is k times as many iterations, of any learners
 };
 
-// An average of the central model over rounds, for evaluation. Taken at the end of each round in which the samples handed out come to
-// `from` plus a whole multiple of `every`; until the first, it is the central model.
-struct EvaluationAverage {
+// An average of the central model over rounds, for evaluation. It takes the model at the end of each round in which the samples handed out
+// come to `from` plus a whole multiple of `every`. Before the first, the central model is evaluated.
+struct EvaluationAverageSpec {
   enum class Kind : uint8_t { ema, swa, lawa };
   Kind kind = Kind::ema;
-  double decay = 0;    // of ema: a model weighs so much less each round
-  int64_t window = 1;  // of lawa: how many are averaged, the last ones
+  double decay = 0;    // of ema: the factor by which a model's weight shrinks with each later one
+  int64_t window = 1;  // of lawa: the number of models that are averaged, the last ones
   uint64_t from = 0, every = 1;
-};
-
-// What lies between the learners of a device and the central model, from the bottom.
-struct LevelSpec {
-  enum class Kind : uint8_t { devices, loopback };
-  Kind kind = Kind::devices;
-  double latency = 0;  // of the loopback, in seconds
 };
 
 struct GroupSpec {
@@ -63,9 +57,9 @@ struct GroupSpec {
   std::optional<SynchronousRule> synchronous;
   std::optional<AsynchronousRule> asynchronous;
   OptimiserSpec optimiser;  // the learners', for the rule that takes their gradients
-  std::optional<EvaluationAverage> average;
-  int devices = 1;  // each has a central model of its own
-  std::vector<LevelSpec> levels;
+  std::optional<EvaluationAverageSpec> average;
+  int devices = 1;                // each has a copy of the central model
+  std::vector<LevelSpec> levels;  // between the learners of a device and the central model, from the bottom
 };
 
 }  // namespace arbalest

@@ -1,10 +1,12 @@
-// A pass over a range of elements, shared out in pieces among whoever would otherwise wait. The pieces' bounds depend on the range alone,
-// so it does not matter who does which.
+// A pass over a range of elements, shared out in pieces among the threads that would otherwise wait. The bounds of the pieces depend on the
+// range alone, so that the result does not depend on which thread does which piece.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 namespace arbalest {
 
@@ -13,11 +15,20 @@ class SharedPass {
   using Work = std::function<void(size_t begin, size_t end)>;
 
   // In pieces of `piece` elements.
-  SharedPass(size_t begin, size_t end, size_t piece, Work work);
+  SharedPass(size_t begin, size_t end, size_t piece, Work work)
+      : end_(end), piece_(std::min(piece, end - begin)), work_(std::move(work)), next_(begin), left_((end - begin + piece_ - 1) / piece_) {}
 
   bool has_pieces() const { return next_.load(std::memory_order_relaxed) < end_; }
+
   // Does pieces until none is left to take. True for the one caller that has finished the last of all.
-  bool help();
+  bool help() {
+    while (true) {
+      const size_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);
+      if (begin >= end_) return false;
+      work_(begin, std::min(begin + piece_, end_));
+      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) return true;
+    }
+  }
 
  private:
   const size_t end_, piece_;

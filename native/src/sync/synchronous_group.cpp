@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sync/buckets.h"
+#include "core/buckets.h"
 
 namespace arbalest {
 namespace {
@@ -19,10 +19,13 @@ std::vector<Bucket> buckets_for(const GroupSpec& spec) {
 }  // namespace
 
 SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
-    : backend_(backend),
-      spec_(std::move(spec)),
-      course_(rule()),
-      averaging_(backend_, spec_, buckets_for(spec_), initial_canonical, mutex_, changed_, [this] { finish_round(); }) {}
+    : GroupState(backend, std::move(spec)),
+      averaging_(
+          backend_, spec_, buckets_for(spec_), initial_canonical, [this](const BucketReduction& reduction) { take_sum(reduction); },
+          [this](std::exception_ptr failure) {
+            const std::lock_guard lock(mutex_);
+            fail(std::move(failure));
+          }) {}
 
 void SynchronousGroup::check_device(int device) const {
   if (device < 0 || device >= spec_.devices)
@@ -34,102 +37,50 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   check_device(device);
   const std::lock_guard lock(mutex_);
   members_.check_absent(learner);
-  Member member;
-  member.round = last_opened() + 1;
-  member.iterations = course_.first_iteration(member.round);
+  RoundMember member;
+  member.round = unopened_round();
+  member.iteration = schedule_.first_iteration(member.round);
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
-  if (takes_copies()) member.slot = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
+  if (takes_copies()) member.contribution = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
   const int64_t from = member.round;
   members_.add(learner, std::move(member));
   return from;
 }
 
-int64_t SynchronousGroup::leave(int learner) {
-  const std::lock_guard lock(mutex_);
-  const int64_t until = last_opened() + 1;
-  members_.leave(learner, until);
-  changed_.notify_all();
-  return until;
-}
-
 void SynchronousGroup::evict(int learner) {
-  std::unique_lock lock(mutex_);
-  members_.evict(learner);
+  Lock lock(mutex_);
+  departed_iterations_ = whole_iterations();
+  members_.remove(learner);
   rounds_.evict(learner);
   advance();
   changed_.notify_all();
-  averaging_.help(lock);
-}
-
-void SynchronousGroup::set_rates(int64_t from_iteration, std::span<const float> rates) {
-  const std::lock_guard lock(mutex_);
-  course_.set_rates(from_iteration, rates);
+  help(lock);
 }
 
 void SynchronousGroup::set_restarts(std::vector<int64_t> rounds) {
   const std::lock_guard lock(mutex_);
-  course_.set_restarts(rounds);
-}
-
-void SynchronousGroup::set_pause(int64_t round) {
-  const std::lock_guard lock(mutex_);
-  // A round that somebody has entered is finished by all: whoever stopped before it would hold up the others.
-  course_.set_pause(round == kNever ? kNever : std::max(round, last_opened() + 1));
-  changed_.notify_all();
-}
-
-void SynchronousGroup::set_end(int64_t iterations) {
-  const std::lock_guard lock(mutex_);
-  course_.set_end(iterations);
-}
-
-void SynchronousGroup::stop() {
-  const std::lock_guard lock(mutex_);
-  stopped_ = true;
-  changed_.notify_all();
+  schedule_.set_restarts(rounds);
 }
 
 GroupStatus SynchronousGroup::status() const {
   const std::lock_guard lock(mutex_);
-  GroupStatus status{round_, members_.whole_iterations(), position_, {}, rounds_.arrived(), not_finite_at_};
-  for (const auto& [learner, member] : members_.by_learner())
-    if (!member.is_gone()) status.members.push_back(learner);
-  return status;
+  return {round_, whole_iterations(), position_, members_.learners(), rounds_.arrived(), losses_.not_finite_at()};
 }
 
 int64_t SynchronousGroup::iteration_of(int learner) const {
   const std::lock_guard lock(mutex_);
-  const auto found = members_.by_learner().find(learner);
-  return found == members_.by_learner().end() ? members_.whole_iterations() : found->second.iterations;
+  const RoundMember* const member = members_.find(learner);
+  return member ? member->iteration : whole_iterations();
 }
 
-std::vector<float> SynchronousGroup::losses(int64_t from_iteration) const {
-  const std::lock_guard lock(mutex_);
-  return losses_.between(from_iteration, members_.whole_iterations());
+int64_t SynchronousGroup::whole_iterations() const {
+  if (members_.empty()) return departed_iterations_;
+  int64_t least = kNever;
+  for (const auto& [learner, member] : members_) least = std::min(least, member.iteration);
+  return least;
 }
 
-void SynchronousGroup::read_central(std::byte* canonical) const {
-  Memory copy(backend_, spec_.layout.bytes);
-  copy_central(copy.data());
-  to_canonical(backend_, spec_.layout, copy.data(), canonical);
-}
-
-void SynchronousGroup::read_device_central(int device, std::byte* canonical) const {
-  check_device(device);
-  const auto number = static_cast<size_t>(device);
-  Backend& backend = averaging_.backend(number);
-  Memory copy(backend, spec_.layout.bytes);
-  {
-    const std::lock_guard lock(mutex_);
-    averaging_.follow(number);
-    backend.copy(copy.data(), averaging_.central(number).weights(round_), spec_.layout.bytes);
-    backend.synchronise();
-  }
-  to_canonical(backend, spec_.layout, copy.data(), canonical);
-}
-
-// For a thread that uses no stream: each device's own goes on after what its round has queued.
 void SynchronousGroup::follow_all() const {
   for (size_t device = 0; device < averaging_.devices(); ++device) averaging_.follow(device);
 }
@@ -144,25 +95,18 @@ void SynchronousGroup::capture(Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   averaging_.follow(0);
-  snapshot.count("round", round_);
-  snapshot.count("iteration", iteration_);
-  snapshot.count("position", static_cast<int64_t>(position_));
-  for (const auto& [learner, member] : members_.by_learner())
-    if (!member.is_gone()) snapshot.count("fresh." + std::to_string(learner), member.fresh);
+  capture_place(snapshot);
+  for (const auto& [learner, member] : members_) snapshot.count("fresh." + std::to_string(learner), member.fresh);
   averaging_.central().capture(round_, snapshot);
 }
 
 void SynchronousGroup::restore(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
-  if (members_.size() > 0) throw Error("INVALID_STATE", "group: it has members; restore it before anybody joins");
+  if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before any learner joins");
   follow_all();
-  snapshot.check_place();
-  round_ = snapshot.counted("round");
-  iteration_ = snapshot.counted("iteration");
-  position_ = static_cast<uint64_t>(snapshot.counted("position"));
-  course_.resume_at(round_, iteration_);
-  members_.resume_at(iteration_);
+  restore_place(snapshot);
+  departed_iterations_ = iteration_;
   whole_rounds_.store(round_, std::memory_order_release);
   averaging_.restore(round_, snapshot);
 }
@@ -185,11 +129,17 @@ bool SynchronousGroup::is_finite() const {
   return is_sound(own) && (evaluated == own || is_sound(evaluated));
 }
 
-int64_t SynchronousGroup::copy_central(std::byte* vector) const {
+int64_t SynchronousGroup::copy_central(size_t device, const Memory& vector) const {
+  // The first device alone keeps the evaluation average, for all of them.
+  const size_t source = spec_.average || device >= averaging_.devices() ? 0 : device;
+  Backend& backend = averaging_.backend(source);
+  if (vector.backend() != &backend)
+    throw Error("INVALID_STATE",
+                "replica: it lies on another device than the model that is evaluated; create it on device " + std::to_string(source));
   const std::lock_guard lock(mutex_);
-  averaging_.follow(0);
-  backend_.copy(vector, averaging_.central().evaluated(round_), spec_.layout.bytes);
-  backend_.synchronise();
+  averaging_.follow(source);
+  backend.copy(vector.data(), averaging_.central(source).evaluated(round_), spec_.layout.bytes);
+  backend.synchronise();
   return round_;
 }
 

@@ -1,6 +1,5 @@
 // The learners' side of a synchronous group: a member enters a round, brings its share of it, and waits for what it needs of the others.
 #include <algorithm>
-#include <cmath>
 #include <thread>
 
 #include "sync/synchronous_group.h"
@@ -21,58 +20,57 @@ void relax() {
 
 }  // namespace
 
-// Fixes who takes part in the round and which samples it takes.
-Round& SynchronousGroup::open(int64_t number) {
-  if (Round* const found = rounds_.find(number)) return *found;
-  Round round;
+OpenRound& SynchronousGroup::open(int64_t number) {
+  if (OpenRound* const found = rounds_.find(number)) return *found;
+  OpenRound round;
   round.number = number;
-  round.length = course_.length(number);
+  round.length = schedule_.length(number);
   round.position = position_;
-  round.restarts = course_.restarts(number);
-  round.members = members_.of_round(number);
+  round.restarts = schedule_.restarts(number);
+  for (const auto& [learner, member] : members_)
+    if (member.round <= number) round.members.push_back(learner);
   round.alpha = rule().alpha.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
   position_ += static_cast<uint64_t>(static_cast<int64_t>(round.members.size()) * round.length * spec_.batch);
   round.next_position = position_;
-  Round& opened = rounds_.open(std::move(round), members_, averaging_.buckets().size(), averaging_.devices());
+  OpenRound& opened = rounds_.open(std::move(round), members_, averaging_.buckets().size(), averaging_.devices());
   averaging_.set_present(number, opened.present);
   return opened;
 }
 
-Entry SynchronousGroup::enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) {
-  std::unique_lock lock(mutex_);
-  const Member* const found = members_.find(learner);
-  if (!found) return Entry::evicted;
-  const Member& member = *found;
-  if (stopped_ || cancelled) return Entry::cancelled;
-  if (member.is_gone()) return Entry::evicted;
-  if (member.step == 0 && course_.rests_before(member.round)) {
+Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) {
+  Lock lock(mutex_);
+  const RoundMember* const found = members_.find(learner);
+  if (!found) return Outcome::evicted;
+  const RoundMember& member = *found;
+  if (stopped_ || cancelled) return Outcome::cancelled;
+  if (member.step == 0 && schedule_.rests_before(member.round)) {
     // Paused means that the central model is whole: it may be measured, saved or replaced.
-    const Entry entry = await_round(lock, learner, member.round, deadline, cancelled);
-    return entry == Entry::granted ? Entry::paused : entry;
+    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
+    return outcome == Outcome::done ? Outcome::paused : outcome;
   }
-  const Round& round = open(member.round);
+  const OpenRound& round = open(member.round);
   const bool forgets = member.step == 0 && (member.fresh || round.restarts);
   const bool adopts = forgets || (member.step == 0 && rule().adopts);
   if (adopts || (rule().lockstep && member.step == 0)) {
-    const Entry entry = await_round(lock, learner, member.round, deadline, cancelled);
-    if (entry != Entry::granted) return entry;
+    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
+    if (outcome != Outcome::done) return outcome;
   }
-  // `member` and `round` may have moved on while the lock was away, but not this learner's own.
-  Member& self = members_.at(learner);
-  const Round& entered = open(self.round);
+  // While the lock was released, `member` and `round` may have moved, but this learner's standing has not changed.
+  RoundMember& self = members_.at(learner);
+  const OpenRound& entered = open(self.round);
   ticket.round = self.round;
-  ticket.iteration = course_.first_iteration(self.round) + self.step;
+  ticket.iteration = schedule_.first_iteration(self.round) + self.step;
   ticket.position = entered.position +
                     static_cast<uint64_t>((self.step * static_cast<int64_t>(entered.members.size()) + entered.rank(learner)) * spec_.batch);
   ticket.device = self.device;
-  ticket.rate = course_.rate(ticket.iteration);
+  ticket.rate = schedule_.rate(ticket.iteration);
   ticket.alpha = entered.alpha;
   ticket.contributes = self.step == entered.length - 1;
   ticket.adopts = adopts;
   ticket.forgets = forgets;
   self.fresh = false;
   self.length = entered.length;
-  return Entry::granted;
+  return Outcome::done;
 }
 
 void SynchronousGroup::check_place(const Ticket& ticket, const LearnerVectors& vectors) const {
@@ -89,7 +87,7 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
       const std::lock_guard lock(mutex_);
       averaging_.follow(ticket.device);
     }
-    // Nobody writes there before this learner has brought its share of the round.
+    // The round's result is written elsewhere, and the next one not before this learner has contributed to it.
     averaging_.backend(ticket.device)
         .copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
   }
@@ -100,14 +98,15 @@ void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, c
   arrive(learner, ticket.device, ticket.round, bucket, {vectors.gradients});
 }
 
-// A slot is the learner's own once the round before has been averaged, and so is the central model that it reads.
-Entry SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
+// Once the round before has been averaged, the learner's slot and the central model that it reads stay as they are until it has
+// contributed.
+Outcome SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
   if (!ticket.contributes || (!averaging_.has_streams() && whole_rounds_.load(std::memory_order_acquire) >= ticket.round))
-    return Entry::granted;
-  std::unique_lock lock(mutex_);
-  const Entry entry = await_round(lock, learner, ticket.round, deadline, cancelled);
-  if (entry == Entry::granted) averaging_.follow(ticket.device);
-  return entry;
+    return Outcome::done;
+  Lock lock(mutex_);
+  const Outcome outcome = await_round(lock, learner, ticket.round, deadline, cancelled);
+  if (outcome == Outcome::done) averaging_.follow(ticket.device);
+  return outcome;
 }
 
 void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
@@ -118,12 +117,12 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   step.next = vectors.weights->data();
   step.gradients = vectors.gradients->data();
   step.rate = ticket.rate;
-  // Held here, so that eviction cannot take it away under the writer.
+  // Held here, so that an eviction does not free it while it is written.
   std::shared_ptr<Memory> contribution;
   if (ticket.contributes) {
     const std::lock_guard lock(mutex_);
-    const Member* const member = members_.find(learner);
-    if (member) contribution = takes_copies() ? member->slot : vectors.weights;
+    const RoundMember* const member = members_.find(learner);
+    if (member) contribution = takes_copies() ? member->contribution : vectors.weights;
   }
   if (contribution && takes_copies()) {
     step.meeting = rule().central == CentralRule::sma ? OptimiserPass::Meeting::correction : OptimiserPass::Meeting::snapshot;
@@ -140,17 +139,17 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
 }
 
 void SynchronousGroup::follow() const {
-  // Elsewhere nobody but the learner's own stream writes there.
+  // Under other rules the learner's own stream alone writes there.
   if (!rule().lockstep) return;
   const std::lock_guard lock(mutex_);
   averaging_.follow(0);
 }
 
-// In lockstep a learner's last step is due until all have come. It is taken at once, by the learner alone, which brings what comes of it;
-// where all have come it is being taken already.
+// In lockstep a learner's last step is due until all learners have arrived. The learner takes the step at once, by itself, and brings the
+// correction; where all have arrived, the step is being taken already.
 void SynchronousGroup::settle(int learner) {
   if (!rule().lockstep) return;
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (!members_.has(learner)) return;
   if (const auto withdrawn = rounds_.withdraw(learner)) {
     lock.unlock();
@@ -160,7 +159,7 @@ void SynchronousGroup::settle(int learner) {
   }
   while (rounds_.takes_from(learner)) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
-    averaging_.help(lock);
+    help(lock);
     if (rounds_.takes_from(learner)) changed_.wait_for(lock, kSlice);
   }
   averaging_.follow(0);
@@ -168,16 +167,10 @@ void SynchronousGroup::settle(int learner) {
 
 bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
   const std::lock_guard lock(mutex_);
-  Member* const member = members_.find(learner);
+  RoundMember* const member = members_.find(learner);
   if (!member) return true;
-  if (!std::isfinite(loss)) {
-    if (not_finite_at_ < 0 || iteration < not_finite_at_) not_finite_at_ = iteration;
-    stopped_ = true;
-    changed_.notify_all();
-    return false;
-  }
-  losses_.add(iteration, loss);
-  member->iterations = iteration + 1;
+  if (!add_loss(iteration, loss)) return false;
+  member->iteration = iteration + 1;
   if (++member->step >= member->length) {
     ++member->round;
     member->step = 0;
@@ -185,21 +178,21 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
   return true;
 }
 
-Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int learner, int64_t round, Clock::time_point deadline,
-                                    const std::atomic<bool>& cancelled) {
-  // Spinning with more members than processors would keep the one that is waited for from running.
+Outcome SynchronousGroup::await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
+                                      const std::atomic<bool>& cancelled) {
+  // With more members than processors, spinning would keep the awaited member from running.
   bool may_spin = members_.size() <= std::thread::hardware_concurrency();
   while (true) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
-    if (stopped_ || cancelled) return Entry::cancelled;
-    if (!members_.has(learner)) return Entry::evicted;
-    if (round_ >= round) return Entry::granted;
-    if (averaging_.has_pieces()) {
-      averaging_.help(lock);
+    if (stopped_ || cancelled) return Outcome::cancelled;
+    if (!members_.has(learner)) return Outcome::evicted;
+    if (round_ >= round) return Outcome::done;
+    if (averaging_.next_pass()) {
+      help(lock);
       continue;
     }
     const Clock::time_point now = Clock::now();
-    if (now >= deadline) return Entry::waiting;
+    if (now >= deadline) return Outcome::waiting;
     if (may_spin) {
       may_spin = false;
       lock.unlock();
@@ -213,15 +206,15 @@ Entry SynchronousGroup::await_round(std::unique_lock<std::mutex>& lock, int lear
 
 void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution) {
   contribution.ready = averaging_.backend(device).record();
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   if (!members_.has(learner)) {
-    // It was evicted meanwhile, and its slot may end with this call: what is queued on it must be done.
+    // It has been evicted, and its slot may be freed with this call: work that is queued on it must be done first.
     lock.unlock();
     return averaging_.backend(device).synchronise();
   }
   rounds_.arrive(learner, device, round, bucket, contribution);
   advance();
-  averaging_.help(lock);
+  help(lock);
 }
 
 void SynchronousGroup::arrive(int learner, const Ticket& ticket, const Contribution& contribution) {
@@ -229,16 +222,16 @@ void SynchronousGroup::arrive(int learner, const Ticket& ticket, const Contribut
     arrive(learner, ticket.device, ticket.round, bucket, contribution);
 }
 
-void SynchronousGroup::begin_round(Round& round) {
+void SynchronousGroup::begin_round(OpenRound& round) {
   round.begun = true;
-  const int64_t first = course_.first_iteration(round.number);
-  averaging_.begin({round.number, first, round.position, round.next_position, course_.rate(first + round.length - 1), round.restarts},
+  const int64_t first = schedule_.first_iteration(round.number);
+  averaging_.begin({round.number, first, round.position, round.next_position, schedule_.rate(first + round.length - 1), round.restarts},
                    round.present.size());
 }
 
 void SynchronousGroup::advance() {
   if (rounds_.empty()) return;
-  Round& round = rounds_.front();
+  OpenRound& round = rounds_.front();
   for (size_t bucket = 0; bucket < round.buckets.size(); ++bucket)
     for (size_t device = 0; device < averaging_.devices(); ++device) {
       Gathering& gathering = round.buckets[bucket][device];
@@ -246,14 +239,45 @@ void SynchronousGroup::advance() {
       gathering.complete = true;
       if (!round.begun) begin_round(round);
       averaging_.meet(bucket, device, gathering.contributions());
+      changed_.notify_all();
     }
 }
 
 void SynchronousGroup::finish_round() {
-  iteration_ = course_.first_iteration(round_) + rounds_.front().length;
+  iteration_ = schedule_.first_iteration(round_) + rounds_.front().length;
   rounds_.close_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
+  changed_.notify_all();
+}
+
+void SynchronousGroup::help(Lock& lock) {
+  try {
+    while (const auto pass = averaging_.next_pass()) {
+      lock.unlock();
+      const bool last = averaging_.work_on(*pass);
+      lock.lock();
+      if (!last) continue;
+      if (averaging_.finish(*pass))
+        finish_round();
+      else
+        changed_.notify_all();
+    }
+  } catch (...) {
+    if (!lock.owns_lock()) lock.lock();
+    fail(std::current_exception());
+  }
+}
+
+void SynchronousGroup::take_sum(const BucketReduction& reduction) {
+  Lock lock(mutex_);
+  averaging_.take_sum(reduction);
+  changed_.notify_all();
+  help(lock);
+}
+
+void SynchronousGroup::fail(std::exception_ptr failure) {
+  averaging_.fail(std::move(failure));
   changed_.notify_all();
 }
 

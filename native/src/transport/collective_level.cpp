@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/clock.h"
+
 namespace arbalest {
 namespace {
 
-// So long the sums that are under way at the end may take; on devices that work they are a matter of milliseconds.
+// The longest that sums under way at the end may take; on healthy devices they take milliseconds.
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kSlice{1};
 
@@ -17,9 +19,9 @@ CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> c
   for (size_t device = 0; device < streams().devices(); ++device) sums_.emplace_back(streams().backend(device), bytes);
 }
 
-std::unique_ptr<Level::Exchange> CollectiveLevel::start(Passage passage) {
-  auto exchange = std::make_unique<Exchange>();
-  auto& [round, bucket, range, parts] = passage;
+std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction) {
+  auto request = std::make_unique<Request>();
+  auto& [round, bucket, range, parts] = reduction;
   const std::vector<int> present = members(round);
   const size_t from = range.begin * size_of(type_), bytes = (range.end - range.begin) * size_of(type_);
   int64_t learners = 0;
@@ -35,17 +37,18 @@ std::unique_ptr<Level::Exchange> CollectiveLevel::start(Passage passage) {
     places.push_back({brings ? parts[device].vector + from : to, to, streams().stream(device)});
   }
   if (learners > 0) collective_->all_reduce(type_, range.end - range.begin, places);
-  for (size_t device = 0; device < parts.size(); ++device) parts[device] = learners > 0 ? Part{sums_[device].data(), learners} : Part{};
+  for (size_t device = 0; device < parts.size(); ++device)
+    parts[device] = learners > 0 ? PartialSum{sums_[device].data(), learners} : PartialSum{};
   last_.clear();
   for (size_t device = 0; device < parts.size(); ++device) {
     const UsedStream used = streams().use(device);
     last_.push_back(streams().backend(device).record());
   }
-  exchange->passage = std::move(passage);
-  return exchange;
+  request->reduction = std::move(reduction);
+  return request;
 }
 
-bool CollectiveLevel::wait(Exchange&, const std::atomic<bool>& given_up) {
+bool CollectiveLevel::wait(Request&, const std::atomic<bool>& given_up) {
   check();
   return !given_up;
 }
@@ -73,7 +76,7 @@ void CollectiveLevel::end() noexcept {
       std::this_thread::sleep_for(kSlice);
     }
   } catch (...) {
-    // Whoever trains on the devices is told, too.
+    // The replicas on these devices throw the same fault.
     collective_->give_up();
   }
 }

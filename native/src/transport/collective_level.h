@@ -1,4 +1,4 @@
-// The devices of one process that have memory each of its own: a rank a device, whose sums a collective makes on all of them at once.
+// The devices of one process, each with memory of its own: a rank a device. A collective sums on all of them at once.
 #pragma once
 
 #include "device/collective.h"
@@ -15,9 +15,9 @@ class CollectiveLevel final : public Level {
   int rank() const override { return collective_->rank(); }
   int size() const override { return collective_->size(); }
   // All ranks take part in every sum: a device without learners adds zeros.
-  std::unique_ptr<Exchange> start(Passage passage) override;
-  // Who reads the sums waits for them by the streams' events, and not here.
-  bool wait(Exchange& exchange, const std::atomic<bool>& given_up) override;
+  std::unique_ptr<Request> start(BucketReduction reduction) override;
+  // Readers of the sums wait for the streams' events; nothing is waited for here.
+  bool wait(Request& request, const std::atomic<bool>& given_up) override;
   bool is_at_work() override;
   void end() noexcept override;
 
@@ -26,7 +26,7 @@ class CollectiveLevel final : public Level {
 
   const std::unique_ptr<Collective> collective_;
   const Type type_;
-  std::vector<Memory> sums_;                  // a device's each
+  std::vector<Memory> sums_;                  // one a device
   std::vector<std::shared_ptr<Event>> last_;  // by device: after all that is queued
 };
 

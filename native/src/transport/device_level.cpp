@@ -7,18 +7,18 @@ namespace arbalest {
 DeviceLevel::DeviceLevel(Backend& backend, Type type, size_t bytes, int devices)
     : Level(backend, 1), backend_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
 
-std::unique_ptr<Level::Exchange> DeviceLevel::start(Passage passage) {
-  auto exchange = std::make_unique<Exchange>();
-  exchange->passage = std::move(passage);
-  return exchange;
+std::unique_ptr<Level::Request> DeviceLevel::start(BucketReduction reduction) {
+  auto request = std::make_unique<Request>();
+  request->reduction = std::move(reduction);
+  return request;
 }
 
-bool DeviceLevel::wait(Exchange& exchange, const std::atomic<bool>& given_up) {
-  auto& [round, bucket, range, parts] = exchange.passage;
+bool DeviceLevel::wait(Request& request, const std::atomic<bool>& given_up) {
+  auto& [round, bucket, range, parts] = request.reduction;
   std::vector<const void*> summands;
   int64_t learners = 0;
   for (int device : members(round)) {
-    const Part& part = parts[static_cast<size_t>(device)];
+    const PartialSum& part = parts[static_cast<size_t>(device)];
     if (part.learners == 0) continue;
     summands.push_back(part.vector);
     learners += part.learners;
@@ -28,7 +28,7 @@ bool DeviceLevel::wait(Exchange& exchange, const std::atomic<bool>& given_up) {
     if (given_up) return false;
     backend_.average({type_, begin, std::min(begin + piece, range.end), nullptr, sum_.data(), summands, 1, 0});
   }
-  parts = {learners > 0 ? Part{sum_.data(), learners} : Part{}};
+  parts = {learners > 0 ? PartialSum{sum_.data(), learners} : PartialSum{}};
   return true;
 }
 

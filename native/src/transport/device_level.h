@@ -1,4 +1,4 @@
-// The devices of one process whose sums lie in memory that all of them read: they are added up in the devices' order.
+// The devices of one process, whose sums lie in memory that all of them read: adds them up in the devices' order.
 #pragma once
 
 #include "device/vectors.h"
@@ -13,9 +13,9 @@ class DeviceLevel final : public Level {
   const char* name() const override { return "devices"; }
   int rank() const override { return 0; }
   int size() const override { return devices_; }
-  std::unique_ptr<Exchange> start(Passage passage) override;
-  // The sum is made by whoever waits. Of one part a device comes one part for all.
-  bool wait(Exchange& exchange, const std::atomic<bool>& given_up) override;
+  std::unique_ptr<Request> start(BucketReduction reduction) override;
+  // Makes the sum: one part for all devices.
+  bool wait(Request& request, const std::atomic<bool>& given_up) override;
 
  private:
   Backend& backend_;

@@ -10,16 +10,16 @@ namespace arbalest {
 
 class DeviceStreams {
  public:
-  // On the first so many of the backend's devices.
+  // On the first `devices` of the backend's devices.
   DeviceStreams(Backend& backend, int devices);
 
   size_t devices() const { return places_.size(); }
   Backend& backend(size_t device) const { return *places_[device].backend; }
   // Null where the backend has none.
   Stream* stream(size_t device) const { return places_[device].stream.get(); }
-  // While that lives, the calling thread's work goes to the device's stream.
+  // The calling thread's work goes to the device's stream while the result lives.
   UsedStream use(size_t device) const { return {backend(device), stream(device)}; }
-  // The caller waits until all that is queued on them is done. Throws what went wrong there.
+  // Waits until all that is queued on them is done. Throws their faults.
   void synchronise() const;
 
  private:

@@ -1,6 +1,9 @@
 #include "transport/level.h"
 
+#include <iterator>
 #include <string>
+
+#include "core/error.h"
 
 namespace arbalest {
 

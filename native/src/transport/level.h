@@ -1,6 +1,6 @@
-// A level of the all-reduce by which the learners of several devices, and of several hosts, have one central model: the devices of a host,
-// the hosts of a cluster. Each of a level's ranks brings a sum over some learners; what comes of it is the sum over all of them. One level
-// passes what it has summed on to the next, so the mathematics is that of one sum over all learners, added up in a fixed order.
+// A level of the all-reduce by which the learners of several devices and hosts have one central model: the devices of a host, the hosts of
+// a cluster. Each rank of a level brings a sum over some learners; the level sums over its ranks, and the next level over that. The result
+// is one sum over all learners, added up in a fixed order.
 #pragma once
 
 #include <atomic>
@@ -11,38 +11,38 @@
 #include <mutex>
 #include <vector>
 
-#include "sync/group.h"
+#include "core/buckets.h"
 #include "transport/device_streams.h"
 
 namespace arbalest {
 
-// A sum over so many learners of a range of the parameter vector, at its place in a vector laid out like that. Where there are no learners
-// there is no vector, and it adds nothing.
-struct Part {
+// The sum over some learners of a range of the parameter vector, at its place in a vector laid out like that. Without learners there is no
+// vector, and the part adds nothing.
+struct PartialSum {
   const std::byte* vector = nullptr;
   int64_t learners = 0;
-  std::shared_ptr<Event> ready = nullptr;  // on a backend with streams: from when on it is there
+  std::shared_ptr<Event> ready = nullptr;  // on a backend with streams: the point from which the sum is there
 };
 
-// A bucket of a round on its way through the levels: the parts of this process, each for one of its devices or for all of them.
-struct Passage {
+// A bucket of a round on its way through the levels: the parts of this process, one for each of its devices or one for all of them.
+struct BucketReduction {
   int64_t round = 0;
   size_t bucket = 0;
   Bucket range;
-  std::vector<Part> parts;
+  std::vector<PartialSum> parts;
 };
 
-// Asynchronous: whoever starts a passage goes on, and waits for it later; learners never do, a thread of the level's own does. Every
-// process starts the buckets of a round in their order, and the rounds in theirs.
+// Asynchronous: `start` returns at once, and a thread of the level's own waits; learners never do. Every process starts the rounds in their
+// order, and the buckets of a round in theirs.
 //
-// On a backend with streams the level has one on each device, on which the device's part is there already: what `start` and `wait` queue
-// there is what the device's sum is ready after.
+// On a backend with streams the level has one stream on each device. `start` and `wait` queue their work there, where the device's part is
+// ready, and the device's sum is ready when the stream has come to the end of that work.
 class Level {
  public:
-  // A passage under way; what else an implementation has to remember of it is its own: a request, an event.
-  struct Exchange {
-    virtual ~Exchange() = default;
-    Passage passage;
+  // A reduction under way. Implementations add what they need to follow it: a request, an event.
+  struct Request {
+    virtual ~Request() = default;
+    BucketReduction reduction;
   };
 
   Level(Backend& backend, int devices) : streams_(backend, devices) {}
@@ -53,22 +53,22 @@ class Level {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // From this round on these ranks take part; told in the order of rounds, before the first passage of the round is started.
+  // From this round on these ranks take part. Called in the order of rounds, before the first reduction of the round is started.
   void set_members(int64_t from_round, std::vector<int> ranks);
 
   // The parts stay as they are until the round is whole.
-  virtual std::unique_ptr<Exchange> start(Passage passage) = 0;
-  // The passage then has the sums for its parts, which stay until the same bucket is started anew. False where it was given up instead:
-  // that is looked at every 10 ms at least.
-  virtual bool wait(Exchange& exchange, const std::atomic<bool>& given_up) = 0;
-  // Whether something of what has been waited for is at work yet, on streams. Throws what has gone wrong with it. Asked every 10 ms while
-  // nothing else is to be done.
+  virtual std::unique_ptr<Request> start(BucketReduction reduction) = 0;
+  // Replaces the reduction's parts by their sums, which stay until the same bucket is started anew. False where it was given up instead;
+  // implementations look at `given_up` every 10 ms at least.
+  virtual bool wait(Request& request, const std::atomic<bool>& given_up) = 0;
+  // Whether streams still work on reductions that `wait` has returned from. Throws their faults. Called every 10 ms while the level is
+  // idle.
   virtual bool is_at_work() { return false; }
-  // Nothing is started any more: what is at work is done when it returns, or given up.
+  // Nothing is started any more. When it returns, all work is done or given up.
   virtual void end() noexcept {}
 
  protected:
-  // Of the ranks that take part in a round; rounds are asked for in their order.
+  // The ranks that take part in a round; rounds are asked for in their order.
   std::vector<int> members(int64_t round);
 
  private:

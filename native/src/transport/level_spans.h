@@ -1,4 +1,4 @@
-// When the averaging of rounds was at work, for whoever watches it.
+// When the averaging of rounds was at work, for traces.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace arbalest {
 
-// That a level worked at a bucket of a round, or the rule at one bucket or several, in seconds of the monotonic clock.
+// The time that a level took for a bucket of a round, or the rule for one bucket or several, in seconds of the monotonic clock.
 struct LevelSpan {
-  // From the bottom; kRule for the passes that the rule makes on the devices.
+  // The level's place from the bottom; kRule for the passes by which the rule averages.
   static constexpr int64_t kRule = -1;
   int64_t level = 0, round = 0;
   double start = 0, end = 0;
 };
 
-// Recorded by some threads, taken by another.
+// Recorded by several threads, taken by one.
 class LevelSpans {
  public:
   static double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
@@ -29,7 +29,7 @@ class LevelSpans {
     if (spans_.size() == kMost) spans_.pop_front();
     spans_.push_back(span);
   }
-  // Since it was asked last, the newest 4096 at most; the first call starts the recording.
+  // Those since the last call, the newest 4096 at most; the first call starts the recording.
   std::vector<LevelSpan> take() {
     const std::lock_guard lock(mutex_);
     recording_ = true;

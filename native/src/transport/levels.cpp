@@ -5,6 +5,8 @@
 #include <numeric>
 #include <string>
 
+#include "core/clock.h"
+#include "core/error.h"
 #include "transport/collective_level.h"
 #include "transport/device_level.h"
 #include "transport/loopback_level.h"
@@ -14,7 +16,7 @@ namespace {
 
 using Kind = LevelSpec::Kind;
 
-// All of its ranks take part until it is told otherwise.
+// All of its ranks take part, until set_members() says otherwise.
 std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
@@ -39,33 +41,23 @@ void check_devices(Backend& backend, int devices) {
   throw Error("INVALID_OPTION", received + "the backend has " + std::to_string(most) + " here: give at most as many");
 }
 
-void check_levels(Backend& backend, const GroupSpec& spec) {
-  check_devices(backend, spec.devices);
-  const std::string devices = std::to_string(spec.devices);
-  const auto of = [&](Kind kind) { return std::ranges::count(spec.levels, kind, &LevelSpec::kind); };
-  if (of(Kind::devices) != (spec.devices > 1 ? 1 : 0))
-    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::devices)) + " of devices with " + devices + " of them; " +
-                                      (spec.devices > 1 ? "give one" : "leave it out"));
+void check_levels(Backend& backend, int devices, std::span<const LevelSpec> levels) {
+  check_devices(backend, devices);
+  const auto of = [&](Kind kind) { return std::ranges::count(levels, kind, &LevelSpec::kind); };
+  if (of(Kind::devices) != (devices > 1 ? 1 : 0))
+    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::devices)) + " of devices with " + std::to_string(devices) +
+                                      " of them; " + (devices > 1 ? "give one" : "leave it out"));
   if (of(Kind::loopback) > 1)
     throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::loopback)) + " of hosts; give one at most");
-  if (spec.levels.empty()) return;
-  if (spec.synchronous && spec.synchronous->lockstep)
-    throw Error("INVALID_OPTION",
-                "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
-                "leave lockstep out, or use one device");
-  if (spec.asynchronous)
-    throw Error("INVALID_OPTION",
-                "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "
-                "use a synchronous one, or one device");
 }
 
-std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec) {
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes) {
   std::vector<std::unique_ptr<Level>> levels;
-  int parts = spec.devices;
-  for (const LevelSpec& each : spec.levels) {
-    levels.push_back(make_level(backend, each, spec.layout.type(), spec.layout.bytes, parts));
-    // In one memory of a part a device comes one for all.
-    if (each.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;
+  int parts = devices;
+  for (const LevelSpec& spec : specs) {
+    levels.push_back(make_level(backend, spec, type, bytes, parts));
+    // Devices that share one memory bring a part each and take one sum for all.
+    if (spec.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;
   }
   return levels;
 }
@@ -75,19 +67,19 @@ double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t 
   check_devices(backend, parts);
   const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts);
   std::vector<Memory> vectors;
-  Passage passage{0, 0, {0, bytes / size_of(Type::f32)}, {}};
+  BucketReduction reduction{0, 0, {0, bytes / size_of(Type::f32)}, {}};
   for (int part = 0; part < parts; ++part) {
     Backend& own = backend.device(part);
     vectors.emplace_back(own, bytes);
-    // Memory that nobody has written to is no memory yet.
+    // The system provides memory when it is first written to.
     own.write(vectors.back().data(), std::vector<std::byte>(bytes).data(), bytes);
-    passage.parts.push_back({vectors.back().data(), 1});
+    reduction.parts.push_back({vectors.back().data(), 1});
   }
   const std::atomic<bool> given_up{false};
   double best = std::numeric_limits<double>::infinity();
   for (int turn = 0; turn < kTurns; ++turn) {
     const Clock::time_point start = Clock::now();
-    level->wait(*level->start(passage), given_up);
+    level->wait(*level->start(reduction), given_up);
     level->streams().synchronise();
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }

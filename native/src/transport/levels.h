@@ -1,23 +1,31 @@
-// The levels of a group, from their description; and how fast one is.
+// The levels between the learners of a device and the central model: made from their description, and measured.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "sync/rule.h"
 #include "transport/level.h"
 
 namespace arbalest {
 
-// Throws INVALID_OPTION where the backend has not so many devices.
+struct LevelSpec {
+  enum class Kind : uint8_t { devices, loopback };
+  Kind kind = Kind::devices;
+  double latency = 0;  // of the loopback, in seconds
+};
+
+// Throws INVALID_OPTION where the backend has fewer devices.
 void check_devices(Backend& backend, int devices);
 
-// Throws INVALID_OPTION for devices and levels that make no sum over all learners, or that the rule has no use for.
-void check_levels(Backend& backend, const GroupSpec& spec);
+// Throws INVALID_OPTION where the levels, from the bottom, do not make one sum over all learners of the devices.
+void check_levels(Backend& backend, int devices, std::span<const LevelSpec> levels);
 
-std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, const GroupSpec& spec);
+// For vectors of `bytes`.
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> levels, Type type, size_t bytes);
 
-// Bytes a second that go into a level which takes so many parts of `bytes`, each of a device: the best of a few passages.
+// Bytes a second that a level takes in `parts` partial sums of `bytes`, one a device: the best of a few reductions.
 double measure_level(Backend& backend, const LevelSpec& level, int parts, size_t bytes);
 
 }  // namespace arbalest

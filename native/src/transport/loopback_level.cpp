@@ -15,27 +15,27 @@ LoopbackLevel::LoopbackLevel(Backend& backend, Type type, size_t bytes, int part
   }
 }
 
-std::unique_ptr<Level::Exchange> LoopbackLevel::start(Passage passage) {
-  auto exchange = std::make_unique<Sent>();
-  exchange->arrives = Clock::now() + latency_;
-  for (size_t i = 0; i < passage.parts.size(); ++i)
-    if (passage.parts[i].learners > 0) copy(i, sent_[i].data(), passage.parts[i].vector, passage.range);
-  exchange->passage = std::move(passage);
-  return exchange;
+std::unique_ptr<Level::Request> LoopbackLevel::start(BucketReduction reduction) {
+  auto request = std::make_unique<Sent>();
+  request->arrives = Clock::now() + latency_;
+  for (size_t i = 0; i < reduction.parts.size(); ++i)
+    if (reduction.parts[i].learners > 0) copy(i, sent_[i].data(), reduction.parts[i].vector, reduction.range);
+  request->reduction = std::move(reduction);
+  return request;
 }
 
-bool LoopbackLevel::wait(Exchange& exchange, const std::atomic<bool>& given_up) {
+bool LoopbackLevel::wait(Request& request, const std::atomic<bool>& given_up) {
   constexpr std::chrono::milliseconds kSlice{10};
-  const Clock::time_point arrives = static_cast<Sent&>(exchange).arrives;
+  const Clock::time_point arrives = static_cast<Sent&>(request).arrives;
   for (Clock::time_point now = Clock::now(); now < arrives; now = Clock::now()) {
     if (given_up) return false;
     std::this_thread::sleep_until(std::min(arrives, now + kSlice));
   }
-  Passage& passage = exchange.passage;
-  for (size_t i = 0; i < passage.parts.size(); ++i) {
-    Part& part = passage.parts[i];
+  BucketReduction& reduction = request.reduction;
+  for (size_t i = 0; i < reduction.parts.size(); ++i) {
+    PartialSum& part = reduction.parts[i];
     if (part.learners == 0) continue;
-    copy(i, received_[i].data(), sent_[i].data(), passage.range);
+    copy(i, received_[i].data(), sent_[i].data(), reduction.range);
     part.vector = received_[i].data();
   }
   return true;

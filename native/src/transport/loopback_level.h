@@ -1,7 +1,8 @@
-// Hosts, of which this one is the only one: what a network would carry is sent and received here, after the network's latency, so that all
-// of the way to other hosts is gone on a machine that has none.
+// The level of hosts on a machine without others: sends the parts to itself and receives them after the network's latency, so that all of
+// the way to other hosts is run.
 #pragma once
 
+#include "core/clock.h"
 #include "device/vectors.h"
 #include "transport/level.h"
 
@@ -9,17 +10,17 @@ namespace arbalest {
 
 class LoopbackLevel final : public Level {
  public:
-  // So many parts of `bytes`, each of a device. `latency` in seconds.
+  // `parts` partial sums of `bytes`, one a device. `latency` in seconds.
   LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, double latency);
 
   const char* name() const override { return "hosts"; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  std::unique_ptr<Exchange> start(Passage passage) override;
-  bool wait(Exchange& exchange, const std::atomic<bool>& given_up) override;
+  std::unique_ptr<Request> start(BucketReduction reduction) override;
+  bool wait(Request& request, const std::atomic<bool>& given_up) override;
 
  private:
-  struct Sent : Exchange {
+  struct Sent : Request {
     Clock::time_point arrives;
   };
 

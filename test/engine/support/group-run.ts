@@ -12,6 +12,8 @@ const PATIENCE = 20_000
 export class GroupRun {
   readonly group: Handle
   readonly replicas = new Map<number, { replica: Handle; slot: number }>()
+  /** Replicas that read the central model, by device. */
+  readonly #readers = new Map<number, Handle>()
   readonly #program: Program
   readonly #dataset: Handle
   readonly #seed: number
@@ -55,6 +57,7 @@ export class GroupRun {
   /** Its memory goes; a test that makes many large ones would fill the machine. */
   release(): void {
     for (const { replica } of this.replicas.values()) engine.release(replica)
+    for (const reader of this.#readers.values()) engine.release(reader)
     engine.release(this.group)
   }
 
@@ -99,6 +102,15 @@ export class GroupRun {
 
   central(): Float32Array | Float64Array {
     return engine.readCentral(this.group)
+  }
+
+  /** The central model as a device has it; of a group without an evaluation average. */
+  centralOn(device: number): Float32Array | Float64Array {
+    const { backend, parameters: layout } = this.#program
+    const reader = this.#readers.get(device) ?? engine.createReplica({ backend, device, layout, threads: 1, seed: this.#seed })
+    this.#readers.set(device, reader)
+    engine.adopt(reader, this.group)
+    return engine.readVector(reader, 'weights')
   }
 
   capture(learner: number): SnapshotContents {

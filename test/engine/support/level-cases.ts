@@ -21,10 +21,9 @@ export const LEVELS: Record<string, Levels> = {
 export const THREE = LEVELS['two devices, hosts']!
 
 /** All devices have the first one's central model. */
-export function expectEqualCopies({ group }: GroupRun, devices: number, what: string): void {
-  const first = engine.readDeviceCentral(group, 0)
-  for (let device = 1; device < devices; device++)
-    expect(engine.readDeviceCentral(group, device), `device ${device}, ${what}`).to.deep.equal(first)
+export function expectEqualCopies(run: GroupRun, devices: number, what: string): void {
+  const first = run.centralOn(0)
+  for (let device = 1; device < devices; device++) expect(run.centralOn(device), `device ${device}, ${what}`).to.deep.equal(first)
 }
 
 /** How many devices a group can have: as many as there are GPUs, where they are what is tested. */

@@ -87,7 +87,6 @@ export function callsTarget(): (choice: Choice) => void {
       adopt: () => [a('replica'), a('group')],
       profile: () => [a('replica'), choice.below(3)],
       join: () => [a('group'), learner(), choice.happens(0.3), choice.below(3)],
-      leave: () => [a('group'), learner()],
       evict: () => [a('group'), learner()],
       setLearningRates: () => [a('group'), choice.below(10), Float32Array.of(0.1, 0.2)],
       setRestarts: () => [a('group'), [choice.below(10)]],

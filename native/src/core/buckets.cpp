@@ -1,4 +1,4 @@
-#include "sync/buckets.h"
+#include "core/buckets.h"
 
 #include <algorithm>
 

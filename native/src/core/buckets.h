@@ -1,18 +1,23 @@
-// The parameter vector in buckets, each a range of its elements: what learners hand over at once while backward still works on the others.
+// The parameter vector in buckets, each a range of its elements. A bucket is summed as soon as backward has finished its gradient, while
+// backward still works on the others.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "core/program.h"
-#include "sync/group.h"
 
 namespace arbalest {
+
+// Elements [begin, end) of the parameter vector.
+struct Bucket {
+  size_t begin = 0, end = 0;
+};
 
 // From the last parameter to the first, which is about the order in which backward finishes their gradients.
 std::vector<Bucket> buckets_of(const ParameterLayout& layout);
 
-// So many elements in ranges of one length, but for the last.
+// `elements` in ranges of one length, but for the last.
 std::vector<Bucket> buckets_of(size_t elements, size_t length);
 
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.

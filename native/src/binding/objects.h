@@ -1,4 +1,4 @@
-// What a handle can stand for.
+// The native objects that a handle can stand for.
 #pragma once
 
 #include <memory>
@@ -13,30 +13,30 @@
 
 namespace arbalest {
 
-struct SourceThing : Source {
+struct SourceObject : Source {
   static constexpr char kKind[] = "data set";
-  explicit SourceThing(Source source) : Source(std::move(source)) {}
+  explicit SourceObject(Source source) : Source(std::move(source)) {}
 };
-struct ProgramThing : Program {
+struct ProgramObject : Program {
   static constexpr char kKind[] = "program";
-  explicit ProgramThing(Program program) : Program(std::move(program)) {}
+  explicit ProgramObject(Program program) : Program(std::move(program)) {}
 };
-struct GroupThing {
+struct GroupObject {
   static constexpr char kKind[] = "group";
   std::unique_ptr<Group> group;
 };
-struct ArenasThing : Arenas {
+struct ArenasObject : Arenas {
   static constexpr char kKind[] = "set of arenas";
   using Arenas::Arenas;
 };
-struct ReplicaThing : Replica {
+struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";
   using Replica::Replica;
 };
 
-// The group behind a handle, which lives as long as what is returned.
+// The group behind a handle; it lives as long as the result.
 inline std::shared_ptr<Group> group_of(const Info& info, const Napi::Value& handle) {
-  const auto found = thing<GroupThing>(info, handle);
+  const auto found = object_of<GroupObject>(info, handle);
   return {found, found->group.get()};
 }
 

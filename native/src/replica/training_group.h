@@ -1,0 +1,71 @@
+// The group that a replica trains in, as the replica's steps see it. sync/ implements it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "core/buckets.h"
+#include "core/clock.h"
+#include "core/program.h"
+#include "device/vectors.h"
+#include "replica/optimiser.h"
+#include "replica/run.h"
+
+namespace arbalest {
+
+// One member's share of one iteration.
+struct Ticket {
+  int64_t round = 0, iteration = 0;
+  uint64_t position = 0;  // of its batches in the sequence of samples
+  size_t device = 0;      // whose copy of the central model it reads
+  double rate = 0, alpha = 0;
+  bool contributes = false;  // in the round's last iteration: the member brings its contribution
+  bool adopts = false;       // the step begins at the central model,
+  bool forgets = false;      // with a restarted optimiser
+};
+
+// The vectors of a replica that its group reads and writes.
+struct LearnerVectors {
+  std::shared_ptr<Memory> weights, gradients;
+  std::shared_ptr<Optimiser> optimiser;  // null where the group has it
+};
+
+// Its calls come from the learners' threads, in the order of a step.
+class TrainingGroup {
+ public:
+  virtual ~TrainingGroup() = default;
+
+  virtual const ParameterLayout& layout() const = 0;
+
+  // Hands out the learner's next iteration, once the round before allows it.
+  virtual Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) = 0;
+  // The weights become the central model where the ticket says so.
+  virtual void begin(const Ticket& ticket, const LearnerVectors& vectors) = 0;
+  // The gradient of a bucket is whole. Called only where buckets() has any.
+  virtual void offer(int, const Ticket&, size_t, const LearnerVectors&) {}
+  // Waits until all that the update reads is there.
+  virtual Outcome await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) = 0;
+  // The optimiser's step, and what the rule adds to it.
+  virtual void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
+  // The member's iteration is over. False where the loss is not finite: the group has been stopped.
+  virtual bool report(int learner, int64_t iteration, double loss) = 0;
+
+  // The calling thread's stream goes on after all that the group has queued on its learners' vectors.
+  virtual void follow() const {}
+  // Before the learner's vectors are read or written between two steps: does or queues what the group has yet to do there.
+  virtual void settle(int) {}
+
+  // The buckets in which the group takes gradients, in the order in which backward is likely to finish them; none where it takes no
+  // gradients.
+  virtual std::span<const Bucket> buckets() const { return {}; }
+  // The weights of every replica, where learners train the central model itself; else null.
+  virtual std::shared_ptr<Memory> shared_weights() const { return nullptr; }
+
+  // Copies what is evaluated into a vector of the device: the evaluation average where there is one, else the central model of the last
+  // whole round. Returns that round's number. Throws INVALID_STATE for a vector of another device.
+  virtual int64_t copy_central(size_t device, const Memory& vector) const = 0;
+};
+
+}  // namespace arbalest

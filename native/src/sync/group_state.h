@@ -1,0 +1,53 @@
+// What groups have in common, whatever their rule: the schedule, the losses, how far the group is, and the lock over all of it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "sync/group.h"
+#include "sync/losses.h"
+
+namespace arbalest {
+
+class GroupState : public Group {
+ public:
+  void set_rates(int64_t from_iteration, std::span<const float> rates) final;
+  void set_pause(int64_t round) final;
+  void set_end(int64_t iterations) final;
+  void stop() final;
+  std::vector<float> losses(int64_t from_iteration) const final;
+  void read_central(std::byte* canonical) const final;
+
+  const ParameterLayout& layout() const final { return spec_.layout; }
+  Backend& backend() const final { return backend_; }
+
+ protected:
+  using Lock = std::unique_lock<std::mutex>;
+
+  GroupState(Backend& backend, GroupSpec spec);
+
+  // With the lock held:
+  // The first round that no learner has entered.
+  virtual int64_t unopened_round() const = 0;
+  // Iterations that all learners have behind them.
+  virtual int64_t whole_iterations() const = 0;
+  // Counts the loss; false stops the group, as the loss is not finite.
+  bool add_loss(int64_t iteration, double loss);
+  void capture_place(Snapshot& snapshot) const;
+  void restore_place(const Snapshot& snapshot);
+
+  Backend& backend_;
+  const GroupSpec spec_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  RoundSchedule schedule_;
+  int64_t round_ = 0;      // whole rounds,
+  int64_t iteration_ = 0;  // their iterations,
+  uint64_t position_ = 0;  // and the samples that have been handed out
+  Losses losses_;
+  bool stopped_ = false;
+};
+
+}  // namespace arbalest

@@ -1,0 +1,111 @@
+#include "transport/reduction_pipeline.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace arbalest {
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{10};
+
+}  // namespace
+
+ReductionPipeline::ReductionPipeline(std::vector<std::unique_ptr<Level>> levels, LevelSpans& spans, Reduced reduced, Failed failed)
+    : levels_(std::move(levels)), spans_(spans), reduced_(std::move(reduced)), failed_(std::move(failed)), stages_(levels_.size()) {
+  try {
+    for (size_t level = 0; level < levels_.size(); ++level) stages_[level].thread = std::thread([this, level] { work(level); });
+  } catch (const std::system_error&) {
+    end();
+    throw Error("OUT_OF_MEMORY", "levels: the system has no thread for one of " + std::to_string(levels_.size()) + "; use fewer learners");
+  }
+}
+
+ReductionPipeline::~ReductionPipeline() { end(); }
+
+void ReductionPipeline::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    for (Stage& stage : stages_) stage.changed.notify_all();
+  }
+  for (Stage& stage : stages_)
+    if (stage.thread.joinable()) stage.thread.join();
+}
+
+void ReductionPipeline::start(BucketReduction reduction) { push(0, std::move(reduction)); }
+
+void ReductionPipeline::push(size_t level, BucketReduction reduction) {
+  const std::lock_guard lock(mutex_);
+  stages_[level].arriving.push_back(std::move(reduction));
+  stages_[level].changed.notify_one();
+}
+
+std::deque<BucketReduction> ReductionPipeline::take(size_t level, bool under_way) {
+  Stage& stage = stages_[level];
+  std::unique_lock lock(mutex_);
+  const auto called = [&] { return given_up_ || under_way || !stage.arriving.empty(); };
+  while (!called()) {
+    // On streams a sum may fail long after `wait`, while other ranks wait for it there.
+    lock.unlock();
+    const bool is_at_work = levels_[level]->is_at_work();
+    lock.lock();
+    if (is_at_work)
+      stage.changed.wait_for(lock, kSlice, called);
+    else
+      stage.changed.wait(lock, called);
+  }
+  return std::exchange(stage.arriving, {});
+}
+
+void ReductionPipeline::work(size_t level) {
+  try {
+    reduce_all(level);
+  } catch (...) {
+    failed_(std::current_exception());
+  }
+  levels_[level]->end();
+}
+
+void ReductionPipeline::reduce_all(size_t number) {
+  Level& level = *levels_[number];
+  const DeviceStreams& streams = level.streams();
+  struct Started {
+    std::unique_ptr<Level::Request> request;
+    double at;
+  };
+  std::deque<Started> under_way;
+  double free_from = 0;
+  // Sums are the same bits whichever thread makes them.
+  streams.backend(0).use_threads(1);
+  while (!given_up_) {
+    for (BucketReduction& reduction : take(number, !under_way.empty())) {
+      const double at = LevelSpans::now();
+      for (size_t device = 0; device < streams.devices(); ++device) {
+        const UsedStream used = streams.use(device);
+        streams.backend(device).wait(reduction.parts[device].ready);
+      }
+      under_way.push_back({level.start(std::move(reduction)), at});
+    }
+    if (under_way.empty()) continue;
+    const Started oldest = std::move(under_way.front());
+    under_way.pop_front();
+    if (!level.wait(*oldest.request, given_up_)) return;
+    BucketReduction& reduction = oldest.request->reduction;
+    for (size_t device = 0; device < streams.devices(); ++device) {
+      const UsedStream used = streams.use(device);
+      reduction.parts[device].ready = streams.backend(device).record();
+    }
+    // The spans of reductions that overlap follow one another, in the order of their ends.
+    const double end = LevelSpans::now();
+    spans_.record({static_cast<int64_t>(number), reduction.round, std::max(oldest.at, free_from), end});
+    free_from = end;
+    if (number + 1 < levels_.size())
+      push(number + 1, std::move(reduction));
+    else
+      reduced_(reduction);
+  }
+}
+
+}  // namespace arbalest
