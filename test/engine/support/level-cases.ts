@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { describeCuda } from '../../../src/engine/cuda.js'
 import type { LevelSpec } from '../../../src/engine/contract.js'
-import { engine } from '../../../src/engine/native.js'
 import type { GroupPlan, GroupRun } from './group-run.js'
 
 export const DEVICES: LevelSpec = { kind: 'devices' }
