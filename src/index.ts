@@ -5,7 +5,7 @@
  */
 export { train } from './run/train.js'
 export { explain, type ExplainedOperator, type Explanation, type Speeds } from './run/explain.js'
-export type { LearnerMemory, SharedMemory } from './run/memory/memory.js'
+export type { LearnerMemory, SharedMemory } from './run/memory/need.js'
 export type { MemoryUse } from './compiler/memory-use.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
 export type { ExplainOptions } from './options/explain.js'
@@ -14,6 +14,7 @@ export type { Job, JobEvents, PromisedModel } from './run/job.js'
 export type {
   EarlyEnd,
   EvaluatedEvent,
+  FailedEvent,
   FinishedEvent,
   JobEvent,
   LearnerLostEvent,
@@ -24,17 +25,19 @@ export type {
   PopulationEvent,
   PopulationFigures,
   ProgressEvent,
+  RecordedEvent,
   SampleSkippedEvent,
   StartedEvent,
   TunerAction,
   CheckpointEvent,
   ResumedEvent,
+  RunEvent,
   SetAsideEvent,
   WentBackEvent
 } from './observe/events.js'
 export type { PopulationChange, PopulationSchedule } from './schedules/population.js'
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
-export type { FailedEvent, RecordedEvent, RunEvent } from './observe/records.js'
+
 export type {
   InitialWeightsOptions,
   DeviceOptions,

@@ -44,17 +44,15 @@ const NATIVE_ROOMS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Imports that still point up. The list may only get shorter. */
-const TO_BE_TURNED: readonly string[] = [
-  'src/observe/records.ts imports src/options/settings.ts',
-  'src/observe/records.ts imports src/run/job.ts',
-  'src/trained/evaluate.ts imports src/run/run-actors.ts'
-]
+const TO_BE_TURNED: readonly string[] = []
 
 /** Files that import each other, in a circle. The list may only get shorter. */
 const TO_BE_OPENED: readonly string[] = [
-  'src/observe/records.ts src/observe/run-log.ts src/observe/tensorboard.ts',
   'src/schedules/rate-schedule.ts src/schedules/warmup.ts'
 ]
+
+/** Names that several files of src/ export for different things. The list may only get shorter. */
+const TO_BE_RENAMED: readonly string[] = ['SynchroniserOptions']
 
 interface Import {
   readonly from: string
@@ -104,6 +102,14 @@ describe('The architecture', () => {
         { from: b, to: c }
       ])
     ).to.deep.equal([])
+  })
+
+  it('has one name for one thing: no two files export a class or type of the same name', () => {
+    const names = files.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)].map((match) => match[1]!)
+    )
+    const several = names.filter((each, i) => names.indexOf(each) !== i)
+    expect([...new Set(several)].sort()).to.deep.equal(TO_BE_RENAMED)
   })
 
   it('keeps the native library behind one file', () => {

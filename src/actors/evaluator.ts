@@ -1,18 +1,19 @@
 import { ArbalestError } from '../errors.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
+import type { BatchRange } from './sources.js'
 
-/** A program over so many batches of a data set, from a position on. */
-export interface Pass {
+/** A program, and the test samples that it measures. */
+export interface EvaluationPass extends BatchRange {
   readonly program: Handle
-  readonly batch: number
-  readonly steps: number
-  readonly position: number
-  /** The program counts samples among the top ones too, as its value `amongTop`. */
+  /** Whether the program also counts the samples whose class is among the likeliest, as its value `amongTop`. */
   readonly countsTop?: boolean
 }
 
-/** How a model's batch-norm statistics are estimated anew: a pass over training samples that are the same every time. */
-export interface StatisticsPass extends Pass {
+/** A program that estimates a model's batch-norm statistics anew, and the training samples for it: the same ones every time. */
+export interface StatisticsPass extends BatchRange {
+  readonly program: Handle
+  /** The data set or stream of these samples. */
+  readonly samples: Handle
   /** Names and sizes of the values that the pass adds to. */
   readonly values: readonly { readonly name: string; readonly elements: number }[]
 }
@@ -20,18 +21,18 @@ export interface StatisticsPass extends Pass {
 export interface EvaluatorOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
-  readonly group: Handle
-  /** Without a group; it holds the measured model afterwards. */
+  /** The group whose central model the replica takes before each measurement; absent: it holds the model that is measured. */
+  readonly group?: Handle
+  /** In no group. */
   readonly replica: Handle
-  readonly train: Handle
   readonly test: Handle
   /** Absent where the model has no statistics. */
   readonly statistics?: StatisticsPass
   /** This evaluator's share of the test samples. */
-  readonly evaluate: readonly Pass[]
+  readonly evaluate: readonly EvaluationPass[]
 }
 
-/** What was found on a share of the test samples. */
+/** Counts and sums over a share of the test samples. */
 export interface Findings {
   readonly samples: number
   /** Sums over the samples. */
@@ -44,9 +45,8 @@ export interface Findings {
 const CALL_MILLISECONDS = 50
 
 /**
- * Measures the central model on a share of the held-out data, with batch-norm statistics estimated through that very model: an average of
- * learners has none. Several of one thread each share the work better than one of several threads, which all wait for the slowest at
- * every operator.
+ * Measures a model on a share of the held-out data. Before that it estimates the batch-norm statistics of a central model, since an average of learners
+ * has none. Several evaluators of one thread each are faster than one of several threads, which would wait for the slowest thread at every operator.
  */
 export class Evaluator {
   readonly #options: EvaluatorOptions
@@ -59,19 +59,20 @@ export class Evaluator {
   }
 
   async started(): Promise<void> {
-    const { engine, replica, statistics, evaluate, train, test } = this.#options
+    const { engine, replica, statistics, evaluate, test } = this.#options
     this.#engine = await loadEngine(engine)
-    if (statistics) this.#statisticsSlot = this.#engine.bind(replica, statistics.program, train)
+    if (statistics) this.#statisticsSlot = this.#engine.bind(replica, statistics.program, statistics.samples)
     this.#evaluateSlots = evaluate.map(({ program }) => this.#engine.bind(replica, program, test))
   }
 
-  /** The replica holds the central model of the group's last whole round, with its statistics. */
+  /** The replica takes the central model of the group's last whole round, and estimates its statistics. */
   take(): void {
-    this.#engine.adopt(this.#options.replica, this.#options.group)
+    const { replica, group } = this.#options
+    if (group !== undefined) this.#engine.adopt(replica, group)
     this.#estimateStatistics()
   }
 
-  /** Measures the central model of the group's last whole round. */
+  /** Measures the central model of the group's last whole round, or without a group the replica's model. */
   measure(): Findings {
     this.take()
     const { evaluate } = this.#options
@@ -94,14 +95,14 @@ export class Evaluator {
     this.#pass(slot, statistics)
   }
 
-  #pass(slot: number, { steps, batch, position, countsTop = false }: Pass): Omit<Findings, 'samples'> {
+  #pass(slot: number, { steps, batch, position, countsTop = false }: BatchRange & { countsTop?: boolean }): Omit<Findings, 'samples'> {
     const { replica } = this.#options
     let done = 0
     let loss = 0
     let correct = 0
     let amongTop = 0
     while (done < steps) {
-      // A count that no report has is read after each step.
+      // `amongTop` is not part of the report and covers one step only: it is read after each.
       const limits = { steps: countsTop ? 1 : steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
       const report = this.#engine.run(replica, slot, limits)
       if (report.outcome === 'cancelled') throw new ArbalestError('ABORTED', 'evaluation: it was cancelled')

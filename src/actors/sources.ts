@@ -1,111 +1,123 @@
-import type { Pass } from './evaluator.js'
 import type { Lane } from './feeder.js'
-import { type Dataset, isStreamed, type StreamedSamples } from '../data/dataset.js'
-import type { DatasetSpec, Engine, Handle, StreamSpec } from '../engine/contract.js'
+import type { JobScope } from './job-scope.js'
+import { isStreamed, type Dataset, type StreamedSamples } from '../data/dataset.js'
+import type { DatasetSpec, Handle, StreamSpec } from '../engine/contract.js'
 import { elements } from '../model/graph.js'
-import type { HandleScope } from '../engine/handle-scope.js'
 
-/** Batches made ahead of each learner, where nobody says. */
+/** Batches that are made ahead for each learner, by default. */
 const PREFETCH = 4
-/** Batches kept for each evaluator whose samples are too many to be kept. */
-const FEW = 4
-/** The share of free memory in which samples to be measured on are kept, where nobody says. */
-const CACHE = 1 / 8
+/** Batches kept for each evaluator if its test samples do not fit into the cache. */
+const UNCACHED_BATCHES = 4
+/** The share of free memory in which test samples are cached, by default. */
+const CACHE_SHARE = 1 / 8
 
-type Range = Omit<Pass, 'program'>
+/** Whole batches of a data set, from the sample at `position` on. */
+export interface BatchRange {
+  readonly batch: number
+  readonly steps: number
+  readonly position: number
+}
 
 export interface SourceNeeds {
   readonly batch: number
   readonly learners: number
-  /** Training samples that batch-norm statistics are estimated on. */
-  readonly statistics: Range | undefined
-  /** Each evaluator's share of the test samples. */
-  readonly shares: readonly (readonly Range[])[]
+  /** Training samples from which batch-norm statistics are estimated. */
+  readonly statistics: BatchRange | undefined
+  /** The test samples of each evaluator. */
+  readonly shares: readonly (readonly BatchRange[])[]
 }
 
-/** Where the samples of a run come from, before anything is made: no stream where they lie in memory. */
+/** The streams through which a job's samples will come; undefined for samples that lie in memory. */
 export interface SourcePlan {
   readonly train: StreamSpec | undefined
   readonly statistics: StreamSpec | undefined
   /** One for each evaluator. */
   readonly tests: readonly StreamSpec[] | undefined
-  /** That samples take in engine memory at most. */
+  /** Engine memory that samples take at most. */
   readonly bytes: number
 }
 
-/** What a run's programs are bound to. */
-export interface Sources {
+/** Data sets and streams in the engine, to which programs are bound. */
+export interface Sources extends TestSources {
   readonly train: Handle
   readonly statistics: Handle
+}
+
+export interface TestSources {
   /** One for each evaluator. */
   readonly tests: readonly Handle[]
-  /** What a feeder has to do, if anything. */
+  /** The streams that a feeder has to fill. */
   readonly lanes: readonly Lane[]
 }
 
 /**
- * Samples to learn from stream through a few batches a learner. Those of statistics and those to be measured on are the same every time: they
- * are kept once they are made where they fit, for making them is what costs; else they stream too.
+ * Training samples stream through a few batches per learner. Statistics and tests read the same samples every time; making samples is expensive, so
+ * these are kept where they fit into memory, and else stream, too.
  */
 export function planSources(dataset: Dataset, needs: SourceNeeds, freeMemory: number): SourcePlan {
   const { train, test, feed: { prefetch = PREFETCH } = {} } = dataset
   const plan = {
     train: isStreamed(train) ? { ...shapeOf(train), batch: needs.batch, slots: needs.learners * prefetch + 1 } : undefined,
-    statistics: isStreamed(train) && needs.statistics ? wholeRange(train, [needs.statistics]) : undefined,
-    tests: planTests(dataset, needs.shares, freeMemory)
+    statistics: isStreamed(train) && needs.statistics ? cachedStream(train, [needs.statistics]) : undefined,
+    tests: planTestSources(dataset, needs.shares, freeMemory)
   }
   const specs = [plan.train, plan.statistics, ...(plan.tests ?? [])].filter((spec) => spec !== undefined)
   const stored = [train, test].reduce((sum, samples) => sum + (isStreamed(samples) ? 0 : datasetBytes(samples)), 0)
   return { ...plan, bytes: specs.reduce((sum, spec) => sum + streamBytes(spec), stored) }
 }
 
-/** The part of a plan that measuring needs. */
-export function planTests({ test, feed }: Dataset, shares: SourceNeeds['shares'], freeMemory: number): SourcePlan['tests'] {
+/** The streams that evaluators alone need. */
+export function planTestSources({ test, feed }: Dataset, shares: SourceNeeds['shares'], freeMemory: number): SourcePlan['tests'] {
   if (!isStreamed(test)) return undefined
-  const whole = shares.map((share) => wholeRange(test, share))
-  const fits = whole.reduce((sum, spec) => sum + streamBytes(spec), 0) <= (feed?.cache ?? freeMemory * CACHE)
-  return fits ? whole : whole.map((spec) => ({ ...spec, slots: Math.min(spec.slots, FEW) }))
+  const cached = shares.map((share) => cachedStream(test, share))
+  const fits = cached.reduce((sum, spec) => sum + streamBytes(spec), 0) <= (feed?.cache ?? freeMemory * CACHE_SHARE)
+  return fits ? cached : cached.map((spec) => ({ ...spec, slots: Math.min(spec.slots, UNCACHED_BATCHES) }))
 }
 
-/** Puts samples into the engine, or makes the streams through which they will come. */
-export class SourceMaker {
-  readonly lanes: Lane[] = []
-  readonly #dataset: Dataset
-  readonly #engine: Engine
-  readonly #handles: HandleScope
-
-  constructor(dataset: Dataset, engine: Engine, handles: HandleScope) {
-    this.#dataset = dataset
-    this.#engine = engine
-    this.#handles = handles
-  }
-
-  all(plan: SourcePlan, evaluators: number): Sources {
-    const { train: samples } = this.#dataset
-    const train = this.#source(samples, plan.train)
-    // The same samples as are learnt from, but in a stream of their own that keeps them.
-    const statistics = plan.statistics ? this.#source(samples, plan.statistics) : train
-    return { train, statistics, tests: this.tests(plan.tests, evaluators), lanes: this.lanes }
-  }
-
-  tests(specs: SourcePlan['tests'], evaluators: number): readonly Handle[] {
-    const { test } = this.#dataset
-    return specs ? specs.map((spec) => this.#source(test, spec)) : Array<Handle>(evaluators).fill(this.#source(test, undefined))
-  }
-
-  #source(samples: DatasetSpec | StreamedSamples, spec: StreamSpec | undefined): Handle {
-    if (!isStreamed(samples)) return this.#handles.own(this.#engine.createDataset(samples))
-    const stream = this.#handles.own(this.#engine.createStream(spec!))
-    this.lanes.push({ stream, samples, random: samples === this.#dataset.train })
-    return stream
+/** Puts the samples of a job into the engine, or makes the streams through which they will come. */
+export function makeSources(dataset: Dataset, plan: SourcePlan, evaluators: number, scope: JobScope): Sources {
+  const train = makeSource(dataset.train, plan.train, true, scope)
+  // The training samples for statistics come through a second stream, which keeps them.
+  const statistics = plan.statistics && makeSource(dataset.train, plan.statistics, true, scope)
+  const { tests, lanes } = makeTestSources(dataset, plan.tests, evaluators, scope)
+  return {
+    train: train.handle,
+    statistics: (statistics ?? train).handle,
+    tests,
+    lanes: [...train.lanes, ...(statistics?.lanes ?? []), ...lanes]
   }
 }
 
-/** With a slot for every batch of the passes. */
-function wholeRange(samples: StreamedSamples, passes: readonly Range[]): StreamSpec {
-  const batch = Math.max(...passes.map((pass) => pass.batch))
-  const from = Math.min(...passes.map((pass) => pass.position))
-  const until = Math.max(...passes.map((pass) => pass.position + pass.steps * pass.batch))
+/** The sources that evaluators alone need. */
+export function makeTestSources({ test }: Dataset, specs: SourcePlan['tests'], evaluators: number, scope: JobScope): TestSources {
+  const sources = specs
+    ? specs.map((spec) => makeSource(test, spec, false, scope))
+    : Array<Source>(evaluators).fill(makeSource(test, undefined, false, scope))
+  return { tests: sources.map(({ handle }) => handle), lanes: sources.flatMap(({ lanes }) => lanes) }
+}
+
+interface Source {
+  readonly handle: Handle
+  /** The stream, if it is one. */
+  readonly lanes: readonly Lane[]
+}
+
+function makeSource(
+  samples: DatasetSpec | StreamedSamples,
+  spec: StreamSpec | undefined,
+  random: boolean,
+  { engine, handles }: JobScope
+): Source {
+  if (!isStreamed(samples)) return { handle: handles.own(engine.createDataset(samples)), lanes: [] }
+  const stream = handles.own(engine.createStream(spec!))
+  return { handle: stream, lanes: [{ stream, samples, random }] }
+}
+
+/** A stream with a slot for every batch of the ranges, so that it keeps them all. */
+function cachedStream(samples: StreamedSamples, ranges: readonly BatchRange[]): StreamSpec {
+  const batch = Math.max(...ranges.map((range) => range.batch))
+  const from = Math.min(...ranges.map((range) => range.position))
+  const until = Math.max(...ranges.map((range) => range.position + range.steps * range.batch))
   return { ...shapeOf(samples), batch, slots: Math.ceil((until - from) / batch), range: [from, until] }
 }
 

@@ -24,10 +24,11 @@ export interface RunState {
   /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
   readonly learners: readonly number[]
   /** All of the run so far. */
-  readonly measurements: readonly Measurement[]
+  readonly measurements: readonly PastEvaluation[]
 }
 
-export interface Measurement {
+/** An evaluation of the central model in the past of a run. */
+export interface PastEvaluation {
   readonly event: EvaluatedEvent
   /** Of training before it. */
   readonly seconds: number
@@ -81,7 +82,7 @@ export function measuredHere({ iteration, measurements }: RunState): EvaluatedEv
 }
 
 /** JSON has no word for a loss that is no finite number; read as null it would be below every loss that is aimed at. */
-function asMeasured({ event, ...about }: Measurement): Measurement {
+function asMeasured({ event, ...about }: PastEvaluation): PastEvaluation {
   const { testLoss, testPerplexity, ...rest } = event
   const perplexity = testPerplexity !== undefined && { testPerplexity: testPerplexity ?? NaN }
   return { event: { ...rest, testLoss: testLoss ?? NaN, ...perplexity }, ...about }

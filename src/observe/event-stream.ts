@@ -1,17 +1,17 @@
-/** How many events wait for a slow reader. */
+/** Events kept for a reader that is slower than the run. */
 const MOST_WAITING = 1024
 
 interface Reader<T> {
   readonly waiting: T[]
-  /** Whoever asked for an event that is still to come: a reader may ask for several at once. */
+  /** Calls of `next` that wait for an event: a reader may have several at once. */
   wake: (() => void)[]
 }
 
 type End = { readonly error?: unknown }
 
 /**
- * Events for any number of readers, each at its own pace; one who comes late sees what is still to come. For a reader who lags far
- * behind the oldest events are dropped; the end always arrives.
+ * Events for any number of readers, each at its own pace. A reader gets the events from its start on; the oldest ones are dropped if it lags
+ * 1024 events behind. Every reader gets the end.
  */
 export class EventStream<T> implements AsyncIterable<T> {
   readonly #readers = new Set<Reader<T>>()
@@ -24,13 +24,13 @@ export class EventStream<T> implements AsyncIterable<T> {
     }
   }
 
-  /** Readers end once they have read what waits for them; with an error they throw it then. */
+  /** Each reader ends after the events that it has not read yet, and throws the error if there is one. */
   end(end: End = {}): void {
     this.#end = end
     for (const reader of this.#readers) wake(reader)
   }
 
-  /** Reads from this call on, not from the first `next`. */
+  /** Gets every event after this call, also those before the first `next`. */
   [Symbol.asyncIterator](): AsyncIterator<T, undefined> {
     const reader: Reader<T> = { waiting: [], wake: [] }
     this.#readers.add(reader)

@@ -1,7 +1,7 @@
 import type { LevelName } from '../engine/contract.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 
-/** What a Job tells while it runs: numbers and names only, so that an event is also a line of JSON. */
+/** An event of a Job: numbers and names only, so that an event is also a line of JSON. */
 export type JobEvent =
   | PlannedEvent
   | StartedEvent
@@ -17,7 +17,25 @@ export type JobEvent =
   | EvaluatedEvent
   | FinishedEvent
 
-/** What a run would be, told by a dry run before it takes its steps. */
+/** A line of a run's log, without the run's name and the time. */
+export type RecordedEvent = RunEvent | JobEvent | FailedEvent
+
+/** The first line of a run's log. */
+export interface RunEvent {
+  readonly event: 'run'
+  /** The settings, complete with their defaults. */
+  readonly options: unknown
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/** The last line of the log of a run that failed. */
+export interface FailedEvent {
+  readonly event: 'failed'
+  readonly code: string
+  readonly message: string
+}
+
+/** The plan of a run, emitted by a dry run before it takes its steps. */
 export interface PlannedEvent {
   readonly event: 'planned'
   readonly programs: readonly PlannedProgram[]
@@ -30,18 +48,18 @@ export interface PlannedEvent {
   readonly bytesFree: number
 }
 
-/** One of the Programs of a run, and what it costs. */
+/** One of the Programs of a run, and its cost. */
 export interface PlannedProgram {
   readonly name: string
   readonly batch: number
   readonly operators: number
-  /** Of one run. */
+  /** Of one call. */
   readonly flops: number
-  /** Bytes of its memory, arena by arena. */
+  /** Bytes of its memory by arena. */
   readonly arenas: Readonly<Record<string, number>>
 }
 
-/** Everything is bound and the first step is about to run. */
+/** All programs are bound, and the first step is about to run. */
 export interface StartedEvent {
   readonly event: 'started'
   readonly model: string
@@ -57,26 +75,26 @@ export interface StartedEvent {
   readonly samples: number
   /** Iterations planned: each is one step of every learner. */
   readonly iterations: number
-  /** Bytes that one learner holds, and those that all share. */
+  /** Bytes that one learner holds, and bytes that all learners share. */
   readonly bytesPerLearner: number
   readonly bytesShared: number
 }
 
-/** By which levels the learners' sums become one; told where there are several devices, or hosts. */
+/** The levels over which the sums of the learners are added up; emitted where there are several devices, or hosts. */
 export interface LevelsEvent {
   readonly event: 'levels'
-  /** The cores of each; none where it may use all. */
+  /** The cores of each device; an empty list where the device may use all cores. */
   readonly devices: readonly (readonly number[])[]
-  /** From the bottom, above the learners of a device: given back as `levels` they are the same again. */
+  /** From the bottom, above the learners of a device. Given as the option `levels`, they are used again. */
   readonly levels: readonly LevelName[]
   readonly measured: readonly LevelFigures[]
-  /** The orders that were compared, and how long the sums of a round are on their way in each. */
+  /** The orders that were compared, each with the seconds that the sums of one round take. */
   readonly orders: readonly { readonly levels: readonly LevelName[]; readonly seconds: number }[]
   /** In words. */
   readonly reason: string
 }
 
-/** How fast a level is with so many parts, each as long as the parameters. */
+/** The measured speed of a level that adds up `parts` vectors, each as long as the parameters. */
 export interface LevelFigures {
   readonly level: LevelName
   readonly parts: number
@@ -85,10 +103,10 @@ export interface LevelFigures {
   readonly seconds: number
 }
 
-/** Checkpoints of later iterations than the one that the run begins at lay in its folder, and made way. */
+/** The folder held checkpoints of later iterations than the run begins at; they were moved aside. */
 export interface SetAsideEvent {
   readonly event: 'setAside'
-  /** The newest first. `movedTo` has the checkpoint as it was; `reason` says how it is damaged, null where it was not looked at. */
+  /** Newest first. `movedTo` is the checkpoint, unchanged; `reason` says how it is damaged, null where the run did not read it. */
   readonly checkpoints: readonly { readonly folder: string; readonly movedTo: string; readonly reason: string | null }[]
 }
 
@@ -102,44 +120,44 @@ export interface ResumedEvent {
   readonly refused: readonly { readonly folder: string; readonly reason: string }[]
 }
 
-/** The loss was no finite number: the run goes back, to a checkpoint where a `resumed` event follows, else to its start, with a lower rate. */
+/** The loss was not a finite number. The run goes back with a lower rate: to a checkpoint if a `resumed` event follows, else to its start. */
 export interface WentBackEvent {
   readonly event: 'wentBack'
-  /** Where the loss was not finite. */
+  /** The iteration of that loss. */
   readonly iteration: number
-  /** What all rates are multiplied by from here on. */
+  /** From here on all rates are multiplied by it. */
   readonly learningRateScale: number
-  /** How often it may still go back. */
+  /** How many more times the run may go back. */
   readonly retries: number
 }
 
-/** A checkpoint is on the disk, or could not be had. */
+/** A checkpoint has been written, or could not be. */
 export interface CheckpointEvent {
   readonly event: 'checkpoint'
   readonly iteration: number
-  /** null where there is none. */
+  /** null where none was written. */
   readonly folder: string | null
-  /** That the writing took, beside training. */
+  /** That the writing took, while training went on. */
   readonly seconds: number
-  /** Why there is none; null where there is one. */
+  /** Why none was written; null where one was. */
   readonly reason: string | null
   /** The error's code; null where there is a checkpoint, and where one was left out because the one before was still being written. */
   readonly code: string | null
 }
 
-/** A few times a second. */
+/** Emitted a few times a second. */
 export interface ProgressEvent {
   readonly event: 'progress'
   readonly iteration: number
   readonly iterations: number
-  /** Passes over the training set so far, with its fraction. */
+  /** Passes over the training set so far, with the fraction of the present one. */
   readonly epoch: number
-  /** Mean over the learners and over the iterations since the last such event. */
+  /** Mean over the learners, and over the iterations since the last progress event. */
   readonly loss: number
   readonly learningRate: number
   readonly imagesPerSecond: number
   readonly learners: number
-  /** Share of the learners' time that they waited for data that streams in, 0 to 1; 0 where the data lies in memory. */
+  /** Share of their time, 0 to 1, for which the learners waited for streamed data; 0 where the data lies in memory. */
   readonly dataWait: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
@@ -149,36 +167,36 @@ export interface ProgressEvent {
 export interface LearnerLostEvent {
   readonly event: 'learnerLost'
   readonly learner: number
-  /** Its place among the learners, which its successor takes. */
+  /** Its rank among the learners, which its successor takes. */
   readonly rank: number
-  /** What it died of, in words, and the error's code where it has one. */
+  /** The cause in words, and the error's code where it has one. */
   readonly reason: string
   readonly code: string | null
-  /** The group's when it was lost. */
+  /** The group's, when the learner was lost. */
   readonly round: number
   readonly iteration: number
-  /** The learner that starts from the central model in its place; null where it stays empty, or where too many have died there: the job fails then. */
+  /** The learner that replaces it, from the central model; null where none does: the job fails, unless the place is `vacant`. */
   readonly replacedBy: number | null
-  /** Whether its place stays empty, because there is no memory for it: the others go on, and the population is made smaller. */
+  /** Memory does not hold a successor: the place stays empty, the others go on, and the population is made smaller. */
   readonly vacant: boolean
 }
 
-/** - `try`: to measure another population. - `settle`: found; `to` may be what trains already. - `look`: the load seems to have changed. */
+/** - `try`: a population is to be measured. - `settle`: the best was found; `to` may train already. - `look`: the load seems to have changed. */
 export type TunerAction = 'try' | 'settle' | 'look'
 
-/** What was measured of one population. */
+/** Measurements of one population. */
 export interface PopulationFigures {
   readonly learners: number
   readonly samplesPerSecond: number
-  /** Of one window from another, as a share. */
+  /** Standard deviation of a measuring window, as a share of the mean. */
   readonly std: number
   readonly windows: number
 }
 
-/** The number of learners was decided on; where `from` and `to` differ it has changed, from this round on. */
+/** A decision about the number of learners. Where `from` and `to` differ, the number has changed from this round on. */
 export interface PopulationEvent {
   readonly event: 'population'
-  /** - `try`: to measure another number. - `settle`: found. - `look`: the load seems to have changed. - `follow`: as a given schedule says. */
+  /** An action of the tuner, or `follow`: a given schedule changes the number here. */
   readonly action: TunerAction | 'follow'
   readonly round: number
   readonly iteration: number
@@ -188,17 +206,17 @@ export interface PopulationEvent {
   readonly to: number
   /** In words. */
   readonly reason: string
-  /** What was measured of each number of learners in this look. */
+  /** The measurements on which the decision rests. */
   readonly figures: readonly PopulationFigures[]
 }
 
-/** A sample could not be read, and the next one took its place. */
+/** A sample could not be read; the next one took its place. */
 export interface SampleSkippedEvent {
   readonly event: 'sampleSkipped'
-  /** What the sample is read from: the path of an image. */
+  /** The source of the sample: the path of an image. */
   readonly item: string
   readonly reason: string
-  /** How many there have been so far. */
+  /** Samples skipped so far. */
   readonly skipped: number
 }
 
@@ -210,32 +228,32 @@ export interface EvaluatedEvent {
   readonly testLoss: number
   /** Share of right answers, 0 to 1; null where the targets are not classes. */
   readonly testAccuracy: number | null
-  /** For texts only: e to the power of the loss a token. */
+  /** For texts only: e to the power of the loss per token. */
   readonly testPerplexity?: number
-  /** Share of samples whose class is among the `topK` likeliest, where that was asked for. */
+  /** Share of samples whose class is among the `topK` likeliest; present if the option `topK` is. */
   readonly testTopK?: number
   /** That the evaluation took. */
   readonly seconds: number
 }
 
-/** Why a run ends before its last planned iteration, where nobody stopped it. */
+/** The condition of `until`, other than epochs and steps, that ended a run. */
 export type EarlyEnd = 'accuracy' | 'loss' | 'seconds' | 'patience'
 
 /** The last event. */
 export interface FinishedEvent {
   readonly event: 'finished'
-  /** `stopped` by somebody, or by the first of the run's own conditions that held. */
+  /** `completed` after all iterations, `stopped` by the caller, or the condition of `until` that held first. */
   readonly reason: 'completed' | 'stopped' | EarlyEnd
-  /** The iteration after which the trained model was as it is kept, to which accuracy, loss and weights belong. */
+  /** The iteration of the model that is kept, to which accuracy, loss and weights belong. */
   readonly keptIteration: number
   readonly testAccuracy: number | null
   readonly testLoss: number
-  /** For texts only: e to the power of the loss a token. */
+  /** For texts only: e to the power of the loss per token. */
   readonly testPerplexity?: number
   readonly imagesPerSecond: number
   /** At the end. */
   readonly learners: number
-  /** How many learners trained from which round on: given back as `learners: { schedule }` it makes this very run again. */
+  /** How many learners trained from which round on. Given back as `learners: { schedule }`, it repeats the run bit for bit. */
   readonly population: PopulationSchedule
   readonly epochs: number
   readonly iterations: number

@@ -3,29 +3,28 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ArbalestError } from '../errors.js'
-import type { EvaluatedEvent, FinishedEvent, ProgressEvent, StartedEvent } from './events.js'
-import type { FailedEvent, RecordedEvent, RunEvent } from './records.js'
+import type { EvaluatedEvent, FailedEvent, FinishedEvent, ProgressEvent, RecordedEvent, RunEvent, StartedEvent } from './events.js'
 
-/** A run as its log tells it. */
+/** A run, read from its log. */
 export interface RecordedRun {
   readonly run: string
   readonly file: string
-  /** Seconds since 1970 of its first and of its last line. */
+  /** Seconds since 1970: of the first line and of the last. */
   readonly from: number
   readonly until: number
   readonly options: Readonly<Record<string, unknown>>
   readonly versions: RunEvent['versions']
-  /** Absent where it ended before its first step. */
+  /** Absent if the run ended before its first step. */
   readonly started: StartedEvent | undefined
   readonly progress: readonly ProgressEvent[]
   readonly evaluated: readonly EvaluatedEvent[]
-  /** Absent while it runs, and where it was killed. */
+  /** Absent while the run goes on, and if it was killed. */
   readonly end: FinishedEvent | FailedEvent | undefined
 }
 
 /**
- * The runs of logs, the oldest first: of a file, or of every `*.jsonl` of a folder. Lines that are no whole events are passed over: a
- * machine that lost its power may have left one. Throws DATA_NOT_FOUND.
+ * The runs of a log file, or of every `*.jsonl` in a folder, oldest first. Skips lines that are not whole events: a loss of power may leave one. Throws
+ * DATA_NOT_FOUND.
  */
 export async function readRuns(path: string): Promise<RecordedRun[]> {
   const runs = await Promise.all((await logsOf(path)).map(runsOf))
@@ -36,7 +35,7 @@ async function logsOf(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path]
     const named = (await readdir(path)).filter((name) => name.endsWith('.jsonl')).map((name) => join(path, name))
-    // A folder of such a name is no log, and a pipe would wait for its writer.
+    // Files only: reading a pipe would wait for its writer.
     const logs = await Promise.all(named.map(async (log) => (await stat(log).catch(() => undefined))?.isFile() === true))
     return named.filter((_, i) => logs[i])
   } catch (cause) {
@@ -52,13 +51,14 @@ function unreadable(path: string, cause: unknown): ArbalestError {
 
 type Line = RecordedEvent & { readonly run: string; readonly time: number }
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
-interface Growing extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated'>> {
+/** A run whose log is being read. */
+interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated'>> {
   readonly progress: ProgressEvent[]
   readonly evaluated: EvaluatedEvent[]
 }
 
 async function runsOf(file: string): Promise<RecordedRun[]> {
-  const runs = new Map<string, Growing>()
+  const runs = new Map<string, UnfinishedRun>()
   try {
     for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
       const line = parsed(text)
@@ -79,15 +79,15 @@ function parsed(text: string): Line | undefined {
   }
 }
 
-/** Seconds that a calendar has a date for. */
+/** Whether a Date can hold it. */
 function isTime(seconds: unknown): boolean {
   return typeof seconds === 'number' && !Number.isNaN(new Date(1000 * seconds).getTime())
 }
 
-function take({ run, time, ...event }: Line, runs: Map<string, Growing>, file: string): void {
+function take({ run, time, ...event }: Line, runs: Map<string, UnfinishedRun>, file: string): void {
   if (event.event === 'run') {
     const { options, versions } = event
-    const known = { options: Object(options) as Growing['options'], versions }
+    const known = { options: Object(options) as UnfinishedRun['options'], versions }
     runs.set(run, { run, file, from: time, until: time, ...known, started: undefined, progress: [], evaluated: [], end: undefined })
   }
   const known = runs.get(run)

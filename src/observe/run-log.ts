@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { ArbalestError, messageOf } from '../errors.js'
-import type { RunRecord } from './records.js'
+import type { EventSink } from './sinks.js'
 
 /**
- * Appends a run's events to a file, one line of JSON each. A line is written whole, by one call of the system that appends: kill the process
- * when you like, the file ends with a whole line. Where another run had left less than a line, the next begins on a new one.
+ * Appends a run's events to a file, one line of JSON each. Each line is appended by a single system call, so that the file ends with a whole line
+ * even if the process is killed. If the file does not end with a newline, the first event begins on a new line.
  */
-export class RunLog implements RunRecord {
+export class RunLog implements EventSink {
   readonly #file: number
   readonly #run: string
 
@@ -15,7 +15,7 @@ export class RunLog implements RunRecord {
     let file: number | undefined
     try {
       file = openSync(path, 'a+')
-      if (!endsWhole(file)) writeSync(file, '\n')
+      if (!endsWithNewline(file)) writeSync(file, '\n')
     } catch (cause) {
       if (file !== undefined) closeSync(file)
       const message = `log: received ${JSON.stringify(path)}; it cannot be written (${messageOf(cause)}); name another file`
@@ -34,7 +34,7 @@ export class RunLog implements RunRecord {
   }
 }
 
-function endsWhole(file: number): boolean {
+function endsWithNewline(file: number): boolean {
   const { size } = fstatSync(file)
   const last = Buffer.alloc(1)
   return size === 0 || readSync(file, last, 0, 1, size - 1) === 0 || last[0] === 0x0a

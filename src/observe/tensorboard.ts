@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { createCRC32 } from 'hash-wasm'
 import protobuf from 'protobufjs/light.js'
 import { makeFolder } from '../formats/write-file.js'
-import type { JobEvent } from './events.js'
-import type { RunRecord } from './records.js'
+import type { JobEvent, RecordedEvent } from './events.js'
+import type { EventSink } from './sinks.js'
 
-/** The messages of TensorFlow's event.proto and summary.proto that a curve needs, with the field numbers given there. */
+/** The messages of TensorFlow's event.proto and summary.proto that curves need, with their field numbers. */
 const { Event } = protobuf.Root.fromJSON({
   nested: {
     Value: { fields: { tag: { type: 'string', id: 1 }, simpleValue: { type: 'float', id: 2 } } },
@@ -29,10 +29,10 @@ const CASTAGNOLI = 0x82f63b78
 type Checksum = (bytes: Uint8Array) => number
 
 /**
- * A run's curves as TensorBoard reads them: a file of records (TFRecord), each of them its length, the length's checksum, an Event and the
- * Event's checksum. Steps are iterations.
+ * Writes a run's curves for TensorBoard, with iterations as steps. The file is a TFRecord file: each record is a length, the checksum of the length,
+ * an Event and the checksum of the Event.
  */
-export class TensorBoardFile implements RunRecord {
+export class TensorBoardFile implements EventSink {
   readonly #file: number
   readonly #checksum: Checksum
 
@@ -41,7 +41,7 @@ export class TensorBoardFile implements RunRecord {
     this.#checksum = checksum
   }
 
-  /** In folder `DIR/RUN`, which is made. `seconds` since 1970 are those of the file's name. */
+  /** Makes the folder `DIRECTORY/RUN` and the file in it. `seconds` since 1970 become part of the file's name. Throws the system's error. */
   static async open(directory: string, run: string, seconds: number): Promise<TensorBoardFile> {
     const crc = await createCRC32(CASTAGNOLI)
     const checksum: Checksum = (bytes) => {
@@ -53,7 +53,7 @@ export class TensorBoardFile implements RunRecord {
     const file = openSync(join(folder, `events.out.tfevents.${Math.floor(seconds)}.${hostname()}.${process.pid}`), 'a')
     const opened = new TensorBoardFile(file, checksum)
     try {
-      opened.#record({ wallTime: seconds, fileVersion: 'brain.Event:2' })
+      opened.#writeRecord({ wallTime: seconds, fileVersion: 'brain.Event:2' })
     } catch (error) {
       closeSync(file)
       throw error
@@ -61,17 +61,17 @@ export class TensorBoardFile implements RunRecord {
     return opened
   }
 
-  write(event: JobEvent | { readonly event: 'run' | 'failed' }, seconds: number): void {
+  write(event: RecordedEvent, seconds: number): void {
     if (!('iteration' in event)) return
     const value = Object.entries(curvesOf(event)).map(([tag, simpleValue]) => ({ tag, simpleValue }))
-    if (value.length > 0) this.#record({ wallTime: seconds, step: event.iteration, summary: { value } })
+    if (value.length > 0) this.#writeRecord({ wallTime: seconds, step: event.iteration, summary: { value } })
   }
 
   close(): void {
     closeSync(this.#file)
   }
 
-  #record(event: object): void {
+  #writeRecord(event: object): void {
     const data = Event.encode(Event.create(event)).finish()
     const record = Buffer.alloc(8 + 4 + data.length + 4)
     record.writeBigUInt64LE(BigInt(data.length))
@@ -103,7 +103,7 @@ function curvesOf(event: JobEvent): Readonly<Record<string, number>> {
   }
 }
 
-/** TFRecord's checksums of checksums would be weak: they are turned by 15 bits and shifted. */
+/** TFRecord stores checksums rotated by 15 bits plus a constant, since the checksum of data that contains its own checksum is weak. */
 function masked(checksum: number): number {
   return (((checksum >>> 15) | (checksum << 17)) + 0xa282ead8) >>> 0
 }

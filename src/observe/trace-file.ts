@@ -4,12 +4,12 @@ import { sharedClock } from './trace-ring.js'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** All rows belong to one process: a job's. */
+/** The id of the job in the file: it is the only process there. */
 const PROCESS = 1
 
 /**
- * A trace in Chrome's format, for Perfetto or chrome://tracing: one row an actor. Events go to the file whole lines at a time; where the process is
- * killed the closing bracket is missing, which both take. See "Trace Event Format", Google.
+ * A trace in Chrome's format, for Perfetto or chrome://tracing, with one row per actor. Only whole lines are written. If the process is killed, the
+ * file lacks its closing bracket; both viewers accept that. See "Trace Event Format", Google.
  */
 export class TraceFile {
   readonly #path: string
@@ -17,7 +17,7 @@ export class TraceFile {
   readonly #began = sharedClock()
   readonly #rows = new Map<string, number>()
   #lines: string[] = []
-  /** Bytes of whole lines in the file. */
+  /** Bytes of the whole lines in the file. */
   #length = 2
   #closed = false
 
@@ -31,25 +31,25 @@ export class TraceFile {
       closeSync(this.#file)
       throw error
     }
-    this.#meta('process_name', 0, title)
+    this.#metadata('process_name', 0, title)
   }
 
-  /** Something that took from `start` to `end`, milliseconds of the shared clock. Spans of a row nest, or do not touch. */
+  /** Work from `start` to `end`, in milliseconds of the shared clock. Two spans of a row nest or do not overlap. */
   span(row: string, name: string, { start, end, ...rest }: { start: number; end: number; args?: Arguments }): void {
     this.#add({ ph: 'X', name, tid: this.#row(row), ts: this.#time(start), dur: microseconds(end - start), ...rest })
   }
 
-  /** Something that happened just now. */
+  /** An event at this moment. */
   instant(row: string, name: string, args: Arguments): void {
     this.#add({ ph: 'i', s: 'p', name, tid: this.#row(row), ts: this.#time(sharedClock()), args })
   }
 
-  /** Figures over time, drawn as a curve. */
+  /** Values at this moment, drawn as curves over time. */
   counter(name: string, args: Readonly<Record<string, number>>): void {
     this.#add({ ph: 'C', name, tid: 0, ts: this.#time(sharedClock()), args })
   }
 
-  /** What has been told so far is in the file. */
+  /** Writes all events so far to the file. */
   flush(): void {
     if (this.#lines.length === 0 || this.#closed) return
     const text = this.#lines.join('')
@@ -60,30 +60,30 @@ export class TraceFile {
   close(): void {
     this.flush()
     if (this.#closed) return
-    // The last event has no comma behind it.
+    // JSON allows no comma after the last event.
     const end = { ph: 'i', s: 'p', name: 'end', pid: PROCESS, tid: 0, ts: this.#time(sharedClock()) }
     this.#write(`${JSON.stringify(end)}\n]\n`)
     this.#end()
   }
 
-  /** A run is not lost for its trace: where the disk is full that ends, with a warning. */
+  /** A failure, such as a full disk, ends the trace with a warning, and not the run. */
   #write(text: string): void {
     try {
       this.#guard(() => writeFileSync(this.#file, text))
       this.#length += Buffer.byteLength(text)
     } catch (error) {
       process.emitWarning(error as Error)
-      this.#dropPart()
+      this.#dropPartialLine()
       this.#end()
     }
   }
 
-  /** What there was room for of the last line is none. */
-  #dropPart(): void {
+  /** Removes the part of a line that was written before the failure. */
+  #dropPartialLine(): void {
     try {
       ftruncateSync(this.#file, this.#length)
     } catch {
-      // A pipe has no length, and its reader is gone.
+      // A pipe whose reader has gone cannot be truncated.
     }
   }
 
@@ -102,12 +102,12 @@ export class TraceFile {
     if (known !== undefined) return known
     const row = this.#rows.size + 1
     this.#rows.set(name, row)
-    this.#meta('thread_name', row, name)
+    this.#metadata('thread_name', row, name)
     return row
   }
 
-  #meta(what: 'process_name' | 'thread_name', tid: number, name: string): void {
-    this.#add({ ph: 'M', name: what, tid, args: { name } })
+  #metadata(kind: 'process_name' | 'thread_name', tid: number, name: string): void {
+    this.#add({ ph: 'M', name: kind, tid, args: { name } })
   }
 
   #add(event: Arguments): void {
@@ -127,7 +127,7 @@ export class TraceFile {
   }
 }
 
-/** To a nanosecond. */
+/** Rounded to nanoseconds. */
 function microseconds(milliseconds: number): number {
   return Math.round(1e6 * milliseconds) / 1e3
 }

@@ -1,16 +1,17 @@
-/** What a learner did in one span of time, by its number in the ring. */
+/** Kinds of work of a learner; the ring stores the index of the kind. */
 export const SPAN_KINDS = ['run', 'load', 'forward', 'backward', 'exchange', 'update', 'step'] as const
 export type SpanKind = (typeof SPAN_KINDS)[number]
 
-export interface Span {
+/** One stretch of a learner's work. */
+export interface TraceSpan {
   readonly kind: SpanKind
-  /** Milliseconds of the clock that all threads of the machine share. */
+  /** Milliseconds of the monotonic clock, which is the same in all threads. */
   readonly start: number
   readonly end: number
   readonly steps: number
-  /** Of it waiting for the group, in seconds. */
+  /** Seconds of it spent waiting for the group. */
   readonly waitSeconds: number
-  /** Of it waiting for samples, in seconds. */
+  /** Seconds of it spent waiting for samples. */
   readonly dataSeconds: number
 }
 
@@ -24,10 +25,13 @@ export function sharedClock(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
-/** Spans of one learner in memory that its job reads meanwhile, also where the learner is no more: one writes, one reads, nobody waits. */
+/**
+ * The latest spans of one learner, in shared memory: the learner's thread writes, the job's thread reads, and neither waits. The job can read them
+ * after the learner has died.
+ */
 export class TraceRing {
   readonly memory: SharedArrayBuffer
-  /** Steps that are still to be told in their segments. */
+  /** How many of the next steps are recorded segment by segment. */
   detail: number
   readonly #written: Int32Array
   readonly #spans: Float64Array
@@ -46,26 +50,26 @@ export class TraceRing {
     this.#spans = new Float64Array(memory, HEADER_BYTES)
   }
 
-  write({ kind, start, end, steps, waitSeconds, dataSeconds }: Span): void {
+  write({ kind, start, end, steps, waitSeconds, dataSeconds }: TraceSpan): void {
     const written = Atomics.load(this.#written, WRITTEN)
     this.#spans.set([SPAN_KINDS.indexOf(kind), start, end, steps, waitSeconds, dataSeconds], FIELDS * (written % CAPACITY))
     Atomics.store(this.#written, WRITTEN, written + 1)
   }
 
-  /** All since it was read last, and how many were overwritten before. */
-  read(): { readonly spans: readonly Span[]; readonly lost: number } {
+  /** The spans written since the last call, without those that were overwritten: `lost` counts these. */
+  read(): { readonly spans: readonly TraceSpan[]; readonly lost: number } {
     const written = () => Atomics.load(this.#written, WRITTEN)
     const until = written()
     const from = Math.max(this.#read, until - CAPACITY)
     const spans = Array.from({ length: until - from }, (_, i) => this.#span(from + i))
-    // Those that the writer came upon meanwhile may be half old and half new.
+    // The writer may have overwritten some of these during the read: they may be half old, half new.
     const torn = Math.max(0, Math.min(spans.length, written() + 1 - CAPACITY - from))
     const lost = from - this.#read + torn
     this.#read = until
     return { spans: spans.slice(torn), lost }
   }
 
-  #span(index: number): Span {
+  #span(index: number): TraceSpan {
     const at = FIELDS * (index % CAPACITY)
     const [kind, start, end, steps, waitSeconds, dataSeconds] = this.#spans.subarray(at, at + FIELDS) as unknown as [
       number,

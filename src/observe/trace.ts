@@ -1,38 +1,40 @@
-import { sharedClock, TraceRing, type Span } from './trace-ring.js'
 import type { GroupStatus } from '../engine/contract.js'
-import type { JobEvent } from './events.js'
+import type { JobEvent, RecordedEvent } from './events.js'
+import type { EventSink } from './sinks.js'
 import { TraceFile } from './trace-file.js'
+import { sharedClock, TraceRing, type TraceSpan } from './trace-ring.js'
 
 export interface TraceSettings {
   readonly file: string
-  /** So many steps of each learner are told in their segments. */
+  /** How many first steps of each learner are shown segment by segment. */
   readonly steps: number
 }
 
-/** What a trace looks at beside the learners. */
-export interface WatchedGroup {
+/** The group of learners as a trace sees it. */
+export interface TracedGroup {
   readonly status: () => Promise<GroupStatus>
-  /** From the bottom, and what they have done since it was asked last, as `Engine.levelSpans` gives it. */
+  /** Names of the levels, from the bottom. */
   readonly levels: readonly string[]
+  /** What the levels have done since the last call, as `Engine.levelSpans` returns it. */
   readonly levelSpans: () => Float64Array
 }
 
-/** How often learners' spans are taken out of their memory, in milliseconds: that holds 8192 of a learner. */
-const EVERY = 100
+/** Milliseconds between two reads of the learners' rings: each ring holds 8192 spans. */
+const READ_EVERY = 100
 
 const SUPERVISOR = 'supervisor'
 const SYNCHRONISER = 'synchroniser'
 const EVALUATION = 'evaluation'
 const AVERAGING = 'averaging'
 
-/** Writes down what the actors of a run do, while they do it. */
-export class Trace {
+/** Records the work of a run's actors to a file while they run. */
+export class Trace implements EventSink {
   readonly #file: TraceFile
   readonly #steps: number
   readonly #rings = new Map<number, TraceRing>()
   #timer: NodeJS.Timeout | undefined
-  #group: WatchedGroup | undefined
-  #seen: { readonly time: number; readonly round: number; readonly position: number } | undefined
+  #group: TracedGroup | undefined
+  #lastSeen: { readonly time: number; readonly round: number; readonly position: number } | undefined
 
   /** Throws WRITE_FAILED. */
   constructor({ file, steps }: TraceSettings, title: string) {
@@ -40,17 +42,17 @@ export class Trace {
     this.#steps = steps
   }
 
-  /** For a learner that is about to be made. */
+  /** The ring for a learner that is about to start. */
   learner(learner: number): { readonly memory: SharedArrayBuffer; readonly detail: number } {
     const ring = new TraceRing({ detail: this.#steps })
     this.#rings.set(learner, ring)
     return { memory: ring.memory, detail: this.#steps }
   }
 
-  /** Begins to look at the learners, and at their group. */
-  watch(group: WatchedGroup): void {
+  /** Reads the learners' rings and the group's status regularly from now on. */
+  watch(group: TracedGroup): void {
     this.#group = group
-    // From here on they are recorded.
+    // The engine records the levels' work from the first call on.
     group.levelSpans()
     const look = () => {
       void group
@@ -58,21 +60,21 @@ export class Trace {
         .then((now) => this.#look(now))
         .catch(() => {})
     }
-    // The first rounds are told of as well: from now on.
+    // At once, so that the trace has the first rounds, too.
     look()
-    this.#timer = setInterval(look, EVERY)
+    this.#timer = setInterval(look, READ_EVERY)
   }
 
-  /** Before the group goes. */
+  /** Must be called before the group is released. */
   unwatch(): void {
     clearInterval(this.#timer)
     const group = this.#group
-    // Also where the engine has no more to say of it.
+    // First: the read may throw, and the group is not to be read again then.
     this.#group = undefined
     if (group) this.#drainLevels(group)
   }
 
-  /** A stretch of work of the evaluators or the supervisor. */
+  /** Records `work` as a span of the evaluators or of the supervisor. */
   async during<T>(what: 'evaluation' | 'change of the population', work: () => Promise<T>): Promise<T> {
     const start = sharedClock()
     try {
@@ -82,7 +84,7 @@ export class Trace {
     }
   }
 
-  event(event: JobEvent): void {
+  write(event: RecordedEvent): void {
     switch (event.event) {
       case 'population':
         this.#instant(SUPERVISOR, `population: ${event.action}`, event)
@@ -94,7 +96,7 @@ export class Trace {
         this.#instant(EVALUATION, 'evaluated', event)
         break
       default:
-      // Whatever else happens is seen in what the actors do.
+      // The spans of the actors show all else.
     }
   }
 
@@ -110,8 +112,8 @@ export class Trace {
 
   #look({ round, position, members }: GroupStatus): void {
     const time = sharedClock()
-    const before = this.#seen
-    this.#seen = { time, round, position }
+    const before = this.#lastSeen
+    this.#lastSeen = { time, round, position }
     if (before && round > before.round) {
       const samplesPerSecond = (1000 * (position - before.position)) / (time - before.time)
       const args = { rounds: round - before.round, samplesPerSecond }
@@ -123,7 +125,7 @@ export class Trace {
     this.#file.flush()
   }
 
-  #drainLevels({ levels, levelSpans }: WatchedGroup): void {
+  #drainLevels({ levels, levelSpans }: TracedGroup): void {
     const spans = levelSpans()
     for (let i = 0; i < spans.length; i += 4) {
       const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
@@ -137,17 +139,17 @@ export class Trace {
     for (const [learner, ring] of this.#rings) {
       const { spans, lost } = ring.read()
       const row = `learner ${learner}`
-      for (const span of spans) this.#span(row, span)
+      for (const span of spans) this.#learnerSpan(row, span)
       if (lost > 0) this.#file.instant(row, 'spans lost', { lost })
     }
   }
 
-  #span(row: string, { kind, start, end, steps, waitSeconds, dataSeconds }: Span): void {
+  #learnerSpan(row: string, { kind, start, end, steps, waitSeconds, dataSeconds }: TraceSpan): void {
     const waiting = Math.min(1000 * waitSeconds, end - start)
     const forData = Math.min(1000 * dataSeconds, end - start - waiting)
     const args = kind === 'run' ? { steps, waitingMilliseconds: waiting, waitingForDataMilliseconds: forData } : {}
     this.#file.span(row, kind === 'run' ? `${steps} ${steps === 1 ? 'step' : 'steps'}` : kind, { start, end, args })
-    // Where in a call of many steps it waited nobody knows: the sums are drawn at its end.
+    // A call of many steps reports the sum of its waits, not their moments: the sums are drawn at its end.
     if (forData > 0) this.#file.span(row, 'waiting for data', { start: end - waiting - forData, end: end - waiting })
     if (waiting > 0) this.#file.span(row, 'waiting', { start: end - waiting, end })
   }

@@ -1,12 +1,6 @@
+import type { RecordSettings } from '../observe/open-sinks.js'
 import type { TrainOptions } from './train-options.js'
 import type { OptionChecks } from './option-checks.js'
-
-/** Where a run's events are written. */
-export interface RecordSettings {
-  readonly log: string | undefined
-  readonly logDir: string | undefined
-  readonly tensorboard: string | undefined
-}
 
 export function recordSettings(checks: OptionChecks, options: Pick<Partial<TrainOptions>, keyof RecordSettings>): RecordSettings {
   const { log, logDir, tensorboard } = options

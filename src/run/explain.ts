@@ -1,3 +1,4 @@
+import { evaluatorCount } from '../actors/evaluators.js'
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import { memoryUse, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
@@ -8,7 +9,7 @@ import { usableCores } from '../engine/machine.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
 import { loadOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
-import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory/memory.js'
+import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory/need.js'
 import { EVALUATION_BATCH } from '../trained/programs.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
@@ -85,7 +86,7 @@ export async function explainWith(engine: Engine, options: ExplainOptions): Prom
   const arenas = isGpu(name) ? undefined : arenasFor(learners, { threads })
   const sharing = { arenas: arenas && totalArenas(arenas) }
   const learner = learnerMemory(train, sharing)
-  const shared = sharedMemory(train, { programs: measuring, replicas: Math.min(learners, usableCores()) }, 0, sharing)
+  const shared = sharedMemory(train, { programs: measuring, replicas: evaluatorCount(name, learners) }, 0, sharing)
   return {
     model: model.name,
     input: model.input,

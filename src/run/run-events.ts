@@ -1,27 +1,48 @@
+import { createHash } from 'node:crypto'
 import { describeError, type LearnerFailure } from '../actors/learner-failure.js'
-import type { SetAside } from '../checkpoints/set-aside.js'
-import type { LearnerLostEvent, PlannedEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
-import type { PreparedRun } from './prepare.js'
+import type { Synchroniser } from '../actors/synchroniser.js'
 import type { Resumption } from '../checkpoints/resume.js'
-import { scheduleOf, type Schedule } from './schedule.js'
-import { plannedPrograms } from './trial.js'
+import type { SetAside } from '../checkpoints/set-aside.js'
+import { SEGMENTS, type Program } from '../compiler/program.js'
+import type {
+  EvaluatedEvent,
+  FinishedEvent,
+  LearnerLostEvent,
+  PlannedEvent,
+  PlannedProgram,
+  ResumedEvent,
+  SetAsideEvent,
+  StartedEvent
+} from '../observe/events.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
+import type { PreparedRun } from './prepare.js'
+import { perSecond } from './progress-meter.js'
+import type { RunPrograms } from './programs.js'
 
-/** What a dry run would be, were it none. */
-export function plannedEvent({ programs, planned, dataset, need, room }: PreparedRun): PlannedEvent {
-  const { learners, batch, population } = planned
+export function plannedEvent({ programs, settings, schedule, dataset, need, budget }: PreparedRun): PlannedEvent {
+  const { learners, batch } = settings
   return {
     event: 'planned',
     programs: plannedPrograms(programs),
     learners,
     stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
-    steps: scheduleOf(planned, dataset.train.count, population.schedule).iterations,
+    steps: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,
-    bytesFree: room.free
+    bytesFree: budget.free
   }
 }
 
-export function startedEvent({ model, dataset, settings, programs, need }: PreparedRun, { iterations }: Schedule): StartedEvent {
+function plannedPrograms({ train, statistics, evaluate, predict }: RunPrograms): PlannedProgram[] {
+  const planned = ({ name, batch, segments, arenas }: Program): PlannedProgram => {
+    const operators = SEGMENTS.flatMap((segment) => segments[segment])
+    return { name, batch, operators: operators.length, flops: operators.reduce((sum, { flops }) => sum + flops, 0), arenas }
+  }
+  return [train, ...(statistics ? [statistics.program] : []), ...evaluate.map(({ program }) => program), predict].map(planned)
+}
+
+export function startedEvent({ model, dataset, settings, programs, schedule, need }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings
   return {
     event: 'started',
@@ -34,7 +55,7 @@ export function startedEvent({ model, dataset, settings, programs, need }: Prepa
     seed,
     parameters: programs.train.parameters.elements,
     samples: dataset.train.count,
-    iterations,
+    iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared
   }
@@ -63,4 +84,52 @@ export function lostEvent({ learner, rank, error, round, iteration, replacedBy, 
     replacedBy,
     vacant
   }
+}
+
+export interface RunEnd {
+  /** The measurement of the model that is kept. */
+  readonly kept: EvaluatedEvent
+  /** Why the run ended before its last iteration, if it is known. */
+  readonly ended: FinishedEvent['reason'] | undefined
+  /** Of training. */
+  readonly seconds: number
+  /** Iterations planned. */
+  readonly planned: number
+  readonly population: PopulationSchedule
+  /** In the training set. */
+  readonly samples: number
+  /** Whether all checkpoints were written; undefined for a run without checkpoints. */
+  readonly checkpoints: FinishedEvent['checkpoints']
+}
+
+export async function finishedEvent(
+  synchroniser: ActorRef<Synchroniser>,
+  { kept, ended, seconds, planned, population, samples, checkpoints }: RunEnd
+): Promise<FinishedEvent> {
+  const { testLoss, testAccuracy, testPerplexity, iteration } = kept
+  const { iterations, position, round } = await synchroniser.ask.status()
+  return {
+    event: 'finished',
+    reason: ended ?? (iterations < planned ? 'stopped' : 'completed'),
+    keptIteration: iteration,
+    testAccuracy,
+    testLoss,
+    ...(testPerplexity !== undefined && { testPerplexity }),
+    imagesPerSecond: perSecond(position, seconds),
+    // A change at the round at which the run ended has not been made.
+    learners: learnersAt(population, Math.max(0, round - 1)),
+    population: population.filter((change) => change.round < Math.max(1, round)),
+    epochs: position / samples,
+    iterations,
+    seconds,
+    weightsSha256: weightsSha256(await synchroniser.ask.central()),
+    ...(checkpoints && { checkpoints })
+  }
+}
+
+/** Of float32 values, little-endian. */
+function weightsSha256(weights: Float32Array | Float64Array): string {
+  const bytes = new DataView(new ArrayBuffer(weights.length * 4))
+  weights.forEach((weight, i) => bytes.setFloat32(4 * i, weight, true))
+  return createHash('sha256').update(bytes).digest('hex')
 }

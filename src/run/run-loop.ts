@@ -1,86 +1,110 @@
-import { BestModel } from './best-model.js'
-import { measureCentral } from './central-measurement.js'
-import type { CourseState, EvaluatorsState } from './checkpointing.js'
-import { CourseLegs } from './training-loop.js'
-import type { CourseOptions } from './run-loop-options.js'
-import type { Crew } from './run-actors.js'
-import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
-import { finishedEvent } from './finished-event.js'
-import type { JobControl } from './job.js'
 import { startsOf } from '../checkpoints/rule-starts.js'
-import { measuredHere, type Measurement } from '../checkpoints/run-state.js'
-import { StoppingRules } from './stopping.js'
+import type { MeasuredModel } from '../checkpoints/resume.js'
+import { measuredHere, type PastEvaluation } from '../checkpoints/run-state.js'
+import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
+import type { Trace } from '../observe/trace.js'
+import type { PopulationControl } from '../tuner/population-control.js'
+import type { RunActors } from './actors.js'
+import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
+import { BestModel, StoppingRules } from './evaluation-rules.js'
+import type { JobControl } from './job.js'
+import type { PreparedRun } from './prepare.js'
+import { finishedEvent } from './run-events.js'
+import { TrainingLoop } from './training-loop.js'
 import { userVerdict } from './user-verdict.js'
 
-/** A run's way from measurement to measurement. */
-export class Course {
-  readonly #crew: Crew
-  readonly #run: CourseOptions
-  readonly #control: JobControl
-  readonly #legs: CourseLegs
-  /** With the seconds of training behind each. */
-  readonly #measurements: Measurement[]
+export interface RunLoopOptions {
+  readonly run: PreparedRun
+  readonly actors: RunActors
+  readonly population: PopulationControl
+  readonly checkpoints: Checkpointing | undefined
+  /** The best model before the run was resumed. */
+  readonly best: MeasuredModel | undefined
+  readonly trace: Trace | undefined
+}
 
-  constructor(crew: Crew, options: CourseOptions, control: JobControl) {
-    this.#crew = crew
-    this.#run = options
+type EndReason = FinishedEvent['reason']
+
+/**
+ * Trains a run to its end. The learners rest now and then at a round's start: then the loop measures the central model, takes a checkpoint, or changes
+ * the population.
+ */
+export class RunLoop {
+  readonly #options: RunLoopOptions
+  readonly #control: JobControl
+  readonly #training: TrainingLoop
+  readonly #stoppingRules: StoppingRules
+  readonly #best: BestModel
+  readonly #evaluations: PastEvaluation[]
+
+  constructor(options: RunLoopOptions, control: JobControl) {
+    const { run, best } = options
+    this.#options = options
     this.#control = control
-    this.#legs = new CourseLegs(crew, options, control)
-    this.#measurements = [...(options.resumes?.state.measurements ?? [])]
+    this.#training = new TrainingLoop(options, control)
+    this.#stoppingRules = new StoppingRules(run.settings.until)
+    this.#best = new BestModel(best)
+    this.#evaluations = [...(run.resumption?.state.measurements ?? [])]
   }
 
   async finish(): Promise<FinishedEvent> {
     const { stop } = this.#control
-    const { population, settings, checkpoints, resumes } = this.#run
-    const rules = new StoppingRules(settings.until)
-    const best = new BestModel(resumes?.best)
-    let ended = this.#measurements.map(({ event, seconds, unplanned }) => rules.verdict(event, seconds, unplanned)).at(-1) as
-      FinishedEvent['reason'] | undefined
+    const { run, population, checkpoints } = this.#options
+    const { settings } = run
+    const resumed = run.resumption?.state
+    let ended: EndReason | undefined = this.#replayVerdicts()
     let measured: EvaluatedEvent | undefined
-    // What is learnt by heart is seen beside what was known before.
+    // With `overfit`, measure once before training, for comparison.
     if (settings.trial.overfit !== undefined) this.#control.emit(await this.#measure())
-    let round = resumes?.state.round ?? 0
-    // The run was stopped before a measurement that an undisturbed one has made.
-    if (resumes && !ended && this.#isMeasured(round) && !measuredHere(resumes.state)) [measured, ended] = await this.#pass(rules, best)
-    while (round < this.#legs.schedule.rounds && !ended) {
-      const due = this.#legs.schedule.measuredAfter(round)
-      const rest = Math.min(due, population.restBefore(round), checkpoints?.restBefore(round, this.#legs.schedule) ?? Infinity)
-      if (!stop.aborted) round = await this.#legs.trainUntil(rest)
+    let round = resumed?.round ?? 0
+    // The run was stopped just before a measurement that an undisturbed run makes.
+    if (resumed && !ended && this.#isMeasuredAt(round) && !measuredHere(resumed)) [measured, ended] = await this.#evaluate()
+    while (round < this.#training.schedule.rounds && !ended) {
+      const due = this.#training.schedule.measuredAfter(round)
+      const rest = Math.min(due, population.restBefore(round), checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity)
+      if (!stop.aborted) round = await this.#training.trainUntil(rest)
       else if (measured) break
-      const measures = round >= due || stop.aborted || this.#legs.seconds >= settings.until.seconds
-      // Whoever stops a run may not have the patience for a measurement: what has been trained is safe before it.
-      if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#legs.schedule))) await this.#save({ evaluators: 'idle' })
-      if (measures) [measured, ended] = await this.#pass(rules, best, round < due)
-      if (!ended && round < this.#legs.schedule.rounds) await this.#change(round)
-      this.#legs.tellPopulation(await this.#crew.synchroniser.ask.status())
+      const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
+      // A user who stops the run may kill it before the measurement has ended: save the training first.
+      if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save({ evaluators: 'idle' })
+      if (measures) [measured, ended] = await this.#evaluate({ unplanned: round < due })
+      if (!ended && round < this.#training.schedule.rounds) await this.#changePopulation(round)
+      this.#training.emitDecisions(await this.#options.actors.synchroniser.ask.status())
     }
-    // A run that had ended when it was resumed holds no measured model yet.
+    // A run that was resumed at its end has measured nothing yet: the evaluators must hold the model.
     measured ??= await this.#measure()
     await checkpoints?.settled()
-    const kept = await this.#kept(measured, best)
-    const { schedule, seconds } = this.#legs
-    return finishedEvent(this.#crew, this.#run, schedule, { kept, ended, seconds })
+    return finishedEvent(this.#options.actors.synchroniser, {
+      kept: await this.#keep(measured),
+      ended,
+      seconds: this.#training.seconds,
+      planned: this.#training.schedule.iterations,
+      population: population.schedule,
+      samples: run.dataset.train.count,
+      checkpoints: checkpoints?.completeness
+    })
   }
 
-  /** Whether a run that gets to this round undisturbed measures its central model there. */
-  #isMeasured(round: number): boolean {
-    return round > 0 && this.#legs.schedule.measuredAfter(round - 1) === round
+  /** Brings the stopping rules to where they were at the checkpoint. Returns their last verdict. */
+  #replayVerdicts(): EndReason | undefined {
+    return this.#evaluations.map(({ event, seconds, unplanned }) => this.#stoppingRules.verdict(event, seconds, unplanned)).at(-1)
   }
 
-  /** One measurement with all that comes of it. */
-  async #pass(
-    rules: StoppingRules,
-    best: BestModel,
-    unplanned = false
-  ): Promise<[measured: EvaluatedEvent, ended: FinishedEvent['reason'] | undefined]> {
-    const event = await this.#measureSafely()
-    const measurement: Measurement = { event, seconds: this.#legs.seconds, ...(unplanned && { unplanned }) }
-    this.#measurements.push(measurement)
+  /** Whether an undisturbed run measures its central model at this round. */
+  #isMeasuredAt(round: number): boolean {
+    return round > 0 && this.#training.schedule.measuredAfter(round - 1) === round
+  }
+
+  /** Measures the central model, decides whether the run ends, and takes a checkpoint of it. */
+  async #evaluate({ unplanned = false } = {}): Promise<[measured: EvaluatedEvent, ended: EndReason | undefined]> {
+    const event = await this.#measureAndSaveOnStop()
+    const evaluation: PastEvaluation = { event, seconds: this.#training.seconds, ...(unplanned && { unplanned }) }
+    this.#evaluations.push(evaluation)
     const save = () => this.#save({ measured: event, evaluators: 'measured' })
-    const ended = await this.#judge(measurement, rules, best).catch(async (error: unknown) => {
-      // What was trained is not lost with an `onEvaluated` that fails.
+    const ended = await this.#judge(evaluation).catch(async (error: unknown) => {
+      // If `onEvaluated` fails, the run fails, but the training so far is saved.
       await save()
-        .then(() => this.#run.checkpoints?.settled())
+        .then(() => this.#options.checkpoints?.settled())
         .catch(() => {})
       throw error
     })
@@ -88,12 +112,29 @@ export class Course {
     return [event, ended]
   }
 
-  #measure(): Promise<EvaluatedEvent> {
-    return measureCentral(this.#crew, this.#run)
+  async #measure(): Promise<EvaluatedEvent> {
+    const { run, actors, trace } = this.#options
+    const start = performance.now()
+    const measure = () => actors.evaluators.measure()
+    const { testLoss, testAccuracy, testTopK } = await (trace ? trace.during('evaluation', measure) : measure())
+    const seconds = (performance.now() - start) / 1000
+    const { iterations: iteration, position } = await actors.synchroniser.ask.status()
+    const { train } = run.dataset
+    const isText = train.stride !== undefined
+    return {
+      event: 'evaluated',
+      iteration,
+      epoch: position / train.count,
+      testLoss,
+      testAccuracy,
+      ...(testTopK !== undefined && { testTopK }),
+      ...(isText && { testPerplexity: Math.exp(testLoss) }),
+      seconds
+    }
   }
 
-  /** A stop in the middle of a measurement is met by a checkpoint at once: the learners rest, and nothing changes meanwhile. */
-  async #measureSafely(): Promise<EvaluatedEvent> {
+  /** If the run is stopped during the measurement, takes a checkpoint at once: the learners rest, so nothing changes meanwhile. */
+  async #measureAndSaveOnStop(): Promise<EvaluatedEvent> {
     const { stop } = this.#control
     const save = () => void this.#save({ evaluators: 'measuring' }).catch(() => {})
     stop.addEventListener('abort', save, { once: true })
@@ -104,56 +145,52 @@ export class Course {
     }
   }
 
-  /** A checkpoint of what is now, with the measurement of this very central model where there is one. */
+  /** Takes a checkpoint, with the measurement of the present central model if there is one. */
   async #save({ measured, evaluators }: { measured?: EvaluatedEvent; evaluators: EvaluatorsState }): Promise<void> {
-    const { checkpoints, population, identity } = this.#run
+    const { run, actors, checkpoints, population } = this.#options
     if (!checkpoints) return
-    const { round, iterations: iteration } = await this.#crew.synchroniser.ask.status()
-    const { seconds } = this.#legs
-    const { learningRateScale, cuts, rule } = this.#run.settings
-    const state: CourseState = {
-      identity,
+    const { round, iterations: iteration } = await actors.synchroniser.ask.status()
+    const { learningRateScale, cuts, rule } = run.settings
+    const state: LoopState = {
+      identity: run.identity,
       learningRateScale,
       cuts,
       ruleStarts: startsOf(rule),
       round,
       iteration,
-      seconds,
+      seconds: this.#training.seconds,
       population: population.schedule,
-      measurements: this.#measurements
+      measurements: this.#evaluations
     }
     const score = measured && Number.isFinite(measured.testLoss) ? (measured.testAccuracy ?? -measured.testLoss) : undefined
     await checkpoints.take(state, { evaluators, ...(score !== undefined && { score }) })
   }
 
-  /** Tells a measurement to all who want to know. Returns why the run shall end; undefined to go on. */
-  async #judge(
-    { event, seconds, unplanned }: Measurement,
-    rules: StoppingRules,
-    best: BestModel
-  ): Promise<FinishedEvent['reason'] | undefined> {
-    const { watch } = this.#run.settings
+  /** Emits a measurement and applies everything that depends on it. Returns why the run ends; undefined to go on. */
+  async #judge({ event, seconds, unplanned }: PastEvaluation): Promise<EndReason | undefined> {
+    const { watch } = this.#options.run.settings
     this.#control.emit(event)
-    if (watch.keep === 'best') await best.consider(event, () => this.#crew.synchroniser.ask.central())
-    const verdict = rules.verdict(event, seconds, unplanned)
-    const asked = await userVerdict(watch, event, this.#control.stop)
-    return verdict ?? (asked === 'stop' ? 'stopped' : undefined)
+    if (watch.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.central())
+    const verdict = this.#stoppingRules.verdict(event, seconds, unplanned)
+    const answer = await userVerdict(watch, event, this.#control.stop)
+    return verdict ?? (answer === 'stop' ? 'stopped' : undefined)
   }
 
-  /** The measurement of the model that is kept, which becomes the central model where a better one came before the last. */
-  async #kept(last: EvaluatedEvent, { best }: BestModel): Promise<EvaluatedEvent> {
+  /** Returns the measurement of the model that the run keeps. If that is not the last one, the central model becomes it. */
+  async #keep(last: EvaluatedEvent): Promise<EvaluatedEvent> {
+    const { best } = this.#best
     if (!best || best.measured === last) return last
-    await this.#crew.synchroniser.ask.restore(best.weights)
-    // The evaluators take it over, with its own batch-norm statistics.
+    await this.#options.actors.synchroniser.ask.restore(best.weights)
+    // The evaluators' replicas take it, and estimate its batch-norm statistics.
     await this.#measure()
     return best.measured
   }
 
-  async #change(round: number): Promise<void> {
-    const { population, trace } = this.#run
+  async #changePopulation(round: number): Promise<void> {
+    const { run, population, trace } = this.#options
+    if (!population.isDue(round)) return
     const change = () => population.change(round)
-    const due = population.isDue(round)
-    if (due && (await (trace ? trace.during('change of the population', change) : change())))
-      await this.#legs.follow(this.#run.reschedule(population.schedule))
+    const changed = await (trace ? trace.during('change of the population', change) : change())
+    if (changed) await this.#training.follow(run.scheduleFor(population.schedule))
   }
 }

@@ -1,37 +1,38 @@
 import { startingAt } from '../checkpoints/rule-starts.js'
 import type { RunState } from '../checkpoints/run-state.js'
-import { ArbalestError } from '../errors.js'
 import type { GroupRule } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule-options.js'
 import { ruleOf } from '../rules/rules.js'
-import { changedAt, learnersAt, type PopulationSchedule } from '../schedules/population.js'
+import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut } from '../schedules/timeline.js'
 
-/** Settings, and the rule by which the learners of this run are kept together. */
+/** The settings of a run whose data is known. */
 export interface RunSettings extends Settings {
+  /** The synchroniser's rule, whose numbers depend on the length of an epoch. */
   readonly rule: GroupRule
-  /** Where the run had ended before it was told to go on. */
+  /** Where the run ended before and was resumed. */
   readonly cuts: readonly Cut[]
 }
 
-/** The rule's options made its numbers, now that the length of an epoch is known. Throws INVALID_OPTION. */
+/** Makes the rule for `samples` training samples. A module of the user's own needs `loadRunSettings`. Throws INVALID_OPTION. */
 export function runSettings(settings: Settings, samples: number): RunSettings {
   const { name, options, module } = settings.synchroniser
   if (module)
-    throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadedSettings`)
-  return { ...settings, rule: ruleOf(name, options, runContext(settings, samples)), cuts: [] }
+    throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadRunSettings`)
+  return { ...settings, rule: ruleOf(name, options, ruleContext(settings, samples)), cuts: [] }
 }
 
-/** The same, also for a rule of the user's own. Throws what `ownRule` throws, too. */
-export async function loadedSettings(settings: Settings, samples: number): Promise<RunSettings> {
+/** As `runSettings`, and loads a rule of the user's own. Throws what `ownRule` throws, too. */
+export async function loadRunSettings(settings: Settings, samples: number): Promise<RunSettings> {
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
-  return { ...settings, rule: await ownRule(module, options, runContext(settings, samples)), cuts: [] }
+  return { ...settings, rule: await ownRule(module, options, ruleContext(settings, samples)), cuts: [] }
 }
 
-/** The settings of a run that goes on, from where it is: the learners that it had, or as many as are wanted now. */
+/** The settings with which a run goes on from a checkpoint. A tuned run goes on with the learners that it had; others follow their given schedule. */
 export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
   const { round, iteration, population: history, learningRateScale, ruleStarts } = state
   const { schedule: given, tuning } = settings.population
@@ -49,22 +50,21 @@ export function resumedSettings(settings: RunSettings, state: RunState): RunSett
   }
 }
 
-function runContext(settings: Settings, samples: number): RuleContext {
+function ruleContext(settings: Settings, samples: number): RuleContext {
   const { until, population } = settings
-  // By the first population alone: what is to come of it a tuned run does not know, and its repetition does.
+  // Reckoned with the first population only: a tuned run does not know its later ones, but its repetition, which has them as its schedule, does.
   const timeline = timelineOf(settings, population.schedule.slice(0, 1))
   const iterationAt = (epoch: number) => timeline.iterationBy(epoch * samples)
   const iterations = Math.min(until.steps, iterationAt(until.epochs))
-  const learners = Math.max(...population.schedule.map((change) => change.learners))
-  return { learners, iterations, iterationAt }
+  return { learners: mostLearners({ schedule: population.schedule }), iterations, iterationAt }
 }
 
-/** When rounds and epochs begin; before the rule is made every round is one iteration. */
+/** Rounds, iterations and samples of a run. Without a rule every round is one iteration. */
 export function timelineOf(settings: Settings, population: PopulationSchedule, run?: Pick<RunSettings, 'rule' | 'cuts'>): Timeline {
   const { rule, cuts = [] } = run ?? {}
   const { period = 1 } = rule ?? {}
   const from = rule?.kind === 'synchronous' ? rule.from : 0
-  // As the group reckons it, which goes on from the last cut.
+  // The native group counts in the same way: from the last cut on.
   const { round, iteration } = cuts.at(-1) ?? { round: 0, iteration: 0 }
   const periods =
     from > 0

@@ -1,157 +1,178 @@
 import type { SkippedSample } from '../actors/feeder.js'
+import { JobScope } from '../actors/job-scope.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
+import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import { holdFolder } from '../checkpoints/store.js'
-import { loadEngine, type Engine } from '../engine/contract.js'
-import { showLive } from '../runtime/live-processes.js'
-import { ActorSystem } from '../runtime/system.js'
-import { afterwards } from './afterwards.js'
-import { Course } from './run-loop.js'
-import { assembleCrew, type Crew, type RunModules, type Workplace } from './run-actors.js'
-import { HandleScope } from '../engine/handle-scope.js'
-import type { JobControl, JobOutcome } from './job.js'
-import type { MemoryNeed } from './memory/memory.js'
-import { provenNeed, refusalOf, reserveGrowth, roomOf, type Room } from './memory/room.js'
-import type { PopulationSchedule } from '../schedules/population.js'
-import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
-import { prepareRun, sourceNeeds, type PreparedRun } from './prepare.js'
-import { answersTo } from '../trained/programs.js'
-import { bestSoFar } from '../checkpoints/resume.js'
-import { lostEvent, plannedEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
-import { runPersistently } from './run-persistently.js'
-import { scheduleOf } from './schedule.js'
-import type { Settings } from '../options/settings.js'
-import { planSources } from '../actors/sources.js'
-import { startCheckpointing } from './start-checkpointing.js'
+import { loadEngine } from '../engine/contract.js'
+import { ArbalestError, messageOf } from '../errors.js'
+import { openSinks } from '../observe/open-sinks.js'
+import { runEvent } from '../observe/run-event.js'
+import { EventSinks } from '../observe/sinks.js'
 import { Trace } from '../observe/trace.js'
+import type { Settings } from '../options/settings.js'
+import { showLive } from '../runtime/live-processes.js'
 import { TrainedModel } from '../trained/trained-model.js'
-import { briefly } from './trial.js'
+import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
+import { startActors, type RunActors } from './actors.js'
+import { startCheckpointing, type Checkpointing } from './checkpointing.js'
+import { runAllCleanUps } from './clean-up.js'
+import { dryRunOf } from './dry-run.js'
+import type { JobControl, JobOutcome } from './job.js'
+import { MemoryBudget, measuredNeed, reserveGrowth } from './memory/budget.js'
+import { prepareRun, type PreparedRun } from './prepare.js'
+import { runWithRetries } from './retries.js'
+import { lostEvent, plannedEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
+import { RunLoop } from './run-loop.js'
+
+/** The modules that a run loads; tests replace them by fakes. */
+export interface RunModules {
+  /** Exports `engine`. */
+  readonly engine: URL
+  /** Exports a learner, as its default or as `Learner`: the built-in one is loaded in the same way as the user's own. */
+  readonly learner: URL
+}
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
-export async function run(given: Settings, modules: RunModules, listener: JobControl): Promise<JobOutcome> {
-  const title = (what: Settings['model'] | Settings['data']) => (typeof what === 'string' ? what : what.name)
-  const trace = given.trace && new Trace(given.trace, `${title(given.model)} on ${title(given.data)}`)
+export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
+  const { dryRun } = given.trial
+  // A dry run writes no files but its trace.
+  const settings = dryRun ? { ...given, checkpoint: undefined } : given
+  const sinks = dryRun ? new EventSinks() : await openSinks(given.records)
   try {
-    return await runPersistently(given, trace ? traced(listener, trace) : listener, (settings, control) =>
-      runTraced(settings, modules, control, trace)
+    sinks.write(runEvent(settings))
+    const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
+    const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, recorded) =>
+      runOnce(attempt, modules, recorded, trace)
     )
+    sinks.write(outcome.finished)
+    return outcome
+  } catch (error) {
+    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    sinks.write({ event: 'failed', code, message: messageOf(error) })
+    throw error
   } finally {
-    await afterwards(() => trace?.close())
+    sinks.close()
   }
 }
 
-function traced(listener: JobControl, trace: Trace): JobControl {
+function titleOf({ model, data }: Settings): string {
+  const nameOf = (subject: Settings['model'] | Settings['data']) => (typeof subject === 'string' ? subject : subject.name)
+  return `${nameOf(model)} on ${nameOf(data)}`
+}
+
+/** Writes each event to the sinks before the job emits it. */
+function recording({ stop, emit }: JobControl, sinks: EventSinks): JobControl {
   return {
-    stop: listener.stop,
+    stop,
     emit(event) {
-      trace.event(event)
-      listener.emit(event)
+      sinks.write(event)
+      emit(event)
     }
   }
 }
 
-async function runTraced(given: Settings, modules: RunModules, control: JobControl, trace: Trace | undefined): Promise<JobOutcome> {
-  const { checkpoint: kept, trial } = given
-  // Before it is chosen what to go on from: another run may still be writing there.
-  await using _held = kept && !trial.dryRun ? await holdFolder(kept.dir) : undefined
+async function runOnce(settings: Settings, modules: RunModules, control: JobControl, trace: Trace | undefined): Promise<JobOutcome> {
+  // Before a checkpoint is chosen to go on from: another run may still be writing there.
+  await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
-  const prepared = await prepareRun(given, engine)
-  const { model, dataset, programs, settings, need, identity, levels, resumption } = prepared
-  const { dryRun } = settings.trial
-  if (dryRun) control.emit(plannedEvent(prepared))
-  const onFailure = (failure: LearnerFailure) => control.emit(lostEvent(failure))
+  const whole = await prepareRun(settings, engine)
+  if (settings.trial.dryRun) control.emit(plannedEvent(whole))
+  const prepared = settings.trial.dryRun ? dryRunOf(whole) : whole
+
+  const scope = new JobScope(engine, modules.engine)
+  using _live = showLive(`${prepared.model.name} on ${prepared.dataset.name}`, () => scope.system.snapshot())
+  let actors: RunActors | undefined
   let population: PopulationControl | undefined
-  const leavesVacant = (error: Error) => population?.yields(error) ?? false
   let skips = 0
-  const skipped = (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
-  const workplace = {
-    engine,
-    modules,
-    system: new ActorSystem(),
-    handles: new HandleScope(engine),
-    onFailure,
-    leavesVacant,
-    skipped,
-    trace
-  }
-  using _live = showLive(`${model.name} on ${dataset.name}`, () => workplace.system.snapshot())
-  let crew: Crew | undefined
   try {
-    const brief = dryRun ? briefly(programs) : programs
-    const plan = planSources(dataset, sourceNeeds(brief, settings), prepared.dataMemory)
-    const before = roomOf(engine, settings)
-    crew = await assembleCrew(model, dataset, brief, settings, plan, workplace, resumption)
-    const { synchroniser, group } = crew
-    const checkpoint = dryRun ? undefined : settings.checkpoint
-    const { checkpoints, setAside = [] } = checkpoint
-      ? await startCheckpointing(checkpoint, { model, dataset, programs, crew }, workplace, control, resumption)
-      : {}
-    const keepsBest = resumption && checkpoint && settings.watch.keep === 'best'
-    const best = keepsBest ? await bestSoFar(checkpoint.dir, programs.train.parameters, resumption.state.iteration) : undefined
-    const reschedule = (changes: PopulationSchedule) => scheduleOf(settings, dataset.train.count, changes)
-    const schedule = reschedule(settings.population.schedule)
-    await synchroniser.ask.follow(schedule)
-    trace?.watch({ status: () => synchroniser.ask.status(), levels: settings.devices.levels, levelSpans: () => engine.levelSpans(group) })
-    control.emit(startedEvent(prepared, schedule))
-    if (levels) control.emit(levels)
-    if (setAside.length > 0) control.emit(setAsideEvent(setAside, prepared.refused))
-    if (resumption) control.emit(resumedEvent(resumption, prepared.refused))
-    population = populationControl(settings, crew, engine, { need, before }, resumption?.state.round)
-    const course = new Course(
-      crew,
-      {
-        schedule,
-        reschedule,
-        population,
-        trace,
-        checkpoints,
-        resumes: resumption && { state: resumption.state, best },
-        identity,
-        settings,
-        samples: dataset.train.count,
-        answers: answersTo(model, dataset),
-        writes: dataset.train.stride !== undefined
-      },
-      control
-    )
-    const finished = await Promise.race([course.finish(), crew.feed.failed])
-    return { finished, model: await trainedModel(prepared, crew, workplace) }
+    const before = MemoryBudget.now(engine, prepared.settings)
+    actors = await startActors(prepared, modules.learner, scope, {
+      trace,
+      onFailure: (failure: LearnerFailure) => control.emit(lostEvent(failure)),
+      leavesVacant: (error) => population?.leavesVacant(error) ?? false,
+      skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
+    })
+    const best = await bestBefore(prepared)
+    const checkpoints = await begin(prepared, actors, scope, control, trace)
+    population = populationControl(prepared, actors, scope, before)
+    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, best, trace }, control)
+    const finished = await Promise.race([loop.finish(), actors.feed.failed])
+    return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
-    await afterwards(
+    await runAllCleanUps(
       () => trace?.unwatch(),
-      () => crew?.supervisor.askWith({ deadline: Infinity }).close(),
-      () => workplace.system.stop(),
-      () => workplace.handles.release(),
+      () => actors?.supervisor.askWith({ deadline: Infinity }).close(),
+      () => scope.close(),
       () => engine.trim()
     )
   }
 }
 
-/** `before`: the room that there was without the crew. */
+/** Starts to take checkpoints, gives the group its schedule, and emits how the run begins. */
+async function begin(
+  run: PreparedRun,
+  actors: RunActors,
+  scope: JobScope,
+  control: JobControl,
+  trace: Trace | undefined
+): Promise<Checkpointing | undefined> {
+  const { settings, schedule, levels, resumption, refused } = run
+  const { synchroniser, group } = actors
+  const { checkpoints, setAside = [] } = settings.checkpoint
+    ? await startCheckpointing(settings.checkpoint, run, actors, scope, control.emit)
+    : {}
+  await synchroniser.ask.follow(schedule)
+  trace?.watch({
+    status: () => synchroniser.ask.status(),
+    levels: settings.devices.levels,
+    levelSpans: () => scope.engine.levelSpans(group)
+  })
+  control.emit(startedEvent(run))
+  if (levels) control.emit(levels)
+  if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
+  if (resumption) control.emit(resumedEvent(resumption, refused))
+  return checkpoints
+}
+
+/** The best model before the run was resumed, if the run keeps the best one. */
+async function bestBefore({ settings, programs, resumption }: PreparedRun): Promise<MeasuredModel | undefined> {
+  const { checkpoint, watch } = settings
+  if (!resumption || !checkpoint || watch.keep !== 'best') return undefined
+  return bestSoFar(checkpoint.dir, programs.train.parameters, resumption.state.iteration)
+}
+
+/** Follows a given number or schedule of learners, or tunes their number. `before`: the memory that was free without the actors. */
 function populationControl(
-  settings: Settings,
-  { supervisor }: Crew,
-  engine: Engine,
-  { need, before }: { readonly need: MemoryNeed; readonly before: Room },
-  round = 0
+  { settings, need, resumption }: PreparedRun,
+  { supervisor }: RunActors,
+  { engine }: JobScope,
+  before: MemoryBudget
 ): PopulationControl {
   const { learners, population } = settings
   const { schedule, tuning } = population
-  if (!tuning) return new GivenPopulation(schedule, supervisor, round)
-  const proven = provenNeed(engine, settings, need, before)
-  reserveGrowth(engine, settings, proven)
-  const refusal = (more: number) => refusalOf(proven, more, roomOf(engine, settings))
+  if (!tuning) return new GivenPopulation(schedule, supervisor, resumption?.state.round)
+  const measured = measuredNeed(engine, settings, need, before)
+  reserveGrowth(engine, settings, measured)
+  const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(measured, more)
   return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
 }
 
-/** The replica that was measured last holds the weights and their statistics: it becomes the trained model's. */
+/** The trained model takes over the replica that holds the weights and statistics of the model measured last. */
 async function trainedModel(
-  { model, programs: { predict: program }, dataset: normalisation }: PreparedRun,
-  { evaluators, evaluation }: Crew,
-  { engine, modules, handles }: Workplace
+  { model, programs, dataset }: PreparedRun,
+  { evaluators }: RunActors,
+  { engine, engineModule, handles }: JobScope
 ): Promise<TrainedModel> {
-  await Promise.all(evaluators.map((evaluator) => evaluator.stop()))
-  const replica = handles.pass(evaluation)
-  const { classNames } = normalisation
-  return new TrainedModel({ engine, module: modules.engine, model, replica, program, normalisation, classNames })
+  await evaluators.stop()
+  const replica = handles.pass(evaluators.replica)
+  return new TrainedModel({
+    engine,
+    module: engineModule,
+    model,
+    replica,
+    program: programs.predict,
+    normalisation: dataset,
+    classNames: dataset.classNames
+  })
 }

@@ -7,24 +7,24 @@ import { sharedRates } from '../schedules/shared.js'
 import type { Progress, Duration } from '../schedules/span.js'
 import { timelineOf, type RunSettings } from './run-settings.js'
 
-/** Rates that vary are made ahead, one an iteration. */
+/** Rates that vary are stored, one for each iteration. */
 const MOST_RATES = 2 ** 26
 
-/** A run in numbers of rounds: all that changes it is tied to one. */
+/** A run by its rounds: everything that changes during a run changes at a round's start. */
 export interface Schedule extends GroupSchedule {
   readonly rounds: number
-  /** Samples handed out when it ends. */
+  /** Samples handed out when the run ends. */
   readonly endPosition: number
   readonly iterationOf: (round: number) => number
-  /** The first round that begins at this iteration or later; the last one where the run ends before. */
+  /** The first round that begins at this iteration or later, or the last round if the run ends before. */
   readonly roundBy: (iteration: number) => number
-  /** The round before which the central model is measured next: where it is due (an epoch's end, unless said otherwise), or at the run's end. */
+  /** The round before which the central model is measured next, after this round: at a multiple of `evaluateEvery`, or at the run's end. */
   readonly measuredAfter: (round: number) => number
 }
 
 /**
- * From epochs to rounds: an epoch ends at the first round that begins with so many samples handed out. How far a run is at a round depends on
- * the population up to there and on nothing later: what has been is not changed by a change of the population. Throws INVALID_OPTION.
+ * Ties the epochs of the settings to rounds: an epoch ends at the first round that begins with all its samples handed out. The schedule up to a round
+ * depends on the population up to that round only, so that a change of the population leaves the past as it was. Throws INVALID_OPTION.
  */
 export function scheduleOf(
   settings: RunSettings,
@@ -65,7 +65,7 @@ export function scheduleOf(
     endPosition: timeline.positionOf(iterations),
     iterationOf: (round) => Math.min(iterations, timeline.iterationOf(round)),
     roundBy: (iteration) => Math.min(rounds, timeline.roundBy(iteration)),
-    // Learners that go on with their own weights are drawn together where the rate drops.
+    // Under SMA the learners have weights of their own: where the rate drops, all begin anew at the central model.
     restarts: rule.kind === 'synchronous' && rule.central.kind === 'sma' ? drops.map((iteration) => timeline.roundBy(iteration)) : [],
     learningRates:
       settings.learningRateScale === 1
@@ -73,7 +73,7 @@ export function scheduleOf(
         : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.learningRateScale) })),
     measuredAfter: (round) => {
       const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * watch.every)
-      // A multiple of a tenth may lie a little above what it is by position.
+      // In floating point a multiple of a tenth may be a little larger than the quotient of positions.
       const next = Math.floor(measurements * (1 + 1e-12)) + 1
       return Math.min(rounds, Math.max(round + 1, roundOf(next * watch.every)))
     }

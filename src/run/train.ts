@@ -1,8 +1,6 @@
-import type { RunModules } from './run-actors.js'
 import { Job } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
-import { recorded } from '../observe/records.js'
-import { run } from './run.js'
+import { run, type RunModules } from './run.js'
 import { settingsOf } from '../options/settings.js'
 
 const MODULES: RunModules = {
@@ -31,9 +29,5 @@ export function train(options: TrainOptions): Job {
 export function trainWith(options: TrainOptions, modules: Partial<RunModules>): Job {
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
-  const { dryRun } = settings.trial
-  return new Job(
-    (control) => (dryRun ? run(settings, chosen, control) : recorded(settings, control, (told) => run(settings, chosen, told))),
-    { signal: options.signal }
-  )
+  return new Job((control) => run(settings, chosen, control), { signal: options.signal })
 }

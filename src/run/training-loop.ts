@@ -1,35 +1,41 @@
 import type { GroupStatus } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
-import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
-import type { CourseOptions } from './run-loop-options.js'
-import type { Crew } from './run-actors.js'
-import type { JobControl } from './job.js'
-import { ProgressMeter } from './progress-meter.js'
-import { peakOf } from '../schedules/rate-schedule.js'
-import type { Schedule } from './schedule.js'
 import { iterationSamples } from '../options/settings.js'
+import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
+import { peakOf } from '../schedules/rate-schedule.js'
+import type { PopulationControl } from '../tuner/population-control.js'
+import type { RunActors } from './actors.js'
+import type { JobControl } from './job.js'
+import type { PreparedRun } from './prepare.js'
+import { ProgressMeter } from './progress-meter.js'
+import type { Schedule } from './schedule.js'
 
-/** How often a run tells how far it is, in milliseconds. */
+/** Milliseconds between two progress events. */
 const PROGRESS_EVERY = 200
 
-/** The legs of a run's way: from one round at which the learners rest to the next. */
-export class CourseLegs {
-  readonly #crew: Crew
-  readonly #run: CourseOptions
+export interface TrainingLoopOptions {
+  readonly run: PreparedRun
+  readonly actors: RunActors
+  readonly population: PopulationControl
+}
+
+/** Lets the learners train until they rest again, and meanwhile emits progress and watches for reasons to rest early. */
+export class TrainingLoop {
+  readonly #options: TrainingLoopOptions
   readonly #control: JobControl
   readonly #meter: ProgressMeter
   #schedule: Schedule
 
-  constructor(crew: Crew, options: CourseOptions, control: JobControl) {
-    this.#crew = crew
-    this.#run = options
+  constructor(options: TrainingLoopOptions, control: JobControl) {
+    const { run } = options
+    this.#options = options
     this.#control = control
-    this.#schedule = options.schedule
-    const from = options.resumes?.state
+    this.#schedule = run.schedule
+    const from = run.resumption?.state
     this.#meter = new ProgressMeter({
-      samples: options.samples,
-      batch: iterationSamples(options.settings),
-      ...options.schedule,
+      samples: run.dataset.train.count,
+      batch: iterationSamples(run.settings),
+      ...this.#schedule,
       ...(from && { from })
     })
   }
@@ -39,64 +45,63 @@ export class CourseLegs {
     return this.#meter.seconds
   }
 
-  /** As the population is now. */
+  /** For the present population. */
   get schedule(): Schedule {
     return this.#schedule
   }
 
-  /** Another population trains: what is to come is reckoned anew, and what has been stays. */
+  /** Changes the schedule of the rounds to come. */
   async follow(schedule: Schedule): Promise<void> {
     this.#schedule = schedule
     this.#meter.follow(schedule)
-    await this.#crew.synchroniser.ask.follow(schedule)
+    await this.#options.actors.synchroniser.ask.follow(schedule)
   }
 
-  /** Until this round, or an earlier one where the run is to be stopped or its population to change. Returns the round. */
+  /** Trains until this round, or an earlier one if the run is stopped, its time is over or its population shall change. Returns the round. */
   async trainUntil(round: number): Promise<number> {
-    const { synchroniser, supervisor } = this.#crew
+    const { synchroniser, supervisor } = this.#options.actors
     await synchroniser.ask.pauseAt(round)
-    const stop = () => synchroniser.tell.pauseSoon()
-    this.#control.stop.addEventListener('abort', stop, { once: true })
-    if (this.#control.stop.aborted) stop()
-    const ticks = setInterval(() => void this.#tellProgress().catch(() => {}), PROGRESS_EVERY)
-    const watch = this.#watch()
+    const restSoon = () => synchroniser.tell.pauseSoon()
+    this.#control.stop.addEventListener('abort', restSoon, { once: true })
+    if (this.#control.stop.aborted) restSoon()
+    const ticks = setInterval(() => void this.#emitProgress().catch(() => {}), PROGRESS_EVERY)
+    const watch = this.#watchPopulation()
     this.#meter.start()
-    const withdrawLimit = this.#stopAfter(this.#run.settings.until.seconds - this.seconds, stop)
+    const cancelTimeLimit = this.#afterSeconds(this.#options.run.settings.until.seconds - this.seconds, restSoon)
     try {
       await Promise.race([supervisor.askWith({ deadline: Infinity }).train(), watch.failed])
     } finally {
       this.#meter.pause()
       clearInterval(ticks)
       watch.end()
-      withdrawLimit()
-      this.#control.stop.removeEventListener('abort', stop)
+      cancelTimeLimit()
+      this.#control.stop.removeEventListener('abort', restSoon)
     }
-    const status = await this.#tellProgress()
+    const status = await this.#emitProgress()
     await this.#checkFinite(status)
     return status.round
   }
 
   /**
-   * Lets the population's control look while the learners train, as often as it wants to; they rest soon where it wants a change. `failed` rejects
-   * with what it throws.
+   * Shows the group's status to the population control as often as it asks for, and makes the learners rest soon if it wants a change. `failed` rejects
+   * with the error of the control.
    */
-  #watch(): { readonly failed: Promise<never>; readonly end: () => void } {
-    const { population } = this.#run
-    const { synchroniser } = this.#crew
+  #watchPopulation(): { readonly failed: Promise<never>; readonly end: () => void } {
+    const { actors, population, run } = this.#options
     let rests = false
     const look = (status: GroupStatus) => {
       if (rests) return
       const { seconds } = this.#meter
-      const left = { samples: this.#schedule.endPosition - status.position, seconds: this.#run.settings.until.seconds - seconds }
+      const left = { samples: this.#schedule.endPosition - status.position, seconds: run.settings.until.seconds - seconds }
       rests = population.watch({ ...status, seconds, left })
-      this.tellPopulation(status)
-      if (rests) synchroniser.tell.pauseSoon()
+      this.emitDecisions(status)
+      if (rests) actors.synchroniser.tell.pauseSoon()
     }
     let fail!: (error: unknown) => void
     const failed = new Promise<never>((_, reject) => (fail = reject))
-    // A group that does not answer is met by whoever waits for its learners.
+    // A failure to answer is ignored here: the call that trains fails as well.
     const ask = () =>
-      void synchroniser.ask
+      void actors.synchroniser.ask
         .status()
         .then(look, () => {})
         .catch(fail)
@@ -108,35 +113,36 @@ export class CourseLegs {
     return { failed, end }
   }
 
-  #stopAfter(seconds: number, stop: () => void): Cancel {
-    // A timer may be early by less than a millisecond.
-    return REAL_CLOCK.after(Math.max(0, Math.ceil(seconds * 1000) + 1), stop)
+  #afterSeconds(seconds: number, work: () => void): Cancel {
+    // A timer may fire up to a millisecond early.
+    return REAL_CLOCK.after(Math.max(0, Math.ceil(seconds * 1000) + 1), work)
   }
 
-  async #tellProgress(): Promise<GroupStatus> {
-    const { synchroniser } = this.#crew
+  async #emitProgress(): Promise<GroupStatus> {
+    const { synchroniser, dataWaited } = this.#options.actors
     const status = await synchroniser.ask.status()
-    const event = this.#meter.event(status, await synchroniser.ask.losses(this.#meter.iteration), this.#crew.dataWaited())
+    const event = this.#meter.event(status, await synchroniser.ask.losses(this.#meter.iteration), dataWaited())
     if (event) this.#control.emit(event)
     return status
   }
 
-  /** Tells what has been decided of the population since it was told last. */
-  tellPopulation({ round, iterations: iteration }: GroupStatus): void {
-    for (const news of this.#run.population.news())
-      this.#control.emit({ event: 'population', round, iteration, iterations: this.#schedule.iterations, ...news })
+  /** Emits the decisions about the population since the last call. */
+  emitDecisions({ round, iterations: iteration }: GroupStatus): void {
+    for (const decision of this.#options.population.takeDecisions())
+      this.#control.emit({ event: 'population', round, iteration, iterations: this.#schedule.iterations, ...decision })
   }
 
-  /** A ReLU may take for a zero what is no number: a model that has diverged can have a loss that looks sound. */
+  /** Throws LOSS_NOT_FINITE. Also looks at the weights: a ReLU turns NaN into 0, so that a diverged model can have a finite loss. */
   async #checkFinite({ notFiniteAt, iterations }: GroupStatus): Promise<void> {
     if (notFiniteAt >= 0) throw this.#notFinite('the loss was not a finite number', notFiniteAt)
-    if (!(await this.#crew.synchroniser.ask.isFinite()))
+    if (!(await this.#options.actors.synchroniser.ask.isFinite()))
       throw this.#notFinite('the central model had weights that are not finite numbers', iterations)
   }
 
   #notFinite(what: string, iteration: number): ArbalestError {
-    const { optimiser, learningRateScale } = this.#run.settings
-    const learningRate = peakOf(optimiser.learningRate) / (optimiser.isShared ? this.#run.population.schedule.at(-1)!.learners : 1)
+    const { run, population } = this.#options
+    const { optimiser, learningRateScale } = run.settings
+    const learningRate = peakOf(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
     const message = `optimiser.learningRate: received ${learningRate}; ${what} at iteration ${iteration}: use a lower learning rate`
     return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, learningRate, learningRateScale } })
   }

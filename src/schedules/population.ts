@@ -1,28 +1,40 @@
-/** From this round on so many learners train. */
+/** From this round on, so many learners train. */
 export interface PopulationChange {
   readonly round: number
   readonly learners: number
 }
 
 /**
- * How many learners trained when: rounds rising from 0. Given the options of its run, the run's whole course follows from it, so that a run
- * that was tuned can be repeated bit for bit.
+ * The number of learners over a run, by rising rounds from 0 on. Together with the run's options it determines the run, so that a tuned run can be
+ * repeated bit for bit.
  */
 export type PopulationSchedule = readonly PopulationChange[]
 
+/** The largest number of learners that any run may have. */
 export const MOST_LEARNERS = 1024
 
-/** How many learners take part in a round. */
+/** The number of learners in a round. */
 export function learnersAt(population: PopulationSchedule, round: number): number {
   return population.findLast((change) => change.round <= round)!.learners
 }
 
-/** The round of the first change after this one; Infinity where there is none. */
+/** The round of the first change after this round; Infinity if there is none. */
 export function changeAfter(population: PopulationSchedule, round: number): number {
   return population.find((change) => change.round > round)?.round ?? Infinity
 }
 
-/** The same with so many learners from this round on; what was to come later is forgotten. */
+/** The schedule with so many learners from this round on, without its later changes. */
 export function changedAt(population: PopulationSchedule, { round, learners }: PopulationChange): PopulationSchedule {
   return [...population.filter((change) => change.round < round), { round, learners }]
+}
+
+/** The largest number of learners at any time: of the schedule, or with a tuner the number that it may reach from the last change on. */
+export function mostLearners({
+  schedule,
+  tuning
+}: {
+  readonly schedule: PopulationSchedule
+  readonly tuning?: { readonly most: number } | undefined
+}): number {
+  return tuning ? Math.max(tuning.most, schedule.at(-1)!.learners) : Math.max(...schedule.map(({ learners }) => learners))
 }

@@ -1,33 +1,29 @@
-import type { Evaluator } from '../actors/evaluator.js'
-import { sma } from '../rules/sma.js'
+import { evaluatorCount, Evaluators, shareOut } from '../actors/evaluators.js'
+import { startFeed } from '../actors/feed.js'
+import { JobScope } from '../actors/job-scope.js'
+import { makeTestSources, planTestSources } from '../actors/sources.js'
 import type { Program } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
-import { isGpu } from '../engine/gpu.js'
-import { loweringBackend } from '../engine/lowering.js'
-import { usableCores } from '../engine/machine.js'
 import { freeMemory } from '../engine/free-memory.js'
+import { loweringBackend } from '../engine/lowering.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
-import { ActorSystem } from '../runtime/system.js'
-import { sharesOf } from '../run/run-actors.js'
-import { breakOff, startFeed } from '../actors/feed.js'
-import { HandleScope } from '../engine/handle-scope.js'
-import { answersTo, evaluationOf } from './programs.js'
-import { planTests, SourceMaker } from '../actors/sources.js'
+import { answersPerSample, evaluationPasses } from './programs.js'
 
-/** What a model is worth on held-out samples. */
+/** The quality of a model on held-out samples. */
 export interface Measurement {
   readonly samples: number
   /** Mean over the samples. */
   readonly testLoss: number
   /** Share of right answers, 0 to 1; null where the targets are not classes. */
   readonly testAccuracy: number | null
-  /** That it took. */
+  /** That the measurement took. */
   readonly seconds: number
 }
 
-export interface Measured {
+/** A trained model in the engine. */
+export interface EvaluatedModel {
   readonly engine: Engine
   /** Exports the engine. */
   readonly module: URL
@@ -39,52 +35,40 @@ export interface Measured {
   readonly normalisation: Pick<Dataset, 'mean' | 'std'>
 }
 
-const EVALUATOR = new URL('../actors/evaluator.js', import.meta.url)
-
-/** Measures weights and statistics on the test samples, by as many evaluators as in training; all of them have ended when it resolves. */
-export async function measure(measured: Measured, statistics: FloatTensors, data: Dataset): Promise<Measurement> {
+/** Measures the model on the test samples, with as many evaluators as in training. All of them have ended when it resolves. */
+export async function evaluate(evaluated: EvaluatedModel, statistics: FloatTensors, data: Dataset): Promise<Measurement> {
   const start = performance.now()
-  const { engine, module, model, replica, program, normalisation } = measured
-  const { backend, parameters: layout } = program
+  const { engine, module, model, program, normalisation } = evaluated
+  const { backend } = program
   const { mean, std } = normalisation
-  const passes = evaluationOf(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend))
-  const handles = new HandleScope(engine)
-  const system = new ActorSystem()
+  const passes = evaluationPasses(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend))
+  const scope = new JobScope(engine, module)
+  const { handles } = scope
   try {
-    const initial = engine.readVector(replica, 'weights')
-    const group = handles.own(engine.createGroup({ backend, layout, initial, batch: 1, rule: sma({}, { learners: 1 }) }))
-    const predict = handles.own(engine.createProgram(program))
-    const evaluate = passes.map((pass) => ({ ...pass, program: handles.own(engine.createProgram(pass.program)) }))
-    const shares = sharesOf(evaluate, isGpu(backend) ? 1 : usableCores())
-    const sources = new SourceMaker(data, engine, handles)
-    const tests = sources.tests(
-      planTests(data, shares, Math.min(freeMemory(engine, { backend }), engine.describe().freeMemory)),
-      shares.length
-    )
-    const feed = await startFeed(data, sources.lanes, { engine: module, seed: 0, system, skipped: () => {} })
-    const measuring = Promise.all(
-      shares.map(async (share, i) => {
-        const test = tests[i]!
-        const own = handles.own(engine.createReplica({ backend, layout, threads: 1, seed: 0 }))
-        const slot = engine.bind(own, predict)
-        for (const [name, values] of Object.entries(statistics)) engine.writeValue(own, slot, name, values.data)
-        const options = { engine: module.href, group, replica: own, train: test, test, evaluate: share }
-        breakOff(feed, [own], engine)
-        const evaluator = await system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', options, { name: `evaluator ${i}` })
-        return evaluator.askWith({ deadline: Infinity }).measure()
-      })
-    )
-    const findings = await Promise.race([measuring, feed.failed])
-    const { count: samples } = data.test
-    const answers = answersTo(model, data)
-    return {
-      samples,
-      testLoss: findings.reduce((sum, { loss }) => sum + loss, 0) / samples,
-      testAccuracy: answers > 0 ? findings.reduce((sum, { correct }) => sum + correct, 0) / (samples * answers) : null,
-      seconds: (performance.now() - start) / 1000
-    }
+    const compiled = passes.map((pass) => ({ ...pass, program: handles.own(engine.createProgram(pass.program)) }))
+    const shares = shareOut(compiled, evaluatorCount(backend))
+    const memory = Math.min(freeMemory(engine, { backend }), engine.describe().freeMemory)
+    const { tests, lanes } = makeTestSources(data, planTestSources(data, shares, memory), shares.length, scope)
+    const feed = await startFeed(data, lanes, scope, { seed: 0, skipped: () => {} })
+    const replicas = copiesOf(evaluated, statistics, shares.length, scope)
+    const evaluators = await Evaluators.start({ feed, replicas, tests, shares, answers: answersPerSample(model, data) }, scope)
+    const { samples, testLoss, testAccuracy } = await Promise.race([evaluators.measure(), feed.failed])
+    return { samples, testLoss, testAccuracy, seconds: (performance.now() - start) / 1000 }
   } finally {
-    await system.stop()
-    handles.release()
+    await scope.close()
   }
+}
+
+/** Replicas that hold the model's weights and statistics. */
+function copiesOf({ engine, replica, program }: EvaluatedModel, statistics: FloatTensors, count: number, { handles }: JobScope): Handle[] {
+  const { backend, parameters: layout } = program
+  const weights = engine.readVector(replica, 'weights')
+  const predict = handles.own(engine.createProgram(program))
+  return Array.from({ length: count }, () => {
+    const copy = handles.own(engine.createReplica({ backend, layout, threads: 1, seed: 0 }))
+    engine.writeVector(copy, 'weights', weights)
+    const slot = engine.bind(copy, predict)
+    for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(copy, slot, name, data)
+    return copy
+  })
 }

@@ -5,7 +5,7 @@ import { loweringBackend } from '../engine/lowering.js'
 import { unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'
 import { loadOperators } from '../model/composed.js'
-import { predictionOf } from './programs.js'
+import { predictionProgram } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
 /** How `loadModel` reads a file, and where the model is computed. */
@@ -36,7 +36,7 @@ export async function loadModel(path: string, options: LoadModelOptions = {}): P
   if (model) await loadOperators(model)
   const saved = await readModel(await modelFile(path, { best }), { ...reading, model })
   const engine = await loadEngine(ENGINE.href)
-  const program = predictionOf(saved.model, precision, loweringBackend(engine, backend, threads))
+  const program = predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads))
   const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
   return TrainedModel.of(saved, { engine, module: ENGINE, program, replica })
 }

@@ -1,117 +1,57 @@
+import type { BatchRange } from '../actors/sources.js'
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
-import { answersOf, type Dataset, isStreamed } from '../data/dataset.js'
+import { answersOf, type Dataset } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
-import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
-import type { Settings } from '../options/settings.js'
 
-/** A program and the part of a data set that it runs over. */
-export interface ProgramPass {
+/** Samples in a batch of evaluation and prediction: small enough for a core's cache, large enough for a few threads. */
+export const EVALUATION_BATCH = 64
+
+/** A program, and the samples of a data set that it runs over. */
+export interface ProgramPass extends BatchRange {
   readonly program: Program
-  readonly batch: number
-  readonly steps: number
-  readonly position: number
   readonly countsTop?: boolean
 }
 
-/** All programs of a run; they share one parameter layout. */
-export interface Programs {
-  readonly train: Program
-  /** Over the same training samples each time; absent where the model has no batch norm. */
-  readonly statistics: ProgramPass | undefined
-  /** Over every test sample once: whole batches, then the rest. */
-  readonly evaluate: readonly ProgramPass[]
+export interface EvaluationRequest {
+  /** The program that predicts; evaluation shares its parameter layout and precision. */
   readonly predict: Program
+  /** The data's normalisation. */
+  readonly load: NonNullable<CompileOptions['load']>
+  /** If given, the programs count the samples whose class is among so many likeliest. */
+  readonly topK?: number | undefined
 }
 
-/** Small enough for a core's cache, large enough for a few threads. */
-export const EVALUATION_BATCH = 64
-
-/** Enough for a batch norm's mean and variance to be known to a fraction of a percent: its every pixel counts. */
-const STATISTICS_SAMPLES = 2048
-/** Samples that stream are kept for it: of large ones fewer, for they have the more pixels. */
-const STATISTICS_BYTES = 2 ** 27
-
-/** Throws what `compile` throws, and SHAPE_MISMATCH where the data does not suit the model. */
-export function programsOf(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Programs {
-  checkSamples(model, dataset)
-  const { precision, topK } = settings
-  const { mean, std } = dataset
-  const options = trainingOptions(dataset, settings)
-  const train = compile(model, backend, { ...options, mode: 'train' })
-  const like = (mode: CompileOptions['mode'], batch: number, load: CompileOptions['load'] = {}) =>
-    compile(model, backend, { mode, batch, precision, load, parameters: train.parameters })
-  const predict = like('predict', EVALUATION_BATCH)
-  checkTargets(model, dataset, predict)
-  return {
-    train,
-    evaluate: passes(dataset.test.count).map((pass) => ({
-      ...pass,
-      ...(topK !== undefined && { countsTop: true }),
-      program: compile(model, backend, {
-        mode: 'evaluate',
-        batch: pass.batch,
-        precision,
-        load: { mean, std },
-        parameters: train.parameters,
-        ...(topK !== undefined && { topK })
-      })
-    })),
-    predict,
-    statistics: train.arenas.statistics + predict.arenas.statistics === 0 ? undefined : statisticsPass(dataset, like, options.load)
-  }
+/** The program that predicts batch by batch. */
+export function predictionProgram(model: Model, precision: Precision, backend: LoweringBackend): Program {
+  return compile(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
 }
 
-/** The programs that measure a model by itself, in the layout of the one that predicts. Throws SHAPE_MISMATCH as `programsOf` does. */
-export function evaluationOf(
+/** The programs that measure a model on every test sample once: in whole batches, and then in a smaller one. Throws SHAPE_MISMATCH. */
+export function evaluationPasses(
   model: Model,
   dataset: Dataset,
-  { predict, load }: { readonly predict: Program; readonly load: NonNullable<CompileOptions['load']> },
+  { predict, load, topK }: EvaluationRequest,
   backend: LoweringBackend
 ): readonly ProgramPass[] {
   checkSamples(model, dataset)
   checkTargets(model, dataset, predict)
   const { parameters, precision } = predict
-  return passes(dataset.test.count).map((pass) => ({
-    ...pass,
-    program: compile(model, backend, { mode: 'evaluate', batch: pass.batch, precision, load, parameters })
+  const counting = topK !== undefined
+  return batchRanges(dataset.test.count).map((range) => ({
+    ...range,
+    ...(counting && { countsTop: true }),
+    program: compile(model, backend, { mode: 'evaluate', batch: range.batch, precision, load, parameters, ...(counting && { topK }) })
   }))
 }
 
-/** A batch of samples goes from `input` to `output`. */
-export function predictionOf(model: Model, precision: Precision, backend: LoweringBackend): Program {
-  return compile(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
-}
-
-/** How a job's training step is compiled; with the step's own layout, how other programs over its weights are. */
-export function trainingOptions(
-  { mean, std, augmentation }: Dataset,
-  { batch, precision, optimiser, freeze }: Settings
-): Omit<CompileOptions, 'mode' | 'parameters' | 'loss'> {
-  return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, std, shuffled: true, ...augmentation } }
-}
-
-function statisticsPass(
-  { train }: Dataset,
-  like: (mode: 'statistics', batch: number, load: CompileOptions['load']) => Program,
-  load: CompileOptions['load']
-): ProgramPass {
-  const bytes = elements(train.sample)
-  const most = isStreamed(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
-  const samples = Math.min(STATISTICS_SAMPLES, train.count, most)
-  const batch = Math.min(EVALUATION_BATCH, samples)
-  const steps = Math.floor(samples / batch)
-  return { program: like('statistics', batch, load), batch, steps, position: 0 }
-}
-
-/** How many answers of a sample can be right or wrong: those of its classes, or one for targets that are each for or against. */
-export function answersTo({ loss }: Model, dataset: Dataset): number {
+/** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against. */
+export function answersPerSample({ loss }: Model, dataset: Dataset): number {
   return loss === 'binaryCrossEntropy' ? 1 : answersOf(dataset)
 }
 
-/** Whole batches, then what is left as a smaller one. */
-function passes(samples: number): Omit<ProgramPass, 'program'>[] {
+function batchRanges(samples: number): BatchRange[] {
   const steps = Math.floor(samples / EVALUATION_BATCH)
   const position = steps * EVALUATION_BATCH
   return [
@@ -120,7 +60,8 @@ function passes(samples: number): Omit<ProgramPass, 'program'>[] {
   ]
 }
 
-function checkSamples(model: Model, dataset: Dataset): void {
+/** Throws SHAPE_MISMATCH if the model does not take the data's samples. */
+export function checkSamples(model: Model, dataset: Dataset): void {
   if (dataset.train.count < 1 || dataset.test.count < 1)
     throw new ArbalestError(
       'SHAPE_MISMATCH',
@@ -133,6 +74,7 @@ function checkSamples(model: Model, dataset: Dataset): void {
     )
 }
 
+/** Throws SHAPE_MISMATCH if the model's output and loss do not suit the data's targets. */
 function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const output = predict.values[predict.named['output']!]!.shape.slice(1)
   const tokens = dataset.train.stride === undefined ? [] : dataset.sample

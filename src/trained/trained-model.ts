@@ -11,7 +11,7 @@ import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { classifications, type Classification } from './classify.js'
 import { generate, type GenerateOptions } from './generate.js'
-import { measure, type Measurement } from './evaluate.js'
+import { evaluate, type Measurement } from './evaluate.js'
 
 export interface TrainedModelOptions {
   readonly engine: Engine
@@ -146,7 +146,7 @@ export class TrainedModel {
    * where the samples do not suit the model, and OUT_OF_MEMORY.
    */
   async evaluate(data: Dataset): Promise<Measurement> {
-    return measure(this.#options, this.statistics(), data)
+    return evaluate(this.#options, this.statistics(), data)
   }
 
   /** The parameters by name, each in PyTorch's order: copies. */

@@ -5,7 +5,7 @@ import type { PopulationEvent } from '../observe/events.js'
 import { changeAfter, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 
 /** What a control of the population tells of a change; the run adds how far it is. */
-export type PopulationNews = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>
+export type PopulationDecision = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>
 
 export interface PopulationProgress extends GroupStatus {
   /** Of training so far. */
@@ -29,9 +29,9 @@ export interface PopulationControl {
   /** They rest before this round: carries out what is due. True where the schedule is another one now. */
   change(round: number): Promise<boolean>
   /** A learner has died of this: whether the others are to go on without it, for there will be fewer of them from the next rest on. */
-  yields(error: Error): boolean
+  leavesVacant(error: Error): boolean
   /** What has been decided since it was asked last. */
-  news(): readonly PopulationNews[]
+  takeDecisions(): readonly PopulationDecision[]
 }
 
 /** A number that was given, or a schedule that was recorded. */
@@ -39,7 +39,7 @@ export class GivenPopulation implements PopulationControl {
   readonly schedule: PopulationSchedule
   readonly watchEvery = Infinity
   readonly #supervisor: ActorRef<Supervisor>
-  #news: PopulationNews[] = []
+  #decisions: PopulationDecision[] = []
   #learners: number
 
   constructor(schedule: PopulationSchedule, supervisor: ActorRef<Supervisor>, round = 0) {
@@ -67,7 +67,7 @@ export class GivenPopulation implements PopulationControl {
     await this.#supervisor.askWith({ deadline: Infinity }).resize(to)
     this.#learners = to
     this.#prepare(round)
-    this.#news.push({ action: 'follow', from, to, reason: 'as the given schedule says', figures: [] })
+    this.#decisions.push({ action: 'follow', from, to, reason: 'as the given schedule says', figures: [] })
     return false
   }
 
@@ -83,11 +83,11 @@ export class GivenPopulation implements PopulationControl {
   }
 
   /** Who has asked for so many is told that there are not. */
-  yields(): boolean {
+  leavesVacant(): boolean {
     return false
   }
 
-  news(): readonly PopulationNews[] {
-    return this.#news.splice(0)
+  takeDecisions(): readonly PopulationDecision[] {
+    return this.#decisions.splice(0)
   }
 }

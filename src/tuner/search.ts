@@ -29,7 +29,7 @@ const AHEAD = 1
 /** A population that loses so large a share is no dip: the way ends. */
 const FAR = 0.1
 
-export interface Step {
+export interface SearchStep {
   readonly to: number
   readonly reason: string
   /** The search is over: `to` is what it found. */
@@ -84,7 +84,7 @@ export class Search {
   }
 
   /** One more window of the population in hand; undefined while more are wanted. */
-  observe(throughput: number): Step | undefined {
+  observe(throughput: number): SearchStep | undefined {
     const tally = this.#standings.tally(this.#at)
     if (this.#arrived) tally.begin()
     this.#arrived = false
@@ -95,7 +95,7 @@ export class Search {
   }
 
   /** The population in hand cannot be had, nor a larger one: the search goes on without them, or finds another where it was over. */
-  refuse(reason: string): Step {
+  refuse(reason: string): SearchStep {
     this.#standings.refuse(this.#at)
     if (this.#over) return this.#find(reason)
     this.#runoff?.endRound()
@@ -109,13 +109,13 @@ export class Search {
     return origin.windows >= most || std / Math.sqrt(origin.windows) < this.#options.threshold / 4
   }
 
-  #leave(): Step {
+  #leave(): SearchStep {
     this.#way = this.#options.first
     const told = this.#told()
     return this.#onwards(told) ?? this.#turn(told)
   }
 
-  #judge(tally: Tally): Step | undefined {
+  #judge(tally: Tally): SearchStep | undefined {
     const up = this.#way === 'up'
     const { threshold, slack } = this.#options
     const reference = up ? this.#summit : this.#standings.best(this.#at)
@@ -136,7 +136,7 @@ export class Search {
     return (ends ? undefined : this.#onwards(told)) ?? this.#turn(told)
   }
 
-  #onwards(reason: string): Step | undefined {
+  #onwards(reason: string): SearchStep | undefined {
     const { by, least, most } = this.#options
     const to = this.#way === 'up' ? this.#at + by : this.#at - by
     if (to < least || to > most || !this.#standings.canHave(to)) return undefined
@@ -144,7 +144,7 @@ export class Search {
   }
 
   /** This way leads no further. */
-  #turn(reason: string): Step {
+  #turn(reason: string): SearchStep {
     if (!this.#turned) {
       const { origin } = this.#options
       this.#turned = true
@@ -159,19 +159,19 @@ export class Search {
   }
 
   /** The next of those that could still be the best. */
-  #visit(reason: string): Step {
+  #visit(reason: string): SearchStep {
     this.#runoff ??= new Runoff(this.#standings)
     const to = this.#runoff.next(this.#at)
     return to === undefined ? this.#find(reason) : this.#try(to, `${reason}; trying ${to} again`)
   }
 
-  #try(to: number, reason: string): Step {
+  #try(to: number, reason: string): SearchStep {
     this.#at = to
     this.#arrived = true
     return { to, reason, found: false }
   }
 
-  #find(reason: string): Step {
+  #find(reason: string): SearchStep {
     const to = this.#standings.choice()
     this.#at = to
     this.#over = true

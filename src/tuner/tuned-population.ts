@@ -6,7 +6,7 @@ import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { IdleProcessors } from './idle-processors.js'
 import { changedAt, type PopulationSchedule } from '../schedules/population.js'
-import type { PopulationControl, PopulationNews, PopulationProgress } from './population-control.js'
+import type { PopulationControl, PopulationDecision, PopulationProgress } from './population-control.js'
 import type { TuningSettings } from '../options/learners.js'
 import { WindowMeter } from './window-meter.js'
 
@@ -31,7 +31,7 @@ export class TunedPopulation implements PopulationControl {
   readonly #least: number
   readonly #meter: WindowMeter
   readonly #idle = new IdleProcessors()
-  readonly #news: PopulationNews[] = []
+  readonly #decisions: PopulationDecision[] = []
   #schedule: PopulationSchedule
   #learners: number
   /** What has been decided; ready once the learners that it needs are up. */
@@ -92,15 +92,15 @@ export class TunedPopulation implements PopulationControl {
   }
 
   /** There are more learners than memory holds: back to fewer. */
-  yields(error: Error): boolean {
+  leavesVacant(error: Error): boolean {
     if (!(error instanceof ArbalestError) || error.code !== 'OUT_OF_MEMORY' || this.#learners <= this.#least) return false
     const decision = this.#tuner.retreat(this.#learners, `${learners(this.#learners)} cannot be had: ${error.message}`)
     this.#pending = { decision, ready: true }
     return true
   }
 
-  news(): readonly PopulationNews[] {
-    return this.#news.splice(0)
+  takeDecisions(): readonly PopulationDecision[] {
+    return this.#decisions.splice(0)
   }
 
   #isReady(): boolean {
@@ -130,6 +130,6 @@ export class TunedPopulation implements PopulationControl {
   }
 
   #tell({ action, to, reason, figures }: Decision): void {
-    this.#news.push({ action, from: this.#learners, to, reason, figures })
+    this.#decisions.push({ action, from: this.#learners, to, reason, figures })
   }
 }

@@ -1,11 +1,11 @@
 import type { PopulationFigures, TunerAction } from '../observe/events.js'
 import { THRESHOLD } from '../options/learners.js'
 import { figuresOf } from './figures.js'
-import { learners, Search, type Step } from './search.js'
+import { learners, Search, type SearchStep } from './search.js'
 import { Settled, type Sign } from './settled.js'
 
 /** A stretch of training in which the population did not change. */
-export interface Window {
+export interface MeasuringWindow {
   readonly samples: number
   /** Of wall time in which learners trained. */
   readonly seconds: number
@@ -80,7 +80,7 @@ export class Tuner {
   }
 
   /** One more window of `learners`; what to do now, or undefined to go on. */
-  observe(window: Window): Decision | undefined {
+  observe(window: MeasuringWindow): Decision | undefined {
     const throughput = window.samples / window.seconds
     const settled = this.#settled
     if (!settled) {
@@ -113,18 +113,18 @@ export class Tuner {
     return { action: 'try', from, to: this.#learners, reason, figures }
   }
 
-  #pays({ seconds, remaining = Infinity }: Window): boolean {
+  #pays({ seconds, remaining = Infinity }: MeasuringWindow): boolean {
     return remaining >= WORTH * LOOK_WINDOWS * seconds
   }
 
   /** Not worth a look: it stays as it is. */
-  #rest({ seconds, remaining = Infinity }: Window): Decision {
+  #rest({ seconds, remaining = Infinity }: MeasuringWindow): Decision {
     const reason = `the run ends in about ${remaining.toFixed(0)} s, and looking for a better population pays above ${(WORTH * LOOK_WINDOWS * seconds).toFixed(0)} s: ${learners(this.#learners)} it stays`
     this.#settle()
     return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search.tallies) }
   }
 
-  #take({ to, reason, found }: Step): Decision {
+  #take({ to, reason, found }: SearchStep): Decision {
     const from = this.#learners
     this.#learners = to
     if (found) this.#settle()

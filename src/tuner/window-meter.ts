@@ -1,4 +1,4 @@
-import type { Window } from './tuner.js'
+import type { MeasuringWindow } from './tuner.js'
 import type { GroupStatus } from '../engine/contract.js'
 
 /** A window has at least so many rounds: it begins and ends where one does, and is looked at a little later. */
@@ -36,7 +36,7 @@ export class WindowMeter {
    * To be told often how far the group is: how often bounds the error of a window. Only a look that sees a new round counts. `seconds` of training,
    * in which nobody paused.
    */
-  observe({ round, position }: Pick<GroupStatus, 'round' | 'position'>, seconds: number): Window | undefined {
+  observe({ round, position }: Pick<GroupStatus, 'round' | 'position'>, seconds: number): MeasuringWindow | undefined {
     if (round === this.#seen) return undefined
     this.#seen = round
     const now = { round, position, seconds }

@@ -11,10 +11,10 @@ describe('the evaluator', () => {
       engine: new URL('../fakes/recording-engine.js', import.meta.url).href,
       group: 7,
       replica: 8,
-      train: 100,
       test: 200,
       statistics: {
         program: 1,
+        samples: 100,
         batch: 64,
         steps: 4,
         position: 0,

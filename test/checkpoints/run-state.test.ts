@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { checkedState, measuredHere } from '../../src/checkpoints/run-state.js'
 import { settingsOf } from '../../src/options/settings.js'
-import { StoppingRules } from '../../src/run/stopping.js'
+import { StoppingRules } from '../../src/run/evaluation-rules.js'
 import { refused } from '../support/codes.js'
 
 const STATE = {

@@ -4,7 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { sharedClock, TraceRing, type Span } from '../../src/observe/trace-ring.js'
+import { sharedClock, TraceRing, type TraceSpan } from '../../src/observe/trace-ring.js'
 import { Trace } from '../../src/observe/trace.js'
 import { TraceFile } from '../../src/observe/trace-file.js'
 import { skip } from '../support/skip.js'
@@ -58,7 +58,7 @@ describe('a trace', () => {
   after(() => rmSync(folder, { recursive: true }))
 
   /** Name, start and length of each span that it shows of one, in milliseconds from its start. */
-  const shown = (span: Partial<Span>) => {
+  const shown = (span: Partial<TraceSpan>) => {
     const file = join(folder, 'spans.json')
     const trace = new Trace({ file, steps: 0 }, 'spans')
     const ring = new TraceRing(trace.learner(0))
@@ -102,7 +102,7 @@ describe('a trace', () => {
 })
 
 describe('a trace’s ring', () => {
-  const span = (start: number): Span => ({ kind: 'run', start, end: start + 1, steps: 1, waitSeconds: 0, dataSeconds: 0 })
+  const span = (start: number): TraceSpan => ({ kind: 'run', start, end: start + 1, steps: 1, waitSeconds: 0, dataSeconds: 0 })
 
   it('gives each span once, in another thread’s view of the same memory', () => {
     const reader = new TraceRing({ detail: 0 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { conv2d, defineModel, explain, flatten, linear, relu, zoo } from '../../src/index.js'
-import { memoryNeed } from '../../src/run/memory/memory.js'
+import { memoryNeed } from '../../src/run/memory/need.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'

@@ -15,7 +15,7 @@ import {
   type TrainOptions
 } from '../../src/index.js'
 import { usableCores } from '../../src/engine/machine.js'
-import { evaluatorCount } from '../../src/run/run-actors.js'
+import { evaluatorCount } from '../../src/actors/evaluators.js'
 import { refused } from '../support/codes.js'
 
 /** Runs `does` after each step, with what it wants of the job. */
@@ -109,9 +109,8 @@ describe('A job on several GPUs (cuda-host)', function () {
   })
 
   it('is measured on one replica, which keeps a GPU busy', () => {
-    const population = { schedule: [{ round: 0, learners: 8 }], tuning: undefined }
-    expect(evaluatorCount({ backend: 'cuda', population })).to.equal(1)
-    expect(evaluatorCount({ backend: 'cpu', population })).to.equal(Math.min(8, usableCores()))
+    expect(evaluatorCount('cuda', 8)).to.equal(1)
+    expect(evaluatorCount('cpu', 8)).to.equal(Math.min(8, usableCores()))
   })
 
   it('is refused where it wants more than there are', async () => {

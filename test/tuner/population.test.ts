@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { FinishedEvent, JobEvent, PopulationEvent } from '../../src/observe/events.js'
-import type { RunModules } from '../../src/run/run-actors.js'
+import type { RunModules } from '../../src/run/run.js'
 import type { Job } from '../../src/run/job.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import type { Supervisor } from '../../src/actors/supervisor.js'

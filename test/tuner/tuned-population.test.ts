@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { ArbalestError } from '../../src/errors.js'
 import { ActorSystem } from '../../src/runtime/system.js'
-import type { PopulationNews } from '../../src/tuner/population-control.js'
+import type { PopulationDecision } from '../../src/tuner/population-control.js'
 import { TunedPopulation } from '../../src/tuner/tuned-population.js'
 import { idleSupervisor } from '../fakes/idle-supervisor.js'
 
@@ -17,7 +17,7 @@ describe('a population that is tuned', () => {
       const refusal = () => (full && how === 'memory does not hold' ? 'no memory' : undefined)
       const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 1 }
       const population = new TunedPopulation({ start: 4, tuning, supervisor, refusal })
-      const news: PopulationNews[] = []
+      const news: PopulationDecision[] = []
       let learners = 4
       let [round, position, seconds] = [0, 0, 0]
       for (let look = 0; look < 2000 && news.at(-1)?.action !== 'settle'; look++) {
@@ -32,7 +32,7 @@ describe('a population that is tuned', () => {
           await population.change(round)
           learners = population.schedule.at(-1)!.learners
         }
-        news.push(...population.news())
+        news.push(...population.takeDecisions())
         await turn()
       }
       expect(news.map(({ action, from, to }) => [action, from, to])).to.deep.equal([
@@ -60,13 +60,13 @@ describe('a population that is tuned', () => {
   it('goes on with fewer where a learner dies for want of memory, at the next rest', async () => {
     await using system = new ActorSystem()
     const population = await tuned(system, 4)
-    expect(population.yields(new RangeError('something else'))).to.equal(false)
-    expect(population.yields(new ArbalestError('LEARNER_FAILED', 'something else'))).to.equal(false)
+    expect(population.leavesVacant(new RangeError('something else'))).to.equal(false)
+    expect(population.leavesVacant(new ArbalestError('LEARNER_FAILED', 'something else'))).to.equal(false)
     expect(population.isDue()).to.equal(false)
-    expect(population.yields(outOfMemory())).to.equal(true)
+    expect(population.leavesVacant(outOfMemory())).to.equal(true)
     expect(population.isDue()).to.equal(true)
     expect(await population.change(7)).to.equal(true)
-    expect(population.news()).to.deep.include({
+    expect(population.takeDecisions()).to.deep.include({
       action: 'try',
       from: 4,
       to: 2,
@@ -82,7 +82,7 @@ describe('a population that is tuned', () => {
   it('has none to give up where there is one on each device', async () => {
     await using system = new ActorSystem()
     const population = await tuned(system, 2)
-    expect(population.yields(outOfMemory())).to.equal(false)
+    expect(population.leavesVacant(outOfMemory())).to.equal(false)
     expect(population.isDue()).to.equal(false)
   })
 
@@ -97,7 +97,7 @@ describe('a population that is tuned', () => {
         const status = { round: look, iterations: look, position: 4 * look, notFiniteAt: -1, arrived: [], members }
         population.watch({ ...status, seconds: 0.02 * look, left })
       }
-      return population.news().map(({ action, to }) => [action, to])
+      return population.takeDecisions().map(({ action, to }) => [action, to])
     }
     // No window of five looks is whole.
     expect(newsOf((look) => look % 4 === 0, 0)).to.deep.equal([])

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { loggable } from '../../src/observe/loggable.js'
+import { loggable } from '../../src/observe/run-event.js'
 
 describe('settings in a log', () => {
   it('end where they hold themselves, and tell twice what they hold twice', () => {

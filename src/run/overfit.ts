@@ -1,48 +1,24 @@
-import { type Program, SEGMENTS } from '../compiler/program.js'
-import { type Dataset, type StoredDataset, isStreamed, type StreamedSamples } from '../data/dataset.js'
+import { isStreamed, type Dataset, type StoredDataset, type StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
 import { elements } from '../model/graph.js'
-import type { PlannedProgram } from '../observe/events.js'
-import type { Programs } from '../trained/programs.js'
 
-/** Steps that a dry run takes: the first finds out whether all of it works, the second whether it goes on working. */
-export const DRY_STEPS = 2
-
-/** Measurements that a run over a few batches has in so many iterations of one learner. */
+/** An epoch over a few batches is repeated to about so many iterations of one learner, so that measurements do not take most of the time. */
 const ITERATIONS_AN_EPOCH = 100
 
-/** The programs with no more to measure than a dry run has time for. */
-export function briefly({ evaluate, statistics, ...programs }: Programs): Programs {
-  return {
-    ...programs,
-    evaluate: evaluate.slice(0, 1).map((pass) => ({ ...pass, steps: 1 })),
-    statistics: statistics && { ...statistics, steps: 1 }
-  }
-}
-
-/** Every program with what it does and the memory that it wants. */
-export function plannedPrograms({ train, statistics, evaluate, predict }: Programs): PlannedProgram[] {
-  return [train, ...(statistics ? [statistics.program] : []), ...evaluate.map(({ program }) => program), predict].map(planned)
-}
-
-function planned({ name, batch, segments, arenas }: Program): PlannedProgram {
-  const operators = SEGMENTS.flatMap((segment) => segments[segment])
-  return { name, batch, operators: operators.length, flops: operators.reduce((sum, { flops }) => sum + flops, 0), arenas }
-}
-
-interface Share {
+interface OverfitSize {
   readonly batches: number
+  /** Samples in a batch. */
   readonly batch: number
 }
 
 /**
- * The first samples alone, to learn from as they are and to be measured on: a model that cannot learn these by heart learns nothing. They are
- * repeated until an epoch is long enough to be worth a measurement; windows of a text are not.
+ * The first batches of a data set, without augmentation, both as training and as test samples: a model that cannot overfit these has a fault. They are
+ * repeated to make an epoch longer, except for windows of a text. Throws INVALID_OPTION.
  */
-export function fewSamples(dataset: StoredDataset, share: Share): StoredDataset
-export function fewSamples(dataset: Dataset, share: Share): Dataset
-export function fewSamples(dataset: Dataset, { batches, batch }: Share): Dataset {
+export function firstBatches(dataset: StoredDataset, size: OverfitSize): StoredDataset
+export function firstBatches(dataset: Dataset, size: OverfitSize): Dataset
+export function firstBatches(dataset: Dataset, { batches, batch }: OverfitSize): Dataset {
   const wanted = batches * batch
   if (wanted > dataset.train.count)
     throw invalidOption(
@@ -59,7 +35,7 @@ export function fewSamples(dataset: Dataset, { batches, batch }: Share): Dataset
   return { ...unchanged, train: repeated(dataset.train, wanted, repeats), test: repeated(dataset.train, wanted, 1) }
 }
 
-/** So many windows of a row of tokens, with not a token more: they have no room to move. */
+/** The first `count` windows of a text, and not a token more: without spare tokens the windows cannot be shifted at random. */
 function firstWindows(spec: DatasetSpec, count: number, stride: number): DatasetSpec {
   return { ...spec, count, samples: spec.samples.subarray(0, (count - 1) * stride + elements(spec.sample) + 1) }
 }
@@ -76,7 +52,7 @@ function repeated(spec: DatasetSpec | StreamedSamples, count: number, times: num
   }
 }
 
-/** Those that stream often stand class by class: some of all of them are taken. */
+/** Streamed samples are often sorted by class: takes samples from the whole range. */
 function spread(spec: StreamedSamples, count: number, times: number): StreamedSamples {
   const chosen = Array.from({ length: count * times }, (_, i) => Math.floor(((i % count) * spec.count) / count))
   const items = chosen.map((i) => spec.items[i]!)

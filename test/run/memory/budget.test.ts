@@ -1,18 +1,19 @@
 import { expect } from 'chai'
-import { checkMemory, provenNeed, refusalOf, reserveGrowth, roomFor } from '../../../src/run/memory/room.js'
+import { measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
 import { engine } from '../../fakes/engine.js'
 import { refused } from '../../support/codes.js'
 
 const MIB = 2 ** 20
 
-describe('the room for learners', () => {
+describe('the memory budget of a run', () => {
+  const budget = (mebibytes: number, devices: number) => new MemoryBudget({ free: mebibytes * MIB, devices })
   const need = { perLearner: 68 * MIB, shared: 100 * MIB }
 
   it('is that of each device, in each of which all lies that learners share', () => {
     // With what a thread takes, and a quarter of it to spare, a learner is 125 MiB.
-    expect(roomFor(need, { free: 450 * MIB, devices: 1 })).to.equal(2)
-    expect(roomFor(need, { free: 450 * MIB, devices: 4 })).to.equal(8)
-    expect(roomFor(need, { free: 90 * MIB, devices: 4 })).to.equal(0)
+    expect(budget(450, 1).mostTuned(need)).to.equal(2)
+    expect(budget(450, 4).mostTuned(need)).to.equal(8)
+    expect(budget(90, 4).mostTuned(need)).to.equal(0)
   })
 
   it('is kept ready on GPUs for as many learners again as a tuned run begins with, within half of what is free', () => {
@@ -37,7 +38,7 @@ describe('the room for learners', () => {
     const proven = (taken: number, backend: 'cuda' | 'cpu' = 'cuda') => {
       const devices = { devices: [{ cores: [] }, { cores: [] }], levels: [], ordered: false }
       const own = { ...engine, freeMemory: () => 1000 * MIB - taken }
-      return provenNeed(own, { backend, devices, learners: 3 }, need, { free: 1000 * MIB, devices: 2 })
+      return measuredNeed(own, { backend, devices, learners: 3 }, need, budget(1000, 2))
     }
     expect(proven(300 * MIB)).to.deep.equal({ perLearner: 100 * MIB, shared: 100 * MIB })
     expect(proven(200 * MIB)).to.deep.equal(need)
@@ -45,10 +46,10 @@ describe('the room for learners', () => {
   })
 
   it('is looked at on the device that gets most of them', async () => {
-    checkMemory(need, 5, { free: (100 + 2 * 68) * MIB, devices: 4 })
-    const crowded = () => checkMemory(need, 9, { free: (100 + 2 * 68) * MIB, devices: 4 })
+    budget(100 + 2 * 68, 4).check(need, 5)
+    const crowded = () => budget(100 + 2 * 68, 4).check(need, 9)
     await refused('OUT_OF_MEMORY', crowded, 'received 9', 'together 304.0 MiB on a device', 'use at most 8')
-    expect(refusalOf(need, 4, { free: 125 * MIB, devices: 4 })).to.equal(undefined)
-    expect(refusalOf(need, 5, { free: 125 * MIB, devices: 4 })).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
+    expect(budget(125, 4).refusal(need, 4)).to.equal(undefined)
+    expect(budget(125, 4).refusal(need, 5)).to.match(/^no memory for 5 more: 250.0 MiB are wanted where 125.0 MiB/)
   })
 })

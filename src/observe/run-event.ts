@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { Dataset } from '../data/dataset.js'
 import type { Model } from '../model/model.js'
+import type { RunEvent } from './events.js'
+
+/** The first event of a log: the settings, complete with their defaults, and the versions of this package and of Node. */
+export function runEvent(settings: object): RunEvent {
+  return { event: 'run', options: loggable(settings), versions: versions() }
+}
 
 /**
- * Settings as a log keeps them: plain data of a few lines, in which everything that could differ between two runs differs. `within`: what the
- * value lies in, which is not told again where it is part of itself.
+ * Settings as plain data of a few lines. Two settings that differ look different: of a model the log has a digest, of arrays their size. `within` lists
+ * the objects that contain the value, so that an object that contains itself ends as `[circular]`.
  */
 export function loggable(value: unknown, within: readonly unknown[] = []): unknown {
   if (value === undefined || value === null || typeof value === 'string' || typeof value === 'boolean') return value
@@ -14,11 +21,11 @@ export function loggable(value: unknown, within: readonly unknown[] = []): unkno
   if (value instanceof URL) return value.href
   if (ArrayBuffer.isView(value)) return `[${value.constructor.name} of ${value.byteLength} bytes]`
   if (within.includes(value)) return '[circular]'
-  const told = (member: unknown) => loggable(member, [...within, value])
-  if (Array.isArray(value)) return value.map(told)
+  const loggableMember = (member: unknown) => loggable(member, [...within, value])
+  if (Array.isArray(value)) return value.map(loggableMember)
   if (isModel(value)) return `${value.name} (sha256 ${digest(JSON.stringify(value))})`
   if (isDataset(value)) return `${value.name} (${value.train.count} + ${value.test.count} samples)`
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, told(member)]))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, loggableMember(member)]))
 }
 
 function isModel(value: object): value is Model {
@@ -31,4 +38,9 @@ function isDataset(value: object): value is Dataset {
 
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+function versions(): Readonly<Record<string, string>> {
+  const described = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
+  return { arbalest: described.version, node: process.versions.node }
 }

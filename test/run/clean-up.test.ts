@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { ArbalestError } from '../../src/errors.js'
-import { afterwards } from '../../src/run/afterwards.js'
+import { runAllCleanUps } from '../../src/run/clean-up.js'
 import { warningsIn } from '../support/warnings.js'
 
-describe('What follows a run', () => {
-  it('is done to its end in its order, whatever of it fails, which is a warning', async () => {
+describe('The end of a run', () => {
+  it('takes every step in order; a step that fails is a warning', async () => {
     const done: string[] = []
     const warnings = await warningsIn(() =>
-      afterwards(
+      runAllCleanUps(
         () => {
           done.push('a')
           throw new Error('of a')

@@ -2,48 +2,48 @@ import type { Program } from '../../compiler/program.js'
 import { sma } from '../../rules/sma.js'
 import { vectorCount, type VectorCount } from './vectors.js'
 
-/** What one learner holds in engine memory, in bytes. */
+/** The engine memory of one learner, in bytes. */
 export interface LearnerMemory {
   readonly weights: number
   readonly gradients: number
   /** The optimiser's states: velocity, or moments. */
   readonly velocity: number
-  /** The slot in which it brings its correction, or whatever its rule takes, to a round. */
+  /** The slot for the learner's contribution to a round: a correction under SMA. */
   readonly correction: number
   readonly statistics: number
-  /** Every operator's outputs, where they share memory, and scratch. */
+  /** Outputs of all operators, which share memory where they can, and scratch. */
   readonly activations: number
 }
 
-/** What all learners of a run share, in bytes. */
+/** The engine memory that all learners of a run share, in bytes. */
 export interface SharedMemory {
-  /** Arenas of activations, where there are more learners than compute at once; each learner has its own otherwise. */
+  /** Arenas of activations, if more learners train than compute at once; otherwise each learner has its own activations. */
   readonly activations: number
-  /** The central model, twice, and what the rule keeps beside it. */
+  /** Two copies of the central model, and the vectors of the rule. */
   readonly central: number
-  /** The replicas on which it is measured. */
+  /** The replicas of the evaluators. */
   readonly evaluation: number
   readonly samples: number
 }
 
-/** What a run will hold in engine memory, in bytes. */
+/** The engine memory of a run, in bytes. */
 export interface MemoryNeed {
   readonly perLearner: number
   readonly shared: number
 }
 
-/** The programs that measure a model, and on how many replicas they are bound. */
+/** The programs of an evaluation, and the number of replicas that each is bound to. */
 export interface EvaluationNeed {
   readonly programs: readonly Program[]
   readonly replicas: number
 }
 
 export interface MemoryOptions {
-  /** Vectors like the parameters; those of synchronous model averaging if left out. */
+  /** Vectors as long as the parameters; by default those of synchronous model averaging. */
   readonly vectors?: VectorCount
-  /** How many arenas of activations the learners share; undefined where each has its own. */
+  /** Arenas of activations that the learners share; undefined if each learner has its own activations. */
   readonly arenas?: number | undefined
-  /** Whether checkpoints are taken: one at a time lies in memory as a copy until it is written. */
+  /** Whether the run takes checkpoints: one at a time is kept in memory as a copy until it is written. */
   readonly checkpoints?: boolean
 }
 
@@ -78,15 +78,15 @@ export function sharedMemory(
 
 /** `samples` in bytes. */
 export function memoryNeed(train: Program, evaluation: EvaluationNeed, samples: number, options: MemoryOptions = {}): MemoryNeed {
-  const copied = options.checkpoints ? copiedMemory(train, options.vectors ?? averaging(train)) : { perLearner: 0, shared: 0 }
+  const copied = options.checkpoints ? checkpointCopies(train, options.vectors ?? averaging(train)) : { perLearner: 0, shared: 0 }
   return {
     perLearner: bytesOf(learnerMemory(train, options)) + copied.perLearner,
     shared: bytesOf(sharedMemory(train, evaluation, samples, options)) + copied.shared
   }
 }
 
-/** What a checkpoint copies: of each learner its weights and its optimiser's states, of the group its vectors, and the model that is measured. */
-function copiedMemory({ parameters, arenas }: Program, { optimiser, central }: VectorCount): MemoryNeed {
+/** A checkpoint copies each learner's weights and optimiser states, the group's vectors, and the model that is evaluated. */
+function checkpointCopies({ parameters, arenas }: Program, { optimiser, central }: VectorCount): MemoryNeed {
   return {
     perLearner: (1 + optimiser) * parameters.bytes + arenas.statistics,
     shared: (1 + central) * parameters.bytes + arenas.statistics
@@ -97,7 +97,7 @@ function averaging(train: Program): VectorCount {
   return vectorCount(train, sma({}, { learners: 1 }))
 }
 
-/** All parts together. */
+/** The sum of all parts. */
 export function bytesOf(parts: LearnerMemory | SharedMemory): number {
   return Object.values(parts).reduce((sum: number, bytes: number) => sum + bytes, 0)
 }

@@ -4,7 +4,7 @@ import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { EvaluatedEvent, JobEvent, PlannedEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import { trainWith } from '../../src/run/train.js'
-import { fewSamples } from '../../src/run/trial.js'
+import { firstBatches } from '../../src/run/overfit.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
 import { refused } from '../support/codes.js'
 import { thrown } from '../support/thrown.js'
@@ -51,20 +51,20 @@ describe('learning a few batches by heart', () => {
     const labels = Array.from({ length: 20 }, (_, i) => i % 3)
     const test = { samples: Float32Array.of(9, 9), labels: [0] }
     const data = datasetFromArrays({ sample: [2], samples, labels, classes: 3, test })
-    const few = fewSamples(data, { batches: 2, batch: 3 })
+    const few = firstBatches(data, { batches: 2, batch: 3 })
     expect(few.train.count).to.equal(300)
     expect([...few.test.samples]).to.deep.equal([...samples.subarray(0, 12)])
     expect([...few.test.labels!]).to.deep.equal([0, 1, 2, 0, 1, 2])
     for (const at of [0, 6, 294]) expect([...few.train.samples.subarray(2 * at, 2 * at + 12)]).to.deep.equal([...few.test.samples])
     expect(few.augmentation).to.deep.equal({ padding: 0, flip: false })
-    expect(thrown(() => fewSamples(data, { batches: 7, batch: 3 })).message).to.match(/^overfit: received 7; .* at most 6$/)
+    expect(thrown(() => firstBatches(data, { batches: 7, batch: 3 })).message).to.match(/^overfit: received 7; .* at most 6$/)
   })
 
   it('keeps targets with their samples', () => {
     const samples = Float32Array.of(1, 2, 3, 4)
     const targets = Float32Array.of(-1, -2, -3, -4)
     const data = datasetFromArrays({ sample: [1], samples, target: [1], targets, test: { samples, targets } })
-    const { train } = fewSamples(data, { batches: 1, batch: 3 })
+    const { train } = firstBatches(data, { batches: 1, batch: 3 })
     expect([...train.targets!.subarray(3, 6)]).to.deep.equal([-1, -2, -3])
   })
 
@@ -72,7 +72,7 @@ describe('learning a few batches by heart', () => {
     const tokens = Int32Array.from({ length: 50 }, (_, i) => i % 7)
     const row = { count: 15, sample: [4], samples: tokens, stride: 3, classes: 7 }
     const text: StoredDataset = { ...tinyData(), name: 'text', sample: [4], classes: 7, train: row, test: row }
-    const { train, test } = fewSamples(text, { batches: 2, batch: 3 })
+    const { train, test } = firstBatches(text, { batches: 2, batch: 3 })
     expect(train).to.deep.include({ count: 6, stride: 3, samples: tokens.subarray(0, 5 * 3 + 4 + 1) })
     expect(test).to.deep.equal(train)
   })

@@ -1,0 +1,115 @@
+import type { EvaluationPass, Evaluator, EvaluatorOptions, Findings, StatisticsPass } from './evaluator.js'
+import { cancelIfFeedFails, type Feed } from './feed.js'
+import type { JobScope } from './job-scope.js'
+import type { BatchRange } from './sources.js'
+import type { EngineBackend } from '../compiler/program.js'
+import type { Handle } from '../engine/contract.js'
+import { isGpu } from '../engine/gpu.js'
+import { usableCores } from '../engine/machine.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+
+const EVALUATOR = new URL('./evaluator.js', import.meta.url)
+
+export interface EvaluatorsOptions {
+  readonly feed: Feed
+  /** One replica for each evaluator, in no group. */
+  readonly replicas: readonly Handle[]
+  /** The group whose central model the replicas take before each measurement; absent: they hold the model that is measured. */
+  readonly group?: Handle
+  /** One source of test samples for each evaluator, and its share of them. */
+  readonly tests: readonly Handle[]
+  readonly shares: readonly (readonly EvaluationPass[])[]
+  /** Absent if the model has no batch-norm statistics, or if the replicas hold them. */
+  readonly statistics?: StatisticsPass
+  /** How many answers to a sample can be right or wrong; 0 if none. */
+  readonly answers: number
+}
+
+/** The quality of a model on test samples. */
+export interface TestScores {
+  readonly samples: number
+  /** Mean over the samples. */
+  readonly testLoss: number
+  /** Share of right answers, 0 to 1; null where the targets are not classes. */
+  readonly testAccuracy: number | null
+  /** Share of samples whose class is among the likeliest, where the programs count these. */
+  readonly testTopK?: number
+}
+
+/** All evaluators of a job: each measures the same model on its share of the test samples, in a thread of its own. */
+export class Evaluators {
+  readonly #evaluators: readonly ActorRef<Evaluator>[]
+  readonly #options: EvaluatorsOptions
+
+  private constructor(evaluators: readonly ActorRef<Evaluator>[], options: EvaluatorsOptions) {
+    this.#evaluators = evaluators
+    this.#options = options
+  }
+
+  static async start(options: EvaluatorsOptions, { engine, engineModule, system }: JobScope): Promise<Evaluators> {
+    const { feed, replicas, group, tests, shares, statistics } = options
+    cancelIfFeedFails(feed, replicas, engine)
+    const start = (evaluate: readonly EvaluationPass[], i: number) => {
+      const own: EvaluatorOptions = {
+        engine: engineModule.href,
+        replica: replicas[i]!,
+        test: tests[i]!,
+        evaluate,
+        ...(group !== undefined && { group }),
+        ...(statistics && { statistics })
+      }
+      return system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', own, { name: `evaluator ${i}` })
+    }
+    return new Evaluators(await Promise.all(shares.map(start)), options)
+  }
+
+  /** The first evaluator's replica: it holds the model that was measured or taken last. */
+  get replica(): Handle {
+    return this.#options.replicas[0]!
+  }
+
+  /** Measures the model on all test samples. Call it while the learners rest: the evaluators use their cores. */
+  async measure(): Promise<TestScores> {
+    const { answers, shares } = this.#options
+    const findings = await Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
+    const total = (what: keyof Findings) => findings.reduce((sum, each) => sum + each[what], 0)
+    const samples = total('samples')
+    const share = (what: 'correct' | 'amongTop') => total(what) / (samples * answers)
+    const countsTop = shares.some((passes) => passes.some((pass) => pass.countsTop))
+    return {
+      samples,
+      testLoss: total('loss') / samples,
+      testAccuracy: answers > 0 ? share('correct') : null,
+      ...(countsTop && { testTopK: share('amongTop') })
+    }
+  }
+
+  /** The first evaluator's replica takes the central model, with its statistics, without a measurement. */
+  async takeCentral(): Promise<void> {
+    await this.#evaluators[0]!.askWith({ deadline: Infinity }).take()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#evaluators.map((evaluator) => evaluator.stop()))
+  }
+}
+
+/**
+ * How many evaluators measure a model: one for each core that `learners` use in training, since the learners rest meanwhile. On GPUs one, on the first
+ * GPU: it keeps that one busy.
+ */
+export function evaluatorCount(backend: EngineBackend, learners = Infinity): number {
+  return isGpu(backend) ? 1 : Math.min(learners, usableCores())
+}
+
+/** Divides every pass into `count` ranges of whole steps, as evenly as possible. Leaves out shares without samples. */
+export function shareOut<Range extends BatchRange>(passes: readonly Range[], count: number): Range[][] {
+  const shares = Array.from({ length: count }, (_, share) =>
+    passes.flatMap((pass) => {
+      const from = Math.floor((pass.steps * share) / count)
+      const steps = Math.floor((pass.steps * (share + 1)) / count) - from
+      return steps === 0 ? [] : [{ ...pass, steps, position: pass.position + from * pass.batch }]
+    })
+  )
+  return shares.filter(({ length }) => length > 0)
+}

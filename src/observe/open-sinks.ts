@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { ArbalestError, messageOf } from '../errors.js'
+import { makeFolder } from '../formats/write-file.js'
+import { RunLog } from './run-log.js'
+import { EventSinks } from './sinks.js'
+import { TensorBoardFile } from './tensorboard.js'
+
+/** Where a run's events are written; undefined: not there. */
+export interface RecordSettings {
+  /** A file that several runs may share. */
+  readonly log: string | undefined
+  /** A folder in which each run has a file of its own. */
+  readonly logDir: string | undefined
+  /** A folder in which each run has a folder of its own. */
+  readonly tensorboard: string | undefined
+}
+
+/** Opens all files before the run begins. Throws WRITE_FAILED. */
+export async function openSinks({ log, logDir, tensorboard }: RecordSettings): Promise<EventSinks> {
+  const now = new Date()
+  const run = runId(now)
+  const sinks = new EventSinks()
+  try {
+    if (log !== undefined) sinks.add(new RunLog(log, run))
+    if (logDir !== undefined) {
+      makeFolder(logDir)
+      sinks.add(new RunLog(join(logDir, `${run}.jsonl`), run))
+    }
+    if (tensorboard !== undefined) sinks.add(await TensorBoardFile.open(tensorboard, run, now.getTime() / 1000))
+    return sinks
+  } catch (cause) {
+    sinks.close()
+    if (cause instanceof ArbalestError) throw cause
+    const message = `logDir, tensorboard: received ${JSON.stringify({ logDir, tensorboard })}; no file can be made there (${messageOf(cause)}); name folders that may be written`
+    throw new ArbalestError('WRITE_FAILED', message, { cause, data: { logDir, tensorboard } })
+  }
+}
+
+/** Sorts by time, and two runs of the same second differ: 20260131-235959-1f3a. */
+function runId(now: Date): string {
+  const digits = now.toISOString().replaceAll(/[-:]/g, '')
+  return `${digits.slice(0, 8)}-${digits.slice(9, 15)}-${randomBytes(2).toString('hex')}`
+}

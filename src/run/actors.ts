@@ -1,0 +1,194 @@
+import { Evaluators, shareOut } from '../actors/evaluators.js'
+import type { EvaluationPass, StatisticsPass } from '../actors/evaluator.js'
+import { startFeed, type Feed } from '../actors/feed.js'
+import type { SkippedSample } from '../actors/feeder.js'
+import type { JobScope } from '../actors/job-scope.js'
+import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
+import type { LearnerFailure } from '../actors/learner-failure.js'
+import type { SpawnLearner } from '../actors/learner-slot.js'
+import { makeSources, type Sources } from '../actors/sources.js'
+import { Supervisor } from '../actors/supervisor.js'
+import { Synchroniser } from '../actors/synchroniser.js'
+import { modelFile } from '../checkpoints/model-file.js'
+import type { Handle } from '../engine/contract.js'
+import { importWeights } from '../formats/import-weights.js'
+import { predictionGraph } from '../model/graph-builder.js'
+import { elements } from '../model/graph.js'
+import { initialParametersInTurns } from '../model/initialise.js'
+import type { Model } from '../model/model.js'
+import type { Trace } from '../observe/trace.js'
+import { averageOf } from '../options/average.js'
+import { iterationSamples, type Settings } from '../options/settings.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import { answersPerSample, type ProgramPass } from '../trained/programs.js'
+import { levelSpec } from './level-order.js'
+import { sharedArenas } from './memory/shared-arenas.js'
+import type { PreparedRun } from './prepare.js'
+import { trainingOptions } from './programs.js'
+
+/** The actors of a run. */
+export interface RunActors {
+  readonly synchroniser: ActorRef<Synchroniser>
+  readonly supervisor: ActorRef<Supervisor>
+  readonly evaluators: Evaluators
+  readonly feed: Feed
+  /** The group of learners in the engine. */
+  readonly group: Handle
+  /** Seconds for which all learners together have waited for data. */
+  readonly dataWaited: () => number
+}
+
+/** What a run does with the reports of its actors. */
+export interface RunHooks {
+  readonly trace: Trace | undefined
+  readonly onFailure: (failure: LearnerFailure) => void
+  /** Whether the other learners go on without a replacement of one that failed with this error. */
+  readonly leavesVacant: (error: Error) => boolean
+  readonly skipped: (sample: SkippedSample) => void
+}
+
+const LEARNER = new URL('../actors/learner.js', import.meta.url)
+
+/**
+ * Puts data and programs into the engine and starts the actors. The learners have joined the group and wait for `train`. `learnerModule` exports the
+ * learner. Throws OUT_OF_MEMORY, LEARNER_FAILED and what the actors throw.
+ */
+export async function startActors(run: PreparedRun, learnerModule: URL, scope: JobScope, hooks: RunHooks): Promise<RunActors> {
+  const { dataset, programs, settings, sources: plan } = run
+  const { engine, handles } = scope
+  const synchroniser = await startSynchroniser(run, scope)
+  const group = await synchroniser.ask.group()
+
+  const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
+  const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
+  const shares = shareOut(programs.evaluate.map(compiled), run.evaluators)
+  const sources = makeSources(dataset, plan, shares.length, scope)
+  const feed = await startFeed(dataset, sources.lanes, scope, { seed: settings.seed, skipped: hooks.skipped })
+  const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
+
+  const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
+  const dataWaited = () => (plan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
+  return { synchroniser, supervisor, evaluators, feed, group, dataWaited }
+}
+
+async function startSynchroniser(
+  { model, dataset, programs, settings, resumption }: PreparedRun,
+  { engine, system }: JobScope
+): Promise<ActorRef<Synchroniser>> {
+  const { train } = programs
+  const { backend, rule, devices } = settings
+  const average = averageOf(settings.average, dataset.train.count)
+  const group = {
+    backend,
+    layout: train.parameters,
+    initial: await firstWeights(model, settings),
+    batch: iterationSamples(settings),
+    rule,
+    optimiser: train.segments.update[0]!.attributes,
+    ...(average && { average }),
+    devices: devices.devices.length,
+    levels: devices.levels.map(levelSpec)
+  }
+  return system.spawnLocal(Synchroniser, { engine, group, ...(resumption && { resumes: resumption.group }) }, { name: 'synchroniser' })
+}
+
+/** The first central model in canonical order: random by the seed, or from a file. Throws what `importWeights` throws. */
+export async function firstWeights(
+  model: Model,
+  { initialWeights: initial, seed }: Pick<Settings, 'initialWeights' | 'seed'>
+): Promise<Float32Array> {
+  if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
+  return initialParametersInTurns(predictionGraph(model), seed)
+}
+
+function startEvaluators(
+  { model, dataset, programs, settings }: PreparedRun,
+  scope: JobScope,
+  {
+    group,
+    feed,
+    sources,
+    shares,
+    statistics
+  }: {
+    readonly group: Handle
+    readonly feed: Feed
+    readonly sources: Sources
+    readonly shares: readonly (readonly EvaluationPass[])[]
+    readonly statistics: Omit<StatisticsPass, 'samples'> | undefined
+  }
+): Promise<Evaluators> {
+  const { engine, handles } = scope
+  const { backend, threads, seed } = settings
+  const layout = programs.train.parameters
+  return Evaluators.start(
+    {
+      feed,
+      group,
+      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed }))),
+      tests: sources.tests,
+      shares,
+      ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),
+      answers: answersPerSample(model, dataset)
+    },
+    scope
+  )
+}
+
+function statisticValues({ program }: ProgramPass): StatisticsPass['values'] {
+  return program.values.filter(({ role }) => role === 'statistic').map(({ name, shape }) => ({ name, elements: elements(shape) }))
+}
+
+async function startSupervisor(
+  { model, dataset, programs, settings, schedule, resumption }: PreparedRun,
+  learnerModule: URL,
+  { engine, engineModule, system, handles }: JobScope,
+  { trace, onFailure, leavesVacant }: RunHooks,
+  { group, sources }: { readonly group: Handle; readonly sources: Sources }
+): Promise<ActorRef<Supervisor>> {
+  const { backend, learners, threads, seed, supervision } = settings
+  const { devices } = settings.devices
+  const layout = programs.train.parameters
+  const program = handles.own(engine.createProgram(programs.train))
+  const bytes = programs.train.arenas.activations
+  const arenas = sharedArenas(settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
+  const task: LearnerTask = {
+    model,
+    step: programs.train,
+    recipe: { ...trainingOptions(dataset, settings), parameters: layout },
+    learners,
+    samples: dataset.train.count,
+    iterations: schedule.iterations
+  }
+  // The first learners, whose numbers are their ranks, get their states from the checkpoint; all later ones begin at the central model.
+  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(learner) : undefined)
+  const resumed = (learner: number) => stateFile(learner) !== undefined
+  const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) => {
+    const resumes = stateFile(learner)
+    const device = rank % devices.length
+    const { cores } = devices[device]!
+    const options: LearnerOptions = {
+      engine: engineModule.href,
+      module: learnerModule.href,
+      options: settings.learnerOptions,
+      replica: { backend, device, layout, threads, seed, group, learner, ...(arenas && { arenas: arenas[device]! }) },
+      program,
+      dataset: sources.train,
+      task,
+      rank,
+      ...(cores.length > 0 && { cores }),
+      heartbeat: heartbeat.memory,
+      ...(resumes !== undefined && { resumes }),
+      ...(trace && { trace: trace.learner(learner) })
+    }
+    const cancel = () => engine.evict(group, learner)
+    return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
+  }
+  const supervisor = await system.spawnLocal(
+    Supervisor,
+    { engine, group, learners, devices: devices.length, supervision, spawn, onFailure, resumed, leavesVacant },
+    { name: 'supervisor' }
+  )
+  await supervisor.askWith({ deadline: Infinity }).start()
+  return supervisor
+}

@@ -1,0 +1,23 @@
+import type { PopulationSchedule } from '../schedules/population.js'
+import { planRunSources, type PreparedRun } from './prepare.js'
+import type { RunPrograms } from './programs.js'
+import { scheduleOf } from './schedule.js'
+
+/** The first step shows that everything works, the second that it still works after an update. */
+const STEPS = 2
+
+/** The run cut to two steps and a single batch of evaluation. */
+export function dryRunOf(run: PreparedRun): PreparedRun {
+  const settings = { ...run.settings, until: { ...run.settings.until, epochs: Infinity, steps: STEPS } }
+  const cut = { ...run, settings, programs: shortened(run.programs) }
+  const scheduleFor = (population: PopulationSchedule) => scheduleOf(settings, run.dataset.train.count, population)
+  return { ...cut, sources: planRunSources(cut), schedule: scheduleFor(settings.population.schedule), scheduleFor }
+}
+
+function shortened({ evaluate, statistics, ...programs }: RunPrograms): RunPrograms {
+  return {
+    ...programs,
+    evaluate: evaluate.slice(0, 1).map((pass) => ({ ...pass, steps: 1 })),
+    statistics: statistics && { ...statistics, steps: 1 }
+  }
+}

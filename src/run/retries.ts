@@ -1,0 +1,33 @@
+import { ArbalestError } from '../errors.js'
+import type { Settings } from '../options/settings.js'
+import type { JobControl, JobOutcome } from './job.js'
+
+/**
+ * Runs; if the loss is not finite, runs again with lower rates, from the newest checkpoint or from the start, as often as `onNaN` allows.
+ */
+export async function runWithRetries(
+  settings: Settings,
+  control: JobControl,
+  run: (settings: Settings, control: JobControl) => Promise<JobOutcome>
+): Promise<JobOutcome> {
+  const { onNaN, checkpoint } = settings
+  let { learningRateScale } = settings
+  for (let retries = 0; ; retries++) {
+    try {
+      const again = { ...settings, learningRateScale, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
+      return await (retries === 0 ? run(settings, control) : run(again, withoutStarted(control)))
+    } catch (error) {
+      const diverged = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'
+      if (!diverged || !onNaN || retries >= onNaN.retries || control.stop.aborted) throw error
+      // A run that went on from a checkpoint may have had a lower scale than its settings say.
+      const { iteration, learningRateScale: failed = learningRateScale } = error.data
+      learningRateScale = Number(failed) * onNaN.learningRateFactor
+      control.emit({ event: 'wentBack', iteration: Number(iteration), learningRateScale, retries: onNaN.retries - retries - 1 })
+    }
+  }
+}
+
+/** A job emits `started` once only. */
+function withoutStarted({ stop, emit }: JobControl): JobControl {
+  return { stop, emit: (event) => (event.event === 'started' ? undefined : emit(event)) }
+}
