@@ -1,29 +1,29 @@
 /**
- * Tells when a level has moved for good: a two-sided cumulative sum (Page, "Continuous inspection schemes", Biometrika 1954). What lies within
- * the allowance of the level is forgotten; what goes beyond adds up.
+ * Detects a lasting change of a level: a two-sided cumulative sum (Page, "Continuous inspection schemes", Biometrika 1954). Only the part of a difference
+ * beyond `allowance` counts; the level has changed when the sum of these parts exceeds `limit`.
  */
 export class Drift {
   readonly #level: number
-  readonly #up: Excess
-  readonly #down: Excess
+  readonly #up: CumulativeSum
+  readonly #down: CumulativeSum
 
   constructor({ level, allowance, limit }: { level: number; allowance: number; limit: number }) {
     this.#level = level
-    this.#up = new Excess(allowance, limit)
-    this.#down = new Excess(allowance, limit)
+    this.#up = new CumulativeSum(allowance, limit)
+    this.#down = new CumulativeSum(allowance, limit)
   }
 
-  /** How far the level has moved, in the mean since it began to: above 0 where it has risen, below where it has fallen, 0 where it holds. */
+  /** The mean difference from the level since it began to change: positive or negative, or 0 if the level holds. */
   observe(value: number): number {
     this.#up.add(value - this.#level)
     this.#down.add(this.#level - value)
-    if (!this.#up.isTooMuch && !this.#down.isTooMuch) return 0
+    if (!this.#up.exceedsLimit && !this.#down.exceedsLimit) return 0
     return this.#up.sum > this.#down.sum ? this.#up.mean : -this.#down.mean
   }
 }
 
-/** What goes beyond the allowance on one side, since there was last nothing left of it. */
-class Excess {
+/** The cumulative sum of one side. */
+class CumulativeSum {
   readonly #allowance: number
   readonly #limit: number
   sum = 0
@@ -35,16 +35,17 @@ class Excess {
     this.#limit = limit
   }
 
-  get isTooMuch(): boolean {
+  get exceedsLimit(): boolean {
     return this.sum > this.#limit
   }
 
+  /** Of the differences since the sum was last 0. */
   get mean(): number {
     return this.#total / this.#count
   }
 
   add(difference: number): void {
-    // Bounded, so that a level that comes back is soon believed.
+    // Bounded, so that a return to the level is detected soon.
     this.sum = Math.min(2 * this.#limit, Math.max(0, this.sum + difference - this.#allowance))
     if (this.sum === 0) this.#total = this.#count = 0
     else {

@@ -1,11 +1,12 @@
 import { cpus } from 'node:os'
 import { usableCores } from '../engine/machine.js'
 
-/** How many processors have nothing to do, in the mean since it was asked last; undefined where other processors than ours are counted too. */
+/** Measures how many processors are idle. Unknown if the system counts processors that this process may not use. */
 export class IdleProcessors {
   #idle = idleMilliseconds()
   #time = performance.now()
 
+  /** The mean number since the last call; undefined if it is unknown. */
   take(): number | undefined {
     const before = { idle: this.#idle, time: this.#time }
     this.#idle = idleMilliseconds()

@@ -1,12 +1,13 @@
 import type { Supervisor } from '../actors/supervisor.js'
 import type { GroupStatus } from '../engine/contract.js'
-import type { ActorRef } from '../runtime/actor-ref.js'
 import type { PopulationEvent } from '../observe/events.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
 import { changeAfter, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 
-/** What a control of the population tells of a change; the run adds how far it is. */
+/** A decision about the population, as an event reports it; the run adds its progress. */
 export type PopulationDecision = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>
 
+/** The progress of the learners while they train. */
 export interface PopulationProgress extends GroupStatus {
   /** Of training so far. */
   readonly seconds: number
@@ -14,27 +15,27 @@ export interface PopulationProgress extends GroupStatus {
   readonly left: { readonly samples: number; readonly seconds: number }
 }
 
-/** Says how many learners train, and changes their number while all of them rest. */
+/** Decides how many learners train, and changes their number while all of them rest. */
 export interface PopulationControl {
-  /** Up to now, and beyond as far as it is known. */
+  /** The past of the run, and the future as far as it is known. */
   readonly schedule: PopulationSchedule
-  /** Milliseconds between two calls of `watch`; Infinity where it need not be called. */
+  /** Milliseconds between two calls of `watch`; Infinity if it need not be called. */
   readonly watchEvery: number
-  /** The next round before which the learners are to rest for a change. */
+  /** The next round before which the learners must rest for a change that is known. */
   restBefore(round: number): number
-  /** While they train: true once they shall rest soon for a change. */
+  /** Called while the learners train. Returns true if they must rest soon for a change. */
   watch(progress: PopulationProgress): boolean
-  /** Whether something is to be changed before this round. */
+  /** Whether a change is due before this round. */
   isDue(round: number): boolean
-  /** They rest before this round: carries out what is due. True where the schedule is another one now. */
+  /** Makes the change that is due. The learners rest before this round. Returns true if the schedule has changed. */
   change(round: number): Promise<boolean>
-  /** A learner has died of this: whether the others are to go on without it, for there will be fewer of them from the next rest on. */
+  /** Whether a learner that failed with this error stays without a replacement, since the next change will reduce the population. */
   leavesVacant(error: Error): boolean
-  /** What has been decided since it was asked last. */
+  /** The decisions since the last call. */
   takeDecisions(): readonly PopulationDecision[]
 }
 
-/** A number that was given, or a schedule that was recorded. */
+/** Follows a given number or schedule of learners. */
 export class GivenPopulation implements PopulationControl {
   readonly schedule: PopulationSchedule
   readonly watchEvery = Infinity
@@ -46,7 +47,7 @@ export class GivenPopulation implements PopulationControl {
     this.schedule = schedule
     this.#supervisor = supervisor
     this.#learners = learnersAt(schedule, round)
-    this.#prepare(round)
+    this.#prepareNext(round)
   }
 
   restBefore(round: number): number {
@@ -66,13 +67,13 @@ export class GivenPopulation implements PopulationControl {
     const to = learnersAt(this.schedule, round)
     await this.#supervisor.askWith({ deadline: Infinity }).resize(to)
     this.#learners = to
-    this.#prepare(round)
+    this.#prepareNext(round)
     this.#decisions.push({ action: 'follow', from, to, reason: 'as the given schedule says', figures: [] })
     return false
   }
 
-  /** Who comes next is made ready while the others train; what goes wrong is met at the change. */
-  #prepare(round: number): void {
+  /** Starts the learners of the next change while the others train. If that fails, the change itself fails with the same error. */
+  #prepareNext(round: number): void {
     const next = changeAfter(this.schedule, round)
     const learners = learnersAt(this.schedule, next)
     if (next < Infinity && learners > this.#learners)
@@ -82,7 +83,7 @@ export class GivenPopulation implements PopulationControl {
         .catch(() => {})
   }
 
-  /** Who has asked for so many is told that there are not. */
+  /** Never: the user has asked for this number of learners, and gets an error if it is impossible. */
   leavesVacant(): boolean {
     return false
   }

@@ -1,102 +1,106 @@
-import { doubt, halfWidth, pooledDeviation } from './confidence.js'
+import { Comparison, type ComparisonOptions } from './comparison.js'
+import { doubt, halfWidth, pooledStd } from './confidence.js'
 import { Runoff, VISIT_WINDOWS } from './runoff.js'
-import { Standings, type StandingsOptions } from './standings.js'
 import type { Tally } from './tally.js'
 
-export interface SearchOptions extends StandingsOptions {
+export interface SearchOptions extends ComparisonOptions {
   readonly least: number
   readonly most: number
-  /** Learners more or fewer at a time: one a device. */
+  /** Learners that a step adds or removes: one for each device. */
   readonly by: number
+  /** The direction that is searched first. */
   readonly first: 'up' | 'down'
-  /** Whether the other way is looked at too. */
+  /** Whether the other direction is searched, too. */
   readonly both: boolean
 }
 
-/** Windows of the population from which a search sets out, to which all others are held: as many as make its mean known, within these. */
+/** The least and the largest number of windows of the origin, with which all other populations are compared. */
 const ORIGIN_WINDOWS = [4, 12] as const
 
-/** Windows of any other: at least, and at most. */
+/** The least and the largest number of windows of any other population. */
 const FEWEST_WINDOWS = 3
 const MOST_WINDOWS = 16
 
-/** After so many windows the estimate is taken where it is known to twice the threshold. */
+/** After so many windows the estimate decides, if its interval is narrower than twice the threshold. */
 const ENOUGH_WINDOWS = 8
 
-/** Populations that a way goes on beyond the last that was worth it: beside a busy process two learners may be no faster than one, and three be. */
+/** So many populations beyond the last worthwhile one are tried: beside a busy process two learners may be no faster than one while three are. */
 const AHEAD = 1
 
-/** A population that loses so large a share is no dip: the way ends. */
-const FAR = 0.1
+/** A loss of throughput by this share is no mere dip: the direction is given up. */
+const COLLAPSE = 0.1
 
+/** The population to go to next. */
 export interface SearchStep {
   readonly to: number
   readonly reason: string
-  /** The search is over: `to` is what it found. */
+  /** Whether the search has ended, with `to` as its result. */
   readonly found: boolean
 }
 
 /**
- * Climbs from one population to its neighbours. Upwards a population is worth it where it brings more than half the threshold over the last that was,
- * downwards where throughput stays within the threshold of the best; a way ends one population beyond the last that was worth it, or where throughput
- * collapses. So two learners that bring 3% each are not overlooked, and none is kept that brings nothing. Then the other way: throughput need have no
- * single summit. At the end those that could still be the best are visited by turns (see Runoff), and the smallest population within the threshold of
- * the best is the one.
+ * Searches from one population to its neighbours. Upwards, a population is worthwhile if it gains more than half the threshold over the last worthwhile
+ * one; downwards, if its throughput stays within the threshold of the best. A direction ends one population beyond the last worthwhile one, or where
+ * throughput collapses. So two learners that gain 3% each are found, and a learner that gains nothing is not kept. Then the search goes in the other
+ * direction, since throughput may have several maxima. At the end the populations that could still be the best are visited in turns (see Runoff); the
+ * result is the smallest population within the threshold of the best.
  *
- * A population is judged after at least 3 windows by the 99% interval of the ratio (Student's t on logarithms, pooled variance); after 8 by the
- * estimate where the interval is narrower than twice the threshold to either side, after 16 by the estimate as it is.
+ * A population is judged after 3 windows or more by the 99% confidence interval of the ratio (Student's t on logarithms, pooled variance); after 8 windows
+ * by the estimate, if the interval is narrower than twice the threshold to either side; after 16 by the estimate alone.
  */
 export class Search {
   readonly #options: SearchOptions
-  readonly #standings: Standings
-  #way: 'up' | 'down' | undefined
+  readonly #comparison: Comparison
+  /** undefined: the origin is being measured. */
+  #direction: 'up' | 'down' | undefined
   #turned: boolean
+  /** The present population. */
   #at: number
-  /** The last population on the way that was worth it, and those beyond it that were not. */
+  /** The last worthwhile population in this direction, and the number of others beyond it. */
   #summit: number
   #misses = 0
   #runoff: Runoff | undefined
-  /** The next window is the first of a visit. */
+  /** Whether the next window is the first of a visit. */
   #arrived = true
   #over = false
 
   constructor(options: SearchOptions) {
     this.#options = options
-    this.#standings = new Standings(options)
+    this.#comparison = new Comparison(options)
     this.#at = options.origin
     this.#summit = options.origin
     this.#turned = !options.both
   }
 
   get tallies(): ReadonlyMap<number, Tally> {
-    return this.#standings.tallies
+    return this.#comparison.tallies
   }
 
-  /** Whether it has yet to try another population than the one from which it sets out. */
+  /** Whether no other population than the origin has been tried yet. */
   get isAtOrigin(): boolean {
-    return this.#way === undefined
+    return this.#direction === undefined
   }
 
-  /** What the population in hand brings over the one from which it set out: the logarithm of their ratio. */
+  /** The logarithm of the ratio of the present population's throughput to the origin's. */
   get gain(): number {
     const from = this.tallies.get(this.#options.origin)
     return from ? this.tallies.get(this.#at)!.mean - from.mean : 0
   }
 
-  /** One more window of the population in hand; undefined while more are wanted. */
+  /** Takes a window of the present population. Returns the next step; undefined if more windows are needed. */
   observe(throughput: number): SearchStep | undefined {
-    const tally = this.#standings.tally(this.#at)
-    if (this.#arrived) tally.begin()
+    const tally = this.#comparison.tally(this.#at)
+    if (this.#arrived) tally.beginVisit()
     this.#arrived = false
     tally.add(throughput)
-    if (this.#way === undefined) return this.#isKnown(tally) ? this.#leave() : undefined
-    if (this.#runoff) return tally.windowsOfVisit < VISIT_WINDOWS ? undefined : this.#visit(this.#told())
+    if (this.#direction === undefined) return this.#isKnown(tally) ? this.#leave() : undefined
+    if (this.#runoff) return tally.windowsOfVisit < VISIT_WINDOWS ? undefined : this.#visit(this.#summary())
     return this.#judge(tally)
   }
 
-  /** The population in hand cannot be had, nor a larger one: the search goes on without them, or finds another where it was over. */
+  /** Neither the present population nor a larger one is possible. Returns another step; after the end of the search another result. */
   refuse(reason: string): SearchStep {
-    this.#standings.refuse(this.#at)
+    this.#comparison.refuse(this.#at)
     if (this.#over) return this.#find(reason)
     this.#runoff?.endRound()
     return this.#runoff ? this.#visit(reason) : this.#turn(reason)
@@ -105,20 +109,20 @@ export class Search {
   #isKnown(origin: Tally): boolean {
     const [fewest, most] = ORIGIN_WINDOWS
     if (origin.windows < fewest) return false
-    const { std } = pooledDeviation([origin])
+    const { std } = pooledStd([origin])
     return origin.windows >= most || std / Math.sqrt(origin.windows) < this.#options.threshold / 4
   }
 
   #leave(): SearchStep {
-    this.#way = this.#options.first
-    const told = this.#told()
-    return this.#onwards(told) ?? this.#turn(told)
+    this.#direction = this.#options.first
+    const summary = this.#summary()
+    return this.#onwards(summary) ?? this.#turn(summary)
   }
 
   #judge(tally: Tally): SearchStep | undefined {
-    const up = this.#way === 'up'
+    const up = this.#direction === 'up'
     const { threshold, slack } = this.#options
-    const reference = up ? this.#summit : this.#standings.best(this.#at)
+    const reference = up ? this.#summit : this.#comparison.best(this.#at)
     const bound = up ? Math.log1p(threshold / 2) : -Math.log1p(slack)
     const other = this.tallies.get(reference)!
     const gain = tally.mean - other.mean
@@ -131,24 +135,24 @@ export class Search {
       this.#summit = this.#at
       this.#misses = 0
     } else this.#misses++
-    const told = `${learners(this.#at)}: ${compared(gain)} than with ${reference}`
-    const ends = this.#misses > AHEAD || gain + doubt(tally, other, all) < Math.log1p(-FAR)
-    return (ends ? undefined : this.#onwards(told)) ?? this.#turn(told)
+    const summary = `${learners(this.#at)}: ${compared(gain)} than with ${reference}`
+    const ends = this.#misses > AHEAD || gain + doubt(tally, other, all) < Math.log1p(-COLLAPSE)
+    return (ends ? undefined : this.#onwards(summary)) ?? this.#turn(summary)
   }
 
   #onwards(reason: string): SearchStep | undefined {
     const { by, least, most } = this.#options
-    const to = this.#way === 'up' ? this.#at + by : this.#at - by
-    if (to < least || to > most || !this.#standings.canHave(to)) return undefined
+    const to = this.#direction === 'up' ? this.#at + by : this.#at - by
+    if (to < least || to > most || !this.#comparison.isPossible(to)) return undefined
     return this.#try(to, `${reason}; trying ${to}`)
   }
 
-  /** This way leads no further. */
+  /** Goes in the other direction, or begins the runoff. */
   #turn(reason: string): SearchStep {
     if (!this.#turned) {
       const { origin } = this.#options
       this.#turned = true
-      this.#way = this.#way === 'up' ? 'down' : 'up'
+      this.#direction = this.#direction === 'up' ? 'down' : 'up'
       this.#at = origin
       this.#summit = origin
       this.#misses = 0
@@ -158,9 +162,9 @@ export class Search {
     return this.#visit(reason)
   }
 
-  /** The next of those that could still be the best. */
+  /** Goes to the next population of the runoff, or ends the search. */
   #visit(reason: string): SearchStep {
-    this.#runoff ??= new Runoff(this.#standings)
+    this.#runoff ??= new Runoff(this.#comparison)
     const to = this.#runoff.next(this.#at)
     return to === undefined ? this.#find(reason) : this.#try(to, `${reason}; trying ${to} again`)
   }
@@ -172,13 +176,13 @@ export class Search {
   }
 
   #find(reason: string): SearchStep {
-    const to = this.#standings.choice()
+    const to = this.#comparison.choice()
     this.#at = to
     this.#over = true
-    return { to, reason: `${reason}; ${learners(to)} it is`, found: true }
+    return { to, reason: `${reason}; settled on ${learners(to)}`, found: true }
   }
 
-  #told(): string {
+  #summary(): string {
     const { mean, visits } = this.tallies.get(this.#at)!
     return `${learners(this.#at)} at ${Math.exp(mean).toPrecision(3)} samples/s${visits > 1 ? ` in ${visits} visits` : ''}`
   }

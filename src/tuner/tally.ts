@@ -1,17 +1,19 @@
+import type { PopulationFigures } from '../observe/events.js'
+
 /**
- * What was measured of one population: logarithms of throughputs, so that differences are ratios. Windows come in visits: those between two changes
- * of the population are more alike than those of different visits, for threads stay where the system has once put them.
+ * The measurements of one population: logarithms of throughputs, so that differences stand for ratios. A visit is the windows between two changes of the
+ * population. Windows of one visit are more alike than windows of different visits, since threads tend to stay on their cores.
  */
 export class Tally {
   readonly #visits: number[][] = []
 
-  /** What comes from here on is of another visit. */
-  begin(): void {
+  /** Begins a visit: the next windows belong to it. */
+  beginVisit(): void {
     this.#visits.push([])
   }
 
   add(throughput: number): void {
-    if (this.#visits.length === 0) this.begin()
+    if (this.#visits.length === 0) this.beginVisit()
     this.#visits.at(-1)!.push(Math.log(throughput))
   }
 
@@ -27,20 +29,30 @@ export class Tally {
     return this.#visits.length
   }
 
-  /** Of its visits, each as good as any other. */
+  /** Of the visits, which have equal weights. */
   get mean(): number {
     return mean(this.#visits.map(mean))
   }
 
-  /** Of windows from their visit's mean. */
+  /** Sum of squared differences of windows from the mean of their visit. */
   get squares(): number {
     return this.#visits.reduce((sum, visit) => sum + squares(visit), 0)
   }
 
-  /** Of visits from the mean. */
+  /** Sum of squared differences of visits from the mean. */
   get squaresOfVisits(): number {
     return squares(this.#visits.map(mean))
   }
+}
+
+/** The tallies of all populations, as events report them. */
+export function figuresOf(tallies: ReadonlyMap<number, Tally>): PopulationFigures[] {
+  return [...tallies].map(([learners, { mean: logarithm, squares: sum, windows, visits }]) => ({
+    learners,
+    samplesPerSecond: Math.exp(logarithm),
+    std: windows > visits ? Math.sqrt(sum / (windows - visits)) : 0,
+    windows
+  }))
 }
 
 function mean(values: readonly number[]): number {

@@ -1,29 +1,29 @@
 import type { Supervisor } from '../actors/supervisor.js'
 import { ArbalestError } from '../errors.js'
+import type { TuningSettings } from '../options/learners.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import { asError } from '../runtime/errors-across-threads.js'
+import { changedAt, type PopulationSchedule } from '../schedules/population.js'
+import { IdleProcessors } from './idle-processors.js'
+import type { PopulationControl, PopulationDecision, PopulationProgress } from './population-control.js'
 import { learners } from './search.js'
 import { Tuner, type Decision } from './tuner.js'
-import { asError } from '../runtime/errors-across-threads.js'
-import type { ActorRef } from '../runtime/actor-ref.js'
-import { IdleProcessors } from './idle-processors.js'
-import { changedAt, type PopulationSchedule } from '../schedules/population.js'
-import type { PopulationControl, PopulationDecision, PopulationProgress } from './population-control.js'
-import type { TuningSettings } from '../options/learners.js'
 import { WindowMeter } from './window-meter.js'
 
-/** A look at the group errs by so many milliseconds: 4% of the shortest default window, 1% of what is decided on. */
+/** Milliseconds between two looks at the group: an error of 4% of the shortest default window, and of 1% of a decision. */
 const WATCH_EVERY = 20
 
 export interface TunedPopulationOptions {
   readonly start: number
-  /** What has been already, in a run that goes on from a checkpoint. */
+  /** The population so far, if the run goes on from a checkpoint. */
   readonly history?: PopulationSchedule
   readonly tuning: TuningSettings
   readonly supervisor: ActorRef<Supervisor>
-  /** Whether memory holds so many learners more, and if not why. */
+  /** Why memory does not hold so many more learners; undefined if it does. */
   readonly refusal: (more: number) => string | undefined
 }
 
-/** Measures while the learners train and does what the tuner decides; keeps the schedule that comes of it. */
+/** Measures training for a tuner, carries out its decisions, and records the schedule that results. */
 export class TunedPopulation implements PopulationControl {
   readonly watchEvery: number
   readonly #options: TunedPopulationOptions
@@ -34,9 +34,9 @@ export class TunedPopulation implements PopulationControl {
   readonly #decisions: PopulationDecision[] = []
   #schedule: PopulationSchedule
   #learners: number
-  /** What has been decided; ready once the learners that it needs are up. */
+  /** The decision to carry out next; ready once the learners that it needs have started. */
   #pending: { readonly decision: Decision; ready: boolean } | undefined
-  /** What went wrong where nobody listens: met at the next change. */
+  /** An error in the background, thrown at the next change. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: TunedPopulationOptions) {
@@ -61,14 +61,14 @@ export class TunedPopulation implements PopulationControl {
 
   watch({ seconds, left, ...status }: PopulationProgress): boolean {
     if (this.#pending) return this.#isReady()
-    // Who was lost is being replaced: what is measured meanwhile is not this population's.
+    // A learner that failed is being replaced: until then another population is training.
     if (status.members.length !== this.#learners) this.#meter.reset()
     const window = this.#meter.observe(status, seconds)
     if (!window) return false
     const idle = this.#idle.take()
     const remaining = Math.min(left.seconds, (left.samples * window.seconds) / window.samples)
     const decision = this.#tuner.observe({ ...window, remaining, ...(idle !== undefined && { idle }) })
-    if (decision) this.#take(decision)
+    if (decision) this.#prepare(decision)
     return this.#isReady()
   }
 
@@ -84,17 +84,17 @@ export class TunedPopulation implements PopulationControl {
     const { decision } = pending
     await this.#options.supervisor.askWith({ deadline: Infinity }).resize(decision.to)
     this.#schedule = changedAt(this.#schedule, { round, learners: decision.to })
-    this.#tell(decision)
+    this.#report(decision)
     this.#learners = decision.to
     this.#meter.reset()
     this.#idle.take()
     return true
   }
 
-  /** There are more learners than memory holds: back to fewer. */
+  /** If memory does not hold the learners that train, the next change goes back to fewer. */
   leavesVacant(error: Error): boolean {
     if (!(error instanceof ArbalestError) || error.code !== 'OUT_OF_MEMORY' || this.#learners <= this.#least) return false
-    const decision = this.#tuner.retreat(this.#learners, `${learners(this.#learners)} cannot be had: ${error.message}`)
+    const decision = this.#tuner.retreat(this.#learners, `${learners(this.#learners)} are impossible: ${error.message}`)
     this.#pending = { decision, ready: true }
     return true
   }
@@ -107,9 +107,10 @@ export class TunedPopulation implements PopulationControl {
     return this.#failure !== undefined || this.#pending?.ready === true
   }
 
-  #take(decision: Decision): void {
+  /** Makes a decision pending, and starts the learners that it needs. */
+  #prepare(decision: Decision): void {
     const { to } = decision
-    if (to === this.#learners) return this.#tell(decision)
+    if (to === this.#learners) return this.#report(decision)
     const pending = (this.#pending = { decision, ready: to < this.#learners })
     if (pending.ready) return
     const refusal = this.#options.refusal(to - this.#learners)
@@ -119,17 +120,17 @@ export class TunedPopulation implements PopulationControl {
       .prepare(to)
       .then(
         () => (pending.ready = true),
-        (error: unknown) => this.#refuse(`${learners(to)} cannot be had: ${asError(error).message}`)
+        (error: unknown) => this.#refuse(`${learners(to)} are impossible: ${asError(error).message}`)
       )
       .catch((error: unknown) => (this.#failure = { error }))
   }
 
   #refuse(reason: string): void {
     this.#pending = undefined
-    this.#take(this.#tuner.refuse(reason))
+    this.#prepare(this.#tuner.refuse(reason))
   }
 
-  #tell({ action, to, reason, figures }: Decision): void {
+  #report({ action, to, reason, figures }: Decision): void {
     this.#decisions.push({ action, from: this.#learners, to, reason, figures })
   }
 }

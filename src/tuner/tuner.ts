@@ -1,17 +1,17 @@
 import type { PopulationFigures, TunerAction } from '../observe/events.js'
 import { THRESHOLD } from '../options/learners.js'
-import { figuresOf } from './figures.js'
 import { learners, Search, type SearchStep } from './search.js'
-import { Settled, type Sign } from './settled.js'
+import { SettledMonitor, type SearchTrigger } from './settled-monitor.js'
+import { figuresOf } from './tally.js'
 
-/** A stretch of training in which the population did not change. */
+/** A stretch of training with the same population. */
 export interface MeasuringWindow {
   readonly samples: number
-  /** Of wall time in which learners trained. */
+  /** Of wall time while learners trained. */
   readonly seconds: number
-  /** Processors that had nothing to do, in the mean; absent where nobody knows. */
+  /** Processors that were idle, in the mean; absent if unknown. */
   readonly idle?: number
-  /** Seconds that the run will last at this pace. */
+  /** Seconds until the run ends at this pace. */
   readonly remaining?: number
 }
 
@@ -19,9 +19,9 @@ export interface TunerOptions {
   readonly start: number
   readonly least?: number
   readonly most: number
-  /** Learners more or fewer at a time: one a device. */
+  /** Learners that a step adds or removes: one for each device. */
   readonly by?: number
-  /** What makes a population worth having, as a share of throughput. */
+  /** The gain, as a share of throughput, that makes another learner worth having. */
   readonly threshold?: number
 }
 
@@ -33,38 +33,38 @@ export interface Decision {
   readonly figures: readonly PopulationFigures[]
 }
 
-/** A look costs about so many windows, and pays where the run goes on for so many times as long. */
-const LOOK_WINDOWS = 8
-const WORTH = 20
+/** A search takes about so many windows, and pays if the run goes on for so many times as long. */
+const SEARCH_WINDOWS = 8
+const PAYS_AFTER = 20
 
-/** Windows after settling before which nothing is looked at anew; doubled by each look that brought nothing worth having. */
+/** Windows after settling in which triggers are ignored; doubled after each search without a gain. */
 const PATIENCE = 8
 const MOST_PATIENCE = 64
 
 /**
- * A look without any sign comes after so many times the patience: a processor that has become free slows nobody down, and a search during which the
- * load changed may have ended anywhere.
+ * After so many times the patience a search is triggered in any case: a processor that has become free slows down no learner, and if the load changed
+ * during a search, its result may be wrong.
  */
 const ROUTINE = 15
 
 /**
- * Finds the number of learners with which training is fastest, and finds it again when the load changes. It is fed whole windows and answers
- * with decisions; it knows neither clocks nor actors.
+ * Finds the number of learners with which training is fastest, and finds it again when the load changes. It takes measuring windows and returns
+ * decisions; it uses neither clocks nor actors.
  *
- * A search climbs from neighbour to neighbour (see Search); what it finds it keeps, until throughput drifts (Page's cumulative sum), processors fall
- * idle, or a long time has passed: then it looks again. Each look that brings nothing doubles the time before the next, so that noise cannot make it
- * go to and fro.
+ * A search goes from neighbour to neighbour (see Search). The tuner keeps the result until throughput drifts, processors fall idle or a long time has
+ * passed (see SettledMonitor), and then searches again. Each search without a gain doubles the time before the next one, so that noise does not make the
+ * population oscillate.
  *
- * After the rule of Koliousis et al., "Crossbow: Scaling Deep Learning with Small Batch Sizes on Multi-GPU Servers", VLDB 2019, with whole windows
- * and a confidence in the place of single samples.
+ * After the rule of Koliousis et al., "Crossbow: Scaling Deep Learning with Small Batch Sizes on Multi-GPU Servers", VLDB 2019, with windows and
+ * confidence intervals instead of single samples.
  */
 export class Tuner {
   readonly #options: Required<TunerOptions>
   #learners: number
   #most: number
-  /** The one in hand, or the last: what it settled on may turn out not to be had. */
+  /** The present search, or the last one: its result may still turn out to be impossible. */
   #search: Search
-  #settled: Settled | undefined
+  #settled: SettledMonitor | undefined
   #patience = PATIENCE
 
   constructor({ least = 1, by = 1, threshold = THRESHOLD, ...options }: TunerOptions) {
@@ -74,35 +74,35 @@ export class Tuner {
     this.#search = this.#newSearch('up', true)
   }
 
-  /** Those whose windows it wants. */
+  /** The population whose windows it takes next. */
   get learners(): number {
     return this.#learners
   }
 
-  /** One more window of `learners`; what to do now, or undefined to go on. */
+  /** Takes a window of `learners`. Returns a decision, or undefined to go on. */
   observe(window: MeasuringWindow): Decision | undefined {
     const throughput = window.samples / window.seconds
     const settled = this.#settled
     if (!settled) {
-      if (this.#search.isAtOrigin && !this.#pays(window)) return this.#rest(window)
+      if (this.#search.isAtOrigin && !this.#pays(window)) return this.#stay(window)
       const step = this.#search.observe(throughput)
-      return step && this.#take(step)
+      return step && this.#follow(step)
     }
-    const sign = settled.observe(throughput, window.idle)
-    if (!sign || settled.windows < this.#patience || !this.#pays(window)) return undefined
-    return this.#look(sign)
+    const trigger = settled.observe(throughput, window.idle)
+    if (!trigger || settled.windows < this.#patience || !this.#pays(window)) return undefined
+    return this.#searchAgain(trigger)
   }
 
   /**
-   * The population that it asked for cannot be had, nor a larger one: what to do instead. Where it had settled on that one, it settles on the best
-   * that it measured below; so it comes, at the latest, to the one that trains.
+   * Neither the population of the last decision nor a larger one is possible. Returns another decision. If the tuner had settled, it settles on the best
+   * smaller population that it measured, in the end on the one that trains.
    */
   refuse(reason: string): Decision {
     this.#most = Math.max(this.#options.least, this.#learners - this.#options.by)
-    return this.#take(this.#search.refuse(reason))
+    return this.#follow(this.#search.refuse(reason))
   }
 
-  /** So many, which trained already, have proved more than can be had: fewer, and from there another search. */
+  /** `from` learners trained already, and proved to be too many. Returns the decision for fewer, from which another search begins. */
   retreat(from: number, reason: string): Decision {
     const { least, by } = this.#options
     const figures = figuresOf(this.#search.tallies)
@@ -113,18 +113,19 @@ export class Tuner {
     return { action: 'try', from, to: this.#learners, reason, figures }
   }
 
+  /** Whether a search now would gain more time than it costs. */
   #pays({ seconds, remaining = Infinity }: MeasuringWindow): boolean {
-    return remaining >= WORTH * LOOK_WINDOWS * seconds
+    return remaining >= PAYS_AFTER * SEARCH_WINDOWS * seconds
   }
 
-  /** Not worth a look: it stays as it is. */
-  #rest({ seconds, remaining = Infinity }: MeasuringWindow): Decision {
-    const reason = `the run ends in about ${remaining.toFixed(0)} s, and looking for a better population pays above ${(WORTH * LOOK_WINDOWS * seconds).toFixed(0)} s: ${learners(this.#learners)} it stays`
+  /** Settles without a search. */
+  #stay({ seconds, remaining = Infinity }: MeasuringWindow): Decision {
+    const reason = `the run ends in about ${remaining.toFixed(0)} s, and a search pays above ${(PAYS_AFTER * SEARCH_WINDOWS * seconds).toFixed(0)} s: staying with ${learners(this.#learners)}`
     this.#settle()
     return { action: 'settle', from: this.#learners, to: this.#learners, reason, figures: figuresOf(this.#search.tallies) }
   }
 
-  #take({ to, reason, found }: SearchStep): Decision {
+  #follow({ to, reason, found }: SearchStep): Decision {
     const from = this.#learners
     this.#learners = to
     if (found) this.#settle()
@@ -134,13 +135,13 @@ export class Tuner {
 
   #settle(): void {
     this.#patience = this.#search.gain < Math.log1p(this.#options.threshold) ? Math.min(MOST_PATIENCE, this.#patience * 2) : PATIENCE
-    this.#settled = new Settled(this.#search.tallies.get(this.#learners), {
+    this.#settled = new SettledMonitor(this.#search.tallies.get(this.#learners), {
       threshold: this.#options.threshold,
       routine: ROUTINE * this.#patience
     })
   }
 
-  #look({ reason, first, both }: Sign): Decision | undefined {
+  #searchAgain({ reason, first, both }: SearchTrigger): Decision | undefined {
     const figures = this.#settled!.figures(this.#learners)
     if (!both && this.#learners + this.#options.by > this.#most) return undefined
     this.#search = this.#newSearch(first, both)
@@ -150,7 +151,7 @@ export class Tuner {
 
   #newSearch(first: 'up' | 'down', both: boolean): Search {
     const { least, by, threshold } = this.#options
-    // Who has settled moves for a clear reason only: what is just as good as it is stays away.
+    // After settling, a smaller population must be nearer to the best: a change needs a clear reason.
     const slack = this.#settled ? threshold / 2 : threshold
     return new Search({ origin: this.#learners, least, most: this.#most, by, threshold, slack, first, both })
   }

@@ -1,12 +1,12 @@
-import type { MeasuringWindow } from './tuner.js'
 import type { GroupStatus } from '../engine/contract.js'
+import type { MeasuringWindow } from './tuner.js'
 
-/** A window has at least so many rounds: it begins and ends where one does, and is looked at a little later. */
+/** The least rounds of a window. Its ends are round starts that are seen a little late, so a window of few rounds would be inexact. */
 const LEAST_ROUNDS = 5
 
-/** After a change or a disturbance so many rounds, and so large a part of a window, are not counted: caches are cold, threads are new. */
-const WARM_ROUNDS = 3
-const WARM_SHARE = 0.5
+/** After a change or a disturbance, so many rounds and this share of a window's length are not measured: caches are cold, threads are new. */
+const WARM_UP_ROUNDS = 3
+const WARM_UP_SHARE = 0.5
 
 interface Mark {
   readonly round: number
@@ -14,38 +14,38 @@ interface Mark {
   readonly seconds: number
 }
 
-/** Cuts a run into measuring windows, from what its group says and the clock of its training. */
+/** Divides a run into measuring windows, by the status of its group and the seconds of its training. */
 export class WindowMeter {
   readonly #length: number
   #from: Mark | undefined
-  #warm = false
-  #seen = -1
+  #isWarm = false
+  #lastRound = -1
 
   /** `length` in seconds. */
   constructor(length: number) {
     this.#length = length
   }
 
-  /** The window in hand is given up, and the next one waits until training is warm. */
+  /** Discards the present window. The next one begins after a warm-up. */
   reset(): void {
     this.#from = undefined
-    this.#warm = false
+    this.#isWarm = false
   }
 
   /**
-   * To be told often how far the group is: how often bounds the error of a window. Only a look that sees a new round counts. `seconds` of training,
-   * in which nobody paused.
+   * Call it often: the interval between two calls bounds the error of a window. Returns a window when it has ended. Calls without a new round do not
+   * count. `seconds` of training, without pauses.
    */
   observe({ round, position }: Pick<GroupStatus, 'round' | 'position'>, seconds: number): MeasuringWindow | undefined {
-    if (round === this.#seen) return undefined
-    this.#seen = round
+    if (round === this.#lastRound) return undefined
+    this.#lastRound = round
     const now = { round, position, seconds }
     const from = (this.#from ??= now)
     const passed = seconds - from.seconds
     const rounds = round - from.round
-    if (!this.#warm) {
-      if (rounds < WARM_ROUNDS || passed < WARM_SHARE * this.#length) return undefined
-      this.#warm = true
+    if (!this.#isWarm) {
+      if (rounds < WARM_UP_ROUNDS || passed < WARM_UP_SHARE * this.#length) return undefined
+      this.#isWarm = true
       this.#from = now
       return undefined
     }

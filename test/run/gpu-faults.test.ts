@@ -54,7 +54,7 @@ describe(`Faults of a device (${DEVICE})`, function () {
     expect(outcome.errors).to.deep.equal([])
     const [first, ...others] = named(outcome, 'population')
     expect(first).to.include({ action: 'settle', from: 1, to: 1 })
-    expect(first!.reason).to.match(/^no memory for 1 more: .*; 1 learner it is$/)
+    expect(first!.reason).to.match(/^no memory for 1 more: .*; settled on 1 learner$/)
     expect(others.every(({ to }) => to === 1)).to.equal(true)
     expect(named(outcome, 'finished')[0]!.iterations).to.be.above(first!.iteration)
   })

@@ -165,7 +165,7 @@ describe('a job that is tuned', () => {
     const events = await tunedUntil({ learners: { initial: 1, max: 3, window: 0.004 } }, { engine }, () => true)
     const [first, ...others] = events.filter((event): event is PopulationEvent => event.event === 'population')
     expect(first).to.include({ action: 'settle', from: 1, to: 1 })
-    expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; 1 learner it is$/)
+    expect(first!.reason).to.match(/^no memory for 1 more: \d\d\.\d MiB are wanted where 1\.0 MiB are free; settled on 1 learner$/)
     expect(others.every(({ to }) => to === 1)).to.equal(true)
     expect((events.at(-1) as FinishedEvent).population).to.deep.equal([{ round: 0, learners: 1 }])
   })
@@ -198,7 +198,7 @@ describe('a job that is tuned', () => {
       expect(lost.map(({ learner, replacedBy }) => [learner, replacedBy])).to.deep.equal([[victim, null]])
       const decisions = events.filter((event): event is PopulationEvent => event.event === 'population')
       const retreat = decisions.find(({ reason }) => reason.includes('graph: the GPU has no more memory'))
-      expect(retreat).to.include({ action: 'try', from: 3, to: 2, reason: '3 learners cannot be had: graph: the GPU has no more memory' })
+      expect(retreat).to.include({ action: 'try', from: 3, to: 2, reason: '3 learners are impossible: graph: the GPU has no more memory' })
       const after = decisions.slice(decisions.indexOf(retreat!) + 1)
       // Two learners are measured, which shows that both are there.
       expect(after).to.not.be.empty

@@ -43,7 +43,9 @@ describe('a population that is tuned', () => {
         ['settle', 2, 2]
       ])
       expect(news.at(-1)!.reason).to.match(
-        how === 'memory does not hold' ? /^no memory; 2 learners it is$/ : /^3 learners cannot be had: .*no thread; 2/
+        how === 'memory does not hold'
+          ? /^no memory; settled on 2 learners$/
+          : /^3 learners are impossible: .*no thread; settled on 2 learners$/
       )
       expect(population.schedule.at(-1)).to.deep.include({ learners: 2 })
     })
@@ -70,7 +72,7 @@ describe('a population that is tuned', () => {
       action: 'try',
       from: 4,
       to: 2,
-      reason: '4 learners cannot be had: graph: no memory',
+      reason: '4 learners are impossible: graph: no memory',
       figures: []
     })
     expect(population.schedule).to.deep.equal([

@@ -146,7 +146,7 @@ describe('the tuner', () => {
     run.settle()
     const reasons = run.decisions.map(({ reason }) => reason)
     expect(reasons.some((reason) => /^\d learners?: .* than with \d; trying \d again$/.test(reason))).to.equal(true)
-    expect(reasons.at(-1)).to.match(/^\d learners? at \S+ samples\/s in \d visits; \d learners? it is$/)
+    expect(reasons.at(-1)).to.match(/^\d learners? at \S+ samples\/s in \d visits; settled on \d learners?$/)
   })
 
   it('takes fewer than the best only where it knows that they are within the threshold', () => {
@@ -188,7 +188,7 @@ describe('the tuner', () => {
     run.room = 1
     run.settle()
     expect(run.learners).to.equal(1)
-    expect(run.decisions.at(-1)!.reason).to.match(/1 learner it is$/)
+    expect(run.decisions.at(-1)!.reason).to.match(/settled on 1 learner$/)
     expect(run.decisions.filter(({ reason }) => reason.includes('no room'))).to.have.length(1)
   })
 
@@ -284,7 +284,7 @@ describe('the tuner', () => {
       run.room = room
       run.settle()
       expect(run.decisions.at(-1)).to.deep.include({ action: 'settle', to: left })
-      expect(run.decisions.at(-1)!.reason).to.equal(`no room for ${left + 1}; ${left} learners it is`)
+      expect(run.decisions.at(-1)!.reason).to.equal(`no room for ${left + 1}; settled on ${left} learners`)
       expect(run.learners).to.equal(left)
       const settled = run.decisions.length
       run.windows(1000)
@@ -313,7 +313,7 @@ describe('the tuner', () => {
       run.curve = (k) => 0.9 * (60 + 40 * k)
       run.windows(24)
       expect(
-        run.decisions.some(({ action, reason }) => action === 'look' && /fallen by \d+% from/.test(reason)),
+        run.decisions.some(({ action, reason }) => action === 'look' && /fallen by \d+% since/.test(reason)),
         `from ${from}`
       ).to.equal(true)
     }
@@ -344,7 +344,7 @@ describe('the tuner', () => {
       expect(first).to.match(/^1 learner at 1\.00 samples\/s; trying 2$/)
       expect(second).to.match(/^2 learners: (99|100)\.\d% more than with 1; trying 3$/)
       expect(third).to.match(/^3 learners: (9|10)\.\d% less than with 2; trying 4$/)
-      expect(fourth).to.match(/^4 learners: 12\.\d% less than with 2; 2 learners it is$/)
+      expect(fourth).to.match(/^4 learners: 12\.\d% less than with 2; settled on 2 learners$/)
       return more.length === 0
     })
     expect(run.decisions[3]!.figures.map(({ learners }) => learners)).to.deep.equal([1, 2, 3, 4])
