@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { SafetensorsFile } from '../formats/safetensors.js'
 import { readManifest, verify, type Manifest } from './manifest.js'
 
-/** A checkpoint whose every byte is as it was written. */
+/** A checkpoint that has been verified: every byte is as it was written. */
 export class Checkpoint {
   readonly folder: string
   readonly manifest: Manifest
@@ -12,7 +12,7 @@ export class Checkpoint {
     this.manifest = manifest
   }
 
-  /** Throws DATA_CORRUPT for anything missing, changed or cut short, and DATA_NOT_FOUND. Runs nothing that it finds. */
+  /** Verifies the checkpoint. Throws DATA_CORRUPT if anything is missing, changed or cut short, and DATA_NOT_FOUND. Executes nothing in the files. */
   static async open(folder: string): Promise<Checkpoint> {
     const manifest = await readManifest(folder)
     await verify(folder, manifest)
@@ -23,7 +23,7 @@ export class Checkpoint {
     return this.manifest.iteration
   }
 
-  /** One of its files by the name under which it was written; to be closed by the caller. */
+  /** Opens one of its files. The caller must close it. */
   file(name: string): Promise<SafetensorsFile> {
     return SafetensorsFile.open(join(this.folder, name))
   }

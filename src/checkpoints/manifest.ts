@@ -8,16 +8,16 @@ import { corruptFile, unreadableFile } from '../formats/file-errors.js'
 import { replaceFile } from '../formats/write-file.js'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
 
-/** What a checkpoint's folder holds and what it should look like; written last, so that a folder that has one was written whole. */
+/** The contents of a checkpoint's folder. It is written last: a folder that has a manifest was written completely. */
 export interface Manifest {
-  /** Of this description. */
+  /** Of the manifest's format. */
   readonly version: typeof VERSION
-  /** Whole iterations behind the state. */
+  /** Iterations completed before the checkpoint. */
   readonly iteration: number
-  /** What was measured of the central model at this iteration; absent where it was not. */
+  /** Measured of the central model at this iteration, higher is better; absent if it was not measured. */
   readonly score?: number
   readonly files: readonly ManifestFile[]
-  /** Everything that is not a tensor; plain JSON, the store does not look into it. */
+  /** Everything that is not a tensor, as plain JSON. The store does not read it. */
   readonly state: unknown
 }
 
@@ -30,16 +30,16 @@ export interface ManifestFile {
 
 const VERSION = 1
 export const MANIFEST = 'checkpoint.json'
-/** No manifest is longer in bytes: a damaged one must not cost more memory than that. */
+/** Bytes of the longest manifest that is read, so that a damaged one cannot take more memory. */
 const LONGEST = 2 ** 26
 const DEEPEST = 64
 
-/** Describes the files of a folder as they are now, and syncs both. Throws WRITE_FAILED. */
+/** Writes a manifest of the present files of a folder, and syncs it. Throws WRITE_FAILED. */
 export async function writeManifest(folder: string, about: Omit<Manifest, 'version' | 'files'>): Promise<Manifest> {
   const names = (await readdir(folder)).sort()
   const files = []
   for (const name of names) files.push({ name, ...(await measured(join(folder, name))) })
-  // JSON has no word for a score that is no finite number, nor is such a checkpoint ever the best.
+  // JSON has no NaN or Infinity, and a checkpoint with such a score is never the best.
   const { score, ...rest } = about
   const known = score !== undefined && Number.isFinite(score)
   const manifest: Manifest = { version: VERSION, ...rest, ...(known && { score }), files }
@@ -48,7 +48,7 @@ export async function writeManifest(folder: string, about: Omit<Manifest, 'versi
   return manifest
 }
 
-/** Throws DATA_CORRUPT for one that is missing or not what it should be, DATA_NOT_FOUND for one that cannot be read. */
+/** Throws DATA_CORRUPT if the manifest is missing or wrong, DATA_NOT_FOUND if it cannot be read. */
 export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, MANIFEST)
   const text = await readText(path)
@@ -61,16 +61,16 @@ export async function readManifest(folder: string): Promise<Manifest> {
   return checked(path, value)
 }
 
-/** Of all that a manifest says, in the order in which it says it. */
+/** Of a manifest without its own hash. */
 function hashOf(manifest: unknown): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
 
-/** Reads every file against its size and its hash. Throws DATA_CORRUPT, which names the file, and DATA_NOT_FOUND. */
+/** Compares every file with its size and hash. Throws DATA_CORRUPT, which names the file, and DATA_NOT_FOUND. */
 export async function verify(folder: string, { files }: Manifest): Promise<void> {
   for (const { name, bytes, sha256 } of files) {
     const path = join(folder, name)
-    // Before it is opened: a pipe would wait for its writer, and a device has no end.
+    // Checked before opening: a pipe would wait for its writer, and a device may have no end.
     const size = await sizeOf(path)
     if (size !== bytes) throw corruptFile(path, { where: 'size', expected: `${bytes}`, found: `${size} bytes` })
     const found = await measured(path)
@@ -106,7 +106,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Throws DATA_CORRUPT for what is no file. */
+/** Throws DATA_CORRUPT for anything but a regular file. */
 async function sizeOf(path: string): Promise<number> {
   const found = await stat(path).catch((cause: unknown) => {
     throw unread(path, cause)
@@ -115,7 +115,7 @@ async function sizeOf(path: string): Promise<number> {
   return found.size
 }
 
-/** A checkpoint that lacks one of its files is damaged; what the system does not let be read may be whole. */
+/** A missing file means that the checkpoint is damaged; a file that the system does not let us read may be whole. */
 function unread(path: string, cause: unknown): ArbalestError {
   return (cause as NodeJS.ErrnoException).code === 'ENOENT'
     ? corruptFile(path, { where: 'file', expected: 'one', found: 'none', cause })
@@ -138,7 +138,7 @@ function checked(path: string, value: unknown): Manifest {
   if (!Array.isArray(files)) return refuse('files', 'a list', files)
   for (const file of files as unknown[]) {
     if (!isObject(file)) return refuse('files', 'objects', file)
-    // A name leads nowhere but into the folder.
+    // A plain name cannot lead out of the folder.
     if (typeof file['name'] !== 'string' || !/^[\w-][\w.-]*$/.test(file['name'])) refuse('files', 'plain names', file['name'])
     if (!isCount(file['bytes'])) refuse('files', 'sizes', file['bytes'])
     if (typeof file['sha256'] !== 'string' || !/^[0-9a-f]{64}$/.test(file['sha256'])) refuse('files', 'hashes', file['sha256'])

@@ -6,15 +6,15 @@ import { MODEL_FILE } from './files.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, newestWhole } from './store.js'
 
-/** Which checkpoint of a folder is meant. */
+/** Which checkpoint of a folder is taken. */
 export interface ModelFileOptions {
-  /** In a folder of checkpoints the one that was measured best, in the place of the newest. */
+  /** In a folder of checkpoints: the best measured one instead of the newest. */
   readonly best?: boolean | undefined
 }
 
 /**
- * The file of a trained model: `path` itself, the one in a checkpoint, or that of the newest whole checkpoint in a folder of them, or of the
- * best. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder that has none, or where `best` has nothing to choose from.
+ * The file of a trained model: `path` itself, the model file of a checkpoint, or the model file of the newest whole checkpoint in a folder, or of the best
+ * one. Throws DATA_CORRUPT for a damaged checkpoint, and INVALID_OPTION for a folder without checkpoints, or with `best` without measured ones.
  */
 export async function modelFile(path: string, { best = false }: ModelFileOptions = {}): Promise<string> {
   const folder = existsSync(path) && statSync(path).isDirectory()

@@ -13,10 +13,10 @@ import { checkIdentity, type RunIdentity } from './run-identity.js'
 import { checkedState, measuredHere, type RunState } from './run-state.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 
-/** A central model as it was when it was measured. */
+/** A central model, and its measurement. */
 export interface MeasuredModel {
   readonly measured: EvaluatedEvent
-  /** Canonical. */
+  /** In canonical order. */
   readonly weights: Float32Array | Float64Array
 }
 
@@ -25,13 +25,13 @@ export interface Resumption {
   readonly folder: string
   readonly state: RunState
   readonly group: SnapshotContents
-  /** The file of a learner's states; undefined where it begins at the central model. */
+  /** The file of the states of a learner, by rank; undefined if the learner begins at the central model. */
   readonly learner: (rank: number) => string | undefined
 }
 
 /**
- * The newest whole checkpoint, or the one that is named; undefined where there is none to go on from. `refused` hears of each damaged one.
- * Throws INVALID_OPTION where it is of another run, and DATA_CORRUPT where the one that is named is damaged.
+ * The checkpoint from which a run goes on: the newest whole one, or the one that is named; undefined if there is none. Calls `refused` for each damaged
+ * one. Throws INVALID_OPTION for a checkpoint of another run, and DATA_CORRUPT if the named one is damaged.
  */
 export async function resumptionOf(
   settings: CheckpointSettings,
@@ -47,7 +47,7 @@ export async function resumptionOf(
   return {
     folder: checkpoint.folder,
     state,
-    // Older versions counted no iteration beside the round.
+    // Older versions did not write the iteration.
     group: { vectors, counts: { iteration: state.iteration, ...counts } },
     learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
   }
@@ -60,7 +60,7 @@ async function checkpointOf(
   if (goesBack) {
     const named = resume === 'auto' || resume === 'never' ? undefined : await namedCheckpoint(resume)
     const newest = await newestWhole(dir, refused, checkSound)
-    // What lies in the folder up to the named one's iteration is no part of this run: what lay beyond has made way for it.
+    // Checkpoints up to the named one's iteration are of another run; later ones of other runs have been moved aside.
     return newest && newest.iteration > (named?.iteration ?? -1) ? newest : named
   }
   if (resume === 'auto') return newestWhole(dir, refused)
@@ -80,18 +80,15 @@ async function namedCheckpoint(folder: string): Promise<Checkpoint> {
   return Checkpoint.open(folder)
 }
 
-/** Throws LOSS_NOT_FINITE for a model that was diverging already. */
+/** Throws LOSS_NOT_FINITE for a model that had diverged already. */
 function checkSound({ folder, manifest }: Checkpoint): void {
   const measured = measuredHere(checkedState(folder, manifest.state))
   if (!measured || Number.isFinite(measured.testLoss)) return
-  const message = `${folder}: its test loss was no finite number; an earlier one is gone back to`
+  const message = `${folder}: its test loss was not a finite number; going back to an earlier one`
   throw new ArbalestError('LOSS_NOT_FINITE', message, { data: { folder } })
 }
 
-/**
- * The best measured model of a run up to the iteration that it goes on from, for a run that keeps it; undefined where there is none, or it is
- * damaged. Throws DATA_CORRUPT.
- */
+/** The best model that a run measured up to an iteration; undefined if there is none, or if its checkpoint is damaged. Throws DATA_CORRUPT. */
 export async function bestSoFar(dir: string, layout: ParameterLayout, iteration: number): Promise<MeasuredModel | undefined> {
   const found = await bestOf(dir, iteration)
   const checkpoint = found && (await Checkpoint.open(found.folder).catch(() => undefined))

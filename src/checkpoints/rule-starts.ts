@@ -1,8 +1,8 @@
 import type { GroupRule } from '../engine/contract.js'
 
 /**
- * The iterations from which on a rule has its period and takes its mean. Where they are shares of the run they are those of the run as it was
- * planned first: whoever goes on longer does not move what has been.
+ * The iterations from which a rule has its period and takes its mean. A checkpoint keeps them: they may depend on the planned length of the run, and must
+ * stay as they were when a resumed run has become longer.
  */
 export interface RuleStarts {
   readonly period: number
@@ -14,7 +14,7 @@ export function startsOf(rule: GroupRule): RuleStarts {
   return { period: rule.from, mean: rule.central.kind === 'mean' ? rule.central.from : 0 }
 }
 
-/** The rule with these starts in the place of its own. */
+/** The rule with these starts instead of its own. */
 export function startingAt(rule: GroupRule, { period, mean }: RuleStarts): GroupRule {
   if (rule.kind !== 'synchronous') return rule
   const { central } = rule

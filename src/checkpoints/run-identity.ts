@@ -5,8 +5,8 @@ import type { ParameterLayout } from '../compiler/program.js'
 import type { Settings } from '../options/settings.js'
 
 /**
- * What a run must have in common with the checkpoint that it goes on from, by the option that says it, as JSON. `until`, the learners' number,
- * threads and the backend may be others.
+ * The settings in which a run must agree with the checkpoint from which it goes on: by option, as JSON. `until`, `learners`, `threads` and `backend` may
+ * differ.
  */
 export type RunIdentity = Readonly<Record<string, string>>
 

@@ -5,7 +5,7 @@ import type { RuleStarts } from './rule-starts.js'
 import type { RunIdentity } from './run-identity.js'
 import type { Cut } from '../schedules/timeline.js'
 
-/** What a checkpoint says of its run, beside the tensors. */
+/** The state of a run in a checkpoint, besides the tensors. */
 export interface RunState {
   readonly identity: RunIdentity
   readonly round: number
@@ -15,15 +15,15 @@ export interface RunState {
   /** Of training so far. */
   readonly seconds: number
   readonly population: PopulationSchedule
-  /** Where earlier runs that this one goes on from had ended. */
+  /** Where this run ended before and was resumed. */
   readonly cuts: readonly Cut[]
-  /** Absent in what older versions have written. */
+  /** Older versions did not write it. */
   readonly ruleStarts?: RuleStarts
-  /** What all rates are multiplied by. */
+  /** All rates are multiplied by it. */
   readonly learningRateScale: number
-  /** Ranks of the learners that have states of their own in the checkpoint; the others begin at the central model. */
+  /** Ranks of the learners whose states are in the checkpoint; the others begin at the central model. */
   readonly learners: readonly number[]
-  /** All of the run so far. */
+  /** All evaluations of the run so far. */
   readonly measurements: readonly PastEvaluation[]
 }
 
@@ -32,7 +32,7 @@ export interface PastEvaluation {
   readonly event: EvaluatedEvent
   /** Of training before it. */
   readonly seconds: number
-  /** Taken because the run was stopped there, between two measuring points: one that goes on undisturbed has none. */
+  /** Made because the run was stopped there: an undisturbed run measures nothing at this round. */
   readonly unplanned?: true
 }
 
@@ -48,7 +48,7 @@ const isListOf =
     Array.isArray(value) && value.every(isItem)
 const isShare: Check = (value) => isAmount(value) && (value as number) <= 1
 
-/** By member, what it has to be and what that is called. */
+/** For each member a check, and what the check expects in words. */
 const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: Check, expected: string] } = {
   identity: [(value) => isObject(value) && Object.values(value).every((text) => typeof text === 'string'), 'options as text'],
   round: [isCount, 'a whole number'],
@@ -60,13 +60,13 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
   ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
   learningRateScale: [isAmount, 'a number of at least 0'],
   learners: [isListOf(isCount), 'a list of ranks'],
-  measurements: [isListOf(isMeasurement), 'a list of what was measured']
+  measurements: [isListOf(isMeasurement), 'a list of evaluations']
 }
 
-/** The state of a run in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT for one that no run has written. */
+/** Checks the state in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT. */
 export function checkedState(folder: string, state: unknown): RunState {
   if (!isObject(state)) throw corruptFile(folder, { where: 'state', expected: 'an object', found: JSON.stringify(state) })
-  // Older versions knew of no cuts.
+  // Older versions did not write cuts.
   const whole: Readonly<Record<string, unknown>> = { cuts: [], ...state }
   for (const [name, [holds, expected]] of Object.entries(MEMBERS))
     if (!holds(whole[name]))
@@ -75,13 +75,13 @@ export function checkedState(folder: string, state: unknown): RunState {
   return { ...(whole as unknown as RunState), measurements: measurements.map(asMeasured) }
 }
 
-/** What was measured of the very central model that a checkpoint has; undefined where nothing was. */
+/** The evaluation of the central model of this checkpoint; undefined if it was not measured. */
 export function measuredHere({ iteration, measurements }: RunState): EvaluatedEvent | undefined {
   const last = measurements.at(-1)?.event
   return last?.iteration === iteration ? last : undefined
 }
 
-/** JSON has no word for a loss that is no finite number; read as null it would be below every loss that is aimed at. */
+/** JSON writes NaN as null; as a number, null would be 0 and below every target loss. */
 function asMeasured({ event, ...about }: PastEvaluation): PastEvaluation {
   const { testLoss, testPerplexity, ...rest } = event
   const perplexity = testPerplexity !== undefined && { testPerplexity: testPerplexity ?? NaN }

@@ -3,15 +3,15 @@ import { basename, join } from 'node:path'
 import { unwritableFile } from '../formats/file-errors.js'
 import { checkpointsIn, syncFolder } from './store.js'
 
-/** A checkpoint that was moved out of a run's way: where it lay, and where it lies now, untouched. */
+/** A checkpoint that was moved out of a run's way: its folder before and now. */
 export interface SetAside {
   readonly folder: string
   readonly movedTo: string
 }
 
 /**
- * Moves the checkpoints of iterations above `begin` aside, newest first. A run that begins there could else never come to be the newest: the
- * next one would go on from those, or pass over them again and again where they are damaged. Throws WRITE_FAILED.
+ * Moves the checkpoints of iterations above `begin` aside, newest first, before a run begins at `begin`. Otherwise the next run would go on from these
+ * instead of from the newest checkpoint of this run. Throws WRITE_FAILED.
  */
 export async function setAside(folder: string, begin: number): Promise<SetAside[]> {
   const moved: SetAside[] = []
@@ -31,7 +31,7 @@ export async function setAside(folder: string, begin: number): Promise<SetAside[
   return moved
 }
 
-/** `checkpoint-000000000600.aside`, and with a number where that is taken. */
+/** `checkpoint-000000000600.aside`, with a number if that name is taken. */
 function freeName(old: string, taken: ReadonlySet<string>): string {
   for (let copy = 1; ; copy++) {
     const name = `${old}.aside${copy === 1 ? '' : `-${copy}`}`

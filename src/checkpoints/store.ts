@@ -10,34 +10,34 @@ import { readManifest, writeManifest } from './manifest.js'
 
 export interface CheckpointContents {
   readonly iteration: number
-  /** Higher is better; absent where the central model was not measured at this iteration. */
+  /** Higher is better; absent if the central model was not measured at this iteration. */
   readonly score?: number
-  /** By name, how each is written to its path. */
+  /** By name, the function that writes the file to a path. */
   readonly files: Readonly<Record<string, (path: string) => Promise<void>>>
   readonly state: unknown
 }
 
 export interface StoreOptions {
-  /** How many of the newest stay. */
+  /** How many of the newest checkpoints are kept. */
   readonly keep?: number
-  /** Whoever opens it holds the folder already, by `holdFolder`. */
+  /** Whether the caller holds the folder already, by `holdFolder`. */
   readonly held?: boolean
 }
 
-/** Newest first. */
-export interface Found {
+/** A checkpoint in a folder, which may be damaged. */
+export interface FoundCheckpoint {
   readonly iteration: number
   readonly folder: string
 }
 
-/** `.new` on its way to the place of one of the same iteration: it counts as well, so that there is one at every moment. */
+/** `.new` is about to replace a checkpoint of the same iteration. It counts as a checkpoint, so that there is one at every moment. */
 const NAME = /^checkpoint-(\d{12})(?:\.new)?$/
 const UNFINISHED = /^\.checkpoint-\d{12}(?:\.new)?\.[0-9a-f]{12}$/
 
-/** The checkpoints in a folder up to an iteration, newest first, whole or not. A folder that is not there has none. */
-export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Found[]> {
+/** The checkpoints in a folder up to an iteration, newest first, damaged ones included. A missing folder has none. */
+export async function checkpointsIn(folder: string, upTo = Infinity): Promise<FoundCheckpoint[]> {
   const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    // Who wants to write there is told what is wrong with it.
+    // A run that wants to write into the folder gets an error for these later.
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
     throw unreadableFile(folder, error)
   })
@@ -49,7 +49,7 @@ export async function checkpointsIn(folder: string, upTo = Infinity): Promise<Fo
     .sort((a, b) => b.iteration - a.iteration || b.folder.length - a.folder.length)
 }
 
-/** The newest whole checkpoint of a folder, or undefined; `refused` hears of each newer one that is damaged, or that `check` throws at. */
+/** The newest whole checkpoint of a folder for which `check` does not throw; undefined if there is none. Calls `refused` for each newer one. */
 export async function newestWhole(
   folder: string,
   refused: (folder: string, error: ArbalestError) => void,
@@ -68,9 +68,9 @@ export async function newestWhole(
   return undefined
 }
 
-/** The checkpoint with the highest score up to an iteration, the newer of equals; undefined where none was measured. Damaged ones do not count. */
-export async function bestOf(folder: string, upTo = Infinity): Promise<Found | undefined> {
-  let best: (Found & { readonly score: number }) | undefined
+/** The checkpoint with the highest score up to an iteration, of equals the newest; undefined if none has a score. Ignores damaged manifests. */
+export async function bestOf(folder: string, upTo = Infinity): Promise<FoundCheckpoint | undefined> {
+  let best: (FoundCheckpoint & { readonly score: number }) | undefined
   for (const found of await checkpointsIn(folder, upTo)) {
     const { score } = await readManifest(found.folder).catch(() => ({ score: undefined }))
     if (score !== undefined && (!best || score > best.score)) best = { ...found, score }
@@ -79,8 +79,8 @@ export async function bestOf(folder: string, upTo = Infinity): Promise<Found | u
 }
 
 /**
- * Makes the folder of checkpoints where it is missing, and keeps other runs from writing there until it is let go; one that was made in vain is gone
- * then. Throws WRITE_FAILED, INVALID_STATE.
+ * Makes the folder of checkpoints if it is missing, and locks it against other runs until it is disposed of. Disposal deletes a folder that was made here
+ * and is still empty. Throws WRITE_FAILED, and INVALID_STATE if another run holds the folder.
  */
 export async function holdFolder(folder: string): Promise<AsyncDisposable> {
   let made: string | undefined
@@ -95,20 +95,20 @@ export async function holdFolder(folder: string): Promise<AsyncDisposable> {
   return {
     async [Symbol.asyncDispose]() {
       await lock[Symbol.asyncDispose]()
-      // Only where nothing is in it.
+      // Fails, as it should, if the folder is not empty.
       if (made !== undefined) await rmdir(folder).catch(() => {})
     }
   }
 }
 
 /**
- * A folder of checkpoints, written by one run at a time. Each appears under its name only when every byte of it is on the disk; of those up to
- * the one just written the newest and the best stay, older ones go.
+ * A folder of checkpoints, written by one run at a time. A checkpoint appears under its name only when all its bytes are on the disk. Then the newest ones
+ * and the best one are kept, and older ones are deleted.
  */
 export class CheckpointStore implements AsyncDisposable {
   readonly folder: string
   readonly #keep: number
-  /** Where the folder is held by nobody else. */
+  /** undefined if the caller holds the folder. */
   readonly #lock: AsyncDisposable | undefined
 
   private constructor(folder: string, keep: number, lock: AsyncDisposable | undefined) {
@@ -117,7 +117,7 @@ export class CheckpointStore implements AsyncDisposable {
     this.#lock = lock
   }
 
-  /** Makes the folder where it is missing and clears away what a killed run left unfinished. Throws WRITE_FAILED, INVALID_STATE. */
+  /** Makes the folder if it is missing, and deletes unfinished checkpoints of killed runs. Throws WRITE_FAILED, INVALID_STATE. */
   static async open(folder: string, { keep = 3, held = false }: StoreOptions = {}): Promise<CheckpointStore> {
     const store = new CheckpointStore(folder, keep, held ? undefined : await holdFolder(folder))
     await store.#clear()
@@ -125,12 +125,12 @@ export class CheckpointStore implements AsyncDisposable {
   }
 
   /**
-   * Returns the checkpoint's folder. Whatever fails, no part of it stays and the others are untouched. Throws WRITE_FAILED; older ones that cannot
-   * be cleared away are a warning.
+   * Writes a checkpoint and returns its folder. A failure leaves no part of it, and the others untouched. Throws WRITE_FAILED; emits a warning if older
+   * checkpoints cannot be deleted.
    */
   async write({ iteration, files, ...about }: CheckpointContents): Promise<string> {
     const final = join(this.folder, `checkpoint-${String(iteration).padStart(12, '0')}`)
-    const unfinished = this.#besides(final)
+    const unfinished = this.#temporary(final)
     try {
       await mkdir(unfinished)
       for (const [name, write] of Object.entries(files)) await write(join(unfinished, name))
@@ -141,11 +141,11 @@ export class CheckpointStore implements AsyncDisposable {
       await rm(unfinished, { recursive: true, force: true }).catch(() => {})
       throw cause instanceof ArbalestError ? cause : unwritableFile(final, cause)
     }
-    await cleared(`old checkpoints in ${this.folder}`, () => this.#prune(iteration))
+    await clearing(`old checkpoints in ${this.folder}`, () => this.#prune(iteration))
     return final
   }
 
-  /** One of the same iteration makes way, damaged or whole. Whenever this is cut off, the old one or the new one stands there. */
+  /** Replaces a checkpoint of the same iteration, damaged or whole. If the process is killed here, the old one or the new one is there. */
   async #putInPlace(unfinished: string, final: string): Promise<void> {
     const coming = `${final}.new`
     try {
@@ -160,9 +160,9 @@ export class CheckpointStore implements AsyncDisposable {
     }
   }
 
-  /** Renamed first: one that is half removed must not look like one that is damaged. It need not be there. */
+  /** Deletes a checkpoint, if it exists. Renames it first, so that a half-deleted checkpoint does not look like a damaged one. */
   async #remove(folder: string): Promise<void> {
-    const old = this.#besides(folder)
+    const old = this.#temporary(folder)
     try {
       await rename(folder, old)
     } catch (error) {
@@ -173,21 +173,21 @@ export class CheckpointStore implements AsyncDisposable {
   }
 
   async #delete(old: string): Promise<void> {
-    await cleared(old, () => rm(old, { recursive: true, force: true }))
+    await clearing(old, () => rm(old, { recursive: true, force: true }))
   }
 
-  /** Where what is not finished, or not wanted any more, lies: beside its place, under a name that the next run clears away. */
-  #besides(final: string): string {
+  /** A path beside `final` for a folder that is unfinished or being deleted. The next run deletes folders of such names. */
+  #temporary(final: string): string {
     return join(this.folder, `.${basename(final)}.${randomBytes(6).toString('hex')}`)
   }
 
   async #clear(): Promise<void> {
-    await cleared(`what is unfinished in ${this.folder}`, async () => {
+    await clearing(`unfinished checkpoints in ${this.folder}`, async () => {
       for (const name of await readdir(this.folder)) if (UNFINISHED.test(name)) await this.#delete(join(this.folder, name))
     })
   }
 
-  /** A checkpoint beyond `written` is not of this run's past: counted, it would crowd out what was just written. */
+  /** Ignores checkpoints of later iterations than `written`: they are not of this run, and would displace the one just written. */
   async #prune(written: number): Promise<void> {
     const best = await bestOf(this.folder, written)
     for (const { folder } of (await checkpointsIn(this.folder, written)).slice(this.#keep)) {
@@ -200,16 +200,16 @@ export class CheckpointStore implements AsyncDisposable {
   }
 }
 
-/** What is in the way of nobody costs no checkpoint where it cannot be cleared away: that is a warning. */
-async function cleared(what: string, clear: () => Promise<void>): Promise<void> {
+/** A failure to delete is a warning only: the new checkpoint is whole. */
+async function clearing(what: string, clear: () => Promise<void>): Promise<void> {
   try {
     await clear()
   } catch (error) {
-    process.emitWarning(`not cleared away: ${what} (${messageOf(error)})`, 'ArbalestWarning')
+    process.emitWarning(`could not delete ${what} (${messageOf(error)})`, 'ArbalestWarning')
   }
 }
 
-/** The names in it are on the disk when the promise resolves. */
+/** Writes the folder's entries to the disk. */
 export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder)
   await handle.sync()

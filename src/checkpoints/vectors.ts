@@ -6,12 +6,12 @@ import { writeSafetensors, type SafetensorsFile } from '../formats/safetensors.j
 import type { Tensor } from '../formats/tensor.js'
 import { elements } from '../model/graph.js'
 
-/** The numbers of a snapshot that are no vectors, in a file's metadata. */
+/** The key of a snapshot's counts in the metadata of the file. */
 const COUNTS = 'counts'
 
 /**
- * Vectors laid out like the parameters as a safetensors file: the part of each parameter is a tensor of its own, `velocity/fc.weight`. `read`
- * gives a vector in canonical order.
+ * Writes vectors of the parameters' layout to a safetensors file. The part of each parameter is a tensor, such as `velocity/fc.weight`. `read` returns a
+ * vector in canonical order.
  */
 export async function writeVectors(
   path: string,
@@ -28,7 +28,7 @@ export async function writeVectors(
   await writeSafetensors(path, tensors, { metadata: { [COUNTS]: JSON.stringify(counts) } })
 }
 
-/** Throws DATA_CORRUPT for a file that is not of these parameters. */
+/** Throws DATA_CORRUPT if the file's tensors are not those of these parameters. */
 export async function readVectors(file: SafetensorsFile, parameters: readonly PlacedParameter[]): Promise<SnapshotContents> {
   const names = new Set([...file.tensors.keys()].map((name) => name.slice(0, name.indexOf('/'))))
   const size = parameters.reduce((sum, { shape }) => sum + elements(shape), 0)
@@ -56,7 +56,7 @@ function countsOf({ path, metadata }: SafetensorsFile): Record<string, number> {
     const counts: unknown = JSON.parse(text)
     if (text.startsWith('{') && Object.values(counts as object).every(Number.isSafeInteger)) return counts as Record<string, number>
   } catch {
-    // As what is no list of counts.
+    // Refused below, as JSON that is no record of counts.
   }
   throw corruptFile(path, { where: `metadata ${COUNTS}`, expected: 'whole numbers by name as JSON', found: shown(text) })
 }

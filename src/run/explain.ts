@@ -19,10 +19,10 @@ export interface ExplainedOperator {
   readonly segment: SegmentName
   readonly kind: string
   readonly name: string
-  /** The backend's word for how it runs it. */
+  /** The implementation that the backend chose. */
   readonly implementation: string
   readonly attributes: Attributes
-  /** Shapes, batch first; `output` is that of the first. */
+  /** Shapes, batch first; `output` is the shape of the first output. */
   readonly inputs: readonly (readonly number[])[]
   readonly output: readonly number[]
   readonly flops: number
@@ -32,13 +32,13 @@ export interface ExplainedOperator {
   readonly boundBy: 'arithmetic' | 'memory'
 }
 
-/** What the time floor reckons with. An operator that touches no more than `cacheBytes` may find it all in a cache. */
+/** The speeds behind the time floor. Data of up to `cacheBytes` may lie in a cache. */
 export interface Speeds extends MemorySpeed {
   readonly flopsPerSecond: number
   readonly measured: { readonly arithmetic: boolean; readonly memory: boolean }
 }
 
-/** What a training step costs, known before anything is trained. Bytes and seconds are those of one learner, where nothing else is said. */
+/** The cost of a training step, known before training. Bytes and seconds are those of one learner, unless said otherwise. */
 export interface Explanation extends MemoryUse {
   readonly model: string
   readonly input: readonly number[]
@@ -52,7 +52,7 @@ export interface Explanation extends MemoryUse {
   readonly operators: readonly ExplainedOperator[]
   readonly flops: number
   readonly bytes: number
-  /** A step takes longer: as if every operator did nothing but its arithmetic or nothing but read and write, whichever takes longer. */
+  /** A lower bound: each operator takes at least as long as its arithmetic alone, and as its reads and writes alone. */
   readonly floorSeconds: number
   readonly speeds: Speeds
   readonly memory: { readonly learner: LearnerMemory; readonly shared: SharedMemory; readonly total: number }
@@ -61,8 +61,8 @@ export interface Explanation extends MemoryUse {
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
 /**
- * What a model's training step consists of and what it costs: operators, arithmetic, memory. Compiles as `train` does; no data is needed, and none
- * of the memory is taken.
+ * The operators of a model's training step, and their cost in arithmetic and memory. Compiles as `train` does, but needs no data and takes none of the
+ * memory.
  *
  * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
  */
@@ -70,7 +70,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   return explainWith(await loadEngine(ENGINE.href), options)
 }
 
-/** The same on an engine that is there. */
+/** As `explain`, on an engine that is loaded already. */
 export async function explainWith(engine: Engine, options: ExplainOptions): Promise<Explanation> {
   const { learners, threads, precision, backend: name, batch, model, ...settings } = explainSettings(options)
   await loadOperators(model)

@@ -19,7 +19,7 @@ import type {
 } from '../observe/events.js'
 import type { TrainedModel } from '../trained/trained-model.js'
 
-/** What a Job emits: every event by its name, and `failed` with the error where the run cannot be finished. */
+/** The events of a Job by name, and `failed` with the error of a run that fails. */
 export interface JobEvents {
   planned: [PlannedEvent]
   started: [StartedEvent]
@@ -64,10 +64,10 @@ function copied<Samples>(samples: Samples): Samples {
   return ArrayBuffer.isView(samples) && !(samples instanceof DataView) ? ((samples as unknown as Uint8Array).slice() as Samples) : samples
 }
 
-/** How a run talks to its Job. */
+/** A Job, as its run sees it. */
 export interface JobControl {
   emit(event: Exclude<JobEvent, FinishedEvent>): void
-  /** Aborted when the run shall end at its next round. */
+  /** Aborted when the run is to end at its next round. */
   readonly stop: AbortSignal
 }
 
@@ -76,7 +76,7 @@ export interface JobOutcome {
   readonly model: TrainedModel
 }
 
-/** A trained model that is still to come: it answers as TrainedModel does, with promises. */
+/** A model that is still being trained: the methods of TrainedModel, which answer once training has ended. */
 export type PromisedModel = {
   readonly [Name in 'predict' | 'classify' | 'generate' | 'evaluate' | 'weights' | 'statistics' | 'save']: (
     ...values: Parameters<TrainedModel[Name]>
@@ -84,18 +84,18 @@ export type PromisedModel = {
 }
 
 /**
- * One training run. `for await (const event of job)` reads its events, for any number of readers at once, each from where it began;
- * `finished` gives the last of them.
+ * One training run. `for await (const event of job)` reads its events; each of any number of readers gets all events after its start. `finished` resolves
+ * with the last event.
  */
 export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
-  /** Resolves when all is done and every thread of the run has ended; rejects with the ArbalestError that ended it, or with what a listener threw. */
+  /** Resolves when every thread of the run has ended. Rejects with the ArbalestError that ended the run, or with the error that a listener threw. */
   readonly finished: Promise<FinishedEvent>
-  /** The trained model: answers once the job has finished, and rejects as `finished` does. */
+  /** The trained model. Its methods answer once the job has finished, and reject if `finished` does. */
   readonly model: PromisedModel
   readonly #stop = new AbortController()
   readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
-  /** What a listener threw, the first of them. */
+  /** The first error that a listener threw. */
   #thrown: { readonly error: unknown } | undefined
 
   constructor(run: (control: JobControl) => Promise<JobOutcome>, { signal }: { signal?: AbortSignal | undefined } = {}) {
@@ -104,7 +104,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     signal?.addEventListener('abort', stop, { once: true })
     const outcome = this.#run(run).finally(() => signal?.removeEventListener('abort', stop))
     this.finished = outcome.then(({ finished }) => finished)
-    // Who reads the events meets the error there: it must not bring the process down for want of a second listener.
+    // A program that reads the events gets the error there: `finished` need not be handled as well.
     this.finished.catch(() => {})
     this.model = {
       predict: async (batch) => {
@@ -124,16 +124,16 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   }
 
   /**
-   * The run ends at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for
-   * `onEvaluated` does so for at most another second.
+   * Ends the run at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for `onEvaluated`
+   * waits for at most another second.
    */
   stop(): void {
     this.#stop.abort()
   }
 
   /**
-   * Calls `listener` at every event of this name from now on. `failed` has the error that `finished` rejects with. A listener that throws ends the
-   * run as `stop` does, and `finished` rejects with what it threw. Throws UNKNOWN_NAME for a name that is no event's.
+   * Calls `listener` for every event of this name from now on. `failed` has the error with which `finished` rejects. A listener that throws ends the run as
+   * `stop` does, and `finished` rejects with its error. Throws UNKNOWN_NAME for a name that no event has.
    */
   on<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     checkEventName(name)
@@ -141,32 +141,32 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     return this
   }
 
-  /** As `on`, for the next event of this name alone. */
+  /** As `on`, but only for the next event of this name. */
   once<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     checkEventName(name)
     this.#emitter.once(name, listener)
     return this
   }
 
-  /** Takes away a listener that `on` or `once` was given. */
+  /** Removes a listener that was given to `on` or `once`. */
   off<Name extends keyof JobEvents>(name: Name, listener: (event: JobEvents[Name][0]) => void): this {
     this.#emitter.off(name, listener)
     return this
   }
 
-  /** Every event from now on; ends after `finished`, and throws the error that ended the run. */
+  /** All events from now on. Ends after `finished`; throws the error of a run that fails. */
   [Symbol.asyncIterator](): AsyncIterator<JobEvent, undefined> {
     return this.#stream[Symbol.asyncIterator]()
   }
 
-  /** Stops the run and waits for its end, however it ends. */
+  /** Stops the run and waits for its end, also if it fails. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.stop()
     await this.finished.catch(() => {})
   }
 
   async #run(run: (control: JobControl) => Promise<JobOutcome>): Promise<JobOutcome> {
-    // Whoever made the job gets to listen before it says anything.
+    // Lets the caller of `train` add its listeners before the first event.
     await Promise.resolve()
     try {
       const outcome = await run({ emit: (event) => this.#emit(event), stop: this.#stop.signal })
@@ -175,7 +175,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       this.#stream.end()
       return outcome
     } catch (error) {
-      // What came first is the cause, whatever else went wrong on the way to the end.
+      // The first error is the cause; later ones may follow from it.
       const failure = this.#thrown ? this.#thrown.error : error
       this.#stream.end({ error: failure })
       this.#call('failed', failure)
@@ -188,7 +188,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.#call(event.event, event)
   }
 
-  /** Events come from timers, from actors and from the run itself: thrown there, an error would end the process, the job or nothing. */
+  /** Keeps the error of a listener from the code that emits: depending on the event, that is a timer, an actor or the run. */
   #call(name: keyof JobEvents, event: unknown): void {
     try {
       this.#emitter.emit(name, event)

@@ -3,17 +3,17 @@ import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from '../observe/events.js'
 import type { DevicesSettings } from '../options/devices.js'
 
-/** Larger vectors are measured by a part of them: the speed of memory is the same. */
-const LARGEST = 2 ** 26
+/** Bytes of the largest vector that is measured: the speed of larger ones is the same. */
+const MOST_MEASURED = 2 ** 26
 
-/** What the engine makes of a level; hosts are a loopback so far. */
+/** The engine's description of a level. Hosts are a loopback so far. */
 export function levelSpec(name: LevelName): LevelSpec {
   return name === 'devices' ? { kind: 'devices' } : { kind: 'loopback', latency: 0 }
 }
 
 /**
- * The order of the levels with the shortest way of the sums, and how that was found; undefined where there are none. It is a matter of seconds and not
- * of what is learnt: with hosts that are this one alone, any order gives the same bits.
+ * Measures the levels and chooses their fastest order; undefined if there are no levels. The order does not change the result of training: this host is
+ * the only one, so every order gives the same bits.
  */
 export function chosenLevels(
   engine: Pick<Engine, 'measureLevel'>,
@@ -22,7 +22,7 @@ export function chosenLevels(
   bytes: number
 ): LevelsEvent | undefined {
   if (levels.length === 0) return undefined
-  const part = Math.max(4, Math.min(bytes, LARGEST))
+  const part = Math.max(4, Math.min(bytes, MOST_MEASURED))
   const orders = ordered || levels.length === 1 ? [levels] : [levels, levels.toReversed()]
   const measured = new Map<string, LevelFigures>()
   const speed = (level: LevelName, parts: number): LevelFigures => {
@@ -51,7 +51,7 @@ interface TimedOrder {
   readonly seconds: number
 }
 
-/** Of a round's sums on their way up: each device has a part, until the devices' level makes one of them, or one on every GPU. */
+/** For the sums of one round. Each device has a part, until the level of devices adds them up to one sum, or to one on every GPU. */
 function seconds(
   order: readonly LevelName[],
   devices: number,

@@ -2,24 +2,24 @@ import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from '../observe/events.js'
 import { rateAt, type LearningRatePiece } from '../schedules/pieces.js'
 
-export interface MeteredRun extends MeteredCourse {
+export interface MeteredRun extends MeteredSchedule {
   /** In the training set. */
   readonly samples: number
   readonly batch: number
-  /** Where the run goes on from; the beginning if left out. */
+  /** The state from which the run goes on; by default its beginning. */
   readonly from?: { readonly iteration: number; readonly position: number; readonly seconds: number }
 }
 
-/** What a change of the population changes. */
-export interface MeteredCourse {
+/** The part of a metered run that changes with the population. */
+export interface MeteredSchedule {
   readonly iterations: number
   readonly learningRates: readonly LearningRatePiece[]
 }
 
-/** Events over which images a second are counted: with large models few steps end between two of them. */
+/** The number of events over which images per second are averaged: with large models few steps end between two events. */
 const WINDOW = 10
 
-/** Measures how a run gets on: its clock runs while the learners train, and stands still while the central model is measured. */
+/** Measures the progress of a run. Its clock runs while the learners train, and stops while the central model is measured. */
 export class ProgressMeter {
   #run: MeteredRun
   readonly #marks: { readonly images: number; readonly seconds: number; readonly waited: number }[]
@@ -35,8 +35,8 @@ export class ProgressMeter {
     this.#iteration = iteration
   }
 
-  /** From here on the run takes another course. */
-  follow({ iterations, learningRates: rates }: MeteredCourse): void {
+  /** Changes the schedule of the iterations to come. */
+  follow({ iterations, learningRates: rates }: MeteredSchedule): void {
     this.#run = { ...this.#run, iterations, learningRates: rates }
   }
 
@@ -54,17 +54,17 @@ export class ProgressMeter {
     return this.#seconds + (this.#runningSince === undefined ? 0 : (performance.now() - this.#runningSince) / 1000)
   }
 
-  /** The first iteration whose loss no event has told yet. */
+  /** The first iteration whose loss is not part of an event yet. */
   get iteration(): number {
     return this.#iteration
   }
 
   /**
-   * What happened since the last such event; undefined where no iteration was completed. `losses` begin at `iteration`; `waited` counts the
-   * seconds that all learners together have waited for data so far.
+   * The progress since the last event; undefined if no iteration was completed. `losses` begin at `iteration`; `waited` is the number of seconds for which
+   * all learners together have waited for data so far.
    */
   event({ members }: Pick<GroupStatus, 'members'>, losses: Float32Array, waited = 0): ProgressEvent | undefined {
-    // An iteration that was lost with the only learner that was in it has none.
+    // An iteration whose only learner failed has no loss.
     const known = losses.filter((loss) => !Number.isNaN(loss))
     if (known.length === 0) return undefined
     const { samples, iterations, batch, learningRates: rates } = this.#run
@@ -80,7 +80,7 @@ export class ProgressMeter {
       iterations,
       epoch: images / samples,
       loss: known.reduce((sum, loss) => sum + loss, 0) / known.length,
-      // Kept as float32, which holds seven digits: 0.01 and not 0.009999999776.
+      // The rates are float32, with seven digits: 0.01 instead of 0.009999999776.
       learningRate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
@@ -90,7 +90,7 @@ export class ProgressMeter {
   }
 }
 
-/** 0 where no time has passed: an event is numbers only, and JSON knows no infinity. */
+/** 0 if no time has passed: JSON has no Infinity. */
 export function perSecond(amount: number, seconds: number): number {
   return seconds > 0 ? amount / seconds : 0
 }

@@ -9,23 +9,23 @@ const MODULES: RunModules = {
 }
 
 /**
- * Trains a model with many learners that are kept together by synchronous model averaging. The work begins at once, in threads of its
- * own; the Job tells how it goes.
+ * Trains a model with many learners, which a synchroniser keeps together: by default by synchronous model averaging. Training begins at once, in threads
+ * of its own. The Job emits its events.
  *
  * ```ts
  * const job = train({ model: 'lenet', data: 'digits', learners: 2, until: { epochs: 2 } })
  * for await (const event of job) console.log(event)
  * ```
  *
- * Throws INVALID_OPTION and UNKNOWN_NAME for options that cannot work, all their faults at once, before anything is begun. What goes wrong later rejects
- * `job.finished`: DATA_NOT_FOUND, DATA_CORRUPT, LABEL_OUT_OF_RANGE, SHAPE_MISMATCH, INVALID_MODEL, UNSUPPORTED_PRECISION,
- * OUT_OF_MEMORY, LOSS_NOT_FINITE, LEARNER_FAILED, ENGINE_MISSING.
+ * Throws INVALID_OPTION and UNKNOWN_NAME for wrong options, all faults at once, before the run begins. Later errors reject `job.finished`:
+ * DATA_NOT_FOUND, DATA_CORRUPT, LABEL_OUT_OF_RANGE, SHAPE_MISMATCH, INVALID_MODEL, UNSUPPORTED_PRECISION, OUT_OF_MEMORY, LOSS_NOT_FINITE,
+ * LEARNER_FAILED, ENGINE_MISSING.
  */
 export function train(options: TrainOptions): Job {
   return trainWith(options, {})
 }
 
-/** The same with other modules in the place of the engine's and the learner's. */
+/** As `train`, with other modules for the engine or the learner. */
 export function trainWith(options: TrainOptions, modules: Partial<RunModules>): Job {
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }

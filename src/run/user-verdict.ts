@@ -4,11 +4,11 @@ import type { WatchSettings } from '../options/watch.js'
 import type { Verdict } from '../options/train-options.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 
-/** Milliseconds for which a run that is stopped still waits: enough to write a line, and no reason to believe that the stop was not heard. */
+/** Milliseconds for which a run that is stopped still waits for the answer: long enough to write a line, short enough not to seem to hang. */
 const PATIENCE = 1_000
 
 /**
- * The answer of `onEvaluated`, which may never come: a run that is stopped soon goes on without it. Rejects with what it throws, and with
+ * The answer of `onEvaluated`; undefined if the run is stopped and no answer comes soon. Rejects with the error of `onEvaluated`, and with
  * DEADLINE_EXCEEDED.
  */
 export async function userVerdict(

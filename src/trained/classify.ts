@@ -1,14 +1,14 @@
-/** What a sample is taken for. */
+/** A class of a sample, with its probability. */
 export interface Classification {
   /** The class's number. */
   readonly class: number
-  /** Its name; its number in words where the data had no names. */
+  /** The class's name, or its number if the data had no names. */
   readonly name: string
-  /** 0 to 1, over all classes together 1. */
+  /** 0 to 1; the sum over all classes is 1. */
   readonly probability: number
 }
 
-/** The `top` likeliest classes of each sample, the likeliest first, from logits (n, classes); of equals the lower number comes first. */
+/** The `top` likeliest classes of each sample, likeliest first, from logits (n, classes). Of equal ones the lower number comes first. */
 export function classifications(
   logits: Float32Array,
   { classes, names, top }: { readonly classes: number; readonly names: readonly string[] | undefined; readonly top: number }
@@ -21,7 +21,7 @@ export function classifications(
   )
 }
 
-/** In double precision, from the largest logit, so that nothing overflows. */
+/** In double precision. Subtracts the largest logit, so that no power overflows. */
 function softmax(logits: Float32Array): Float64Array {
   const largest = logits.reduce((most, logit) => Math.max(most, logit), -Infinity)
   const powers = Float64Array.from(logits, (logit) => Math.exp(logit - largest))

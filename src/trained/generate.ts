@@ -1,25 +1,25 @@
 import { Random } from '../data/random.js'
 import { invalidOption } from '../errors.js'
 
-/** How much a model of texts writes, and how boldly. */
+/** How a model of texts writes. */
 export interface GenerateOptions {
-  /** Characters to add: 200 if left out. */
+  /** Characters to write; 200 by default. */
   readonly length?: number
-  /** Below 1 the likelier characters become likelier still, above 1 all more alike; 0 takes the likeliest. 1 if left out. */
+  /** Logits are divided by it: below 1 likely characters become likelier, above 1 less so; 0 always takes the likeliest. 1 by default. */
   readonly temperature?: number
   readonly seed?: number
 }
 
-/** A model of texts as a writer sees it. */
+/** A model of texts, as `generate` uses it. */
 export interface TextModel {
-  /** The characters by their token. */
+  /** Characters by token. */
   readonly vocabulary: readonly string[]
-  /** Logits of what comes after these tokens, at most as many as the model's context. */
+  /** The logits of the next token after these, which are at most `context` tokens. */
   next(tokens: Int32Array): Float32Array
   readonly context: number
 }
 
-/** What the model writes after the prompt, a character at a time, each drawn by its probability. Throws INVALID_OPTION. */
+/** Continues the prompt, character by character, each drawn by its probability. Throws INVALID_OPTION. */
 export function generate(model: TextModel, prompt: string, options: GenerateOptions = {}): string {
   const { length = 200, temperature = 1, seed = 0 } = options
   if (!Number.isSafeInteger(length) || length < 0) throw invalidOption('length', length, 'use a whole number of at least 0')
@@ -39,14 +39,14 @@ export function generate(model: TextModel, prompt: string, options: GenerateOpti
 }
 
 function tokensOf(prompt: unknown, vocabulary: readonly string[]): number[] {
-  if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give it at least one character to go on from')
+  if (typeof prompt !== 'string' || prompt === '') throw invalidOption('prompt', prompt, 'give at least one character')
   return Array.from(prompt, (character) => {
     const token = vocabulary.indexOf(character)
     if (token < 0)
       throw invalidOption(
         'prompt',
         character,
-        `the text that the model has learnt does not have it; use its ${vocabulary.length} characters`
+        `the model was trained on a text without it; use the ${vocabulary.length} characters of that text`
       )
     return token
   })
@@ -56,7 +56,7 @@ function highest(logits: Float32Array): number {
   return logits.reduce((best, logit, token) => (logit > logits[best]! ? token : best), 0)
 }
 
-/** The token at which the sum of the probabilities passes `share`. */
+/** The first token at which the sum of the probabilities exceeds `share`. */
 function drawn(logits: Float32Array, temperature: number, share: number): number {
   const most = logits[highest(logits)]!
   const weights = Array.from(logits, (logit) => Math.exp((logit - most) / temperature))

@@ -8,20 +8,20 @@ import { loadOperators } from '../model/composed.js'
 import { predictionProgram } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
-/** How `loadModel` reads a file, and where the model is computed. */
+/** How `loadModel` reads a file, and where the model runs. */
 export interface LoadModelOptions extends ReadModelOptions, ModelFileOptions {
-  /** `cpu` if left out. */
+  /** `cpu` by default. */
   readonly backend?: BackendName
   readonly precision?: Exclude<Precision, 'f64'>
-  /** Threads that work on a batch; 1 if left out. */
+  /** Threads that compute a batch; 1 by default. */
   readonly threads?: number
 }
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
 /**
- * A trained model from a checkpoint, a folder of them (the newest, or with `best` the best), or a safetensors file: one that `save` has written
- * tells all that is needed; for one in PyTorch's names give `model` and, where its names differ, `names`.
+ * Loads a trained model from a safetensors file, from a checkpoint, or from a folder of checkpoints: the newest, or with `best` the best one. A file that
+ * `save` has written needs no options. For a file with PyTorch's names give `model` and, if the names differ, `names`.
  *
  * ```ts
  * const model = await loadModel('digits.safetensors')

@@ -18,17 +18,17 @@ export interface TrainedModelOptions {
   /** Exports the engine. */
   readonly module: URL
   readonly model: Model
-  /** Holds the central model's weights and statistics; it is the model's from here on. */
+  /** Holds the weights and statistics. The trained model owns it from now on. */
   readonly replica: Handle
   readonly program: Program
   readonly normalisation: Pick<Dataset, 'mean' | 'std'>
   readonly classNames?: readonly string[] | undefined
 }
 
-/** A replica goes when the model that held it is forgotten. */
-const forgotten = new FinalizationRegistry<() => void>((release) => release())
+/** Releases a replica when the model that owns it has been garbage-collected. */
+const collected = new FinalizationRegistry<() => void>((release) => release())
 
-/** The central model when training has ended. It answers in the thread that asks. */
+/** The model that results from training. It computes in the thread of its caller. */
 export class TrainedModel {
   readonly #options: TrainedModelOptions
   #slot: number | undefined
@@ -37,10 +37,10 @@ export class TrainedModel {
   constructor(options: TrainedModelOptions) {
     this.#options = options
     const { engine, replica } = options
-    forgotten.register(this, () => engine.release(replica))
+    collected.register(this, () => engine.release(replica))
   }
 
-  /** A model's values put into a replica, which is the model's from here on. */
+  /** Writes a model's values into a replica, and owns it from now on. */
   static of(
     { model, weights, statistics, normalisation, classNames }: SavedModel,
     place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
@@ -63,15 +63,14 @@ export class TrainedModel {
     return this.#options.model.input
   }
 
-  /** What its classes are called, where the data had names. */
+  /** Names of the classes, if the data had them. */
   get classNames(): readonly string[] | undefined {
     return this.#options.classNames
   }
 
   /**
-   * The model's outputs (n, ...output), logits for a classifier, for any number n of samples (n, ...sample): bytes are pixels from 0 to
-   * 255, floats are on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array.
-   * Throws INVALID_OPTION.
+   * The model's outputs (n, ...output), logits for a classifier, for any number n of samples (n, ...sample). Bytes are pixels from 0 to 255, floats are
+   * on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array. Throws INVALID_OPTION.
    */
   predict(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
     const { engine, replica, program } = this.#options
@@ -88,7 +87,7 @@ export class TrainedModel {
     const count = samples.length / size
     const outputSize = elements(program.values[program.named['output']!]!.shape.slice(1))
     const outputs = new Float32Array(count * outputSize)
-    // The last batch is filled up with zeros: a prediction does not depend on its neighbours.
+    // The last batch is padded with zeros: a prediction does not depend on the other samples of its batch.
     const input = type === 'i32' ? new Int32Array(program.batch * size) : new Float32Array(program.batch * size)
     for (let from = 0; from < count; from += program.batch) {
       const until = Math.min(count, from + program.batch)
@@ -104,8 +103,8 @@ export class TrainedModel {
   }
 
   /**
-   * What a model of a text writes after `prompt`: `length` characters (200), each drawn by its probability. The same seed gives the same text.
-   * Throws INVALID_OPTION, also for a model that has not learnt a text.
+   * Continues `prompt` with a model of a text: `length` characters (200), each drawn by its probability. The same seed gives the same text. Throws
+   * INVALID_OPTION, also for any other model.
    */
   generate(prompt: string, options: GenerateOptions = {}): string {
     const { engine, model, replica, classNames } = this.#options
@@ -113,7 +112,7 @@ export class TrainedModel {
     const slot = (this.#singleSlot ??= this.#bindSingle())
     const context = model.input[0]!
     const next = (tokens: Int32Array): Float32Array => {
-      // What comes after the last token does not change what is said up to it.
+      // The zeros after the last token do not change the outputs before them.
       const input = new Int32Array(context)
       input.set(tokens)
       engine.writeValue(replica, slot, 'input', input)
@@ -125,8 +124,8 @@ export class TrainedModel {
   }
 
   /**
-   * The `top` likeliest classes (5) of each of n samples, as `predict` takes them, with names and probabilities. Throws INVALID_OPTION, also
-   * for a model that does not end in one number a class.
+   * The `top` likeliest classes (5) of each sample, with names and probabilities. Takes the samples that `predict` takes. Throws INVALID_OPTION, also for a
+   * model that is not a classifier.
    */
   classify(samples: Float32Array | Uint8Array, { top = 5 }: { readonly top?: number } = {}): Classification[][] {
     const { model, program, classNames: names } = this.#options
@@ -142,14 +141,14 @@ export class TrainedModel {
   }
 
   /**
-   * Loss and accuracy on the test samples of a data set, normalised as in training, measured in threads of their own. Throws SHAPE_MISMATCH
-   * where the samples do not suit the model, and OUT_OF_MEMORY.
+   * Measures loss and accuracy on the test samples of a data set, normalised as in training, in several threads. Throws SHAPE_MISMATCH if the samples do
+   * not suit the model, and OUT_OF_MEMORY.
    */
   async evaluate(data: Dataset): Promise<Measurement> {
     return evaluate(this.#options, this.statistics(), data)
   }
 
-  /** The parameters by name, each in PyTorch's order: copies. */
+  /** Copies of the parameters by name, each in PyTorch's order. */
   weights(): FloatTensors {
     const { engine, replica, program } = this.#options
     const vector = engine.readVector(replica, 'weights')
@@ -160,7 +159,7 @@ export class TrainedModel {
     return Object.fromEntries(program.parameters.parameters.map(tensor))
   }
 
-  /** What batch norms keep, by name: the running mean and variance of each, and how many batches these are the moments of. */
+  /** Copies of the batch-norm statistics by name: each layer's running mean and variance, and the number of batches that they describe. */
   statistics(): FloatTensors {
     const { engine, replica, program } = this.#options
     const kept = program.values.filter(({ role }) => role === 'statistic')
@@ -204,7 +203,7 @@ export class TrainedModel {
     return slot
   }
 
-  /** As the load operator does it: bytes become shares of 255, then each channel is shifted and scaled. */
+  /** Does what the load operator does: divides bytes by 255, and then shifts and scales each channel. */
   #normalise(samples: Float32Array | Uint8Array | Int32Array, to: Float32Array, [, channels = 1, ...pixels]: readonly number[]): void {
     const { mean, std } = this.#options.normalisation
     const unit = samples instanceof Uint8Array ? 255 : 1
