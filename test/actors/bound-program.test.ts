@@ -42,7 +42,7 @@ describe('a program that does not train, on data that streams in', () => {
     engine.release(stream)
   })
 
-  /** The next batch that is waited for: sample s is four times the byte s. */
+  /** Feeds the next batch that is waited for. Sample s is four times the byte s. */
   const feed = () => {
     const { turn, position, count, samples } = engine.nextBatch(stream, 'waited')!
     const numbers = samples ? [...samples] : Array.from({ length: count }, (_, i) => position + i)
@@ -56,7 +56,7 @@ describe('a program that does not train, on data that streams in', () => {
   }
   const loaded = () => [...(program.read('target') as Int32Array)]
 
-  it('loads what it was told to, however late that comes, and beats meanwhile', async () => {
+  it('loads the samples that it was given, however late they come, and beats meanwhile', async () => {
     setTimeout(feed, LATE)
     await program.load({ samples: [5, 7, 9, 11] })
     expect(loaded()).to.deep.equal([2, 1, 0, 2])
@@ -68,7 +68,7 @@ describe('a program that does not train, on data that streams in', () => {
     expect(heartbeat.steps).to.equal(0)
   })
 
-  it('runs the step that it was told to, where it was told to begin', async () => {
+  it('runs from the position that it was given', async () => {
     setTimeout(feed, LATE)
     expect(await program.run(1, { position: 20 })).to.include({ outcome: 'ran', steps: 1 })
     expect(loaded()).to.deep.equal([2, 0, 1, 2])
@@ -78,7 +78,7 @@ describe('a program that does not train, on data that streams in', () => {
     ['its replica is cancelled', () => engine.cancel(replica)],
     ['its learner ends', () => runner.close()]
   ] as const)
-    it(`is interrupted where ${how} while it waits`, async () => {
+    it(`is interrupted if ${how} while it waits`, async () => {
       setTimeout(end, LATE)
       await refused('ABORTED', () => program.run(1), 'cancelled')
     })

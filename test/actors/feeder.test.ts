@@ -16,7 +16,7 @@ const READER = new URL('../fakes/mortal-reader.js', import.meta.url).href
 const FAILING_ENGINE = new URL('../fakes/failing-feeder-engine.js', import.meta.url)
 const model = defineModel({ name: 'plain', input: [1, 4, 4], layers: [flatten(), linear(4)] })
 
-/** Numbers whose class is their remainder by 4. */
+/** Numbers; the class of each is its remainder modulo 4. */
 function numbers(options: MortalReaderOptions): Dataset {
   const part = (count: number) => ({
     count,
@@ -53,7 +53,7 @@ describe('The feeder', function () {
   after(() => folder[Symbol.asyncDispose]())
 
   for (const ending of ['exit', 'throw'])
-    it(`is replaced where it dies by ${ending}, and its successor goes on at the right batch`, async () => {
+    it(`is replaced if it dies by ${ending}, and its successor continues at the right batch`, async () => {
       process.env['ARBALEST_TEST_MARK'] = mark
       process.env['ARBALEST_TEST_ENDING'] = ending
       const { finished, lost } = await outcome(numbers({ deadly: 'none' }), { engine: FAILING_ENGINE })
@@ -62,7 +62,7 @@ describe('The feeder', function () {
       expect(finished.weightsSha256).to.equal(undisturbed)
     })
 
-  it('ends the run with the cause where it dies again and again, and leaves no thread', async () => {
+  it('ends the run with the cause if it dies again and again, and leaves no thread', async () => {
     process.env['ARBALEST_TEST_MARK'] = mark
     process.env['ARBALEST_TEST_ENDING'] = 'always'
     const before = ports()
@@ -76,14 +76,14 @@ describe('The feeder', function () {
     expect(ports()).to.equal(before)
   })
 
-  it('has what a dying thread of its pool had in hand made by another', async () => {
+  it('lets another thread of its pool finish the work of one that dies', async () => {
     const { finished, lost } = await outcome(numbers({ deadly: '77', mark }))
     expect(existsSync(mark), 'no thread has died').to.equal(true)
     expect(lost).to.deep.equal([])
     expect(finished.weightsSha256).to.equal(undisturbed)
   })
 
-  it('gives up where thread after thread dies of a sample, and names some that were in hand', async () => {
+  it('gives up if thread after thread dies of a sample, and names samples that they worked on', async () => {
     await refused('DATA_CORRUPT', () => outcome(numbers({ deadly: '77' })), 'in 3 tries')
   })
 })

@@ -25,7 +25,7 @@ describe('a learner of the user', () => {
   })
   const source = (text: string) => new URL(`data:text/javascript,${encodeURIComponent(text)}`)
 
-  it('has its replica, other programs over its weights, a rate and samples of its own, and teachers', async () => {
+  it('has its replica, other programs over its weights, a learning rate and samples of its own, and teachers', async () => {
     const learner = new URL('../fakes/inquisitive-learner.js', import.meta.url)
     const { cause } = await refused('LEARNER_FAILED', () => train(options(learner, { learnerOptions: 'hello', seed: 4 })).finished)
     const found = JSON.parse((cause as Error).message) as Findings
@@ -37,7 +37,7 @@ describe('a learner of the user', () => {
     expect(found.teacher).to.be.lessThan(1e-5)
   })
 
-  it('gives exactly the weights of the built-in learner where it does the same, segment by segment', async () => {
+  it('gives exactly the weights of the built-in learner if it does the same, segment by segment', async () => {
     const step = `await replica.load(); await replica.forward(); await replica.backward(); await replica.exchange(); await replica.update()`
     const steps = source(`export default ({ replica }) => async () => { ${step} }`)
     const byName = source(`export const Learner = ({ replica }) => ({ async step() { ${step} } })`)
@@ -74,7 +74,7 @@ describe('a learner of the user', () => {
     expect((await train(options(learner)).finished).iterations).to.equal(60)
   })
 
-  it('takes all batches of a step where gradients are accumulated, and is told so where it does not', async () => {
+  it('runs all batches of a step if gradients are accumulated, and is refused a step with fewer', async () => {
     const batch = `await replica.load(); await replica.forward(); await replica.backward()`
     const learner = (batches: string, end = 'await replica.exchange(); await replica.update()') =>
       source(`export default ({ replica }) => async () => { for (let i = 0; i < ${batches}; i++) { ${batch} } ${end} }`)
@@ -93,8 +93,8 @@ describe('a learner of the user', () => {
     }
   })
 
-  it('knows its own iteration, whatever the others are at: what it makes of it is the same in every run', async () => {
-    // Of two that wait for nobody within a round, one is slow in every other.
+  it('knows its own iteration, whatever the others are at: results that depend on it are the same in every run', async () => {
+    // Two learners that do not wait within a round: they are slow in turns, each in every other round.
     const learner = source(`export default ({ replica, rank, iteration, samples }) => async () => {
       const from = iteration()
       if (from % 16 < 8 === (rank === 0)) await new Promise((resolve) => setTimeout(resolve, Math.random() * 4))
@@ -120,7 +120,7 @@ describe('a learner of the user', () => {
     }
   })
 
-  it('is refused where its module has none', async () => {
+  it('is refused if its module has none', async () => {
     for (const [text, word] of [
       ['export const rate = 3', 'it exports rate'],
       ['export default class { constructor() {} }', 'no method `step`'],
@@ -131,7 +131,7 @@ describe('a learner of the user', () => {
     }
   })
 
-  it('fails within two seconds where its constructor throws', async () => {
+  it('fails within two seconds if its constructor throws', async () => {
     const job = train(options(source(`export default class { constructor() { throw new TypeError('a slip of the pen') } }`)))
     const began = performance.now()
     const { cause } = await refused('LEARNER_FAILED', () => job.finished, 'a slip of the pen')

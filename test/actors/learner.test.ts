@@ -45,7 +45,7 @@ describe('learners and their group', () => {
     const group = await synchroniser.ask.group()
     const program = engine.createProgram(train)
     const dataset = engine.createDataset(tinyData().train)
-    // Both live in this thread: only by answering each other's turn can they meet in a round.
+    // Both run in this thread: they can meet in a round only if each gives the other a turn.
     const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) =>
       spawner.spawnLocal(Learner, { ...learnerOptions(train, program, group, learner), dataset, rank, heartbeat: heartbeat.memory })
     const supervision = { restarts: 0, window: 1000, deadline: 60_000 }
@@ -55,7 +55,7 @@ describe('learners and their group', () => {
     return { synchroniser, supervisor, program, dataset }
   }
 
-  it('run to the pause, report, and go on from there', async () => {
+  it('run to the pause, report, and continue from there', async () => {
     const { synchroniser, supervisor } = await twoLearners()
     await synchroniser.ask.pauseAt(5)
     const reports = await supervisor.ask.train()
@@ -69,7 +69,7 @@ describe('learners and their group', () => {
     expect(await synchroniser.ask.losses(3)).to.have.length(4)
   })
 
-  it('leave the event loop to others while they train', async () => {
+  it('give the event loop turns while they train', async () => {
     const { synchroniser, supervisor } = await twoLearners()
     await synchroniser.ask.follow({ learningRates: [{ from: 0, rates: Float32Array.of(0.1) }], restarts: [], iterations: 1e9 })
     const trained = supervisor.askWith({ deadline: Infinity }).train()
@@ -82,7 +82,7 @@ describe('learners and their group', () => {
     expect(reports[0]!.steps).to.equal(reports[1]!.steps)
   })
 
-  it('are made one central model: the corrections of both, once a round', async () => {
+  it('add the corrections of both to the central model, once a round', async () => {
     const { synchroniser, supervisor } = await twoLearners({ period: 3 })
     await synchroniser.ask.pauseAt(1)
     await supervisor.ask.train()
@@ -91,7 +91,7 @@ describe('learners and their group', () => {
     for (const weight of await synchroniser.ask.central()) expect(weight).to.be.closeTo(expected, 1e-6)
   })
 
-  it('give back what they hold when they stop', async () => {
+  it('release what they hold when they stop', async () => {
     const { program, dataset } = await twoLearners()
     await system.stop()
     expect([...held]).to.have.members([program, dataset])

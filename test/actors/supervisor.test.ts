@@ -18,7 +18,7 @@ import { rejection } from '../support/rejection.js'
 
 const LEARNER = new URL('../../src/actors/learner.js', import.meta.url)
 
-/** Trains steadily; `later` is what it does some time after its fifth step. */
+/** Trains, and runs the code `later` some time after its fifth step. */
 function plugin(later: string): string {
   const text = `export default ({ replica }) => {
     let steps = 0
@@ -135,7 +135,7 @@ describe('the supervisor', () => {
     expect(failures).to.be.empty
   }).timeout(40_000)
 
-  it('does not take for dead who waits for another', async () => {
+  it('does not declare a learner dead that waits for another', async () => {
     const slow = `data:text/javascript,${encodeURIComponent(`export default ({ replica }) => async () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
       await replica.run(1)
@@ -147,8 +147,8 @@ describe('the supervisor', () => {
   })
 })
 
-describe('the supervisor, while a learner is coming up', () => {
-  it('answers, leaves out who is not there yet, and can be closed', async () => {
+describe('the supervisor, while a learner starts', () => {
+  it('answers, lists only learners that have started, and can be closed', async () => {
     await using system = new ActorSystem()
     let letStart = () => {}
     const start = new Promise<void>((resolve) => (letStart = resolve))
@@ -167,7 +167,7 @@ describe('the supervisor, while a learner is coming up', () => {
     await soon.close()
   })
 
-  it('has no replica of a learner whose successor is not there yet', async () => {
+  it('has no replica of a failed learner whose successor has not started', async () => {
     await using system = new ActorSystem()
     let giveUp = (_: Error) => {}
     const start = new Promise<void>((_, reject) => (giveUp = reject))
@@ -185,7 +185,7 @@ describe('the supervisor, while a learner is coming up', () => {
 })
 
 describe('the supervisor, when the number of learners changes', () => {
-  it('fills a vacant place only once the memory of those that go is free', async () => {
+  it('fills a vacant slot only once the memory of the leaving learners is free', async () => {
     await using system = new ActorSystem()
     const order: string[] = []
     const { supervisor, idlers } = await idleSupervisor(
@@ -205,7 +205,7 @@ describe('the supervisor, when the number of learners changes', () => {
     expect((await supervisor.ask.replicas()).map((found) => found?.learner)).to.deep.equal([3, 1])
   })
 
-  it('lets a learner join that has replaced one before its time, no sooner than that one', async () => {
+  it('lets a learner that replaces a prepared one join no sooner than that one would have', async () => {
     await using system = new ActorSystem()
     const { supervisor, idlers, members } = await idleSupervisor(system, 1)
     await supervisor.askWith({ deadline: Infinity }).prepare(2)
@@ -221,7 +221,7 @@ describe('the supervisor, when the number of learners changes', () => {
 })
 
 describe('restart intensity', () => {
-  it('allows so many restarts within the window, and others once those are long ago', () => {
+  it('allows so many restarts within the window, and further ones after it', () => {
     const intensity = new RestartCounter({ restarts: 2, window: 100 })
     expect([0, 50, 99, 100, 120, 149, 150].map((now) => intensity.allows(now))).to.deep.equal([true, true, false, true, false, false, true])
     expect(new RestartCounter({ restarts: 0, window: 100 }).allows(0)).to.equal(false)

@@ -9,13 +9,13 @@ import { tinyModel } from '../fakes/job.js'
 import { refused } from '../support/codes.js'
 
 describe('the synchroniser', () => {
-  it('keeps no group that cannot go on from what it was given', async () => {
+  it('releases a group that cannot be restored', async () => {
     held.clear()
     await using system = new ActorSystem()
     const { parameters: layout } = compile(tinyModel(), loweringBackend(engine, 'cpu'), { batch: 4, mode: 'train', precision: 'f32' })
     const initial = new Float32Array(layout.elements)
     const group = { backend: 'cpu', layout, initial, batch: 4, rule: sma({}, { learners: 1 }) } as const
-    // The fake engine cannot restore any.
+    // The fake engine cannot restore a group.
     const spawned = () => system.spawnLocal(Synchroniser, { engine, group, resumes: { vectors: {}, counts: {} } })
     await refused('UNSUPPORTED_OPERATOR', spawned, 'restoreGroup')
     expect(held.size).to.equal(0)

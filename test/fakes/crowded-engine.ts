@@ -2,10 +2,10 @@ import type { Engine, Handle } from '../../src/engine/contract.js'
 import { engine as native } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
 
-/** Copies of groups that nobody has given back. */
+/** Copies of groups that have not been released. */
 export const copies = new Set<Handle>()
 
-/** The native engine on a machine that has no memory to copy what a learner trains. */
+/** The native engine on a machine without memory for a copy of a replica. */
 export const engine: Engine = {
   ...native,
   captureGroup(group) {

@@ -94,7 +94,7 @@ export const engine: Engine = {
   measurePeak: () => 1e9
 }
 
-/** What this thread holds: a test asserts that a job gives all of it back. */
+/** The handles that this thread holds: a test asserts that a job releases all of them. */
 export const held = new Set<Handle>()
 
 const SIZES = { f32: 4, f64: 8, bf16: 2, i32: 4, u8: 1 }
@@ -133,7 +133,7 @@ function newReplica({ layout, group, learner, device = 0, arenas }: ReplicaSpec)
   return at
 }
 
-/** To a device alone: the first whose replica wants them. */
+/** The arenas belong to the first device whose replica uses them. */
 function giveArenas(arenas: Handle, device: number): void {
   memory.numbers[arenas] ||= device + 1
   if (memory.numbers[arenas] !== device + 1) unsupported(`share arenas of device ${memory.numbers[arenas] - 1} with device ${device}`)
@@ -168,7 +168,7 @@ function runTraining(replica: Handle, { steps, milliseconds }: RunLimits): RunRe
   return { outcome: 'ran', ...report }
 }
 
-/** One iteration; its loss, or why there was none. */
+/** Runs one iteration. Returns its loss, or why it did not run. */
 function trainOnce(replica: Handle): number | 'waiting' | 'paused' | 'evicted' | 'cancelled' {
   const group = new FakeGroup(memory.numbers[replica + REPLICA.group]!)
   const learner = memory.numbers[replica + REPLICA.learner]!
@@ -188,7 +188,7 @@ function trainOnce(replica: Handle): number | 'waiting' | 'paused' | 'evicted' |
   return loss
 }
 
-/** Right answers grow as the loss falls. */
+/** The number of right answers, which grows as the loss falls. */
 function runAlone(replica: Handle, program: Handle, { steps }: RunLimits): RunReport {
   const loss = lossOf(weightsOf(replica))
   const right = Math.round(memory.numbers[program + PROGRAM.batch]! / (1 + loss))

@@ -5,7 +5,7 @@ import { engine as native } from '../../src/engine/native.js'
 import { ArbalestError } from '../../src/errors.js'
 
 const KEY = 'whether the stand-in has failed'
-/** What needs no device. */
+/** The calls that need no device. */
 const SPARED: ReadonlySet<string> = new Set<keyof Engine>([
   'describe',
   'lower',
@@ -23,7 +23,7 @@ export function watchDevice(): void {
   setEnvironmentData(KEY, new Int32Array(new SharedArrayBuffer(4)))
 }
 
-/** The native engine; the stand-in's device can fail in it as a GPU does: all that is asked of it from then on fails, in every thread. */
+/** The native engine with the stand-in for CUDA, whose device can fail as a GPU does: from then on every call fails, in every thread. */
 export const engine = Object.fromEntries(
   Object.entries(native).map(([name, call]: [string, (...values: unknown[]) => unknown]) => {
     const failing = (...values: unknown[]): unknown => {
@@ -36,7 +36,7 @@ export const engine = Object.fromEntries(
   })
 ) as unknown as Engine
 
-/** Ends the device for this process: a GPU by a kernel that writes where no memory is. */
+/** Breaks the device for this process; a GPU breaks by a kernel that writes outside its memory. */
 export function failDevice(backend: EngineBackend): void {
   if (backend === 'cuda-host') {
     Atomics.store(getEnvironmentData(KEY) as Int32Array, 0, 1)
@@ -51,7 +51,7 @@ export function failDevice(backend: EngineBackend): void {
   }
 }
 
-/** Rows for many tokens, 256 GiB, into the place of one: only a program that no compiler makes asks for that. */
+/** Writes rows for many tokens, 256 GiB, where one has room. No compiled program does that. */
 function writingAnywhere(backend: EngineBackend): Program {
   const [tokens, width] = [2 ** 20, 2 ** 16]
   const place = (offset: number) => ({ tier: 'device', arena: 'activations', offset, from: 0, until: 0 }) as const

@@ -2,13 +2,13 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { engine as native } from '../../src/engine/native.js'
 import type { Engine } from '../../src/engine/contract.js'
 
-/** Batches that a feeder gives before it fails. */
+/** How many batches a feeder makes before it fails. */
 const BEFORE = 7
 let given = 0
 
 /**
- * The native engine, in which the first life of a feeder ends as ARBALEST_TEST_ENDING says, and under `always` every one; the file
- * ARBALEST_TEST_MARK tells that one has.
+ * The native engine, in which the first incarnation of a feeder fails as ARBALEST_TEST_ENDING says; with `always` every incarnation fails.
+ * The file ARBALEST_TEST_MARK records that one has failed.
  */
 export const engine: Engine = {
   ...native,
@@ -18,7 +18,7 @@ export const engine: Engine = {
     if (++given === BEFORE && (ending === 'always' || !existsSync(mark))) {
       writeFileSync(mark, '')
       if (ending === 'exit') process.exit(3)
-      // Outside of the feeder's own promises: nothing catches it.
+      // Outside the feeder's promises, so nothing catches it.
       setImmediate(() => {
         throw new Error('on purpose')
       })

@@ -3,10 +3,10 @@ import BuiltInLearner from '../../src/actors/built-in-learner.js'
 import { ArbalestError } from '../../src/errors.js'
 
 const HOW = new URL(import.meta.url).searchParams.get('how')
-/** Turns that go well before. */
+/** How many steps succeed before it fails. */
 const GOOD_TURNS = 2
 
-/** Fails as the query of its module's address says: `?how=throw`, `exit`, `reject`, `start`, `born`. */
+/** Fails in the way that the query of its module's address names: `?how=throw`, `exit`, `reject`, `start`, `born`. */
 export class Learner extends BuiltInLearner implements LearnerPlugin {
   #turns = 0
 

@@ -6,13 +6,13 @@ import { failDevice } from './failing-device.js'
 
 export interface Fault {
   readonly backend: EngineBackend
-  /** The device fails in the first learner once this file or folder is there. */
+  /** The device fails in the first learner once this file or folder exists. */
   readonly failsAfter?: string
-  /** The first learner takes all memory of the device but for so many bytes, before it begins. */
+  /** Before it begins, the first learner takes all memory of the device except this many bytes. */
   readonly leaves?: number
 }
 
-/** Trains as any other until its device fails, and on a device whose memory is taken. */
+/** Trains as the built-in learner does, until its device fails or on a device whose memory it has taken. */
 export default function ({ replica, learner, options: { backend, failsAfter, leaves } }: LearnerContext<Fault>): LearnerPlugin {
   return {
     started() {
@@ -25,7 +25,7 @@ export default function ({ replica, learner, options: { backend, failsAfter, lea
   }
 }
 
-/** Of the device, for the process's life or until it is released. */
+/** Takes memory of the device, until it is released or the process ends. */
 export function takeMemory(backend: EngineBackend, bytes: number): number {
   const layout = { parameters: [], bytes: Math.floor(bytes / 4096) * 4096, elements: 0 }
   return engine.createReplica({ backend, layout, threads: 1, seed: 1 })

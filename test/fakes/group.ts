@@ -8,7 +8,7 @@ const RESTARTS = 64
 const LOSSES = 65_536
 const NEVER = Infinity
 
-/** Where a group's numbers lie from its handle on. */
+/** Offsets of a group's numbers from its handle. */
 const AT = {
   elements: 0,
   batch: 1,
@@ -34,15 +34,15 @@ const AT = {
 
 interface Member {
   readonly active: number
-  /** Whole ones, counted from the group's first. */
+  /** Whole iterations since the group's first. */
   readonly iterations: number
-  /** Takes the central model before its next step. */
+  /** Whether it takes the central model before its next step. */
   readonly fresh: number
   /** The last round in which its correction is in place. */
   readonly arrived: number
 }
 
-/** What a member does next: an iteration, or wait, or pause. */
+/** What a member does next: it runs an iteration, waits, or pauses. */
 export type Turn =
   | {
       readonly kind: 'step'
@@ -54,14 +54,17 @@ export type Turn =
     }
   | { readonly kind: 'waiting' | 'paused' | 'evicted' | 'cancelled' }
 
-/** The numbers of synchronous model averaging, the one rule that there is here. */
+/** The parameters of synchronous model averaging, the only rule here. */
 function averaging({ rule, average }: GroupSpec): { period: number; alpha: number | null; momentum: number } {
   if (rule.kind !== 'synchronous' || rule.central.kind !== 'sma' || rule.from > 0 || rule.adopts || average)
     throw new ArbalestError('UNSUPPORTED_OPERATOR', 'fake engine: it has synchronous model averaging only')
   return { period: rule.period, ...rule.central }
 }
 
-/** The group protocol of synchronous model averaging on plain numbers; no other rule and no evaluation average: the same rounds, positions and averages as the engine's, one big lock instead of its overlap. */
+/**
+ * The group protocol of synchronous model averaging on plain numbers: the same rounds, positions and averages as the engine's, with one lock
+ * instead of overlap. It has no other rule and no evaluation average.
+ */
 export class FakeGroup {
   readonly #at: number
   readonly #numbers = memory.numbers
@@ -117,12 +120,12 @@ export class FakeGroup {
   evict(learner: number): void {
     this.#setMember(learner, { active: 0 })
     this.#averageIfAllArrived()
-    // Rounds that all their members have left change nothing, but they still have their numbers.
+    // A round that all members have left changes nothing, but it is still counted.
     const taken = (round: number) => this.#members().some((each) => this.#roundOf(each) <= round || this.#member(each).arrived >= round)
     while (this.#get(AT.round) <= this.#get(AT.opened) && !taken(this.#get(AT.round))) this.#set(AT.round, this.#get(AT.round) + 1)
   }
 
-  /** Kept as pairs of an iteration and the rate from there on. */
+  /** Stored as pairs: an iteration, and the rate from it on. */
   setLearningRates(from: number, rates: Float32Array): void {
     const kept = this.#rates().filter(([iteration]) => iteration < from)
     const pairs = [...kept, ...[...rates].map((rate, i): [number, number] => [from + i, rate])]
@@ -195,7 +198,7 @@ export class FakeGroup {
     return { kind: 'step', rate, alpha, fresh: anew, corrects, iteration: iterations }
   }
 
-  /** The iteration is over; where it corrected, its correction is in place. */
+  /** The iteration is over, and its correction, if it had one, is written. */
   report(learner: number, iteration: number, loss: number, corrected: boolean): void {
     if (!Number.isFinite(loss)) {
       if (this.#get(AT.notFiniteAt) < 0) this.#set(AT.notFiniteAt, iteration)
@@ -209,7 +212,7 @@ export class FakeGroup {
     if (corrected) this.#averageIfAllArrived()
   }
 
-  /** The round of a member's next iteration: who has joined begins with a later one than that in progress. */
+  /** The round of a member's next iteration. A member that has just joined begins after the current round. */
   #roundOf(learner: number): number {
     return Math.floor(this.#member(learner).iterations / this.#get(AT.period))
   }

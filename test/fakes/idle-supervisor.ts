@@ -6,7 +6,7 @@ import type { ActorRef } from '../../src/runtime/actor-ref.js'
 import type { Spawner } from '../../src/runtime/context.js'
 import type { ActorSystem } from '../../src/runtime/system.js'
 
-/** Comes up at once, and trains for ever. */
+/** Starts at once and trains for ever. */
 class IdleLearner {
   replica(): number {
     return 7
@@ -21,7 +21,7 @@ class IdleLearner {
   }
 }
 
-/** Of a group that never gets on. */
+/** An engine whose group never completes a round. */
 function idleEngine(): Engine {
   const members = new Set<number>()
   const engine: Partial<Engine> = {

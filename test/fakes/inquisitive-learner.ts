@@ -13,14 +13,14 @@ export interface Findings {
   /** The evaluation's loss on the batch before and after the step on it. */
   readonly before: number
   readonly after: number
-  /** How far the weights moved under a rate of 0. */
+  /** How far the weights moved with a learning rate of 0. */
   readonly moved: number
   readonly refusedInside: string
-  /** Largest difference of a teacher with these very weights. */
+  /** The largest difference to the outputs of a teacher with the same weights. */
   readonly teacher: number
 }
 
-/** Tries what a learner can do, and ends with what it found. */
+/** Tries what a learner can do, and ends with its findings. */
 export default class InquisitiveLearner implements LearnerPlugin {
   readonly #context: LearnerContext<string>
   #evaluate!: BoundProgram
@@ -77,7 +77,7 @@ export default class InquisitiveLearner implements LearnerPlugin {
     throw new Error(JSON.stringify(findings))
   }
 
-  /** On the first batch of the training samples, in their own order. */
+  /** The loss on the first batch of the training samples, in their own order. */
   async #loss(): Promise<number> {
     return (await this.#evaluate.run(1, { position: 0 })).lossSum
   }

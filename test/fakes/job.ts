@@ -10,7 +10,7 @@ export const FAKES: RunModules = {
   learner: new URL('../../src/actors/built-in-learner.js', import.meta.url)
 }
 
-/** 60 samples of (1, 2, 2) to train on, 70 to be measured on: neither divides by the batches used. */
+/** 60 training and 70 test samples of (1, 2, 2): neither number is a multiple of the batches used. */
 export function tinyData(): StoredDataset {
   return datasetFromArrays({ name: 'tiny', sample: [1, 2, 2], classes: 3, ...samplesOf(60), test: samplesOf(70) })
 }

@@ -10,9 +10,9 @@ import type {
 import { BYTES, parameterType } from '../../src/compiler/element-types.js'
 
 /**
- * A backend that lowers and never runs, awkward on purpose: convolutions want channels in blocks of 8 and each of their three kinds
- * wants its weights otherwise; linear layers want plain tensors, and their data gradient transposed weights; weights in bf16 programs
- * are wanted as bf16 copies; some operators may overwrite inputs and some want scratch.
+ * A backend that lowers and never runs, difficult on purpose: convolutions need channels in blocks of 8, and each of their three kinds needs
+ * another layout of the weights; linear layers need plain tensors, and their data gradient transposed weights; bf16 programs need bf16 copies
+ * of the weights; some operators may overwrite inputs and some need scratch memory.
  */
 export class FakeLowering implements LoweringBackend {
   readonly name = 'reference'
@@ -82,7 +82,7 @@ export class FakeLowering implements LoweringBackend {
       case 'load':
         return { inputs: inputs.map(asOffered), outputs: outputs.map(asOffered) }
       default: {
-        // The others take images as the first one lies, all else plain, each in the type it comes in.
+        // The others take images in the layout of the first and all else plain, each in its own element type.
         const image = inputs.find((tensor) => tensor?.shape.length === 4)?.layout ?? 'plain'
         const follow = (tensor: OfferedTensor | null): Form => tensor && [tensor.type, tensor.shape.length === 4 ? image : 'plain']
         return { inputs: inputs.map(follow), outputs: outputs.map(follow) }
@@ -97,7 +97,7 @@ function asOffered(tensor: OfferedTensor | null): Form {
   return tensor && [tensor.type, tensor.layout ?? 'plain']
 }
 
-/** Outputs that may overwrite inputs, by position. */
+/** The outputs that may overwrite inputs, by position. */
 export const IN_PLACE: Readonly<Record<string, [number, number][]>> = {
   relu: [[0, 0]],
   reluBackward: [[0, 1]],

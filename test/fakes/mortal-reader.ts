@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import type { ReadSample } from '../../src/data/dataset.js'
 
 export interface MortalReaderOptions {
-  /** Appears when the thread ends; then it does not again. Without it every thread ends. */
+  /** A file that is written when the first thread ends, so that no other does. If omitted, every thread ends. */
   readonly mark?: string
   /** The item at which the thread ends. */
   readonly deadly: string

@@ -1,11 +1,11 @@
 import type { Engine, RunReport } from '../../src/engine/contract.js'
 
-/** What was called since the list was emptied, in words. */
+/** The calls since the list was emptied, in words. */
 export const calls: string[] = []
 
 const STEPS_A_CALL = 3
 
-/** Writes down the calls of an evaluation; runs at most three steps a call, each with a loss of 2 and 5 right answers. */
+/** Records the calls of an evaluation. Runs at most three steps a call, each with a loss of 2 and 5 right answers. */
 export const engine = {
   bind: (replica, program, dataset) => (calls.push(`bind ${program} to ${replica} over ${dataset}`), program * 10),
   adopt: (replica, group) => (calls.push(`${replica} adopts ${group}`), 0),

@@ -10,8 +10,8 @@ const FREE = 1
 const FIRST = 16
 
 /**
- * Numbers that every thread of the process sees, handed out piece by piece and never taken back; touched lazily. Whoever reads or
- * writes holds the lock.
+ * Numbers that all threads of the process share. They are handed out piece by piece, never returned, and touched lazily. A reader or writer
+ * must hold the lock.
  */
 class SharedMemory {
   readonly numbers: Float64Array
@@ -34,17 +34,17 @@ class SharedMemory {
     }
   }
 
-  /** How often the lock has been given back. */
+  /** How often the lock has been released. */
   changes(): number {
     return Atomics.load(this.#signals, CHANGES)
   }
 
-  /** Until the lock has been given back more often than `seen` times, or the time is up. */
+  /** Waits until the lock has been released more than `seen` times, or the time is up. */
   awaitChange(seen: number, milliseconds: number): void {
     Atomics.wait(this.#signals, CHANGES, seen, milliseconds)
   }
 
-  /** The first of so many zeroed numbers. */
+  /** Allocates this many zeroed numbers; returns the index of the first. */
   allocate(count: number): number {
     const at = Math.max(FIRST, this.numbers[FREE]!)
     this.numbers[FREE] = at + count

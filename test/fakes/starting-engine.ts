@@ -1,10 +1,10 @@
 import type { Engine } from '../../src/engine/contract.js'
 import { engine as native } from '../../src/engine/native.js'
 
-/** Called where a run of this thread makes its group: it knows what it goes on from, and has no thread yet. */
+/** Called when a run of this thread makes its group: it has chosen its checkpoint, and has no thread yet. */
 export const start = { begins: () => {} }
 
-/** The native engine, in which a run is met on its way. */
+/** The native engine with a hook at the start of a run. */
 export const engine: Engine = {
   ...native,
   createGroup(spec) {

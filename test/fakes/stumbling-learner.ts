@@ -1,13 +1,13 @@
 import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
 
 export interface Stumble {
-  /** One number, 1 once somebody has stumbled: nobody does again. */
+  /** One number: 1 once a learner has stumbled, so that no other does. */
   readonly stumbled: SharedArrayBuffer
-  /** The iteration from which on somebody may. */
+  /** The first iteration at which a learner stumbles. */
   readonly from: number
 }
 
-/** A learner of single steps that takes one with a rate beyond all bounds. */
+/** A learner of single steps, one of which has an enormous learning rate. */
 export class StumblingLearner implements LearnerPlugin {
   readonly #context: LearnerContext<Stumble>
 

@@ -1,7 +1,7 @@
 import type { Engine } from '../../src/engine/contract.js'
 import { engine as native } from '../../src/engine/native.js'
 
-/** Whether the machine can be described no more, by the thread that sets it. */
+/** Whether `describe` fails, in the thread that sets it. */
 export const description = { fails: false }
 
 /** The native engine, until it is told to fail. */

@@ -15,7 +15,7 @@ describe('actors', () => {
       const spawn = () =>
         place === 'in a worker' ? system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}) : system.spawnLocal<typeof Recorder>(Recorder, {})
 
-      it('handle what one sender sends in its order, tells and asks alike', async () => {
+      it('handle the messages of one sender in order, tells and asks alike', async () => {
         const recorder = await spawn()
         const expected = Array.from({ length: 2000 }, (_, i) => String(i))
         const asks: Promise<void>[] = []
@@ -35,7 +35,7 @@ describe('actors', () => {
         expect(await recorder.ask.log()).to.deep.equal(['a begins', 'a ends', 'between', 'b begins', 'b ends'])
       })
 
-      it('answer others while they send messages to themselves without end', async () => {
+      it('answer others while they send endless messages to themselves', async () => {
         const recorder = await spawn()
         recorder.tell.turn()
         const early = await recorder.ask.turns()
@@ -43,7 +43,7 @@ describe('actors', () => {
         expect(await recorder.ask.turns()).to.be.greaterThan(early)
       })
 
-      it('may answer later than at the end of their turn', async () => {
+      it('may defer a reply beyond the end of their turn', async () => {
         const recorder = await spawn()
         const answer = recorder.ask.wait()
         await recorder.ask.open('now')
@@ -57,7 +57,7 @@ describe('actors', () => {
         expect(await recorder.ask.slowly('b', 1)).to.equal('b')
       })
 
-      it('let an ask be given up by a signal, before and while it runs', async () => {
+      it('let a signal abort an ask, before and while it runs', async () => {
         const recorder = await spawn()
         const reason = new Error('changed my mind')
         await refused('ABORTED', () => recorder.askWith({ signal: AbortSignal.abort(reason) }).note('never'))
@@ -68,7 +68,7 @@ describe('actors', () => {
         expect(await recorder.ask.log()).to.not.contain('never')
       })
 
-      it('say which methods they have when asked for another', async () => {
+      it('name their methods when they are asked for an unknown one', async () => {
         const recorder = await spawn()
         const error = await refused('UNKNOWN_NAME', () => (recorder.ask as unknown as { sing(): Promise<void> }).sing())
         expect(error.message).to.contain('sing').and.to.contain('slowly')

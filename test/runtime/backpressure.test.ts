@@ -18,7 +18,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
     })
     afterEach(() => system.stop())
 
-    /** Its only message is in hand, and answers when `open` is told. */
+    /** Its current message answers when `open` is told. */
     const full = async (mailbox: MailboxOptions) => {
       const recorder =
         place === 'in a worker'
@@ -42,7 +42,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       expect(letters).to.deep.equal([])
     })
 
-    it('keeps nobody waiting for room once its actor is no more', async () => {
+    it('lets no sender wait for room once its actor has ended', async () => {
       const recorder = await full({ capacity: 1 })
       recorder.tell.note('a')
       const waited = recorder.mailboxHasRoom()
@@ -51,7 +51,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       await recorder.mailboxHasRoom()
     })
 
-    it('rejects asks, and counts tells as dead letters, where that is its policy', async () => {
+    it('rejects asks and counts tells as dead letters with `reject`', async () => {
       const recorder = await full({ capacity: 2, whenFull: 'reject' })
       for (const text of ['a', 'b', 'c', 'd']) recorder.tell.note(text)
       await refused('MAILBOX_FULL', () => recorder.ask.log(), 'r.log')
@@ -63,7 +63,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       expect(await recorder.ask.log()).to.deep.equal(['a', 'b'])
     })
 
-    it('drops the oldest that has not left its sender, where that is its policy', async () => {
+    it('drops the oldest message that is still at the sender with `dropOldest`', async () => {
       const recorder = await full({ capacity: 4, whenFull: 'dropOldest' })
       const asked = recorder.ask.slowly('a', 0)
       for (const text of ['b', 'c', 'd', 'e', 'f']) recorder.tell.note(text)
@@ -74,7 +74,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
       expect(letters).to.have.length(2)
     })
 
-    it('refuses a capacity and a policy that there are not', async () => {
+    it('refuses an impossible capacity and an unknown policy', async () => {
       await refused('INVALID_OPTION', () => full({ capacity: 0 }), 'capacity', '0')
       await refused('INVALID_OPTION', () => full({ whenFull: 'panic' as never }), 'panic')
     })
@@ -82,7 +82,7 @@ for (const place of ['in a worker', 'in the caller’s thread'] as const) {
 }
 
 describe('Dead letters', () => {
-  it('are what was told to an actor that is no more, or ended before its turn came', async () => {
+  it('are tells to an actor that has ended, or that ended before their turn', async () => {
     await using system = new ActorSystem()
     const letters: RuntimeEvent[] = []
     system.events.on('deadLetter', (event) => letters.push(event))

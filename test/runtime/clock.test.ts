@@ -7,7 +7,7 @@ const ACTORS = new URL('./support/actors.js', import.meta.url)
 const LONGEST = 2 ** 31 - 1
 
 describe('The clock', () => {
-  it('sets timers of more than 24.8 days again and again, and none for ever', () => {
+  it('sets a timer of more than 24.8 days in several parts, and none for Infinity', () => {
     const real = globalThis.setTimeout
     const set: { readonly action: () => void; readonly milliseconds: number }[] = []
     globalThis.setTimeout = ((action: () => void, milliseconds: number) =>
@@ -28,14 +28,14 @@ describe('The clock', () => {
     }
   })
 
-  it('has no end to ring at, where it is virtual', () => {
+  it('never rings for Infinity if it is virtual', () => {
     const clock = new VirtualClock()
     clock.after(Infinity, () => expect.fail('it rang'))
     expect(clock.next).to.equal(Infinity)
     expect(clock.ring()).to.equal(false)
   })
 
-  it('gives actors for ever to start and to stop where they may take so long', async () => {
+  it('sets no limit to the start and the stop of actors that may take for ever', async () => {
     await using system = new ActorSystem()
     const faulty = await system.spawn<typeof Faulty>(ACTORS, 'Faulty', { startTakes: 30 }, { deadline: Infinity, shutdown: Infinity })
     expect(await faulty.ask.alive()).to.equal(true)

@@ -34,7 +34,7 @@ describe('Comlink', () => {
       remote[Comlink.releaseProxy]()
     })
 
-    it(`throws what the actor threw, whole, ${way}`, async () => {
+    it(`throws the actor’s error, complete, ${way}`, async () => {
       const remote = Comlink.wrap<Asks<Faulty>>(endpointOf(await faulty()))
       const error = await refused('DATA_CORRUPT', () => remote.fail())
       expect(error.data).to.deep.equal({ at: 7 })
@@ -44,7 +44,7 @@ describe('Comlink', () => {
       remote[Comlink.releaseProxy]()
     })
 
-    it(`rejects what is pending and what comes later when the actor dies, ${way}`, async () => {
+    it(`rejects open and later calls when the actor dies, ${way}`, async () => {
       const actor = await faulty()
       const remote = Comlink.wrap<Asks<Faulty>>(endpointOf(actor))
       const pending = rejection(remote.later())
@@ -56,7 +56,7 @@ describe('Comlink', () => {
     })
   }
 
-  it('rejects what is pending and what comes later when the thread at the other end dies', async () => {
+  it('rejects open and later calls when the thread at the other end dies', async () => {
     const { port1, port2 } = new MessageChannel()
     const code = `
       import('${COMLINK_MODULE.href}').then(({ exposeToComlink }) => {

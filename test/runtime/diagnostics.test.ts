@@ -19,7 +19,7 @@ describe('diagnostics channels', () => {
     for (const name of names) unsubscribe(`arbalest:actor:${name}`, listen)
   })
 
-  it('tell of starts, dead letters and ends', async () => {
+  it('report starts, dead letters and exits', async () => {
     const system = new ActorSystem()
     const recorder = await system.spawnLocal(Recorder, {}, { name: 'recorder' })
     await recorder.stop()
@@ -33,7 +33,7 @@ describe('diagnostics channels', () => {
     expect(heard[2]).to.include({ method: 'note', cause: 'actorGone', count: 1 })
   })
 
-  it('tell of failures in other threads, with their error, and of what follows', async () => {
+  it('report failures in other threads, with their error, and what follows', async () => {
     const system = new ActorSystem({ supervision: { intensity: { restarts: 1, within: 60_000 } } })
     const foreman = await system.spawn<typeof Foreman>(FOREMAN, 'Foreman', {}, { name: 'foreman', restart: 'permanent' })
     const again = new Promise((resolve) => system.events.on('started', resolve))

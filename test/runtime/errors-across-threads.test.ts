@@ -5,7 +5,7 @@ import { asError, packError, unpackError } from '../../src/runtime/errors-across
 const across = (thrown: unknown) => unpackError(structuredClone(packError(thrown)))
 
 describe('errors across threads', () => {
-  it('are ArbalestErrors again, with all that they carried', () => {
+  it('arrive as ArbalestErrors with all their properties', () => {
     const cause = new ArbalestError('DATA_CORRUPT', 'idx: short', { data: { file: 'a' } })
     const error = new ArbalestError('LEARNER_FAILED', 'learner 1: ended', { cause, data: { learner: 1 } })
     const arrived = across(error) as ArbalestError
@@ -29,7 +29,7 @@ describe('errors across threads', () => {
     expect(odd).to.have.deep.property('data', { n: 1 })
   })
 
-  it('survive what cannot be cloned, causes in a circle, and things that are no errors', () => {
+  it('survive properties that cannot be cloned, cyclic causes, and thrown values that are no errors', () => {
     const error = new ArbalestError('INTERNAL', 'odd data', { data: { call: () => {} } })
     expect(across(error)).to.have.property('code', 'INTERNAL')
     const circle = new Error('round')

@@ -7,7 +7,7 @@ const ACTORS = new URL('./support/actors.js', import.meta.url)
 
 describe('a listener to a system’s events that throws', () => {
   for (const event of ['started', 'exited', 'deadLetter'] as const)
-    it(`is nobody’s fault but its own: ${event}`, async () => {
+    it(`disturbs no actor: ${event}`, async () => {
       const system = new ActorSystem()
       system.events.on(event, ({ actor }) => {
         throw new Error(`${event}: ${actor}`)

@@ -26,7 +26,7 @@ describe('actors that fail', () => {
     ['in a worker', inWorker],
     ['in the caller’s thread', here]
   ] as const) {
-    it(`give what a method threw to the asker and live on, ${place}`, async () => {
+    it(`reject the ask with the error of its method, and continue, ${place}`, async () => {
       const faulty = await spawn()
       const error = await refused('DATA_CORRUPT', () => faulty.ask.fail(), 'idx: broken')
       expect(error.data).to.deep.equal({ at: 7 })
@@ -39,7 +39,7 @@ describe('actors that fail', () => {
       expect(await faulty.ask.alive()).to.equal(true)
     })
 
-    it(`end when they were told and not asked: with the reason, after their hook, their open asks rejected, ${place}`, async () => {
+    it(`end if a told method throws: after their hook, with the reason, their open asks rejected, ${place}`, async () => {
       const stops = new SharedArrayBuffer(4)
       const faulty = await spawn({ stops })
       const open = rejection(faulty.askWith({ deadline: Infinity }).later())
@@ -50,12 +50,12 @@ describe('actors that fail', () => {
       expect(await open).to.include({ code: 'ACTOR_GONE', cause: (reason as { error: Error }).error })
     })
 
-    it(`make their spawn reject where they do not start, ${place}`, async () => {
+    it(`make their spawn reject if they do not start, ${place}`, async () => {
       const error = await refused('INVALID_STATE', () => spawn({ failToStart: true }))
       expect(error.data).to.deep.equal({ reason: 'test' })
     })
 
-    it(`are left behind where they do not stop in time, ${place}`, async () => {
+    it(`are left behind if they do not stop in time, ${place}`, async () => {
       const faulty = await spawn()
       const open = rejection(faulty.askWith({ deadline: Infinity }).never())
       await sleep(50)
@@ -84,7 +84,7 @@ describe('actors that fail', () => {
     })
   }
 
-  it('keep code and data of an error thrown outside of any message', async () => {
+  it('keep code and data of an error thrown outside any message', async () => {
     const faulty = await inWorker()
     faulty.tell.throwFromTimer()
     const reason = await faulty.exited
@@ -98,7 +98,7 @@ describe('actors that fail', () => {
     expect(await faulty.exited).to.deep.equal({ kind: 'exited', code: 3 })
   })
 
-  it('say which classes a module has, and that a module is not there', async () => {
+  it('name the classes of a module, and report a module that does not exist', async () => {
     await refused('UNKNOWN_NAME', () => system.spawn(ACTORS, 'Nobody', undefined as never), 'Nobody', 'Faulty', 'Recorder')
     expect(await rejection(system.spawn(new URL('./nowhere.js', import.meta.url), 'Nobody', undefined as never))).to.have.property(
       'code',
@@ -106,18 +106,18 @@ describe('actors that fail', () => {
     )
   })
 
-  it('are refused a question whose deadline is no time', async () => {
+  it('are refused an ask whose deadline is not a time', async () => {
     const faulty = await here()
     await refused('INVALID_OPTION', () => faulty.askWith({ deadline: NaN }).alive(), 'deadline: received NaN')
     expect(await faulty.askWith({ deadline: 1_000 }).alive()).to.equal(true)
   })
 
-  it('give up a start that takes too long, and its thread', async () => {
+  it('abort a start that takes too long, and end its thread', async () => {
     const spawned = system.spawn<typeof Faulty>(ACTORS, 'Faulty', { startTakes: 10_000 }, { deadline: 300 })
     await refused('DEADLINE_EXCEEDED', () => spawned, '300 ms')
   })
 
-  it('reject what cannot be posted, without harm to what was sent beside it', async () => {
+  it('reject a message that cannot be cloned, without harm to those sent beside it', async () => {
     const faulty = await inWorker()
     const before = faulty.ask.alive()
     const refusedArgument = rejection((faulty.ask.alive as (argument: unknown) => Promise<boolean>)(() => {}))

@@ -6,7 +6,7 @@ const SYSTEM = new URL('../../src/runtime/system.js', import.meta.url)
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
 describe('actors that have nothing to do', () => {
-  it('cost no processor time, twenty of them in their threads', async () => {
+  it('cost no processor time: twenty of them, in threads of their own', async () => {
     const body = `
       import { setTimeout as sleep } from 'node:timers/promises'
       import { ActorSystem } from '${SYSTEM.href}'

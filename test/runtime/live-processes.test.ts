@@ -18,7 +18,7 @@ describe('a job that shows itself', () => {
   beforeEach(() => {
     session = mkdtempSync(join(tmpdir(), 'arbalest-live-'))
     process.env['XDG_RUNTIME_DIR'] = session
-    // What other processes of this user show on this machine is not looked for.
+    // A folder of its own: other processes of this user may show jobs, too.
     process.env['TMPDIR'] = session
     delete process.env['ARBALEST_TOP']
   })
@@ -46,7 +46,7 @@ describe('a job that shows itself', () => {
     heap: 5
   }
 
-  it('is found by other processes of its user, as it is at that moment, until it ends', async () => {
+  it('is found by other processes of its user, with its current state, until it ends', async () => {
     const actors = [ACTOR]
     const shown = showLive('mlp on digits', () => actors)
     try {
@@ -85,7 +85,7 @@ describe('a job that shows itself', () => {
     expect(readdirSync(session)).to.deep.equal([])
   })
 
-  it('does without a folder that others could read or have put there, and takes the next', async () => {
+  it('uses the next folder if others can read the first or own it', async () => {
     const hidden = (make: () => void) => {
       make()
       const shown = showLive('careful', () => [])
@@ -108,14 +108,14 @@ describe('a job that shows itself', () => {
     shown[Symbol.dispose]()
   })
 
-  it('leaves nothing behind, and what a killed one left is cleared away', async () => {
+  it('leaves nothing behind; the socket of a killed process is removed', async () => {
     const program = async (rest: string) => {
       const body = `import { showLive } from '${SERVE.href}'\nshowLive('other', () => [])\nconsole.log('up')\n${rest}`
       const child = spawn(process.execPath, ['--input-type=module', '-e', body], { stdio: ['ignore', 'pipe', 'inherit'] })
       await once(child.stdout, 'data')
       return child
     }
-    // A socket that nobody has open keeps no process alive.
+    // A socket without connections keeps no process alive.
     await once(await program(''), 'close')
     expect(readdirSync(folder())).to.deep.equal([])
     await once(await program('process.exit(0)'), 'close')
@@ -131,7 +131,7 @@ describe('a job that shows itself', () => {
     expect(readdirSync(folder())).to.deep.equal(['note.txt'])
   })
 
-  it('is not kept waiting by one who listens and says nothing', async () => {
+  it('does not wait for a process that listens and never answers', async () => {
     const shown = showLive('patient', () => [])
     const { connect } = await import('node:net')
     const silent = connect(socket())

@@ -18,7 +18,7 @@ describe('a mailbox', () => {
     expect(handled).to.deep.equal([1, 2, 3])
   })
 
-  it('never handles an item inside of the call that puts it there', async () => {
+  it('never handles an item inside the call that puts it there', async () => {
     const events: string[] = []
     const mailbox = new Mailbox<string>(TURNS, (item) => {
       events.push(`${item} begins`)
@@ -32,7 +32,7 @@ describe('a mailbox', () => {
     expect(events).to.deep.equal(['a begins', 'a ends', 'b begins', 'b ends'])
   })
 
-  it('handles what the system asks for first, also while it is suspended', async () => {
+  it('handles system messages first, also while it is suspended', async () => {
     const handled: (number | string)[] = []
     const mailbox = new Mailbox<number>(TURNS, (item) => void handled.push(item))
     mailbox.open()
@@ -47,7 +47,7 @@ describe('a mailbox', () => {
     expect(handled).to.deep.equal(['a', 'b', 1])
   })
 
-  it('lets others have a turn between its throughputs', async () => {
+  it('lets other turns run after as many messages as its throughput', async () => {
     const handled: (number | string)[] = []
     const mailbox = new Mailbox<number>(TURNS, (item) => {
       if (item === 1) queueMicrotask(() => handled.push('other'))
@@ -59,7 +59,7 @@ describe('a mailbox', () => {
     expect(handled).to.deep.equal([0, 1, 2, 'other', 3, 4])
   })
 
-  it('waits for the item in hand when it is closed, and gives the others back', async () => {
+  it('waits for the current item when it is closed, and returns the others', async () => {
     const handled: number[] = []
     const mailbox = new Mailbox<number>(TURNS, async (item) => {
       await sleep(5)

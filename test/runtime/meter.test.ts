@@ -38,7 +38,7 @@ describe('a meter', () => {
       .and.at.most(busy * 4)
   })
 
-  it('tells of what waits and of what is in hand while it is so', () => {
+  it('shows the waiting messages and the current one', () => {
     const [arrived, begun, handled] = [3, 1, 0]
     for (let i = 0; i < arrived; i++) meter.arrive()
     meter.begin()
@@ -48,7 +48,7 @@ describe('a meter', () => {
     expect(readActorMeter(memory).heap).to.be.above(100_000)
   })
 
-  it('goes on counting in another life, without what the life before left undone', () => {
+  it('continues to count in the next incarnation, without the messages that the previous one lost', () => {
     for (let i = 0; i < 5; i++) meter.arrive()
     for (let i = 0; i < 2; i++) meter.begin()
     meter.end()

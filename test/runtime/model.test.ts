@@ -5,7 +5,7 @@ import type { Fault } from '../../src/runtime/testkit/fault-injector.js'
 import { TestKit } from '../../src/runtime/testkit/index.js'
 import { INTENSITY, nextNumber, plant, type Entry, type Journal, type TreeNode, type TreeSpec } from './support/tree.js'
 
-/** All that a random run did and saw. */
+/** Everything that a random run did and observed. */
 interface Run {
   readonly kit: TestKit
   readonly journal: Journal
@@ -143,7 +143,7 @@ function checkDeliveries({ journal }: Run): void {
   }
 }
 
-/** In every life of a parent apart: its next life remembers no failures. */
+/** For each incarnation of a parent separately: the next one remembers no failures. */
 function checkIntensity({ kit }: Run): void {
   const lives = new Map<string, number>()
   const restarts = new Map<string, number[]>()
@@ -184,7 +184,7 @@ function position(actor: string): number {
   return Number(actor.split('/').at(-1)!.replace('root', ''))
 }
 
-/** An ask that nobody handled has rejected and is no dead letter. */
+/** An ask that was not handled has rejected and is no dead letter. */
 function checkNothingLost({ kit, journal, asked }: Run): void {
   const sent = [...journal.sent.values()].reduce((sum, count) => sum + count, 0)
   const handledTells = journal.entries.filter(

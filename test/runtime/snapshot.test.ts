@@ -32,7 +32,7 @@ describe('a snapshot of a system', () => {
       expect(waitTime).to.be.within(25, 5_000)
     })
 
-    it(`tells what waits, what is in hand and what is deferred, ${place}`, async () => {
+    it(`shows waiting messages, the current one and deferred replies, ${place}`, async () => {
       const recorder = await spawn()
       const deferred = recorder.ask.wait()
       await recorder.ask.log()

@@ -15,7 +15,7 @@ const CRASHES_IN_WORKERS = 10_000
 const ACTORS_HERE = 20
 const ACTORS_IN_WORKERS = 4
 
-/** As many failures as there are, at once. */
+/** Allows every failure, without a delay. */
 const TIRELESS: SupervisionPolicy = { intensity: { restarts: Infinity, within: 1 }, backoff: { first: 0, jitter: 0 } }
 
 describe('Crashing and restarting, again and again', function () {
@@ -38,7 +38,7 @@ describe('Crashing and restarting, again and again', function () {
     )
   })
 
-  it('says of a thread in native code that it cannot be ended', async () => {
+  it('reports that a thread in native code cannot be terminated', async () => {
     const system = new ActorSystem()
     const sleeper = await system.spawn<typeof Sleeper>(SLEEPER, 'Sleeper', undefined, { name: 'sleeper' })
     const unhealthy = new Promise<string>((resolve) =>
@@ -54,7 +54,7 @@ describe('Crashing and restarting, again and again', function () {
   })
 })
 
-/** Every actor crashes `times` times; a tenth of that warms up. Memory and what the process holds must not grow with the rest. */
+/** Every actor crashes `times` times; a tenth of that warms up. After it, memory and the process's resources must not grow. */
 async function soak(times: number, spawn: (system: ActorSystem) => Promise<ActorRef<Faulty>[]>): Promise<void> {
   const before = holdings()
   const system = new ActorSystem({ supervision: TIRELESS })

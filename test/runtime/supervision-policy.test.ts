@@ -7,7 +7,7 @@ const at = (moment: number, reason: Failure['reason'] = CRASH): Failure => ({ at
 const decideAt = (moment: number, past: readonly Failure[], chance = 0) =>
   decide('permanent', at(moment), past, { restarts: 3, within: 1_000 }, BACKOFF, chance)
 
-describe('The restart policy', () => {
+describe('A supervision policy', () => {
   const table: readonly [RestartType, Failure['reason'], string][] = [
     ['permanent', { kind: 'stopped' }, 'restart'],
     ['permanent', CRASH, 'restart'],
@@ -26,13 +26,13 @@ describe('The restart policy', () => {
     })
   }
 
-  it('escalates at one failure more than is allowed within the window, and forgets older ones', () => {
+  it('escalates at the first failure beyond the intensity, and forgets older failures', () => {
     const past = [at(0), at(400), at(800)]
     expect(decideAt(999, past)).to.deep.include({ kind: 'escalate', failures: [...past, at(999)] })
     expect(decideAt(1_000, past)).to.deep.include({ kind: 'restart', failures: [at(400), at(800), at(1_000)] })
   })
 
-  it('waits longer at each failure within the window, up to the longest, shortened by chance', () => {
+  it('waits longer at each failure within the window, up to the longest, shortened at random', () => {
     expect(decideAt(0, [])).to.include({ delay: 100 })
     expect(decideAt(0, [at(0)])).to.include({ delay: 300 })
     expect(decideAt(0, [at(0), at(0)])).to.include({ delay: 900 })
@@ -40,7 +40,7 @@ describe('The restart policy', () => {
     expect(decide('permanent', at(0), [at(0), at(0), at(0)], { restarts: 9, within: 1 }, BACKOFF, 0)).to.include({ delay: 1_000 })
   })
 
-  it('knows who goes down together', () => {
+  it('restarts together the children that the strategy names', () => {
     expect(restartedTogether('oneForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b'])
     expect(restartedTogether('restForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['b', 'c'])
     expect(restartedTogether('allForOne', ['a', 'b', 'c'], 'b')).to.deep.equal(['a', 'b', 'c'])

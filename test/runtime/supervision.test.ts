@@ -45,7 +45,7 @@ describe('Supervision', () => {
 
   for (const strategy of ['allForOne', 'restForOne'] as const)
     for (const restart of ['permanent', 'temporary'] as const)
-      it(`leaves alone, ${strategy}, a ${restart} child that is only just coming up`, async () => {
+      it(`does not restart, ${strategy}, a ${restart} child that is still starting`, async () => {
         const kit = new TestKit({ supervision: { strategy } })
         const diary: Diary = []
         const first = await kit.until(kit.system.spawnLocal(Member, { diary }, { name: 'first', restart: 'permanent' }))
@@ -67,7 +67,7 @@ describe('Supervision', () => {
         expect(diary.filter((entry) => entry === 'second stops')).to.have.length(1)
       })
 
-  it('gives children their own time to stop: their parent ends after them, however long that takes', async () => {
+  it('gives children their own time to stop: the parent ends after them, however long they take', async () => {
     const kit = new TestKit()
     const diary: Diary = []
     const parent = await kit.until(
@@ -84,7 +84,7 @@ describe('Supervision', () => {
     expect(kit.clock.now()).to.be.within(12_000, 12_100)
   })
 
-  it('stops the children of an actor, too, whose message in hand does not end', async () => {
+  it('stops the children of an actor whose current message does not end', async () => {
     const kit = new TestKit()
     const diary: Diary = []
     const parent = await kit.until(
@@ -97,7 +97,7 @@ describe('Supervision', () => {
     expect(await parent.exited).to.have.nested.property('error.code', 'DEADLINE_EXCEEDED')
   })
 
-  it('lets an actor whose children fail too often end the message that it has in hand, and then stops it', async () => {
+  it('lets an actor whose children fail too often finish its current message, and then stops it', async () => {
     const kit = new TestKit()
     const diary: Diary = []
     const guardian = await kit.until(kit.system.spawnLocal(Guardian, { diary, clock: kit.clock }, { name: 'g' }))
@@ -107,7 +107,7 @@ describe('Supervision', () => {
     expect(diary).to.deep.equal(['g/child starts', 'g/child stops', 'g has worked', 'g stops'])
   })
 
-  it('leaves it behind where that does not end within the time that it has to stop', async () => {
+  it('leaves it behind if that message takes longer than its `shutdown`', async () => {
     const kit = new TestKit()
     const diary: Diary = []
     const guardian = await kit.until(kit.system.spawnLocal(Guardian, { diary, clock: kit.clock }, { name: 'g', shutdown: 1_000 }))
@@ -125,13 +125,13 @@ describe('Supervision', () => {
     expect(await guardian.exited).to.have.nested.property('error.code', 'ACTOR_FAILED')
   })
 
-  it('stops children in reverse, before their parent', async () => {
+  it('stops children in reverse order, before their parent', async () => {
     const { kit, diary } = await familyOf('oneForOne')
     await kit.run(kit.system.stop())
     expect(diary).to.deep.equal(['p/2 stops', 'p/1 stops', 'p/0 stops', 'p stops'])
   })
 
-  it('keeps messages to an actor that is being restarted, and rejects the asks that died with it', async () => {
+  it('keeps messages to an actor that is being restarted, and rejects the asks that its last incarnation had not answered', async () => {
     const { kit, children } = await familyOf('oneForOne')
     const child = children[0]!
     child.tell.fail()
@@ -143,7 +143,7 @@ describe('Supervision', () => {
     expect(await kept).to.equal(true)
   })
 
-  it('waits longer before every restart and fails the parent with the first and the last cause', async () => {
+  it('waits longer before every restart, and fails the parent with the first and the last error', async () => {
     const { kit, parent, children } = await familyOf('oneForOne', { restarts: 2, within: 10_000 })
     for (const cause of ['first', 'second', 'third']) {
       children[0]!.tell.fail(cause)
@@ -160,7 +160,7 @@ describe('Supervision', () => {
     expect(kit.events.map(({ event }) => event)).to.include('escalated')
   })
 
-  it('ends the system where its own actors fail too often', async () => {
+  it('ends the system if its own actors fail too often', async () => {
     const kit = new TestKit({ supervision: { intensity: { restarts: 0, within: 1 } } })
     const other = await kit.until(kit.system.spawnLocal(Member, { diary: [] }))
     const child = await kit.until(kit.system.spawnLocal(Member, { diary: [] }, { restart: 'permanent' }))
@@ -170,7 +170,7 @@ describe('Supervision', () => {
     await refused('INVALID_STATE', () => kit.system.spawnLocal(Member, { diary: [] }))
   })
 
-  it('restarts what ended as its type says', async () => {
+  it('restarts an actor according to its restart type', async () => {
     const { kit, diary, children } = await familyOf('oneForOne')
     const [permanent, transient, temporary] = children as [ActorRef<Member>, ActorRef<Member>, ActorRef<Member>]
     for (const child of [permanent, transient, temporary]) {
@@ -194,7 +194,7 @@ describe('Supervision', () => {
     expect(kit.events.filter(({ event }) => event === 'restarting')).to.have.length(3)
   })
 
-  it('tells those who watch, ahead of their messages, why an actor is no more', async () => {
+  it('tells watchers why an actor has ended, before their other messages', async () => {
     const { kit, diary, parent, children } = await familyOf('oneForOne')
     const watcher = await kit.until(kit.system.spawnLocal(Member, { diary, watches: children[2]! }, { name: 'w' }))
     diary.length = 0
@@ -209,7 +209,7 @@ describe('Supervision', () => {
     await kit.run(parent.stop())
   })
 
-  it('lets actors in workers have children, and tells the system of them', async () => {
+  it('lets actors in workers have children, and reports their events to the system', async () => {
     const system = new ActorSystem({ supervision: { intensity: { restarts: 1, within: 60_000 } } })
     const events: RuntimeEvent[] = []
     for (const name of ['started', 'restarting', 'escalated'] as const) system.events.on(name, (event) => events.push(event))

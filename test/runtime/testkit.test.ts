@@ -8,7 +8,7 @@ import { Resident } from './support/residents.js'
 
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
-/** Greets whoever it was given when it is told to. */
+/** Greets the actor that it was given. */
 class Greeter {
   readonly #friend: { readonly ask: { greet(name: string): Promise<string> } }
   readonly #context: ActorContext<Greeter>
@@ -28,7 +28,7 @@ interface Friend {
 }
 
 describe('The test kit', () => {
-  it('keeps actors, those with modules too, in this thread and still until it lets them go', async () => {
+  it('runs actors, those of modules too, in this thread, and only when it is told to', async () => {
     const kit = new TestKit()
     const recorder = await kit.until(kit.system.spawn<typeof Recorder>(ACTORS, 'Recorder', {}))
     let answered = false
@@ -61,7 +61,7 @@ describe('The test kit', () => {
     for (const order of orders) for (const i of [0, 1, 2, 3, 4]) expect(order.indexOf(`${i}.0`)).to.be.lessThan(order.indexOf(`${i}.1`))
   })
 
-  it('moves the time of timers and deadlines', async () => {
+  it('advances the time of timers and deadlines', async () => {
     const kit = new TestKit()
     const actor = await kit.until(kit.system.spawnLocal(Resident, {}))
     actor.tell.tickAfter(1_000)
@@ -78,7 +78,7 @@ describe('The test kit', () => {
     expect(kit.clock.next).to.equal(Infinity)
   })
 
-  it('lets no beats pile up behind a mailbox that is suspended', async () => {
+  it('lets no timer messages pile up in a suspended mailbox', async () => {
     const kit = new TestKit()
     const actor = await kit.until(kit.system.spawnLocal(Resident, {}))
     actor.tell.tickEvery(10)
@@ -99,7 +99,7 @@ describe('The test kit', () => {
     expect(performance.now() - began).to.be.lessThan(5_000)
   })
 
-  it('has probes that write down and answer', async () => {
+  it('has probes that record messages and answer them', async () => {
     const kit = new TestKit()
     const { ref, received } = await kit.probe<Friend>({ greet: (name: string) => `hello, ${name}` })
     const greeter = await kit.until(kit.system.spawnLocal(Greeter, { friend: ref }, { name: 'greeter' }))
@@ -107,7 +107,7 @@ describe('The test kit', () => {
     expect(received).to.deep.equal([{ method: 'greet', args: ['greeter'] }])
   })
 
-  describe('does harm to the messages that it is told to harm:', () => {
+  describe('injects faults into messages:', () => {
     const prepared = async () => {
       const kit = new TestKit()
       const recorder = await kit.until(kit.system.spawnLocal(Recorder, {}, { name: 'r', restart: 'permanent' }))
@@ -133,7 +133,7 @@ describe('The test kit', () => {
       expect(kit.clock.now()).to.equal(50)
     })
 
-    it('crashes its actor in its place', async () => {
+    it('crashes its actor instead', async () => {
       const { kit, recorder } = await prepared()
       kit.faults.add({ method: 'note', nth: 2, fault: 'crash' })
       for (const text of ['a', 'b']) recorder.tell.note(text)

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 const SYSTEM = new URL('../../src/runtime/system.js', import.meta.url)
 const ACTORS = new URL('./support/actors.js', import.meta.url)
 
-/** Runs a program of its own that has spawned two actors; what it prints, once it has ended by itself. */
+/** Runs a program that has spawned two actors. Returns its output after it has ended by itself. */
 async function program(body: string): Promise<string> {
   const head = `
     import { ActorSystem } from '${SYSTEM.href}'

@@ -23,7 +23,7 @@ const message = fc.oneof(
   fc.tuple(fc.constant('exited' as const), fc.constant(null), fc.array(fc.string()))
 )
 
-describe('envelopes', () => {
+describe('packets', () => {
   const pair = () => {
     const { port1, port2 } = new MessageChannel()
     const refused: Message[] = []
@@ -37,7 +37,7 @@ describe('envelopes', () => {
     return { outbox, refused, received, close: () => port1.close() }
   }
 
-  it('bring every message as it was, in order, however they are spread over turns', () => {
+  it('carry every message unchanged and in order, however they are spread over turns', () => {
     fc.assert(
       fc.property(fc.array(fc.array(message)), (turns) => {
         const { outbox, received, close } = pair()
@@ -52,7 +52,7 @@ describe('envelopes', () => {
     )
   })
 
-  it('give back what cannot be cloned and bring the rest, names that were told with it included', () => {
+  it('refuse a message that cannot be cloned and carry the rest, with the names first posted beside it', () => {
     const { outbox, refused, received, close } = pair()
     outbox.post(['tell', 'first', [() => {}]])
     outbox.post(['ask', 1, 'second', [1]])
@@ -70,7 +70,7 @@ describe('envelopes', () => {
     close()
   })
 
-  it('move what is marked to be moved', () => {
+  it('move the objects that are marked for transfer', () => {
     const { outbox, received, close } = pair()
     const [told, answered] = [new ArrayBuffer(8), new ArrayBuffer(16)]
     outbox.post(['tell', 'take', [transfer(told, [told])]])

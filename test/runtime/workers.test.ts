@@ -19,7 +19,7 @@ describe('Workers', () => {
   const spawn = (how: SpawnOptions = {}) => system.spawn<typeof Resident>(MODULE, 'Resident', {}, how)
 
   describe('that several actors share', () => {
-    it('are one thread, and another once the last of them has ended', async () => {
+    it('are one thread, and a new one once the last actor has ended', async () => {
       const [a, b] = [await spawn({ worker: 'w' }), await spawn({ worker: 'w' })]
       const thread = await a.ask.thread()
       expect(thread).to.not.equal(threadId)
@@ -31,7 +31,7 @@ describe('Workers', () => {
       expect(await (await spawn({ worker: 'w' })).ask.thread()).to.be.greaterThan(thread)
     })
 
-    it('outlive one that fails in a message, and end with one that fails outside', async () => {
+    it('outlive an actor that fails in a message, and end with one that fails outside', async () => {
       const [a, b] = [await spawn({ worker: 'w', restart: 'permanent' }), await spawn({ worker: 'w' })]
       const thread = await a.ask.thread()
       a.tell.fail()
@@ -43,14 +43,14 @@ describe('Workers', () => {
       expect(await a.ask.thread()).to.not.equal(thread)
     })
 
-    it('take in actors that are spawned at once', async () => {
+    it('accept actors that are spawned at the same time', async () => {
       const actors = await Promise.all(Array.from({ length: 8 }, () => spawn({ worker: 'w' })))
       const threads = await Promise.all(actors.map((actor) => actor.ask.thread()))
       expect(new Set(threads)).to.have.property('size', 1)
     })
   })
 
-  it('show an actor that it is to stop while it is at something', async () => {
+  it('show a busy actor that it is to stop', async () => {
     const actor = await spawn()
     const answer = actor.ask.workUntilStopped()
     await sleep(30)
@@ -58,7 +58,7 @@ describe('Workers', () => {
     expect(await answer).to.equal('saw the flag')
   })
 
-  it('are broken off by their owner where they cannot hear the message to stop', async () => {
+  it('are cancelled by their owner when they cannot receive the message to stop', async () => {
     const word = new SharedArrayBuffer(4)
     const cancel = () => {
       Atomics.store(new Int32Array(word), 0, 1)
@@ -71,7 +71,7 @@ describe('Workers', () => {
     expect(await answer).to.equal('broken off')
   })
 
-  it('end by their deadline where the owner’s way to break them off throws, with a warning', async () => {
+  it('end by their deadline, with a warning, if the owner’s `cancel` throws', async () => {
     const cancel = () => {
       throw new Error('told to throw')
     }
@@ -85,12 +85,12 @@ describe('Workers', () => {
     for (const warning of warnings) expect(warning).to.contain('Resident').and.contain('told to throw')
   })
 
-  it('are refused a pulse that may not pause at all', async () => {
+  it('are refused a heartbeat timeout of 0', async () => {
     for (const timeout of [NaN, 0, -1])
       await refused('INVALID_OPTION', () => spawn({ heartbeat: { timeout } }), 'heartbeat.timeout', `${timeout}`)
   })
 
-  it('count as dead when their pulse stops, and are replaced', async () => {
+  it('count as dead when their heartbeat stops, and are replaced', async () => {
     const actor = await spawn({ restart: 'permanent', shutdown: 50, heartbeat: { timeout: 400 } })
     const reasons: unknown[] = []
     system.events.on('restarting', ({ reason }) => reasons.push(reason))
@@ -104,7 +104,7 @@ describe('Workers', () => {
     expect(reasons).to.have.nested.property('[0].error.message').that.contains('400 ms')
   })
 
-  it('are given what is marked to move, and share what is shared', async () => {
+  it('receive transferred objects and share shared memory', async () => {
     const actor = await spawn()
     const buffer = new ArrayBuffer(8)
     expect(await actor.ask.take(transfer(buffer, [buffer]))).to.equal(8)

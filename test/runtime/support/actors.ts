@@ -4,7 +4,7 @@ import { DeferredReply } from '../../../src/runtime/actor.js'
 import type { ActorContext } from '../../../src/runtime/context.js'
 import { heap } from './heap.js'
 
-/** Writes down what it handles, and when each message began and ended. */
+/** Records the messages that it handles, and when each began and ended. */
 export class Recorder {
   readonly #log: string[] = []
   readonly #context: ActorContext<Recorder>
@@ -39,7 +39,7 @@ export class Recorder {
     return this.#turns
   }
 
-  /** Answers once `open` has been handled, which it can be meanwhile. */
+  /** Answers once `open` has been handled; other messages are handled meanwhile. */
   wait(): DeferredReply<string> {
     return new DeferredReply(new Promise((resolve) => (this.#open = resolve)))
   }
@@ -59,7 +59,7 @@ export interface FaultyOptions {
   readonly startTakes?: number
 }
 
-/** Goes wrong in every way that an actor can. */
+/** Fails in every way that an actor can. */
 export class Faulty {
   readonly #options: FaultyOptions
 
@@ -93,7 +93,7 @@ export class Faulty {
     throw { not: 'an error' }
   }
 
-  /** Outside of any message. */
+  /** Throws outside any message. */
   throwFromTimer(): void {
     setTimeout(() => {
       throw new ArbalestError('LOSS_NOT_FINITE', 'from a timer', { data: { iteration: 3 } })
@@ -108,17 +108,17 @@ export class Faulty {
     process.exit(code)
   }
 
-  /** Never comes back, as native code that hangs. */
+  /** Never returns, as native code that hangs. */
   spin(): void {
     for (;;);
   }
 
-  /** Holds up all that comes after it. */
+  /** Holds back all further messages. */
   never(): Promise<void> {
     return new Promise(() => {})
   }
 
-  /** An answer that does not come, though others do. */
+  /** Is never answered, while other messages are. */
   later(): DeferredReply<void> {
     return new DeferredReply(new Promise(() => {}))
   }

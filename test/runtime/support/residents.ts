@@ -1,7 +1,7 @@
 import { threadId } from 'node:worker_threads'
 import type { ActorContext } from '../../../src/runtime/context.js'
 
-/** Looks at the thread that it lives in, and keeps it busy. */
+/** Tells of its thread, and keeps it busy. */
 export class Resident {
   readonly #context: ActorContext<Resident>
   #ticks = 0
@@ -18,7 +18,7 @@ export class Resident {
     return true
   }
 
-  /** As code that looks at the flag between two pieces of work. */
+  /** As code that checks the flag between two pieces of work. */
   async workUntilStopped(): Promise<string> {
     for (;;) {
       if (this.#context.stopRequested) return 'saw the flag'
@@ -26,7 +26,7 @@ export class Resident {
     }
   }
 
-  /** As native code does that an owner can break off: it waits until the word is not 0. */
+  /** As native code that its owner can cancel: it waits until the word is not 0. */
   block(word: SharedArrayBuffer): string {
     Atomics.wait(new Int32Array(word), 0, 0)
     return 'broken off'

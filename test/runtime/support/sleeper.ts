@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Goes where no flag and no `terminate()` reaches it. */
+/** Blocks its thread where no flag and no `terminate()` reaches it. */
 export class Sleeper {
   sleepInNativeCode(seconds: number): void {
     spawnSync('sleep', [String(seconds)])

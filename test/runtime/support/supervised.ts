@@ -8,12 +8,12 @@ export type Diary = string[]
 
 export interface MemberOptions {
   readonly diary: Diary
-  /** Every life but the first fails to start. */
+  /** Every incarnation but the first fails to start. */
   readonly startsOnce?: boolean
   readonly watches?: ActorRef<Member>
 }
 
-/** Writes down what happens to it. */
+/** Records what happens to it. */
 export class Member {
   readonly #options: MemberOptions
   readonly #context: ActorContext<Member>
@@ -68,7 +68,7 @@ export interface ParentOptions {
   readonly supervision: SupervisionPolicy
 }
 
-/** Has children: permanent, transient, and a third that is temporary where one is restarted for one. */
+/** Has a permanent and a transient child, and a third that is temporary with `oneForOne`. */
 export class Parent {
   readonly #options: ParentOptions
   readonly #context: ActorContext<Parent>
@@ -113,7 +113,7 @@ export interface GuardianOptions {
   readonly clock?: Clock
 }
 
-/** Has a child that may never fail, and a message that takes its time. */
+/** Has a child whose first failure is one too many, and a message that takes long. */
 export class Guardian {
   readonly #options: GuardianOptions
   readonly #context: ActorContext<Guardian>
@@ -129,7 +129,7 @@ export class Guardian {
     this.#child = await this.#context.spawnLocal(Member, { diary: this.#options.diary }, { name: 'child', restart: 'permanent' })
   }
 
-  /** Its child fails, and then it works for so many milliseconds, by its clock; for ever without one. */
+  /** Its child fails, and then its own message takes this many milliseconds by its clock; for ever without a clock. */
   async work(milliseconds: number): Promise<void> {
     this.#child.tell.fail()
     await new Promise<void>((resolve) => this.#options.clock?.after(milliseconds, resolve))
@@ -149,7 +149,7 @@ export interface SlowOptions {
   readonly stopTakes?: number
 }
 
-/** Takes its time to come up and to stop. */
+/** Takes long to start and to stop. */
 export class Slow {
   readonly #options: SlowOptions
   readonly #name: string
@@ -188,7 +188,7 @@ export class Slow {
   }
 }
 
-/** The same with children that are as slow. */
+/** The same, with children that are as slow. */
 export class SlowParent extends Slow {
   readonly #children: () => Promise<unknown>
 

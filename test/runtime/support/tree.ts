@@ -17,18 +17,18 @@ export type Entry =
   | { readonly what: 'started' | 'stopping' | 'restarted'; readonly actor: string }
   | { readonly what: 'handled'; readonly actor: string; readonly method: string; readonly sender: string; readonly number: number }
 
-/** What all actors of a tree write to and find each other by. */
+/** What all actors of a tree share: their log, and their refs by name. */
 export interface Journal {
   readonly entries: Entry[]
-  /** Refs by their names, the latest where a parent's restart has spawned an actor anew. */
+  /** Refs by name; after a parent's restart the refs of its new children. */
   readonly refs: Map<string, ActorRef<TreeNode>>
-  /** Tells so far, by sender and receiver: the number of the last. */
+  /** The number of the last tell, by sender and receiver. */
   readonly sent: Map<string, number>
 }
 
 export const INTENSITY = { restarts: 2, within: 1_000 }
 
-/** Has children, writes down what happens to it, and passes messages on. */
+/** Has children, records what happens to it, and passes messages on. */
 export class TreeNode {
   readonly #spec: TreeSpec
   readonly #journal: Journal
@@ -60,7 +60,7 @@ export class TreeNode {
     return number
   }
 
-  /** Answers by a timer of its own; handles others meanwhile. */
+  /** Answers later, by a timer; handles other messages meanwhile. */
   later(sender: string, number: number, milliseconds: number): DeferredReply<number> {
     this.#handled('later', sender, number)
     return new DeferredReply(
