@@ -1,4 +1,3 @@
-import { channel } from 'node:diagnostics_channel'
 import { packExit, unpackExit, type ExitReason, type PortableExit } from './exit-reason.js'
 
 /** Why a message was not handled. */
@@ -55,28 +54,4 @@ export function unpackEvent({ event, exit }: PortableEvent): RuntimeEvent {
   const reason = unpackExit(exit)
   if ('error' in event) return { ...event, error: reason.kind === 'failed' ? reason.error : event.error }
   return 'reason' in event ? { ...event, reason } : event
-}
-
-/** `arbalest:actor:started` and so on: the names of the channels in node:diagnostics_channel. */
-export type DiagnosticsName = `arbalest:actor:${RuntimeEvent['event']}`
-
-/**
- * Publishes the event to Node's diagnostics channels of this thread; nearly free without subscribers. If a subscriber throws, Node reports
- * an uncaught exception.
- */
-export function publishDiagnostics(event: RuntimeEvent): void {
-  const diagnostics = CHANNELS[event.event]
-  if (diagnostics.hasSubscribers) diagnostics.publish(event)
-}
-
-const channelOf = (event: RuntimeEvent['event']) => channel(`arbalest:actor:${event}` satisfies DiagnosticsName)
-
-/** Held here, because a channel that is garbage-collected loses its subscribers. */
-const CHANNELS: Readonly<Record<RuntimeEvent['event'], ReturnType<typeof channelOf>>> = {
-  started: channelOf('started'),
-  restarting: channelOf('restarting'),
-  exited: channelOf('exited'),
-  escalated: channelOf('escalated'),
-  deadLetter: channelOf('deadLetter'),
-  unhealthy: channelOf('unhealthy')
 }

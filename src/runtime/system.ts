@@ -1,10 +1,11 @@
+import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'eventemitter3'
 import type { ActorClass, ActorOf, OptionsOf } from './actor.js'
 import type { ActorRef } from './actor-ref.js'
 import { ChildSupervisor } from './child-supervisor.js'
 import type { Children, LocalSpawnOptions, Spawner, SpawnOptions } from './context.js'
 import { threadEnvironment, type Environment } from './environment.js'
-import { publishDiagnostics, type RuntimeEvent, type RuntimeEvents } from './events.js'
+import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
@@ -88,4 +89,28 @@ export class ActorSystem implements Spawner {
 
 function realEnvironment(publish: (event: RuntimeEvent) => void): Environment {
   return threadEnvironment(new URL('./worker-entry.js', import.meta.url), publish, ChildSupervisor)
+}
+
+/** `arbalest:actor:started` and so on: the names of the channels in node:diagnostics_channel. */
+export type DiagnosticsName = `arbalest:actor:${RuntimeEvent['event']}`
+
+/**
+ * Publishes the event to Node's diagnostics channels of this thread; nearly free without subscribers. If a subscriber throws, Node reports
+ * an uncaught exception.
+ */
+function publishDiagnostics(event: RuntimeEvent): void {
+  const diagnostics = CHANNELS[event.event]
+  if (diagnostics.hasSubscribers) diagnostics.publish(event)
+}
+
+const channelOf = (event: RuntimeEvent['event']) => channel(`arbalest:actor:${event}` satisfies DiagnosticsName)
+
+/** Held here, because a channel that is garbage-collected loses its subscribers. */
+const CHANNELS: Readonly<Record<RuntimeEvent['event'], ReturnType<typeof channelOf>>> = {
+  started: channelOf('started'),
+  restarting: channelOf('restarting'),
+  exited: channelOf('exited'),
+  escalated: channelOf('escalated'),
+  deadLetter: channelOf('deadLetter'),
+  unhealthy: channelOf('unhealthy')
 }
