@@ -38,8 +38,10 @@ export class DisturbedRun {
   /** Sends a random signal at a random moment, and now and then a second one. Throws where the end is not one that was promised. */
   async kill(): Promise<string> {
     const signal = this.#oneOf(SIGNALS)
-    const { child, ended } = start(this.#command, { env: { TMPDIR: this.#folder } })
-    await Promise.race([sleep(300 + 3000 * this.#random()), once(child, 'close')])
+    const { child, ended, said } = start(this.#command, { env: { TMPDIR: this.#folder } })
+    // While it starts, or in most cases while it trains, measures, writes and ends.
+    if (this.#random() < 0.8) await said('"started"').catch(() => {})
+    await Promise.race([sleep(2000 * this.#random()), once(child, 'close')])
     child.kill(signal)
     if (this.#random() < 0.2) {
       await Promise.race([sleep(1500 * this.#random()), once(child, 'close')])
