@@ -26,7 +26,6 @@ import {
   relu,
   residual,
   sigmoid,
-  silu,
   subsamplePad,
   tanh
 } from '../../src/model/layers.js'
@@ -34,6 +33,7 @@ import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
 import { gpt, resnet } from '../../src/model/zoo/index.js'
 import { layerOf } from '../fakes/operators/stand-in.js'
+import { activations } from '../support/activations.js'
 import { refused } from '../support/codes.js'
 import { smallZoo } from '../support/zoo.js'
 import { distance, runOnnx } from './support/onnxruntime.js'
@@ -60,9 +60,7 @@ const others: readonly Model[] = [
     conv2d(3, 1, { name: 'output' }),
     relu()
   ),
-  ...Object.entries({ sigmoid: sigmoid(), tanh: tanh(), leakyRelu: leakyRelu({ slope: 0.2 }), silu: silu() }).map(([name, layer]) =>
-    imageModel(name, [3, 6, 5], conv2d(5, 3), layer)
-  ),
+  ...[...activations, leakyRelu({ slope: 0.2 })].map((layer) => imageModel(layer.kind, [3, 6, 5], conv2d(5, 3), layer)),
   imageModel('gelu', [3, 6, 5], conv2d(5, 3), gelu(), flatten(), linear(7), gelu({ approximate: 'tanh' })),
   imageModel('response norm', [7, 4, 5], localResponseNorm(3, { alpha: 0.5, beta: 0.6, k: 2 }), conv2d(16, 1), localResponseNorm(5)),
   imageModel(

@@ -111,7 +111,7 @@ std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   // Ports that were left out at the end are absent ones.
   own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
-  if (auto kernel = make_own(own, current())) return kernel;
+  if (const Operator* op = find_operator(own.kind); op && op->make) return op->make(own, current());
   if (auto kernel = make_library(own, current())) return kernel;
   throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
 }

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cuda/device_stream.h"
-#include "cuda/operators/operators.h"
+#include "cuda/table.h"
 #include "device/backend.h"
 
 namespace arbalest::cuda {

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check'
+import { activations } from '../../support/activations.js'
 import {
   avgPool2d,
   batchNorm2d,
@@ -17,7 +18,6 @@ import {
   relu,
   residual,
   sigmoid,
-  silu,
   subsamplePad,
   tanh
 } from '../../../src/model/layers.js'
@@ -62,9 +62,11 @@ const LOSSES: readonly Partial<Model>[] = [
   { loss: 'meanSquaredError' }
 ]
 
+const smooth = activations.filter(({ kind }) => !['relu', 'leakyRelu', 'gelu'].includes(kind))
+
 /** Of smooth functions, and one with a kink. */
 const activation = (choice: number, flag: boolean): Layer =>
-  [sigmoid(), tanh(), silu(), gelu({ approximate: flag ? 'tanh' : 'none' }), leakyRelu({ slope: 0.1 })][choice % 5]!
+  [...smooth, gelu({ approximate: flag ? 'tanh' : 'none' }), leakyRelu({ slope: 0.1 })][choice % (smooth.length + 2)]!
 
 interface Pick {
   readonly kind: number

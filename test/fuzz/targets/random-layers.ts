@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { activations } from '../../support/activations.js'
 import {
   avgPool2d,
   batchNorm2d,
@@ -14,12 +15,8 @@ import {
   localResponseNorm,
   maxPool2d,
   multiply,
-  relu,
   residual,
-  sigmoid,
-  silu,
-  subsamplePad,
-  tanh
+  subsamplePad
 } from '../../../src/model/layers.js'
 import type { Layer, Pair } from '../../../src/model/layer.js'
 
@@ -31,7 +28,7 @@ const paddings = either(padding) as fc.Arbitrary<Pair>
 
 /** Layers that keep the number of channels and the extents: what blocks are made of. */
 const keeping: fc.Arbitrary<Layer> = fc.oneof(
-  fc.constantFrom(relu(), sigmoid(), tanh(), silu(), dropout(0.5), gelu(), gelu({ approximate: 'tanh' }), layerNorm()),
+  fc.constantFrom(...activations, dropout(0.5), gelu({ approximate: 'tanh' }), layerNorm()),
   fc.double({ min: 0.01, max: 0.9, noNaN: true }).map((slope) => leakyRelu({ slope })),
   fc.double({ min: 1e-5, max: 0.1, noNaN: true }).map((epsilon) => batchNorm2d({ epsilon })),
   fc.constantFrom(1, 3, 5).map((size) => localResponseNorm(size, { alpha: 0.5 }))

@@ -160,9 +160,7 @@ template <class Function> Operator gradient_of(const char* kind, const char* fro
           check, make_typed<Typed<Function>::template Gradient>,       {{0, 1}, {0, 0}}};
 }
 
-}  // namespace
-
-std::vector<Operator> activation_function_operators() {
+std::vector<Operator> operators() {
   return {
       value_of<Sigmoid>("sigmoid", check_value),
       gradient_of<Sigmoid>("sigmoidBackward", "y", check_gradient),
@@ -177,4 +175,7 @@ std::vector<Operator> activation_function_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

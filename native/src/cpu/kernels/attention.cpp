@@ -277,9 +277,7 @@ template <template <class> class Typed> size_t scratch_of(const Shapes& shapes) 
   return static_cast<size_t>(registers(Typed<float>::floats(extents))) * sizeof(float);
 }
 
-}  // namespace
-
-std::vector<Operator> attention_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"causalSelfAttention",
@@ -300,4 +298,7 @@ std::vector<Operator> attention_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

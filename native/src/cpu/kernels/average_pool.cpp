@@ -93,9 +93,7 @@ void check_backward(const Shapes& shapes) {
   shapes.input_is(0, pooled(shapes, shapes.output(0)));
 }
 
-}  // namespace
-
-std::vector<Operator> average_pool_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"avgPool2d", {{"x", activation}}, {{"y", activation}}, check_forward, make_typed<AveragePool>},
@@ -103,4 +101,7 @@ std::vector<Operator> average_pool_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

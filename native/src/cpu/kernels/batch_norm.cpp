@@ -231,9 +231,7 @@ void check_inference(const Shapes& shapes) {
   shapes.output_is(0, x);
 }
 
-}  // namespace
-
-std::vector<Operator> batch_norm_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"batchNorm",
@@ -256,4 +254,7 @@ std::vector<Operator> batch_norm_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -215,9 +215,7 @@ void check(const Shapes& shapes) {
   for (size_t i : {1, 2}) shapes.output_is(i, {x[1]});
 }
 
-}  // namespace
-
-std::vector<Operator> batch_norm_backward_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {{"batchNormBackward",
            {{"x", activation},
@@ -234,4 +232,7 @@ std::vector<Operator> batch_norm_backward_operators() {
            {{0, 5}, {3, 6}, {0, 0}, {3, 4}}}};
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

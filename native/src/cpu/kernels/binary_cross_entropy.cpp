@@ -92,9 +92,7 @@ void check_backward(const Shapes& shapes) {
   shapes.output_is(0, shapes.input(0));
 }
 
-}  // namespace
-
-std::vector<Operator> binary_cross_entropy_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"binaryCrossEntropy",
@@ -111,4 +109,7 @@ std::vector<Operator> binary_cross_entropy_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

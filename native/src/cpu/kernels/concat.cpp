@@ -113,9 +113,7 @@ void check_backward(const Shapes& shapes) {
   for (size_t i = 0; i < parts.size(); ++i) shapes.output_is(i, parts[i]);
 }
 
-}  // namespace
-
-std::vector<Operator> concat_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"concat", {{"x", activation, false, true}}, {{"y", activation}}, check_forward, make_typed<Concat>},
@@ -123,4 +121,7 @@ std::vector<Operator> concat_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -122,9 +122,7 @@ void check(const Shapes& shapes) {
   shapes.whole("stream", 0, 0xffff0000);
 }
 
-}  // namespace
-
-std::vector<Operator> dropout_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"dropout", {{"x", activation}}, {{"y", activation}}, check, make_typed<Dropout>, {{0, 0}}},
@@ -132,4 +130,7 @@ std::vector<Operator> dropout_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -117,9 +117,7 @@ void check_reshape(const Shapes& shapes) {
   shapes.refuse("shape of output y", shown(shapes.output(0)), "give it as many elements as " + shown(shapes.input(0)));
 }
 
-}  // namespace
-
-std::vector<Operator> elementwise_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"relu", {{"x", activation}}, {{"y", activation}}, check_one, make_typed<Relu>, {{0, 0}}},
@@ -135,4 +133,7 @@ std::vector<Operator> elementwise_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

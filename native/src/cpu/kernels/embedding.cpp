@@ -154,9 +154,7 @@ void check_positions_backward(const Shapes& shapes) {
   shapes.output_is(0, {gy.begin() + 1, gy.end()});
 }
 
-}  // namespace
-
-std::vector<Operator> embedding_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"embedding", {{"tokens", label}, {"table", parameter}}, {{"y", canonical}}, check_embedding, make_typed<Embedding>},
@@ -170,4 +168,7 @@ std::vector<Operator> embedding_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -1,5 +1,3 @@
-#include <map>
-
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/vector_passes.h"
@@ -7,27 +5,8 @@
 namespace arbalest::kernels {
 namespace {
 
-const Operator* find(const std::string& kind) {
-  static const auto table = [] {
-    std::map<std::string, Operator> operators;
-    for (auto family :
-         {load_operators, batch_norm_operators, batch_norm_backward_operators, fold_statistics_operators, layer_norm_operators,
-          local_response_norm_operators, embedding_operators, attention_operators, elementwise_operators, activation_function_operators,
-          concat_operators, dropout_operators, max_pool_operators, average_pool_operators, global_average_pool_operators,
-          subsample_pad_operators, softmax_cross_entropy_operators, binary_cross_entropy_operators, mean_squared_error_operators}) {
-      for (Operator& op : family()) {
-        const std::string name = op.kind;
-        operators.emplace(name, std::move(op));
-      }
-    }
-    return operators;
-  }();
-  const auto found = table.find(kind);
-  return found == table.end() ? nullptr : &found->second;
-}
-
 bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
-  const Operator* op = find(request.kind);
+  const Operator* op = find_operator(request.kind);
   if (!op) return false;
   answer = lower(*op, request);
   return true;
@@ -52,7 +31,7 @@ void check_lowered(const Operator& op, const OperatorSpec& spec) {
 }
 
 std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
-  const Operator* op = find(spec.kind);
+  const Operator* op = find_operator(spec.kind);
   if (!op) return nullptr;
   check_lowered(*op, spec);
   return op->make(spec);

@@ -45,9 +45,7 @@ void check(const Shapes& shapes) {
   for (size_t i : {1, 2}) shapes.output_is(i, statistic);
 }
 
-}  // namespace
-
-std::vector<Operator> fold_statistics_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {{"foldStatistics",
            {{"mean", parameter}, {"variance", parameter}, {"count", parameter}, {"foldedMean", parameter}, {"foldedVariance", parameter}},
@@ -57,4 +55,7 @@ std::vector<Operator> fold_statistics_operators() {
            {{0, 2}, {1, 3}, {2, 4}}}};
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

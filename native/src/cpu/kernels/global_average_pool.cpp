@@ -87,9 +87,7 @@ void check_backward(const Shapes& shapes) {
   shapes.input_is(0, {shapes.output(0)[0], shapes.output(0)[1]});
 }
 
-}  // namespace
-
-std::vector<Operator> global_average_pool_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"globalAvgPool", {{"x", activation}}, {{"y", activation}}, check_forward, make_typed<GlobalAveragePool>},
@@ -97,4 +95,7 @@ std::vector<Operator> global_average_pool_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

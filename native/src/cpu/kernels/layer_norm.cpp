@@ -150,9 +150,7 @@ void check_backward(const Shapes& shapes) {
   for (size_t i : {1, 2}) shapes.output_is(i, {x.back()});
 }
 
-}  // namespace
-
-std::vector<Operator> layer_norm_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"layerNorm",
@@ -171,4 +169,7 @@ std::vector<Operator> layer_norm_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

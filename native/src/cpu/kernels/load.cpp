@@ -208,10 +208,9 @@ void check(const Shapes& shapes) {
   }
 }
 
+std::vector<Operator> operators() { return {{"load", {}, {{"x", Role::sample}, {"target", Role::target, true}}, check, make_typed<Load>}}; }
+
+const Registered kRegistered{operators()};
+
 }  // namespace
-
-std::vector<Operator> load_operators() {
-  return {{"load", {}, {{"x", Role::sample}, {"target", Role::target, true}}, check, make_typed<Load>}};
-}
-
 }  // namespace arbalest::kernels

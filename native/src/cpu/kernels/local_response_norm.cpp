@@ -187,9 +187,7 @@ void check_backward(const Shapes& shapes) {
   shapes.input_is(1, shapes.input(0));
 }
 
-}  // namespace
-
-std::vector<Operator> local_response_norm_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"localResponseNorm", {{"x", activation}}, {{"y", activation}}, check, make_typed<LocalResponseNorm>, {{0, 0}}},
@@ -202,4 +200,7 @@ std::vector<Operator> local_response_norm_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -204,9 +204,7 @@ void check_backward(const Shapes& shapes) {
   for (size_t i : {0, 1}) shapes.input_is(i, y);
 }
 
-}  // namespace
-
-std::vector<Operator> max_pool_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"maxPool2d", {{"x", activation}}, {{"y", activation}, {"position", position, true}}, check_forward, make_typed<MaxPool>},
@@ -218,4 +216,7 @@ std::vector<Operator> max_pool_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -67,9 +67,7 @@ void check_backward(const Shapes& shapes) {
   shapes.output_is(0, shapes.input(0));
 }
 
-}  // namespace
-
-std::vector<Operator> mean_squared_error_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"meanSquaredError",
@@ -86,4 +84,7 @@ std::vector<Operator> mean_squared_error_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -1,11 +1,18 @@
 #include "cpu/kernels/operator.h"
 
 #include <cmath>
+#include <map>
 
 #include "cpu/kernels/activation.h"
 
 namespace arbalest::kernels {
 namespace {
+
+// Made when the first file registers: the order in which files are initialised is not defined.
+std::map<std::string, Operator>& table() {
+  static std::map<std::string, Operator> operators;
+  return operators;
+}
 
 // Without a hint: what oneDNN's convolutions of this instruction set choose for many channels.
 std::string preferred_layout(Type type) {
@@ -158,6 +165,18 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   if (op.scratch) answer.scratch_bytes = op.scratch(shapes);
   answer.implementation = std::string("own:") + kInstructionSet;
   return answer;
+}
+
+Registered::Registered(std::vector<Operator> operators) {
+  for (Operator& op : operators) {
+    const std::string kind = op.kind;
+    table().emplace(kind, std::move(op));
+  }
+}
+
+const Operator* find_operator(const std::string& kind) {
+  const auto found = table().find(kind);
+  return found == table().end() ? nullptr : &found->second;
 }
 
 }  // namespace arbalest::kernels

@@ -88,24 +88,12 @@ template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const
   return std::make_unique<Typed<float>>(spec);
 }
 
-std::vector<Operator> load_operators();
-std::vector<Operator> batch_norm_operators();
-std::vector<Operator> batch_norm_backward_operators();
-std::vector<Operator> fold_statistics_operators();
-std::vector<Operator> layer_norm_operators();
-std::vector<Operator> embedding_operators();
-std::vector<Operator> attention_operators();
-std::vector<Operator> elementwise_operators();
-std::vector<Operator> dropout_operators();
-std::vector<Operator> max_pool_operators();
-std::vector<Operator> average_pool_operators();
-std::vector<Operator> global_average_pool_operators();
-std::vector<Operator> subsample_pad_operators();
-std::vector<Operator> softmax_cross_entropy_operators();
-std::vector<Operator> activation_function_operators();
-std::vector<Operator> binary_cross_entropy_operators();
-std::vector<Operator> concat_operators();
-std::vector<Operator> local_response_norm_operators();
-std::vector<Operator> mean_squared_error_operators();
+// An object of it at namespace scope adds operators to the table: a new operator is one file.
+struct Registered {
+  explicit Registered(std::vector<Operator> operators);
+};
+
+// Null where there is no such operator.
+const Operator* find_operator(const std::string& kind);
 
 }  // namespace arbalest::kernels

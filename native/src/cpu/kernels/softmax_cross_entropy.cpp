@@ -167,9 +167,7 @@ void check_backward(const Shapes& shapes) {
   shapes.output_is(0, probabilities);
 }
 
-}  // namespace
-
-std::vector<Operator> softmax_cross_entropy_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"softmaxCrossEntropy",
@@ -187,4 +185,7 @@ std::vector<Operator> softmax_cross_entropy_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

@@ -78,9 +78,7 @@ void check_backward(const Shapes& shapes) {
   shapes.input_is(0, subsampled(shapes, shapes.output(0)));
 }
 
-}  // namespace
-
-std::vector<Operator> subsample_pad_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"subsamplePad", {{"x", activation}}, {{"y", activation}}, check_forward, make_typed<Forward>},
@@ -88,4 +86,7 @@ std::vector<Operator> subsample_pad_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::kernels

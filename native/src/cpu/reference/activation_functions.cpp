@@ -104,9 +104,7 @@ template <Function slope> Operator gradient_of(const char* kind, const char* at,
           {{0, 1}, {0, 0}}};
 }
 
-}  // namespace
-
-std::vector<Operator> activation_function_operators() {
+std::vector<Operator> operators() {
   return {
       value_of<sigmoid>("sigmoid", check_value),
       gradient_of<sigmoid_slope>("sigmoidBackward", "y", check_gradient),
@@ -121,4 +119,7 @@ std::vector<Operator> activation_function_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

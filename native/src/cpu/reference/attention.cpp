@@ -103,9 +103,7 @@ template <class T> void attention_backward(const OperatorSpec& op, const StepCon
   for (size_t i = 0; i < sums.size(); ++i) gqkv[i] = rounded<T>(sums[i]);
 }
 
-}  // namespace
-
-std::vector<Operator> attention_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"causalSelfAttention",
@@ -121,4 +119,7 @@ std::vector<Operator> attention_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -56,9 +56,7 @@ template <class T> void concat_backward(const OperatorSpec& op, const StepContex
   });
 }
 
-}  // namespace
-
-std::vector<Operator> concat_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"concat", {{"x", activation, false, true}}, {{"y", activation}}, check_concat, {concat<float>, concat<double>, concat<Bf16>}},
@@ -70,4 +68,7 @@ std::vector<Operator> concat_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

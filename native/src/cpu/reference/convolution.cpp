@@ -149,9 +149,7 @@ template <class T> void conv2d_backward_weights(const OperatorSpec& op, const St
   }
 }
 
-}  // namespace
-
-std::vector<Operator> convolution_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"conv2d",
@@ -172,4 +170,7 @@ std::vector<Operator> convolution_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

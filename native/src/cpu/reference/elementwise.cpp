@@ -73,9 +73,7 @@ template <class T> void dropout(const OperatorSpec& op, const StepContext& step)
   }
 }
 
-}  // namespace
-
-std::vector<Operator> elementwise_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"relu", {{"x", activation}}, {{"y", activation}}, check_same, {relu<float>, relu<double>, relu<Bf16>}, {{0, 0}}},
@@ -108,4 +106,7 @@ std::vector<Operator> elementwise_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -128,9 +128,7 @@ template <class T> void linear_backward_weights(const OperatorSpec& op, const St
   }
 }
 
-}  // namespace
-
-std::vector<Operator> linear_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"linear",
@@ -152,4 +150,7 @@ std::vector<Operator> linear_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -112,10 +112,11 @@ template <class T> void load(const OperatorSpec& op, const StepContext& step) {
   }
 }
 
-}  // namespace
-
-std::vector<Operator> load_operators() {
+std::vector<Operator> operators() {
   return {{"load", {}, {{"x", Role::target}, {"target", Role::target, true}}, check, {load<float>, load<double>, load<Bf16>}}};
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

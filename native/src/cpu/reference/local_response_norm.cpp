@@ -83,9 +83,7 @@ template <class T> void local_response_norm_backward(const OperatorSpec& op, con
   });
 }
 
-}  // namespace
-
-std::vector<Operator> local_response_norm_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"localResponseNorm",
@@ -101,4 +99,7 @@ std::vector<Operator> local_response_norm_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -158,9 +158,7 @@ template <class T> void mean_squared_error_backward(const OperatorSpec& op, cons
   }
 }
 
-}  // namespace
-
-std::vector<Operator> loss_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"softmaxCrossEntropy",
@@ -200,4 +198,7 @@ std::vector<Operator> loss_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

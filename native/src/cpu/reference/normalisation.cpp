@@ -180,9 +180,7 @@ template <class T> void fold_statistics(const OperatorSpec& op, const StepContex
   op.outputs[0].as<W>()[0] = rounded<W>(next);
 }
 
-}  // namespace
-
-std::vector<Operator> normalisation_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"batchNorm",
@@ -218,4 +216,7 @@ std::vector<Operator> normalisation_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -1,8 +1,18 @@
 #include "cpu/reference/operator.h"
 
 #include <cmath>
+#include <map>
 
 namespace arbalest::reference {
+namespace {
+
+// Made when the first file registers: the order in which files are initialised is not defined.
+std::map<std::string, Operator>& table() {
+  static std::map<std::string, Operator> operators;
+  return operators;
+}
+
+}  // namespace
 
 std::string shown(const Shape& shape) {
   std::string text = "(";
@@ -62,6 +72,18 @@ std::array<int64_t, 2> Request::whole_pair(const char* attribute, int64_t least)
     }
   }
   return {static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])};
+}
+
+Registered::Registered(std::vector<Operator> operators) {
+  for (Operator& op : operators) {
+    const std::string kind = op.kind;
+    table().emplace(kind, std::move(op));
+  }
+}
+
+const Operator* find_operator(const std::string& kind) {
+  const auto found = table().find(kind);
+  return found == table().end() ? nullptr : &found->second;
 }
 
 }  // namespace arbalest::reference

@@ -92,19 +92,12 @@ struct Image {
   int64_t n, c, h, w;
 };
 
-std::vector<Operator> convolution_operators();
-std::vector<Operator> linear_operators();
-std::vector<Operator> normalisation_operators();
-std::vector<Operator> sequence_operators();
-std::vector<Operator> attention_operators();
-std::vector<Operator> elementwise_operators();
-std::vector<Operator> pooling_operators();
-std::vector<Operator> subsampling_operators();
-std::vector<Operator> loss_operators();
-std::vector<Operator> activation_function_operators();
-std::vector<Operator> concat_operators();
-std::vector<Operator> local_response_norm_operators();
-std::vector<Operator> load_operators();
-std::vector<Operator> reorder_operators();
+// An object of it at namespace scope adds operators to the table: a new operator is one file.
+struct Registered {
+  explicit Registered(std::vector<Operator> operators);
+};
+
+// Null where there is no such operator.
+const Operator* find_operator(const std::string& kind);
 
 }  // namespace arbalest::reference

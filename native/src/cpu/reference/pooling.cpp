@@ -163,9 +163,7 @@ template <class T> void average_pool_backward(const OperatorSpec& op, const Step
   }
 }
 
-}  // namespace
-
-std::vector<Operator> pooling_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   const std::vector<Port> x{{"x", activation}}, y{{"y", activation}}, gy{{"gy", activation}}, gx{{"gx", activation}};
   return {
@@ -188,4 +186,7 @@ std::vector<Operator> pooling_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

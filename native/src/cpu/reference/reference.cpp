@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <map>
-
 #include "cpu/reference/operator.h"
 #include "cpu/reference/peak.h"
 #include "cpu/reference/reorder.h"
@@ -33,28 +31,10 @@ Type type_for(Role role, Type precision, Type offered) {
   return offered;
 }
 
-class Table {
- public:
-  Table() {
-    for (auto family : {convolution_operators, linear_operators, sequence_operators, attention_operators, normalisation_operators,
-                        local_response_norm_operators, elementwise_operators, activation_function_operators, concat_operators,
-                        pooling_operators, subsampling_operators, loss_operators, load_operators, reorder_operators}) {
-      for (Operator& op : family()) {
-        const std::string kind = op.kind;
-        operators_.emplace(kind, std::move(op));
-      }
-    }
-  }
-
-  const Operator& at(const std::string& kind) const {
-    const auto found = operators_.find(kind);
-    if (found != operators_.end()) return found->second;
-    throw Error("UNSUPPORTED_OPERATOR", "kind: received " + kind + "; use an operator kind that the reference backend runs");
-  }
-
- private:
-  std::map<std::string, Operator> operators_;
-};
+const Operator& operator_of(const std::string& kind) {
+  if (const Operator* op = find_operator(kind)) return *op;
+  throw Error("UNSUPPORTED_OPERATOR", "kind: received " + kind + "; use an operator kind that the reference backend runs");
+}
 
 // The operator with a port for each of so many tensors.
 Operator spelt_out(const Operator& op, size_t inputs, size_t outputs) {
@@ -137,7 +117,7 @@ class ReferenceBackend : public Backend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.kind, request.precision);
-    const Operator op = spelt_out(table_.at(request.kind), request.inputs.size(), request.outputs.size());
+    const Operator op = spelt_out(operator_of(request.kind), request.inputs.size(), request.outputs.size());
     check(op, request.attributes, specs_of(request.inputs), specs_of(request.outputs));
     LoweringAnswer answered;
     answered.inputs = request.inputs;
@@ -168,7 +148,7 @@ class ReferenceBackend : public Backend {
 
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override {
     check_precision(spec.kind, spec.precision);
-    const Operator op = spelt_out(table_.at(spec.kind), spec.inputs.size(), spec.outputs.size());
+    const Operator op = spelt_out(operator_of(spec.kind), spec.inputs.size(), spec.outputs.size());
     check(op, spec.attributes, specs_of(spec.inputs), specs_of(spec.outputs));
     check_tensors(op, op.inputs, spec.precision, spec.inputs);
     check_tensors(op, op.outputs, spec.precision, spec.outputs);
@@ -205,8 +185,6 @@ class ReferenceBackend : public Backend {
                     const std::vector<const TensorSpec*>& outputs) {
     op.check(Request(op, attributes, shapes_of(op, "input", op.inputs, inputs), shapes_of(op, "output", op.outputs, outputs)));
   }
-
-  const Table table_;
 };
 
 }  // namespace

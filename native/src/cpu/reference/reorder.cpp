@@ -55,6 +55,11 @@ void reorder(const Tensor& from, const Tensor& to) {
   for (int64_t i = 0; i < elements; ++i) write(to, i, read(from, i));
 }
 
-std::vector<Operator> reorder_operators() { return {{"reorder", {{"x", Role::any}}, {{"y", Role::any}}, check, {run, run, run}}}; }
+namespace {
 
+std::vector<Operator> operators() { return {{"reorder", {{"x", Role::any}}, {{"y", Role::any}}, check, {run, run, run}}}; }
+
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -166,9 +166,7 @@ template <class T> void positions_backward(const OperatorSpec& op, const StepCon
   }
 }
 
-}  // namespace
-
-std::vector<Operator> sequence_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   return {
       {"layerNorm",
@@ -206,4 +204,7 @@ std::vector<Operator> sequence_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -88,9 +88,7 @@ template <class T> void subsample_pad_backward(const OperatorSpec& op, const Ste
   }
 }
 
-}  // namespace
-
-std::vector<Operator> subsampling_operators() {
+std::vector<Operator> operators() {
   using enum Role;
   const std::vector<Port> x{{"x", activation}}, y{{"y", activation}}, gy{{"gy", activation}}, gx{{"gx", activation}};
   return {
@@ -109,4 +107,7 @@ std::vector<Operator> subsampling_operators() {
   };
 }
 
+const Registered kRegistered{operators()};
+
+}  // namespace
 }  // namespace arbalest::reference

@@ -1,7 +1,7 @@
 // conv2d and its gradients by cuDNN.
 #pragma once
 
-#include "cuda/operators/operators.h"
+#include "cuda/table.h"
 
 namespace arbalest::cuda {
 

@@ -1,7 +1,7 @@
 // linear and its gradients, and batches of products, by cuBLASLt.
 #pragma once
 
-#include "cuda/operators/operators.h"
+#include "cuda/table.h"
 
 namespace arbalest::cuda {
 

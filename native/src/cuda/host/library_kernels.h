@@ -1,7 +1,7 @@
 // What cuDNN and cuBLASLt do on a GPU, in plain loops over the same layouts.
 #pragma once
 
-#include "cuda/operators/operators.h"
+#include "cuda/table.h"
 
 namespace arbalest::cuda {
 

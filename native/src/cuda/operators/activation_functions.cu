@@ -88,8 +88,6 @@ template <class F> MadeKernel make(const OperatorSpec& spec, DeviceStream& strea
   });
 }
 
-}  // namespace
-
 MadeKernel make_activation_function(const OperatorSpec& spec, DeviceStream& stream) {
   const bool backward = spec.kind.ends_with("Backward");
   const std::string kind = backward ? spec.kind.substr(0, spec.kind.size() - 8) : spec.kind;
@@ -100,4 +98,19 @@ MadeKernel make_activation_function(const OperatorSpec& spec, DeviceStream& stre
   return flag(spec.attributes, "approximate") ? make(spec, stream, backward, GeluByTanh{}) : make(spec, stream, backward, Gelu{});
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"sigmoid", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"sigmoidBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"tanh", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"tanhBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"leakyRelu", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"leakyReluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"gelu", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"geluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+    {"silu", {alike}, {alike}, make_activation_function, {{0, 0}}},
+    {"siluBackward", {alike, alike}, {alike}, make_activation_function, {{0, 1}, {0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -35,8 +35,6 @@ template <class T, int V> struct Multiply {
   }
 };
 
-}  // namespace
-
 MadeKernel make_add(const OperatorSpec& spec, DeviceStream& stream) {
   const int64_t elements = elements_of(spec.inputs[0].shape());
   return by_packs(spec.precision, elements, [&]<class P>(P) {
@@ -55,4 +53,11 @@ MadeKernel make_multiply(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"add", {alike, alike}, {alike}, make_add, {{0, 0}, {0, 1}}},
+    {"multiply", {alike, alike}, {alike}, make_multiply, {{0, 0}, {0, 1}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -61,8 +61,6 @@ struct AttentionBuffers {
   }
 };
 
-}  // namespace
-
 size_t attention_scratch(const LoweringRequest& request) {
   return AttentionBuffers(Heads(request.outputs.at(0).shape, request.attributes), request.precision).buffers.bytes();
 }
@@ -93,4 +91,10 @@ MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"causalSelfAttention", {rows}, {rows, wide}, make_attention, {}, attention_scratch, "matrix products"},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -56,8 +56,6 @@ struct AttentionBackwardBuffers {
   }
 };
 
-}  // namespace
-
 size_t attention_backward_scratch(const LoweringRequest& request) {
   return AttentionBackwardBuffers(Heads(request.inputs.at(1).shape, request.attributes), request.precision).buffers.bytes();
 }
@@ -101,4 +99,16 @@ MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& strea
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"causalSelfAttentionBackward",
+     {rows, rows, wide, rows},
+     {rows},
+     make_attention_backward,
+     {},
+     attention_backward_scratch,
+     "matrix products"},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -56,8 +56,6 @@ template <class T, int V> struct AveragePoolBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_average_pool(const OperatorSpec& spec, DeviceStream& stream) {
   const Image x(spec.inputs[0].shape()), y(spec.outputs[0].shape());
   return by_packs(spec.precision, y.c, [&]<class P>(P) {
@@ -76,4 +74,11 @@ MadeKernel make_average_pool_backward(const OperatorSpec& spec, DeviceStream& st
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"avgPool2d", {image}, {image}, make_average_pool},
+    {"avgPool2dBackward", {image}, {image}, make_average_pool_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

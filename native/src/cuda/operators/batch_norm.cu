@@ -148,10 +148,6 @@ template <class T, int V> struct Normalise {
   }
 };
 
-}  // namespace
-
-size_t batch_norm_scratch(const Shape& x) { return static_cast<size_t>(kMostPartials) * static_cast<size_t>(x[1]) * 2 * sizeof(float); }
-
 MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
@@ -180,4 +176,10 @@ MadeKernel make_batch_norm(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"batchNorm", {image, wide, wide, image}, {image, wide, wide}, make_batch_norm, {{0, 0}, {0, 3}}, by_first_input<batch_norm_scratch>},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

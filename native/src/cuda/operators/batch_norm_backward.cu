@@ -154,8 +154,6 @@ template <class T, int V> struct BatchNormBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
@@ -188,4 +186,15 @@ MadeKernel make_batch_norm_backward(const OperatorSpec& spec, DeviceStream& stre
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"batchNormBackward",
+     {image, wide, wide, wide, image, image, image},
+     {image, wide, wide, image},
+     make_batch_norm_backward,
+     {{0, 5}, {3, 6}},
+     by_first_input<batch_norm_scratch>},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

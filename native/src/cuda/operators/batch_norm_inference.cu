@@ -29,8 +29,6 @@ template <class T, int V> struct BatchNormInference {
   }
 };
 
-}  // namespace
-
 MadeKernel make_batch_norm_inference(const OperatorSpec& spec, DeviceStream& stream) {
   const Image image(spec.inputs[0].shape());
   return by_packs(spec.precision, image.c, [&]<class P>(P) {
@@ -49,4 +47,10 @@ MadeKernel make_batch_norm_inference(const OperatorSpec& spec, DeviceStream& str
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"batchNormInference", {image, wide, wide, wide, wide, image}, {image}, make_batch_norm_inference, {{0, 0}, {0, 5}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

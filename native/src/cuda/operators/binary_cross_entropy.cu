@@ -67,8 +67,6 @@ template <class T> struct BinaryCrossEntropyBackward {
   EVERYWHERE void operator()(int64_t i) const { glogits[i] = T((1 / (1 + expf(-float(logits[i]))) - float(target[i])) / elements); }
 };
 
-}  // namespace
-
 size_t binary_cross_entropy_scratch(const Shape& logits) { return static_cast<size_t>(logits[0]) * sizeof(Losses); }
 
 MadeKernel make_binary_cross_entropy(const OperatorSpec& spec, DeviceStream& stream) {
@@ -96,4 +94,11 @@ MadeKernel make_binary_cross_entropy_backward(const OperatorSpec& spec, DeviceSt
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"binaryCrossEntropy", {alike, alike}, {wide, own}, make_binary_cross_entropy, {}, by_first_input<binary_cross_entropy_scratch>},
+    {"binaryCrossEntropyBackward", {alike, alike}, {alike}, make_binary_cross_entropy_backward, {{0, 0}, {0, 1}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

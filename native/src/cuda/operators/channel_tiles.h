@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cuda/launch.h"
+#include "device/backend.h"
 
 namespace arbalest::cuda {
 
@@ -43,6 +44,11 @@ struct ChannelTiles {
 
 // Partial sums that one kernel leaves to the next: every block of the latter goes through all of them.
 inline constexpr int kMostPartials = 32;
+
+// Of the moments of each chunk, forwards and backwards.
+inline size_t batch_norm_scratch(const Shape& x) {
+  return static_cast<size_t>(kMostPartials) * static_cast<size_t>(x[1]) * 2 * sizeof(float);
+}
 
 // How a block's threads share out the partials of its channels: as many threads a channel as there are, each every so many chunks.
 struct PartialShares {

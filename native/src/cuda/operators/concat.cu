@@ -47,8 +47,6 @@ int64_t common_run(const OperatorSpec& spec, int64_t channels) {
   return run;
 }
 
-}  // namespace
-
 MadeKernel make_concat(const OperatorSpec& spec, DeviceStream& stream) {
   const Image whole(spec.outputs[0].shape());
   return by_packs(spec.precision, common_run(spec, whole.c), [&]<class P>(P) {
@@ -76,4 +74,11 @@ MadeKernel make_concat_backward(const OperatorSpec& spec, DeviceStream& stream) 
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"concat", {parts}, {image}, make_concat},
+    {"concatBackward", {image}, {parts}, make_concat_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -32,8 +32,6 @@ template <class T> struct Dropout {
   }
 };
 
-}  // namespace
-
 MadeKernel make_dropout(const OperatorSpec& spec, DeviceStream& stream) {
   const Shape& shape = spec.inputs[0].shape();
   const int64_t samples = shape[0], elements = elements_of(shape) / samples;
@@ -56,4 +54,11 @@ MadeKernel make_dropout(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"dropout", {alike}, {alike}, make_dropout, {{0, 0}}},
+    {"dropoutBackward", {alike}, {alike}, make_dropout, {{0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -65,8 +65,6 @@ template <class T, int V> struct EmbeddingBackward {
   }
 };
 
-}  // namespace
-
 size_t embedding_backward_scratch(const Shape& tokens) { return static_cast<size_t>(elements_of(tokens)) * sizeof(int32_t); }
 
 MadeKernel make_embedding(const OperatorSpec& spec, DeviceStream& stream) {
@@ -103,4 +101,11 @@ MadeKernel make_embedding_backward(const OperatorSpec& spec, DeviceStream& strea
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"embedding", {own, wide}, {rows}, make_embedding},
+    {"embeddingBackward", {own, rows}, {wide}, make_embedding_backward, {}, by_first_input<embedding_backward_scratch>},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

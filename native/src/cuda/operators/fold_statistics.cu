@@ -30,8 +30,6 @@ struct FoldStatistics {
   }
 };
 
-}  // namespace
-
 MadeKernel make_fold_statistics(const OperatorSpec& spec, DeviceStream& stream) {
   for (size_t i = 0; i < 3; ++i)
     if (spec.outputs[i].data != spec.inputs[i + 2].data)
@@ -41,4 +39,10 @@ MadeKernel make_fold_statistics(const OperatorSpec& spec, DeviceStream& stream) 
   return queued([&stream, program] { blocks(stream, 1, program); });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"foldStatistics", {wide, wide, wide, wide, wide}, {wide, wide, wide}, make_fold_statistics, {{0, 2}, {1, 3}, {2, 4}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

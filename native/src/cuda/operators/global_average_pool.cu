@@ -31,8 +31,6 @@ template <class T, int V> struct GlobalAveragePoolBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_global_average_pool(const OperatorSpec& spec, DeviceStream& stream) {
   const Image x(spec.inputs[0].shape());
   return by_type(spec.precision, [&]<class P>(P) {
@@ -51,4 +49,11 @@ MadeKernel make_global_average_pool_backward(const OperatorSpec& spec, DeviceStr
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"globalAvgPool", {image}, {image}, make_global_average_pool},
+    {"globalAvgPoolBackward", {image}, {image}, make_global_average_pool_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

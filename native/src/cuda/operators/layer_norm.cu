@@ -62,8 +62,6 @@ template <class T, int V> struct LayerNorm {
   }
 };
 
-}  // namespace
-
 MadeKernel make_layer_norm(const OperatorSpec& spec, DeviceStream& stream) {
   const Shape& shape = spec.inputs[0].shape();
   const int64_t rows = elements_of(shape) / shape.back();
@@ -81,4 +79,10 @@ MadeKernel make_layer_norm(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"layerNorm", {rows, wide, wide}, {rows, wide, wide}, make_layer_norm, {{0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

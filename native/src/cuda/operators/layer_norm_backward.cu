@@ -130,8 +130,6 @@ template <class T, int V> struct InputGradients {
   }
 };
 
-}  // namespace
-
 size_t layer_norm_backward_scratch(const Shape& x) { return static_cast<size_t>(kMostPartials * x.back()) * 2 * sizeof(float); }
 
 MadeKernel make_layer_norm_backward(const OperatorSpec& spec, DeviceStream& stream) {
@@ -155,4 +153,15 @@ MadeKernel make_layer_norm_backward(const OperatorSpec& spec, DeviceStream& stre
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"layerNormBackward",
+     {rows, wide, wide, wide, rows},
+     {rows, wide, wide},
+     make_layer_norm_backward,
+     {{0, 4}},
+     by_first_input<layer_norm_backward_scratch>},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -143,8 +143,7 @@ MadeKernel load_tokens(const OperatorSpec& spec, const Dataset& data, const std:
 }
 
 void check(const OperatorSpec& spec, const Dataset& data) {
-  if (const auto channels = std::max(spec.attributes.list("mean").size(), spec.attributes.list("std").size());
-      channels > kMostChannels)
+  if (const auto channels = std::max(spec.attributes.list("mean").size(), spec.attributes.list("std").size()); channels > kMostChannels)
     throw Error("INVALID_PROGRAM", "load: received means of " + std::to_string(channels) + " channels; the cuda backend takes up to " +
                                        std::to_string(kMostChannels));
   if ((spec.outputs[0].spec.type == Type::i32) != (data.sample_type == Type::i32))
@@ -155,8 +154,6 @@ void check(const OperatorSpec& spec, const Dataset& data) {
   if (classes != data.classifies() || (!classes && elements_of(data.target) != elements_of(target) / target[0]))
     throw Error("SHAPE_MISMATCH", "load: the data set's targets are not what the program takes; compile it for this data set");
 }
-
-}  // namespace
 
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
   // Of pixels with class numbers, in an order that is not made here.
@@ -193,4 +190,10 @@ MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"load", {}, {image, target}, make_load},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -69,8 +69,6 @@ template <class T> Channels<T> channels_of(const OperatorSpec& spec) {
           number("k")};
 }
 
-}  // namespace
-
 size_t local_response_norm_backward_scratch(const Shape& x) { return static_cast<size_t>(elements_of(x)) * sizeof(float); }
 
 MadeKernel make_local_response_norm(const OperatorSpec& spec, DeviceStream& stream) {
@@ -97,4 +95,16 @@ MadeKernel make_local_response_norm_backward(const OperatorSpec& spec, DeviceStr
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"localResponseNorm", {image}, {image}, make_local_response_norm},
+    {"localResponseNormBackward",
+     {image, image},
+     {image},
+     make_local_response_norm_backward,
+     {{0, 1}},
+     by_first_input<local_response_norm_backward_scratch>},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -75,8 +75,6 @@ template <class T, int V> struct MaxPoolBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_max_pool(const OperatorSpec& spec, DeviceStream& stream) {
   const Image x(spec.inputs[0].shape()), y(spec.outputs[0].shape());
   return by_packs(spec.precision, y.c, [&]<class P>(P) {
@@ -97,4 +95,11 @@ MadeKernel make_max_pool_backward(const OperatorSpec& spec, DeviceStream& stream
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"maxPool2d", {image}, {image, image}, make_max_pool},
+    {"maxPool2dBackward", {image, image}, {image}, make_max_pool_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

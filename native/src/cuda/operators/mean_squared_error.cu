@@ -56,8 +56,6 @@ template <class T> struct MeanSquaredErrorBackward {
   EVERYWHERE void operator()(int64_t i) const { gprediction[i] = T(scale * (float(prediction[i]) - float(target[i]))); }
 };
 
-}  // namespace
-
 size_t mean_squared_error_scratch(const Shape& prediction) {
   return static_cast<size_t>(chunks_of(elements_of(prediction))) * sizeof(float);
 }
@@ -86,4 +84,11 @@ MadeKernel make_mean_squared_error_backward(const OperatorSpec& spec, DeviceStre
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"meanSquaredError", {alike, alike}, {wide}, make_mean_squared_error, {}, by_first_input<mean_squared_error_scratch>},
+    {"meanSquaredErrorBackward", {alike, alike}, {alike}, make_mean_squared_error_backward, {{0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

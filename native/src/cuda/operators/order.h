@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/layouts.h"
+#include "cuda/table.h"
 
 namespace arbalest::cuda {
 
@@ -29,5 +30,9 @@ struct Order {
     return sample * elements + (from_last ? s * channels + c : c * pixels + s);
   }
 };
+
+// One tensor, and several at once.
+MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream);
+MadeKernel make_reorder_together(const OperatorSpec& spec, DeviceStream& stream);
 
 }  // namespace arbalest::cuda

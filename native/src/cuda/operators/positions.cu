@@ -34,8 +34,6 @@ template <class T, int V> struct PositionsBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_positions(const OperatorSpec& spec, DeviceStream& stream) {
   const int64_t entries = elements_of(spec.inputs[1].shape()), samples = spec.inputs[0].shape()[0];
   return by_packs(spec.precision, entries, [&]<class P>(P) {
@@ -54,4 +52,11 @@ MadeKernel make_positions_backward(const OperatorSpec& spec, DeviceStream& strea
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"positions", {rows, wide}, {rows}, make_positions, {{0, 0}}},
+    {"positionsBackward", {rows}, {wide}, make_positions_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

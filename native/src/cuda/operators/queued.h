@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cuda/number.h"
-#include "cuda/operators/operators.h"
+#include "cuda/table.h"
 #include "cuda/tensors.h"
 
 namespace arbalest::cuda {

@@ -30,8 +30,6 @@ template <class T, int V> struct ReluBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_relu(const OperatorSpec& spec, DeviceStream& stream) {
   const int64_t elements = elements_of(spec.inputs[0].shape());
   return by_packs(spec.precision, elements, [&]<class P>(P) {
@@ -50,4 +48,11 @@ MadeKernel make_relu_backward(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"relu", {alike}, {alike}, make_relu, {{0, 0}}},
+    {"reluBackward", {alike, alike}, {alike}, make_relu_backward, {{0, 1}, {0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

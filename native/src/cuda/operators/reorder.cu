@@ -57,4 +57,12 @@ MadeKernel make_reorder(const OperatorSpec& spec, DeviceStream& stream) {
   throw Error("UNSUPPORTED_OPERATOR", "reorder: the cuda backend turns f32 and bf16 into each other, and no other element types");
 }
 
+namespace {
+
+using enum Port;
+const Registered kOperators{{
+    {"reorder", {own}, {own}, make_reorder},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -12,4 +12,12 @@ MadeKernel make_reshape(const OperatorSpec& spec, DeviceStream& stream) {
   });
 }
 
+namespace {
+
+using enum Port;
+const Registered kOperators{{
+    {"reshape", {own}, {own}, make_reshape, {{0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

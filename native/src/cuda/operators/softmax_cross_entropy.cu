@@ -137,8 +137,6 @@ template <class T> struct SoftmaxCrossEntropyBackward {
   }
 };
 
-}  // namespace
-
 size_t softmax_cross_entropy_scratch(const Shape& logits) { return static_cast<size_t>(elements_of(logits) / logits.back()) * sizeof(Row); }
 
 MadeKernel make_softmax_cross_entropy(const OperatorSpec& spec, DeviceStream& stream) {
@@ -171,4 +169,16 @@ MadeKernel make_softmax_cross_entropy_backward(const OperatorSpec& spec, DeviceS
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"softmaxCrossEntropy",
+     {rows, own},
+     {wide, rows, own, own},
+     make_softmax_cross_entropy,
+     {{1, 0}},
+     by_first_input<softmax_cross_entropy_scratch>},
+    {"softmaxCrossEntropyBackward", {rows, own}, {image}, make_softmax_cross_entropy_backward, {{0, 0}}},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda

@@ -32,8 +32,6 @@ template <class T> struct SubsamplePadBackward {
   }
 };
 
-}  // namespace
-
 MadeKernel make_subsample_pad(const OperatorSpec& spec, DeviceStream& stream) {
   const Image x(spec.inputs[0].shape()), y(spec.outputs[0].shape());
   return by_type(spec.precision, [&]<class P>(P) {
@@ -54,4 +52,11 @@ MadeKernel make_subsample_pad_backward(const OperatorSpec& spec, DeviceStream& s
   });
 }
 
+using enum Port;
+const Registered kOperators{{
+    {"subsamplePad", {image}, {image}, make_subsample_pad},
+    {"subsamplePadBackward", {image}, {image}, make_subsample_pad_backward},
+}};
+
+}  // namespace
 }  // namespace arbalest::cuda
