@@ -1,3 +1,5 @@
+import { didYouMean } from './did-you-mean.js'
+
 /** Every failure that a caller can meet, by its stable code. */
 export type ErrorCode =
   // What was asked for is not possible as written.
@@ -33,7 +35,7 @@ export type ErrorCode =
 /**
  * The one error class of the project.
  *
- * `message` is one line that names the parameter, the value received and the mend (where several options are at fault, a line for each); `code`
+ * `message` is one line that names the parameter, the value received and how to fix it (a line for each option at fault); `code`
  * is stable and is what programs should test; `data` carries the figures of the message for programs that want to show them in their own way.
  */
 export class ArbalestError extends Error {
@@ -53,18 +55,19 @@ export interface OptionFault {
   /** `optimiser.learningRate` */
   readonly path: string
   readonly received: unknown
-  readonly mend: string
+  readonly fix: string
 }
 
 /** A bad option, said the same way everywhere: what was given, what is taken, what to do. */
-export function invalidOption(parameter: string, received: unknown, mend: string): ArbalestError {
-  return faulty('INVALID_OPTION', { path: parameter, received, mend })
+export function invalidOption(parameter: string, received: unknown, fix: string): ArbalestError {
+  return faulty('INVALID_OPTION', { path: parameter, received, fix })
 }
 
-/** A name that is not in a list, with the list. */
+/** A name that is not in a list: the fault tells the list, and the names that are similar. */
 export function unknownName(what: string, received: unknown, known: Iterable<string>): ArbalestError {
   const names = [...known].sort()
-  return faulty('UNKNOWN_NAME', { path: what, received, mend: `use one of ${names.join(', ')}` }, { known: names })
+  const fix = `use one of ${names.join(', ')}${didYouMean(received, names)}`
+  return faulty('UNKNOWN_NAME', { path: what, received, fix }, { known: names })
 }
 
 /** Several refusals of options as one, INVALID_OPTION with all their `faults`; a single one as itself. */
@@ -85,8 +88,8 @@ function faulty(code: ErrorCode, fault: OptionFault, more: Record<string, unknow
   return new ArbalestError(code, told(fault), { data: { parameter: path, received, ...more, faults: [fault] } })
 }
 
-function told({ path, received, mend }: OptionFault): string {
-  return `${path}: received ${shown(received)}; ${mend}`
+function told({ path, received, fix }: OptionFault): string {
+  return `${path}: received ${shown(received)}; ${fix}`
 }
 
 /** A text of somebody else's, as a name in a file, for a message or a terminal: what would steer either is spelt out. */

@@ -37,35 +37,40 @@ export type {
 } from './observe/events.js'
 export type { PopulationChange, PopulationSchedule } from './schedules/population.js'
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
-
-export type {
-  InitialWeightsOptions,
-  DeviceOptions,
-  LearnersOptions,
-  AverageOptions,
-  OptimiserName,
-  OptimiserOptions,
-  ScheduleName,
-  OwnRuleOptions,
-  SupervisionOptions,
-  SynchroniserOptions,
-  TraceOptions,
-  TrainOptions,
-  UntilOptions,
-  Verdict,
-  CheckpointOptions,
-  NotFiniteOptions
-} from './options/train-options.js'
+export type { AverageOptions, EmaOptions, LawaOptions, SwaOptions } from './options/average.js'
+export type { CheckpointOptions, NotFiniteOptions } from './options/checkpoint.js'
+export type { DeviceOptions } from './options/devices.js'
+export type { Verdict } from './options/evaluation.js'
+export type { LearnersOptions } from './options/learners.js'
+export type { SupervisionOptions } from './options/supervision.js'
+export type { InitialWeightsOptions } from './options/model.js'
+export type { OptimiserName, OptimiserOptions, ScheduleName } from './options/optimiser.js'
+export type { TraceOptions } from './options/records.js'
+export type { OwnRuleOptions, SynchroniserOptions } from './options/synchroniser.js'
+export type { TrainOptions } from './options/train-options.js'
+export type { UntilOptions } from './options/until.js'
 export type { BackendName, Precision, SegmentName } from './compiler/program.js'
 
-export { cosine, type CosineSchedule } from './schedules/cosine.js'
-export { exponential, type ExponentialSchedule } from './schedules/exponential.js'
-export { inverse, type InverseSchedule } from './schedules/inverse.js'
-export { oneCycle, type OneCycleSchedule } from './schedules/one-cycle.js'
-export type { LearningRateSchedule } from './schedules/rate-schedule.js'
-export type { Duration } from './schedules/span.js'
-export { constant, multistep, step, type ConstantSchedule, type MultistepSchedule, type StepSchedule } from './schedules/stepwise.js'
-export { warmup, type WarmupSchedule } from './schedules/warmup.js'
+export type { Duration } from './schedules/duration.js'
+export {
+  constant,
+  cosine,
+  exponential,
+  inverse,
+  multistep,
+  oneCycle,
+  step,
+  warmup,
+  type ConstantSchedule,
+  type CosineSchedule,
+  type ExponentialSchedule,
+  type InverseSchedule,
+  type LearningRateSchedule,
+  type MultistepSchedule,
+  type OneCycleSchedule,
+  type StepSchedule,
+  type WarmupSchedule
+} from './schedules/learning-rates.js'
 
 export * from './model/layers.js'
 export { modelFile, type ModelFileOptions } from './checkpoints/model-file.js'
@@ -108,7 +113,8 @@ export { checkSavePath, saveModel, type ModelFormat, type SavedModel, type SaveO
 export type { FloatTensors, Tensor, TensorData } from './formats/tensor.js'
 
 export { ruleNames, type NamedRule, type RuleName } from './rules/rules.js'
-export type { BoundOptions, DownpourOptions } from './rules/downpour.js'
+export type { DownpourOptions } from './rules/downpour.js'
+export type { BoundOptions } from './rules/hogwild.js'
 export type { EasgdOptions } from './rules/easgd.js'
 export type { LocalSgdOptions, PostLocalSgdOptions } from './rules/local-sgd.js'
 export type { LookaheadOptions } from './rules/lookahead.js'
@@ -116,7 +122,7 @@ export type { PolyakRuppertOptions } from './rules/polyak-ruppert.js'
 export type { OuterMomentumOptions } from './rules/slowmo.js'
 export type { SmaOptions } from './rules/sma.js'
 export type { RuleModule } from './rules/own-rule.js'
-export type { RuleContext } from './rules/rule-options.js'
+export type { RuleContext } from './rules/rule.js'
 export type { AsynchronousRule, CentralRule, GroupRule, LevelName, SynchronousRule } from './engine/contract.js'
 export type { ReplicaVector, RunOutcome, RunReport, ValueArray } from './engine/contract.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './actors/learner-plugin.js'

@@ -39,7 +39,7 @@ export interface GroupSchedule {
   readonly iterations: number
 }
 
-export interface SynchroniserOptions {
+export interface SynchroniserSetup {
   readonly engine: Engine
   readonly group: GroupSpec
   /** The state of a group that this one continues. */
@@ -51,7 +51,7 @@ export class Synchroniser implements SynchroniserProtocol {
   readonly #engine: Engine
   readonly #group: Handle
 
-  constructor({ engine, group, resumes }: SynchroniserOptions) {
+  constructor({ engine, group, resumes }: SynchroniserSetup) {
     this.#engine = engine
     this.#group = engine.createGroup(group)
     try {

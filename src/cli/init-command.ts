@@ -73,7 +73,7 @@ function checkData(data: string): void {
 
 /** The commented options show their defaults, or examples if they have none. */
 function template(model: string, data: string): string {
-  const { batch, learningRate, momentum, weightDecay, syncMomentum, epochs } = defaultsFor(model)
+  const { batch, learningRate, momentum, weightDecay, epochs } = defaultsFor(model)
   return `import { defineConfig } from 'arbalest'
 
 // Every option may be omitted; flags of \`arbalest train\` override the options here.
@@ -99,7 +99,7 @@ export default defineConfig({
   },
 
   // How the learners are synchronised: synchronous model averaging, every \`period\` iterations.
-  // synchroniser: { name: 'sma', period: 1, syncMomentum: ${syncMomentum} },
+  // synchroniser: { name: 'sma', period: 1, syncMomentum: 0 },
 
   // When to stop, whichever comes first.
   until: {

@@ -6,14 +6,14 @@ import { RunLog } from './run-log.js'
 import { EventSinks } from './sinks.js'
 import { TensorBoardFile } from './tensorboard.js'
 
-/** Where a run's events are written; undefined: not there. */
+/** Where a run's events are written. */
 export interface RecordSettings {
   /** A file that several runs may share. */
-  readonly log: string | undefined
+  readonly log?: string
   /** A folder in which each run has a file of its own. */
-  readonly logDir: string | undefined
+  readonly logDir?: string
   /** A folder in which each run has a folder of its own. */
-  readonly tensorboard: string | undefined
+  readonly tensorboard?: string
 }
 
 /** Opens all files before the run begins. Throws WRITE_FAILED. */

@@ -1,38 +1,69 @@
+import * as v from 'valibot'
 import type { EvaluationAverage } from '../engine/contract.js'
-import type { AverageOptions } from './train-options.js'
-import type { OptionChecks } from './option-checks.js'
+import { group, option, orShort, required, variants, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { oneOf, real, whole } from '../schema/values.js'
 
-const OWN = { ema: ['decay'], swa: ['startEpoch', 'period'], lawa: ['window', 'period', 'startEpoch'] } as const
+const NAME = {
+  text: 'an average of the central model that is evaluated in its place: ema, swa or lawa',
+  flag: '--average <name>',
+  otherwise: 'none'
+} as const
+const startEpoch = () => option(real({ min: 0, unit: 'epochs' }), { text: 'epoch from which on models are averaged', default: 0 })
+const period = () => option(real({ above: 0, unit: 'epochs' }), { text: 'epochs from one averaged model to the next', default: 1 })
 
-/** What is evaluated in the place of the central model; `startEpoch` and `period` are in epochs. */
-export function averageSettings(
-  checks: OptionChecks,
-  given: AverageOptions['name'] | AverageOptions | undefined
-): EvaluationAverage | undefined {
-  if (given === undefined) return undefined
-  const options = (typeof given === 'string' ? { name: given } : given) as Readonly<Record<string, unknown>>
-  if (typeof options !== 'object' || options === null) {
-    checks.refuse('average', given, 'give ema, swa or lawa, or an object with the name and its options')
-    return undefined
-  }
-  const name = checks.name('average.name', options['name'], ['ema', 'swa', 'lawa'])
-  if (name !== options['name']) return undefined
-  const own: readonly string[] = OWN[name]
-  for (const [each, value] of Object.entries(options))
-    if (each !== 'name' && !own.includes(each)) checks.refuse(`average.${each}`, value, `${name} has only ${own.join(', ')}`)
-  const { decay = 0.999, window = 6, startEpoch = 0, period = 1 } = options
-  const when = {
-    from: checks.real('average.startEpoch', startEpoch, 'of epochs of at least 0', (value) => value >= 0),
-    // Every round's end comes later than a sample: that of an exponential average is taken at each.
-    every: name === 'ema' ? 0 : checks.real('average.period', period, 'of epochs above 0', (value) => value > 0)
-  }
-  if (name === 'ema')
-    return { kind: name, decay: checks.real('average.decay', decay, 'from 0 to below 1', (value) => value >= 0 && value < 1), ...when }
-  if (name === 'swa') return { kind: name, ...when }
-  return { kind: name, window: checks.whole('average.window', window, 1, 1000), ...when }
+const ema = group({
+  name: required(v.literal('ema'), NAME),
+  /** 0.999 if omitted. */
+  decay: option(real({ min: 0, below: 1 }), { text: 'factor of the weight of a model, each round', default: 0.999 })
+})
+
+const swa = group({
+  name: required(v.literal('swa'), NAME),
+  /** The epoch from which on models are averaged; 0 if omitted. */
+  startEpoch: startEpoch(),
+  /** Epochs from one averaged model to the next; 1 if omitted. */
+  period: period()
+})
+
+const lawa = group({
+  name: required(v.literal('lawa'), NAME),
+  /** How many of the latest models are averaged; 6 if omitted. */
+  window: option(whole({ min: 1, max: 1000 }), { text: 'how many of the latest models are averaged', default: 6 }),
+  /** The epoch from which on models are averaged; 0 if omitted. */
+  startEpoch: startEpoch(),
+  /** Epochs from one averaged model to the next; 1 if omitted. */
+  period: period()
+})
+
+/** The mean of the central models of all rounds, each weighted by `decay` to the power of its age in rounds. */
+export interface EmaOptions extends GivenOptions<typeof ema> {}
+
+/** The mean of the central models after every `period` epochs from `startEpoch` on. */
+export interface SwaOptions extends GivenOptions<typeof swa> {}
+
+/** The mean of the last `window` central models of those that `swa` would average. */
+export interface LawaOptions extends GivenOptions<typeof lawa> {}
+
+/** An average of the central model that is evaluated, saved and exported in its place; it takes no part in training. */
+export type AverageOptions = EmaOptions | SwaOptions | LawaOptions
+
+const average = orShort(oneOf(['ema', 'swa', 'lawa']), variants('name', { ema, swa, lawa }), 'name')
+
+export const averageOptions = {
+  /** The average that is evaluated, saved and exported in the place of the central model. */
+  average: option<AverageOptions['name'] | AverageOptions, CheckedOptions<typeof average>>(average)
 }
 
-/** From epochs to samples handed out, of which there are so many in an epoch. */
-export function averageOf(settings: EvaluationAverage | undefined, samples: number): EvaluationAverage | undefined {
-  return settings && { ...settings, from: Math.round(settings.from * samples), every: Math.max(1, Math.round(settings.every * samples)) }
+/** The average that is evaluated; `from` and `every` are in epochs. */
+export function averageSettings(options: CheckedOptions<typeof average> | undefined): EvaluationAverage | undefined {
+  if (options === undefined) return undefined
+  // An exponential average is taken after every round, because every round ends later than a sample.
+  if (options.name === 'ema') return { kind: 'ema', decay: options.decay, from: 0, every: 0 }
+  const { name: kind, startEpoch: from, period: every } = options
+  return kind === 'swa' ? { kind, from, every } : { kind, window: options.window, from, every }
+}
+
+/** From epochs to samples. */
+export function averageInSamples(settings: EvaluationAverage | undefined, epoch: number): EvaluationAverage | undefined {
+  return settings && { ...settings, from: Math.round(settings.from * epoch), every: Math.max(1, Math.round(settings.every * epoch)) }
 }

@@ -1,29 +1,66 @@
-import type { CheckpointOptions } from './train-options.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
+import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { real, text, whole } from '../schema/values.js'
 
-const NAMES: OptionNames<CheckpointOptions> = { dir: true, period: true, keep: true, resume: true }
+const dir = text('the path of a folder')
+
+const checkpoint = group({
+  /** A folder for this run alone. */
+  dir: required(dir, { text: 'keeps checkpoints there, and continues from the newest whole one', flag: '--checkpoint-dir <folder>' }),
+  /** Iterations between two checkpoints, each taken at the next round; there is also one at each measurement. */
+  period: option(whole({ min: 1 }), {
+    text: 'iterations between two checkpoints; there is also one at each measurement',
+    flag: '--checkpoint-period <iterations>',
+    otherwise: 'none'
+  }),
+  /** How many of the newest are kept, in addition to the best measured one; 3 if omitted. */
+  keep: option(whole({ min: 1 }), {
+    text: 'how many of the newest checkpoints are kept, in addition to the best',
+    flag: '--checkpoint-keep <count>',
+    default: 3
+  }),
+  /** `auto`, the default: from the newest whole checkpoint in `dir`, if there is one. `never`, or the path of a checkpoint. */
+  resume: option<'auto' | 'never' | (string & {}), string, 'auto'>(text("'auto', 'never' or the path of a checkpoint"), {
+    text: 'auto, never, or the path of a checkpoint',
+    flag: '--resume <which>',
+    default: 'auto'
+  })
+})
+
+/** Where a run is kept, so that the same command or program continues it after any stop. */
+export interface CheckpointOptions extends GivenOptions<typeof checkpoint> {}
+
+const onNaN = group({
+  /** The factor of all learning rates, each time; 0.5 if omitted. */
+  learningRateFactor: option(real({ above: 0, below: 1 }), {
+    text: 'if the loss is no number any more: back to the newest checkpoint, with learning rates times this',
+    flag: '--nan-lr-factor <number>',
+    default: 0.5
+  }),
+  /** How many times; 3 if omitted. */
+  retries: option(whole({ min: 1, max: 100 }), { text: 'how many times to go back so', flag: '--nan-retries <count>', default: 3 })
+})
+
+/** Back to the newest checkpoint, or to the start if there is none, with a lower learning rate from there on. */
+export interface NotFiniteOptions extends GivenOptions<typeof onNaN> {}
+
+export const checkpointOptions = {
+  /** Where checkpoints are kept, so that the same call continues a run that has stopped for any reason. */
+  checkpoint: option<string | CheckpointOptions, CheckedOptions<typeof checkpoint>>(orShort(dir, checkpoint, 'dir')),
+  /** What to do if the loss is not a finite number any more; if omitted, the run ends with LOSS_NOT_FINITE. */
+  onNaN: option<NotFiniteOptions, CheckedOptions<typeof onNaN>>(onNaN)
+}
 
 export interface CheckpointSettings {
   readonly dir: string
-  /** Iterations; Infinity: whenever the central model is measured. */
+  /** Iterations; Infinity: only when the central model is measured. */
   readonly period: number
   readonly keep: number
   readonly resume: string
-  /** The run has met a loss that was no number, and goes back to what it has written last, or else to where it began. */
+  /** The run goes back to its newest checkpoint, or to its start, because the loss was not a finite number. */
   readonly goesBack?: boolean
 }
 
 /** undefined: no checkpoints. */
-export function checkpointSettings(checks: OptionChecks, given: string | CheckpointOptions | undefined): CheckpointSettings | undefined {
-  if (given === undefined) return undefined
-  const { dir, period, keep = 3, resume = 'auto' } = checks.group('checkpoint', typeof given === 'string' ? { dir: given } : given, NAMES)
-  if (typeof dir !== 'string' || dir === '') checks.refuse('checkpoint.dir', dir, 'give the path of a folder')
-  if (typeof resume !== 'string' || resume === '')
-    checks.refuse('checkpoint.resume', resume, "use 'auto', 'never' or the path of a checkpoint")
-  return {
-    dir: String(dir),
-    period: period === undefined ? Infinity : checks.whole('checkpoint.period', period, 1),
-    keep: checks.whole('checkpoint.keep', keep, 1),
-    resume: String(resume)
-  }
+export function checkpointSettings(given: CheckedOptions<typeof checkpoint> | undefined): CheckpointSettings | undefined {
+  return given && { ...given, period: given.period ?? Infinity }
 }

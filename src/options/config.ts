@@ -1,9 +1,9 @@
 import type { TrainOptions } from './train-options.js'
 
-/** What `arbalest.config.ts` says: the options of `train`, all of which may be left to flags and defaults. */
+/** The options in `arbalest.config.ts`: those of `train`, all of which may be left to flags and defaults. */
 export type Config = Partial<TrainOptions>
 
-/** The same, or a function that gives it: for what depends on the environment or has to be waited for. */
+/** The same, or a function that returns it, also later: for options that depend on the environment. */
 export type ConfigSource = Config | (() => Config | Promise<Config>)
 
 /**

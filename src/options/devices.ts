@@ -1,49 +1,102 @@
+import { BACKENDS, type BackendName, type EngineBackend } from '../compiler/program.js'
 import type { GroupRule, LevelName } from '../engine/contract.js'
 import { isGpu } from '../engine/gpu.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
-import type { DeviceOptions, TrainOptions } from './train-options.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
+import type { Faults } from '../schema/faults.js'
+import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { either, list, oneOf, whole, type Schema } from '../schema/values.js'
 
-const LEVEL_NAMES: readonly LevelName[] = ['devices', 'hosts']
+/** No machine has more GPUs. */
+const MOST_DEVICES = 1024
 
-/** A group of cores, or a GPU and the cores that drive it: its learners are summed first. No cores: all of the process. */
+const device = group({
+  /** Cores by their numbers in the system. */
+  cores: required(list(whole(), 'the numbers of its cores, such as [0, 1]', { min: 1 }))
+})
+
+/** Cores by their numbers in the system. */
+export interface DeviceOptions extends GivenOptions<typeof device> {}
+
+const devices = either(
+  [
+    whole({ min: 1, max: MOST_DEVICES }),
+    list<DeviceOptions, DeviceOptions>(device, 'their number, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]', { min: 1 })
+  ],
+  (value) => (typeof value === 'number' ? 0 : 1)
+)
+
+/** The stand-in for GPUs, which tests use, is accepted and not listed. */
+const backend = either([oneOf(BACKENDS), oneOf(['cuda-host'])], (value) => (value === 'cuda-host' ? 1 : 0)) as Schema<
+  BackendName,
+  EngineBackend
+>
+
+export const devicesOptions = {
+  /** The element type of weights and activations in computations; `f32` if omitted. */
+  precision: option(oneOf(['f32', 'bf16']), { text: 'f32, or bf16 if the processor has it', flag: '--precision <type>', default: 'f32' }),
+  /** `cpu` if omitted; `cuda` for NVIDIA GPUs, `reference` for plain loops to compare with. */
+  backend: option(backend, { text: 'cpu, cuda (NVIDIA GPUs) or reference (plain loops)', flag: '--backend <name>', default: 'cpu' }),
+  /**
+   * Groups of cores, such as the sockets of a machine: their number, or the cores of each. Learners are spread over them and keep to their device's cores; each
+   * device sums what its learners contribute and has its own copy of the central model. 1 if omitted: all cores. Under backend `cuda` they are the machine's
+   * GPUs, device i being GPU i, and `cores` those that drive it. See docs/synchronisers.md.
+   */
+  devices: option(devices, {
+    text: 'groups of cores, or GPUs, that average among themselves first: their number, or cores as 0-3:4-7',
+    flag: '--devices <cores>',
+    otherwise: '1'
+  }),
+  /** `loopback`: what would be sent to other hosts comes back from this one. There are no other hosts if omitted. */
+  hosts: option(oneOf(['loopback']), {
+    text: 'loopback: what would be sent to other hosts comes back from this one, to try it out',
+    flag: '--hosts <name>',
+    otherwise: 'none'
+  }),
+  /** The order in which the sums of devices and of hosts are made, from the bottom: `['devices', 'hosts']`; the faster one if omitted. */
+  levels: option(list(oneOf(['devices', 'hosts']), 'a list of devices and hosts'), {
+    text: 'devices,hosts or hosts,devices: the order of averaging',
+    flag: '--levels <names>',
+    otherwise: 'measured'
+  })
+}
+
+/** A group of cores, or a GPU and the cores that drive it: its learners are summed first. Without cores, all of the process. */
 export interface DeviceSettings {
   readonly cores: readonly number[]
 }
 
 export interface DevicesSettings {
   readonly devices: readonly DeviceSettings[]
-  /** Each is a GPU, with memory of its own: the devices' level gives every one the sum. */
+  /** Each is a GPU with memory of its own: the devices' level gives every one the sum. */
   readonly gpus?: true
-  /** Those that there are, by their names. */
+  /** The levels that there are. */
   readonly levels: readonly LevelName[]
-  /** Whether `levels` are in the order that was asked for; else it is measured. */
+  /** Whether `levels` are in the order that was asked for; otherwise it is measured. */
   readonly ordered: boolean
 }
 
-/** More than any machine has. */
-const MOST_GPUS = 1024
+/** The options that say which devices there are. */
+export interface GivenDevices {
+  readonly devices?: CheckedOptions<typeof devices>
+  readonly hosts?: 'loopback'
+  readonly levels?: readonly LevelName[]
+  readonly backend: EngineBackend
+}
 
-const DEVICE: OptionNames<DeviceOptions> = { cores: true }
-
-export function devicesSettings(
-  checks: OptionChecks,
-  { devices, hosts, levels, backend }: Pick<Partial<TrainOptions>, 'devices' | 'hosts' | 'levels' | 'backend'>
-): DevicesSettings {
-  const gpus = backend !== undefined && isGpu(backend)
-  const settings = { devices: checkedDevices(checks, devices, gpus), ...(gpus && { gpus }) }
-  if (hosts !== undefined) checks.name('hosts', hosts, ['loopback'])
-  const there = LEVEL_NAMES.filter((name) => (name === 'devices' ? settings.devices.length > 1 : hosts !== undefined))
-  if (levels === undefined) return { ...settings, levels: there, ordered: false }
-  return { ...settings, levels: checkedLevels(checks, levels, there), ordered: true }
+export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSettings {
+  const gpus = isGpu(given.backend)
+  const settings = { devices: devicesOf(faults, given.devices, gpus), ...(gpus && { gpus }) }
+  const there = [...(settings.devices.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
+  if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
+  return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for. */
-export function checkLevels({ devices, levels }: DevicesSettings, rule: GroupRule): void {
+export function checkLevels({ devices: all, levels }: DevicesSettings, rule: GroupRule): void {
   const [level] = levels
   if (level === undefined) return
-  const received = level === 'devices' ? devices.length : 'loopback'
+  const received = level === 'devices' ? all.length : 'loopback'
   // Learners that meet the central model one by one have nothing to sum.
   if (rule.kind === 'asynchronous')
     throw invalidOption(level, received, 'leave it out under an asynchronous synchroniser, or use a synchronous one')
@@ -51,53 +104,45 @@ export function checkLevels({ devices, levels }: DevicesSettings, rule: GroupRul
     throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
 }
 
-function checkedDevices(checks: OptionChecks, given: TrainOptions['devices'], gpus: boolean): readonly DeviceSettings[] {
+function devicesOf(faults: Faults, given: GivenDevices['devices'] = 1, gpus: boolean): readonly DeviceSettings[] {
   const usable = usableProcessors()
-  if (given === undefined) return [{ cores: [] }]
-  // How many GPUs there are the engine says. Any core may drive any of them.
-  if (typeof given === 'number' && gpus) return Array.from({ length: checks.whole('devices', given, 1, MOST_GPUS) }, () => ({ cores: [] }))
-  if (typeof given === 'number') return shared(usable, checks.whole('devices', given, 1, usable.length))
-  if (!Array.isArray(given) || given.length === 0) {
-    checks.refuse('devices', given, 'give their number, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]')
-    return [{ cores: [] }]
+  // The engine checks the number of GPUs. Any core may drive any of them.
+  if (typeof given === 'number' && gpus) return Array.from({ length: given }, () => ({ cores: [] }))
+  if (typeof given === 'number') {
+    if (given > usable.length) faults.refuse('devices', given, `use a whole number from 1 to ${usable.length}`)
+    return divided(usable, Math.min(given, usable.length))
   }
   const taken = new Map<number, string>()
-  return given.map((each: DeviceOptions, i) => {
-    const path = `devices[${i}]`
-    const { cores } = checks.group(path, each, DEVICE)
-    if (!Array.isArray(cores) || cores.length === 0) {
-      checks.refuse(`${path}.cores`, cores, 'give the numbers of its cores, such as [0, 1]')
-      return { cores: [] }
-    }
-    cores.forEach((core: number, j) => {
+  for (const [i, { cores }] of given.entries())
+    for (const [j, core] of cores.entries()) {
+      const path = `devices[${i}].cores[${j}]`
       const other = taken.get(core)
-      if (!usable.includes(core)) checks.refuse(`${path}.cores[${j}]`, core, `use cores of this process: ${listed(usable)}`)
-      else if (other !== undefined) checks.refuse(`${path}.cores[${j}]`, core, `it is ${other} already: give each core to one device`)
-      taken.set(core, `${path}.cores[${j}]`)
-    })
-    return { cores: cores as readonly number[] }
-  })
+      if (!usable.includes(core)) faults.refuse(path, core, `use cores of this process: ${ranges(usable)}`)
+      else if (other !== undefined) faults.refuse(path, core, `it is ${other} already: give each core to one device`)
+      taken.set(core, path)
+    }
+  return given
 }
 
-/** Neighbours together, as evenly as they go; who is alone may use all. */
-function shared(cores: readonly number[], devices: number): readonly DeviceSettings[] {
-  if (devices === 1) return [{ cores: [] }]
-  const from = (device: number) => Math.floor((cores.length * device) / devices)
-  return Array.from({ length: devices }, (_, device) => ({ cores: cores.slice(from(device), from(device + 1)) }))
+/** Neighbours together, as evenly as possible; a single device may use all cores. */
+function divided(cores: readonly number[], count: number): readonly DeviceSettings[] {
+  if (count === 1) return [{ cores: [] }]
+  const from = (i: number) => Math.floor((cores.length * i) / count)
+  return Array.from({ length: count }, (_, i) => ({ cores: cores.slice(from(i), from(i + 1)) }))
 }
 
-function checkedLevels(checks: OptionChecks, given: unknown, there: readonly LevelName[]): readonly LevelName[] {
-  const mend =
+function levelsOf(faults: Faults, given: readonly LevelName[], there: readonly LevelName[]): readonly LevelName[] {
+  if (given.length === there.length && there.every((name) => given.includes(name))) return given
+  const fix =
     there.length === 0
       ? 'leave it out: there is one device, and no hosts are asked for'
       : `give each of ${there.join(', ')} once, from the bottom; they follow from devices and hosts`
-  const fits = Array.isArray(given) && given.length === there.length && there.every((name) => given.includes(name))
-  if (!fits) checks.refuse('levels', given, mend)
-  return fits ? (given as LevelName[]) : there
+  faults.refuse('levels', given, fix)
+  return there
 }
 
 /** 0, 1, 2, 5 as 0-2, 5. */
-function listed(cores: readonly number[]): string {
+function ranges(cores: readonly number[]): string {
   const runs: [number, number][] = []
   for (const core of cores) {
     const last = runs.at(-1)

@@ -1,13 +1,95 @@
+import * as v from 'valibot'
+import { messageOf } from '../errors.js'
 import { usableCores } from '../engine/machine.js'
-import type { LearnersOptions, TrainOptions } from './train-options.js'
-import { MOST_LEARNERS, type PopulationChange, type PopulationSchedule } from '../schedules/population.js'
+import { MOST_LEARNERS, populationSchedule, type PopulationSchedule } from '../schedules/population.js'
+import type { Faults } from '../schema/faults.js'
+import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { either, kind, real, whole } from '../schema/values.js'
 import type { DeviceSettings } from './devices.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
+import { moduleUrl } from './module-url.js'
+import { supervisionOptions } from './supervision.js'
 
-/** How many learners train: what is known of it beforehand, and within which bounds it is tuned. */
+const count = whole({ min: 1, max: MOST_LEARNERS })
+
+/** Another learner is kept if it raises throughput by more than this fraction. */
+export const THRESHOLD = 0.04
+
+/** More learners than cores keep the cores busy while others wait; more than three for each core do not help. */
+const MOST_PER_CORE = 3
+
+const population = group({
+  /** The number of learners at first; that of the cores if omitted. The number that is found does not depend on it. */
+  initial: option(count, { text: 'number of learners at first', otherwise: 'one for each core' }),
+  /** The largest number of learners; three for each core if omitted, and never more than memory holds. */
+  max: option(count, { text: 'the largest number of learners', otherwise: 'three for each core' }),
+  /** The gain in throughput, as a fraction, above which another learner is kept; 0.04 if omitted. */
+  threshold: option(real({ above: 0, below: 1 }), { text: 'gain in throughput above which another learner is kept', otherwise: '0.04' }),
+  /** Seconds of training in a measuring window; 0.5 if omitted. */
+  window: option(real({ above: 0, unit: 'seconds' }), { text: 'seconds of a measuring window', otherwise: '0.5' }),
+  /** Instead of all others: the `population` of a finished run, which is repeated bit for bit. */
+  schedule: option(populationSchedule, { text: 'the population of a finished run, to repeat it' })
+})
+
+/** How the number of learners is found, or what it is round by round. */
+export interface LearnersOptions extends GivenOptions<typeof population> {}
+
+const auto = kind<'auto'>((value) => value === 'auto', "'auto', a whole number, or an object with a schedule or with bounds")
+
+const learners = either([count, auto, population], (value) =>
+  typeof value === 'number' ? 0 : typeof value === 'object' && value !== null ? 2 : 1
+)
+
+export const learnersOptions = {
+  /** Samples that a learner takes in a step. */
+  batch: option(whole({ min: 1, max: 2 ** 20 }), {
+    text: 'samples that a learner takes in a step',
+    flag: '--batch <samples>',
+    otherwise: 'suits the model',
+    common: true,
+    also: ['batchSize', 'batch_size']
+  }),
+  /**
+   * How many learners train together. `auto`, the default: the number is measured during training and changed if another is faster; the samples of each learner
+   * then depend on the measurements. With a number, or the schedule of a finished run, they do not.
+   */
+  learners: option<number | 'auto' | LearnersOptions, CheckedOptions<typeof learners>, 'auto'>(learners, {
+    text: 'learners that train together: a number, auto (measured), or JSON or @file of a schedule',
+    flag: '--learners <count>',
+    default: 'auto',
+    common: true
+  }),
+  /** Threads of one learner. */
+  threads: option(whole({ min: 1, max: 1024 }), { text: 'threads of one learner', flag: '--threads <count>', default: 1 }),
+  /** The module of a learner of your own: its URL, or the path of its file. It exports a class or function that takes a LearnerContext. */
+  learner: option(moduleUrl('a learner'), {
+    text: 'a module that exports a learner of your own (docs/write-a-learner.md)',
+    flag: '--learner <file>'
+  }),
+  /** What every learner gets as its `options`: anything that can be posted to a thread. */
+  learnerOptions: option(
+    v.pipe(
+      v.unknown(),
+      v.rawCheck(({ dataset, addIssue }) => checkPostable(dataset.value, addIssue))
+    ),
+    {
+      text: 'options of the learner of your own'
+    }
+  ),
+  ...supervisionOptions
+}
+
+function checkPostable(value: unknown, addIssue: (info: { message: string }) => void): void {
+  try {
+    structuredClone(value)
+  } catch (error) {
+    addIssue({ message: `it cannot be posted to a thread (${messageOf(error)}); use plain data and shared memory` })
+  }
+}
+
+/** The number of learners: what is known of it beforehand, and the bounds within which it is tuned. */
 export interface PopulationSettings {
   readonly schedule: PopulationSchedule
-  /** Absent where the number is given. */
+  /** undefined if the number is given. */
   readonly tuning: TuningSettings | undefined
 }
 
@@ -16,89 +98,56 @@ export interface TuningSettings {
   readonly threshold: number
   /** Seconds of a measuring window. */
   readonly window: number
-  /** Learners more or fewer at a time: one a device. */
+  /** Learners more or fewer at a time: one for each device. */
   readonly by: number
 }
 
-const NAMES: OptionNames<LearnersOptions> = { initial: true, max: true, threshold: true, window: true, schedule: true }
-const CHANGE: OptionNames<PopulationChange> = { round: true, learners: true }
+/** What the number of learners depends on. */
+export interface PopulationContext {
+  readonly threads: number
+  readonly devices: readonly DeviceSettings[]
+  /** Whether the averaging rule is stable with a number of learners: the tuner does not exceed it. */
+  readonly isStable: (learners: number) => boolean
+}
 
-const WINDOW = 0.5
-
-/** Nobody shall miss more than 5% of the best throughput, and estimates err by about one. */
-export const THRESHOLD = 0.04
-
-/** Learners beyond the cores fill the gaps that the others leave, and no more: so many a core are tried. */
-const MOST_A_CORE = 3
-
-/** `isSound` says whether the averaging rule is stable with so many learners: the tuner goes no further. */
-export function learnersSettings(
-  checks: OptionChecks,
-  given: TrainOptions['learners'],
-  { threads, devices, isSound }: { threads: number; devices: readonly DeviceSettings[]; isSound: (learners: number) => boolean }
+export function populationSettings(
+  faults: Faults,
+  given: CheckedOptions<typeof learners>,
+  { threads, devices, isStable }: PopulationContext
 ): PopulationSettings {
-  if (typeof given === 'number') return fixed(checks.whole('learners', given, 1, MOST_LEARNERS))
-  if (given !== undefined && given !== 'auto' && (typeof given !== 'object' || given === null || Array.isArray(given))) {
-    checks.refuse('learners', given, "use 'auto', a whole number, or an object with a schedule or with bounds")
-    return fixed(1)
-  }
-  const options = checks.group('learners', given === 'auto' ? undefined : given, NAMES)
-  if (options.schedule !== undefined) {
-    for (const other of ['initial', 'max', 'threshold', 'window'] as const)
-      if (options[other] !== undefined) checks.refuse(`learners.${other}`, options[other], 'leave it out where a schedule is given')
-    return { schedule: checkedSchedule(checks, options.schedule), tuning: undefined }
+  if (typeof given === 'number') return { schedule: [{ round: 0, learners: given }], tuning: undefined }
+  const { schedule, ...bounds } = given === 'auto' ? {} : (given as LearnersOptions)
+  if (schedule !== undefined) {
+    for (const [name, value] of Object.entries(bounds)) faults.refuse(`learners.${name}`, value, 'leave it out: a schedule is given')
+    checkRising(faults, schedule)
+    return { schedule, tuning: undefined }
   }
   const cores = Math.max(1, Math.floor(coresOf(devices) / threads))
   const by = devices.length
-  const even = (learners: number) => Math.max(1, Math.floor(learners / by)) * by
-  const asked = options.initial === undefined ? undefined : checks.whole('learners.initial', options.initial, 1, MOST_LEARNERS)
-  const most = checks.whole(
-    'learners.max',
-    options.max ?? Math.min(MOST_LEARNERS, Math.max(MOST_A_CORE * cores, asked ?? 1)),
-    1,
-    MOST_LEARNERS
-  )
-  // A bound that was refused bounds nothing.
-  const bound = options.max === undefined || options.max === most ? most : MOST_LEARNERS
-  const start = checks.whole('learners.initial', asked ?? Math.min(even(cores), most), 1, bound)
-  const sound = Array.from({ length: most }, (_, i) => i + 1).findLast(isSound) ?? 1
+  const { threshold = THRESHOLD, window = 0.5, initial } = bounds
+  const { max: most = Math.min(MOST_LEARNERS, Math.max(MOST_PER_CORE * cores, initial ?? 1)) } = bounds
+  if (initial !== undefined && initial > most) faults.refuse('learners.initial', initial, `use a whole number from 1 to ${most}`)
+  const even = Math.max(1, Math.floor(cores / by)) * by
+  const start = initial ?? Math.min(even, most)
+  const stable = Array.from({ length: most }, (_, i) => i + 1).findLast(isStable) ?? 1
   return {
-    schedule: [{ round: 0, learners: options.initial === undefined ? Math.min(start, sound) : start }],
-    tuning: {
-      most: Math.max(start, sound),
-      threshold: checks.real(
-        'learners.threshold',
-        options.threshold ?? THRESHOLD,
-        'above 0 and below 1',
-        (value) => value > 0 && value < 1
-      ),
-      window: checks.real('learners.window', options.window ?? WINDOW, 'of seconds above 0', (value) => value > 0),
-      by
-    }
+    schedule: [{ round: 0, learners: initial === undefined ? Math.min(start, stable) : start }],
+    tuning: { most: Math.max(start, stable), threshold, window, by }
   }
 }
 
-/** That all devices have together. */
+/** The cores of all devices. */
 function coresOf(devices: readonly DeviceSettings[]): number {
   const own = devices.reduce((sum, { cores }) => sum + cores.length, 0)
   return own === 0 ? usableCores() : Math.min(own, usableCores())
 }
 
-function fixed(learners: number): PopulationSettings {
-  return { schedule: [{ round: 0, learners }], tuning: undefined }
-}
-
-function checkedSchedule(checks: OptionChecks, given: unknown): PopulationSchedule {
-  if (!Array.isArray(given) || given.length === 0) {
-    checks.refuse('learners.schedule', given, 'give a list of changes, such as [{ round: 0, learners: 2 }, { round: 100, learners: 3 }]')
-    return [{ round: 0, learners: 1 }]
+function checkRising(faults: Faults, schedule: PopulationSchedule): void {
+  for (const [i, { round }] of schedule.entries()) {
+    const before = schedule[i - 1]?.round
+    if (before === undefined && round !== 0)
+      faults.refuse('learners.schedule[0].round', round, 'use 0: the first change is that of the start')
+    if (before !== undefined && round <= before)
+      faults.refuse(`learners.schedule[${i}].round`, round, `use a whole number of at least ${before + 1}`)
   }
-  let least = 0
-  return given.map((each: PopulationChange, i) => {
-    const path = `learners.schedule[${i}]`
-    const change = checks.group(path, each, CHANGE)
-    const round = checks.whole(`${path}.round`, change.round, least, i === 0 ? 0 : Number.MAX_SAFE_INTEGER)
-    least = round + 1
-    return { round, learners: checks.whole(`${path}.learners`, change.learners, 1, MOST_LEARNERS) }
-  })
 }

@@ -1,121 +1,146 @@
 import type { OptimiserAttributes } from '../compiler/optimiser.js'
-import { rateFor, type Defaults } from './defaults.js'
-import type { OptimiserName, OptimiserOptions } from './train-options.js'
-import type { LearningRateSchedule } from '../schedules/rate-schedule.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
-import { rateSettings } from './rate.js'
+import type { LearningRateSchedule } from '../schedules/learning-rates.js'
+import type { Faults } from '../schema/faults.js'
+import { group, option, orShort, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { oneOf, real, truth, whole } from '../schema/values.js'
+import { learningRateFor, type Defaults } from './defaults.js'
+import { learningRateOptions, scheduleSettings } from './learning-rate.js'
+
+const MOMENTUM = ['sgd', 'lars'] as const
+const ADAM = ['adam', 'adamw'] as const
+
+const names = oneOf(['sgd', 'adam', 'adamw', 'lars'])
+
+const optimiser = group({
+  /** `sgd` if omitted. */
+  name: option(names, {
+    text: 'sgd, adam, adamw or lars',
+    flag: '--optimiser <name>',
+    default: 'sgd',
+    common: true
+  }),
+  ...learningRateOptions,
+  /** The learner's own momentum, of `sgd` and `lars`; 0.9 if omitted. */
+  momentum: option(real({ min: 0, below: 1 }), {
+    text: "the learners' own momentum",
+    flag: '--momentum <number>',
+    otherwise: '0.9',
+    of: MOMENTUM
+  }),
+  nesterov: option(truth(), { text: "Nesterov's momentum", otherwise: 'false', of: MOMENTUM }),
+  /** The default suits the model; for `adam` it is 0, for `adamw` 0.01. */
+  weightDecay: option(real({ min: 0 }), { text: 'weight decay', flag: '--weight-decay <number>', otherwise: 'suits the model' }),
+  /** 0.9 if omitted. */
+  beta1: option(real({ min: 0, below: 1 }), { text: 'decay of the mean gradient', otherwise: '0.9', of: ADAM }),
+  /** 0.999 if omitted. */
+  beta2: option(real({ min: 0, below: 1 }), { text: 'decay of the mean squared gradient', otherwise: '0.999', of: ADAM }),
+  /** 1e-8 if omitted. */
+  epsilon: option(real({ above: 0 }), { text: 'added to the root of the mean squared gradient', otherwise: '1e-8', of: ADAM }),
+  /** The gradient of each parameter of more than one dimension is multiplied by trustCoefficient |w| / (|g| + weightDecay |w|); 0.001 if omitted. */
+  trustCoefficient: option(real({ above: 0 }), { text: 'length of a step as a fraction of the weights', otherwise: '0.001', of: ['lars'] }),
+  /** The largest norm of the gradient of all parameters together. */
+  clipNorm: option(real({ above: 0 }), { text: "the largest norm of a step's gradient", flag: '--clip-norm <number>' }),
+  /** The largest absolute value of an element of the gradient, after `clipNorm`. */
+  clipValue: option(real({ above: 0 }), { text: "the largest absolute value in a step's gradient", flag: '--clip-value <number>' }),
+  /** Batches whose mean gradient makes one step: an iteration takes that many times the batch. */
+  accumulate: option(whole({ min: 1, max: 1_000_000 }), {
+    text: 'batches whose mean gradient makes one step',
+    flag: '--accumulate <count>',
+    otherwise: '1'
+  })
+})
+
+/**
+ * How learners step along their gradients: SGD with momentum and weight decay by default. The formulas are PyTorch's. The defaults of `sgd` and `lars` suit
+ * the model: momentum, weight decay, learning rate and its schedule. `adam` and `adamw` have PyTorch's defaults, and the model's schedule.
+ */
+export interface OptimiserOptions extends GivenOptions<typeof optimiser> {}
+
+/** The optimisers, each by PyTorch's formula; `lars` as in You et al., 2017. */
+export type OptimiserName = NonNullable<OptimiserOptions['name']>
+
+/** The schedules that `optimiser.schedule` and `--lr-schedule` name. */
+export type ScheduleName = NonNullable<OptimiserOptions['schedule']>
+
+export const optimiserOptions = {
+  optimiser: option<OptimiserName | OptimiserOptions, CheckedOptions<typeof optimiser>, OptimiserOptions>(
+    orShort(names, optimiser, 'name'),
+    { default: {} }
+  )
+}
 
 export interface OptimiserSettings {
   readonly learningRate: LearningRateSchedule
-  /** Each learner has its share of the rate: what all of them do is added up, and nobody has said at which rate. */
+  /** The learners divide the learning rate among them, because the rule adds up their updates and the learning rate is a default. */
   readonly isShared?: true
-  /** The optimiser itself, as programs have it. */
+  /** The optimiser as programs have it. */
   readonly update: OptimiserAttributes
 }
 
-const NAMES: OptionNames<OptimiserOptions> = {
-  name: true,
-  learningRate: true,
-  momentum: true,
-  weightDecay: true,
-  nesterov: true,
-  beta1: true,
-  beta2: true,
-  epsilon: true,
-  trustCoefficient: true,
-  clipNorm: true,
-  clipValue: true,
-  accumulate: true,
-  schedule: true,
-  warmup: true,
-  milestones: true,
-  gamma: true
-}
-
-const OWN = {
-  sgd: ['momentum', 'nesterov'],
-  adam: ['beta1', 'beta2', 'epsilon'],
-  adamw: ['beta1', 'beta2', 'epsilon'],
-  lars: ['momentum', 'nesterov', 'trustCoefficient']
-} as const satisfies Readonly<Record<OptimiserName, readonly (keyof OptimiserOptions)[]>>
-
-/** What an optimiser depends on. */
+/** What the optimiser's defaults depend on. */
 export interface OptimiserContext {
   readonly defaults: Defaults
-  /** Of a learner. */
   readonly batch: number
-  /** Whether the rule is one whose learners have Nesterov's momentum; without it it would be another rule. */
+  /** Whether the rule's learners have Nesterov's momentum. */
   readonly nesterov: boolean
-  /** Whether the rule adds all that its learners do to the central model. */
+  /** Whether the rule adds up its learners' updates. */
   readonly adds: boolean
 }
 
 export function optimiserSettings(
-  checks: OptionChecks,
-  given: OptimiserName | OptimiserOptions | undefined,
+  faults: Faults,
+  options: CheckedOptions<typeof optimiser>,
   { defaults, batch, nesterov, adds }: OptimiserContext
 ): OptimiserSettings {
-  const options = typeof given === 'string' ? { name: given } : checks.group<OptimiserOptions>('optimiser', given, NAMES)
-  const name = checks.name('optimiser.name', options.name ?? 'sgd', ['sgd', 'adam', 'adamw', 'lars'])
-  const own: readonly string[] = OWN[name]
-  for (const each of new Set(Object.values(OWN).flat()))
-    if (options[each] !== undefined && !own.includes(each))
-      checks.refuse(`optimiser.${each}`, options[each], `${name} has only ${own.join(', ')}`)
-  if (nesterov && (name === 'adam' || name === 'adamw'))
-    checks.refuse('optimiser.name', name, "use sgd or lars: learners of eamsgd have Nesterov's momentum; easgd takes any")
-  if (nesterov && own.includes('nesterov') && options.nesterov === false)
-    checks.refuse('optimiser.nesterov', false, "leave it out: learners of eamsgd have Nesterov's momentum; easgd takes any")
-  const ofGradient = gradient(checks, options)
-  const ownDefaults = usual(name, { ...defaults, learningRate: rateFor(defaults, batch * (ofGradient.accumulate ?? 1)) })
-  const { weightDecay = ownDefaults.weightDecay } = options
+  const { name, clipNorm, clipValue, accumulate, learningRate } = options
+  refuseForeign(faults, options)
+  if (nesterov) refuseWithoutNesterov(faults, options)
+  const usual = usualFor(name, { ...defaults, learningRate: learningRateFor(defaults, batch * (accumulate ?? 1)) })
   return {
-    learningRate: rateSettings(checks, options, ownDefaults),
-    ...(adds && options.learningRate === undefined && { isShared: true }),
+    learningRate: scheduleSettings(faults, options, usual),
+    ...(adds && learningRate === undefined && { isShared: true }),
     update: {
-      ...(name === 'adam' || name === 'adamw' ? adam(checks, name, options) : descent(checks, name, options, defaults, nesterov)),
-      ...ofGradient,
-      weightDecay: checks.real('optimiser.weightDecay', weightDecay, 'of at least 0', (value) => value >= 0)
+      ...(name === 'adam' || name === 'adamw' ? adam(name, options) : descent(faults, name, options, defaults, nesterov)),
+      ...(clipNorm !== undefined && { clipNorm }),
+      ...(clipValue !== undefined && { clipValue }),
+      ...(accumulate !== undefined && { accumulate }),
+      weightDecay: options.weightDecay ?? usual.weightDecay
     }
   }
 }
 
-/** Adam's steps have the rate's own size whatever the gradient's is, and AdamW's decay is PyTorch's; LARS's are a share of the weights. */
-function usual(name: OptimiserName, defaults: Defaults): Defaults {
+/** Refuses the options of other optimisers. */
+function refuseForeign(faults: Faults, options: CheckedOptions<typeof optimiser>): void {
+  const own = Object.entries(optimiser.entries).filter(([, { about }]) => about.of?.includes(options.name))
+  for (const [each, { about }] of Object.entries(optimiser.entries)) {
+    const { [each as keyof typeof options]: value } = options
+    if (value !== undefined && about.of && !about.of.includes(options.name))
+      faults.refuse(`optimiser.${each}`, value, `${options.name} has only ${own.map(([known]) => known).join(', ')}`)
+  }
+}
+
+function refuseWithoutNesterov(faults: Faults, { name, nesterov }: CheckedOptions<typeof optimiser>): void {
+  const why = "learners of eamsgd have Nesterov's momentum; easgd takes any"
+  if (name === 'adam' || name === 'adamw') faults.refuse('optimiser.name', name, `use sgd or lars: ${why}`)
+  else if (nesterov === false) faults.refuse('optimiser.nesterov', false, `leave it out: ${why}`)
+}
+
+/** A step of Adam has the size of the learning rate whatever the gradient's is, and AdamW's decay is PyTorch's; a step of LARS is a fraction of the weights. */
+function usualFor(name: OptimiserName, defaults: Defaults): Defaults {
   if (name === 'adam') return { ...defaults, learningRate: 1e-3, weightDecay: 0 }
   if (name === 'adamw') return { ...defaults, learningRate: 1e-3, weightDecay: 1e-2 }
   return name === 'lars' ? { ...defaults, learningRate: 100 * defaults.learningRate } : defaults
 }
 
-function adam(checks: OptionChecks, name: 'adam' | 'adamw', { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: Partial<OptimiserOptions>) {
-  const share = (value: number) => value >= 0 && value < 1
-  return {
-    name,
-    beta1: checks.real('optimiser.beta1', beta1, 'from 0 to below 1', share),
-    beta2: checks.real('optimiser.beta2', beta2, 'from 0 to below 1', share),
-    epsilon: checks.real('optimiser.epsilon', epsilon, 'above 0', (value) => value > 0)
-  }
+function adam(name: 'adam' | 'adamw', { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8 }: CheckedOptions<typeof optimiser>) {
+  return { name, beta1, beta2, epsilon }
 }
 
-function descent(checks: OptionChecks, name: 'sgd' | 'lars', options: Partial<OptimiserOptions>, defaults: Defaults, byDefault: boolean) {
-  const { momentum = defaults.momentum, trustCoefficient: trust = 0.001 } = options
-  const nesterov = checks.truth('optimiser.nesterov', options.nesterov ?? byDefault)
+function descent(faults: Faults, name: 'sgd' | 'lars', options: CheckedOptions<typeof optimiser>, defaults: Defaults, byDefault: boolean) {
+  const { momentum = defaults.momentum, nesterov = byDefault, trustCoefficient: trust = 0.001 } = options
   if (nesterov && momentum === 0) {
-    if (byDefault) checks.refuse('optimiser.momentum', 0, "use one above 0: learners of eamsgd have Nesterov's momentum; easgd takes any")
-    else checks.refuse('optimiser.nesterov', nesterov, 'it wants a momentum above 0')
+    if (byDefault) faults.refuse('optimiser.momentum', 0, "use one above 0: learners of eamsgd have Nesterov's momentum; easgd takes any")
+    else faults.refuse('optimiser.nesterov', nesterov, 'use it with a momentum above 0')
   }
-  return {
-    name,
-    momentum: checks.real('optimiser.momentum', momentum, 'from 0 to below 1', (value) => value >= 0 && value < 1),
-    nesterov,
-    ...(name === 'lars' && { trust: checks.real('optimiser.trustCoefficient', trust, 'above 0', (value) => value > 0) })
-  }
-}
-
-function gradient(checks: OptionChecks, { clipNorm, clipValue, accumulate }: Partial<OptimiserOptions>) {
-  const positive = (value: number) => value > 0
-  return {
-    ...(clipNorm !== undefined && { clipNorm: checks.real('optimiser.clipNorm', clipNorm, 'above 0', positive) }),
-    ...(clipValue !== undefined && { clipValue: checks.real('optimiser.clipValue', clipValue, 'above 0', positive) }),
-    ...(accumulate !== undefined && { accumulate: checks.whole('optimiser.accumulate', accumulate, 1, 1_000_000) })
-  }
+  return { name, momentum, nesterov, ...(name === 'lars' && { trust }) }
 }

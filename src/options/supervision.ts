@@ -1,28 +1,25 @@
-import type { SupervisionOptions } from './train-options.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
+import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { real, whole } from '../schema/values.js'
+
+const supervision = group({
+  /** How many learners may be replaced in one place within `window`; 3 if omitted, 0 for none. */
+  restarts: option(whole(), { text: 'learners that may be replaced in one place within the window', default: 3 }),
+  /** Milliseconds; a minute if omitted. */
+  window: option(real({ above: 0, unit: 'milliseconds' }), { text: 'milliseconds in which restarts are counted', default: 60_000 }),
+  /** Milliseconds without a step after which a learner that does not wait for others counts as dead; a minute if omitted. */
+  deadline: option(real({ min: 1, max: 2 ** 31 - 1, unit: 'milliseconds' }), {
+    text: 'milliseconds without a step after which a learner counts as dead',
+    default: 60_000
+  })
+})
+
+/** What happens to learners that die: each is replaced by one that starts from the central model, until too many have died in one place. */
+export interface SupervisionOptions extends GivenOptions<typeof supervision> {}
 
 /** When a learner that fails is replaced, and when it counts as failed. */
-export interface SupervisionSettings {
-  /** A learner slot may be given at most this many replacements within `window` milliseconds. */
-  readonly restarts: number
-  readonly window: number
-  /** Milliseconds without a step after which a learner that waits for no other counts as failed. */
-  readonly deadline: number
-}
+export interface SupervisionSettings extends CheckedOptions<typeof supervision> {}
 
-const NAMES: OptionNames<SupervisionOptions> = { restarts: true, window: true, deadline: true }
-
-export function supervisionSettings(checks: OptionChecks, given: SupervisionOptions | undefined): SupervisionSettings {
-  const { restarts = 3, window = 60_000, deadline = 60_000 } = checks.group('supervision', given, NAMES)
-  return {
-    restarts: checks.whole('supervision.restarts', restarts, 0),
-    window: checks.real('supervision.window', window, 'of milliseconds above 0', (value) => value > 0),
-    // A timer takes no more.
-    deadline: checks.real(
-      'supervision.deadline',
-      deadline,
-      'of milliseconds from 1 to 2147483647',
-      (value) => value >= 1 && value < 2 ** 31
-    )
-  }
+export const supervisionOptions = {
+  /** When learners that fail are replaced, and when they count as failed. */
+  supervision: option<SupervisionOptions, SupervisionSettings, SupervisionOptions>(supervision, { default: {} })
 }

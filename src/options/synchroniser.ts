@@ -1,9 +1,42 @@
 import { basename } from 'node:path'
-import { ruleOf, rules, type RuleName } from '../rules/rules.js'
-import type { Defaults } from './defaults.js'
-import type { TrainOptions } from './train-options.js'
-import { moduleAddress } from './learner.js'
-import type { OptionChecks } from './option-checks.js'
+import { namedRule, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
+import type { Faults } from '../schema/faults.js'
+import { group, option, orShort, required, type CheckedOptions } from '../schema/group.js'
+import { either, kind, oneOf } from '../schema/values.js'
+import { moduleUrl } from './module-url.js'
+
+/** A rule by its name, with its options. */
+export type SynchroniserOptions = NamedRule
+
+const ownRule = group({
+  module: required(moduleUrl('a rule'), {
+    text: 'a module that exports a rule of your own (docs/synchronisers.md)',
+    flag: '--sync-module <file>'
+  }),
+  options: option(
+    kind<unknown>(() => true, ''),
+    { text: 'options of the rule of your own' }
+  )
+})
+
+/** A rule of the user's own: the module that exports it, and its options. */
+export interface OwnRuleOptions {
+  /** The module whose default export is a RuleModule: its URL, or the path of its file. */
+  readonly module: URL | string
+  /** What the module's function is given; {} if omitted. */
+  readonly options?: unknown
+}
+
+const synchroniser = either([orShort(oneOf(ruleNames), namedRule, 'name'), ownRule], (value) =>
+  typeof value === 'object' && value !== null && 'module' in value ? 1 : 0
+)
+
+export const synchroniserOptions = {
+  /** How the learners are kept together: a rule by its name, alone or with its options; `sma` if omitted. See docs/synchronisers.md. */
+  synchroniser: option<RuleName | SynchroniserOptions | OwnRuleOptions, CheckedOptions<typeof synchroniser>, 'sma'>(synchroniser, {
+    default: 'sma'
+  })
+}
 
 /** How the learners are kept together; the rule itself is made when the length of an epoch is known. */
 export type SynchroniserSettings =
@@ -11,46 +44,20 @@ export type SynchroniserSettings =
   /** A rule of the user's own. */
   | { readonly name: string; readonly options: unknown; readonly module: URL }
 
-const NAMES = Object.keys(rules) as [RuleName, ...RuleName[]]
-const NOTHING: SynchroniserSettings = { name: 'sma', options: {} }
-
-export function synchroniserSettings(
-  checks: OptionChecks,
-  given: TrainOptions['synchroniser'],
-  learners: number,
-  { syncMomentum }: Defaults
-): SynchroniserSettings {
-  if (typeof given === 'string') return { name: checks.name('synchroniser', given, NAMES), options: {} }
-  if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    checks.refuse('synchroniser', given, 'give the name of a rule, or an object with it and its options')
-    return NOTHING
-  }
-  if (given !== undefined && 'module' in given) {
-    const { module: asked, options, ...others } = given
-    for (const [name, value] of Object.entries(others)) checks.refuse(`synchroniser.${name}`, value, 'use only module, options')
-    const module = moduleAddress(checks, 'synchroniser.module', asked, 'a rule')
-    return module ? { name: basename(module.pathname), options, module } : NOTHING
-  }
-  const { name: asked = 'sma', ...own } = given ?? {}
-  const name = checks.name('synchroniser.name', asked, NAMES)
-  const options = name === 'sma' ? { syncMomentum, ...own } : own
-  // Whatever the length of an epoch is, the options are right or wrong.
-  if (name === asked) checks.attempt(() => ruleOf(name, options, { learners, iterations: 0, iterationAt: () => 0 }))
+export function synchroniserSettings(faults: Faults, given: CheckedOptions<typeof synchroniser>, learners: number): SynchroniserSettings {
+  if ('module' in given) return { name: basename(given.module.pathname), options: given.options, module: given.module }
+  const { name, ...options } = given
+  // The length of an epoch makes no difference to the checks.
+  faults.attempt(() => ruleOf(name, options, { learners, iterations: 0, iterationAt: () => 0 }))
   return { name, options }
 }
 
-/** Whether the rule is one whose learners have Nesterov's momentum. */
-export function hasNesterovLearners(given: TrainOptions['synchroniser']): boolean {
-  return nameOf(given) === 'eamsgd'
+/** Whether the learners have Nesterov's momentum. */
+export function hasNesterovLearners({ name, module }: SynchroniserSettings): boolean {
+  return module === undefined && name === 'eamsgd'
 }
 
-/** Whether the rule adds all that its learners do to the central model, and takes no mean of it. */
-export function addsUpdates(given: TrainOptions['synchroniser']): boolean {
-  return ['downpour', 'hogwild'].includes(nameOf(given) ?? '')
-}
-
-/** Of one of ours; there is nothing to be said of a user's own. */
-function nameOf(given: TrainOptions['synchroniser']): string | undefined {
-  if (typeof given !== 'object' || given === null) return given
-  return 'name' in given ? given.name : undefined
+/** Whether the rule adds its learners' updates to the central model, instead of taking their mean. */
+export function addsUpdates({ name, module }: SynchroniserSettings): boolean {
+  return module === undefined && (name === 'downpour' || name === 'hogwild')
 }

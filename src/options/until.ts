@@ -1,11 +1,50 @@
+import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { oneOf, real, whole } from '../schema/values.js'
 import type { Defaults } from './defaults.js'
-import type { UntilOptions } from './train-options.js'
-import type { OptionChecks, OptionNames } from './option-checks.js'
 
-/** What is watched for improvement: accuracy where there is one, else loss. */
-export type Watched = 'accuracy' | 'loss'
+const until = group({
+  /** Passes over the training set. */
+  epochs: option(real({ above: 0 }), {
+    text: 'passes over the training set',
+    flag: '--epochs <count>',
+    otherwise: 'suit the model',
+    common: true
+  }),
+  /** Iterations: steps of each learner. */
+  steps: option(whole({ min: 1 }), { text: 'steps of each learner, instead of epochs', flag: '--steps <count>', common: true }),
+  /** Seconds of training, without set-up and evaluation: the run ends at the next round. */
+  seconds: option(real({ above: 0 }), { text: 'the most seconds of training', flag: '--seconds <count>' }),
+  /** A sufficient test accuracy, 0 to 1. */
+  accuracy: option(real({ above: 0, max: 1 }), { text: 'end at this test accuracy, 0 to 1', flag: '--until-accuracy <fraction>' }),
+  /** A sufficient test loss. */
+  loss: option(real({ above: 0 }), { text: 'end at this test loss', flag: '--until-loss <number>' }),
+  /** Measurements in a row without an improvement by more than `minDelta` after which the run ends. */
+  patience: option(whole({ min: 1 }), {
+    text: 'end after this many measurements in a row without improvement',
+    flag: '--patience <count>'
+  }),
+  /** 0 if omitted. */
+  minDelta: option(real({ min: 0 }), { text: 'the least improvement, for --patience', flag: '--min-delta <number>', default: 0 }),
+  /** The figure whose improvement counts: `accuracy` if omitted, `loss` if there is no accuracy. */
+  monitor: option(oneOf(['accuracy', 'loss']), {
+    text: 'the figure whose improvement counts: accuracy or loss',
+    flag: '--monitor <figure>',
+    otherwise: 'accuracy, if there is one'
+  })
+})
 
-/** When a run ends, whichever comes first; Infinity and undefined where nobody said. */
+/** When to end: at the first of these conditions. */
+export interface UntilOptions extends GivenOptions<typeof until> {}
+
+/** A figure by which central models are compared. */
+export type Monitored = NonNullable<UntilOptions['monitor']>
+
+export const untilOptions = {
+  /** When to end. */
+  until: option<UntilOptions, CheckedOptions<typeof until>>(until)
+}
+
+/** When a run ends: at the first of these conditions; Infinity and undefined for none. */
 export interface UntilSettings {
   readonly epochs: number
   readonly steps: number
@@ -14,43 +53,17 @@ export interface UntilSettings {
   readonly loss: number | undefined
   readonly patience: number
   readonly minDelta: number
-  /** undefined: accuracy where there is one, else loss. */
-  readonly monitor: Watched | undefined
+  /** undefined: accuracy if there is one, else loss. */
+  readonly monitor: Monitored | undefined
 }
 
-const NAMES: OptionNames<UntilOptions> = {
-  epochs: true,
-  steps: true,
-  seconds: true,
-  accuracy: true,
-  loss: true,
-  patience: true,
-  minDelta: true,
-  monitor: true
-}
-
-/** Whether nobody has said how many steps or epochs there shall be: where in its course such a run ends nobody knows. */
-export function endsByTimeAlone(given: UntilOptions | undefined): boolean {
-  // Whatever was given, checked or not.
-  const { seconds, epochs, steps } = { ...given }
+/** Whether only a time limit was given: the progress of such a run is not known beforehand. */
+export function endsByTimeAlone({ seconds, epochs, steps }: UntilOptions = {}): boolean {
   return seconds !== undefined && epochs === undefined && steps === undefined
 }
 
-export function untilSettings(checks: OptionChecks, given: UntilOptions | undefined, defaults: Defaults): UntilSettings {
-  const { epochs, steps, seconds, accuracy, loss, patience, minDelta = 0, monitor } = checks.group('until', given, NAMES)
-  const unlimited = steps === undefined ? defaults.epochs : Infinity
-  const above0 = (value: number) => value > 0
-  return {
-    epochs: epochs === undefined ? unlimited : checks.real('until.epochs', epochs, 'above 0', above0),
-    steps: steps === undefined ? Infinity : checks.whole('until.steps', steps, 1),
-    seconds: seconds === undefined ? Infinity : checks.real('until.seconds', seconds, 'above 0', above0),
-    accuracy:
-      accuracy === undefined
-        ? undefined
-        : checks.real('until.accuracy', accuracy, 'above 0, at most 1', (share) => share > 0 && share <= 1),
-    loss: loss === undefined ? undefined : checks.real('until.loss', loss, 'above 0', above0),
-    patience: patience === undefined ? Infinity : checks.whole('until.patience', patience, 1),
-    minDelta: checks.real('until.minDelta', minDelta, 'of at least 0', (value) => value >= 0),
-    monitor: monitor === undefined ? undefined : checks.name<Watched>('until.monitor', monitor, ['accuracy', 'loss'])
-  }
+export function untilSettings(given: UntilOptions = {}, defaults: Defaults): UntilSettings {
+  const { steps = Infinity, seconds = Infinity, accuracy, loss, patience = Infinity, minDelta = 0, monitor } = given
+  const { epochs = given.steps === undefined ? defaults.epochs : Infinity } = given
+  return { epochs, steps, seconds, accuracy, loss, patience, minDelta, monitor }
 }

@@ -1,10 +1,7 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import { invalidOption } from '../errors.js'
-import type { RuleContext } from './rule-options.js'
-import { sma, type SmaOptions } from './sma.js'
-
-/** How the learners of `easgd` and `eamsgd` are drawn to the central model. */
-export type EasgdOptions = Omit<SmaOptions, 'syncMomentum'>
+import type { GivenOptions } from '../schema/group.js'
+import { defineRule, type RuleContext } from './rule.js'
+import { averagingOptions, sma } from './sma.js'
 
 /**
  * Elastic averaging: synchronous model averaging without momentum on the central model, w' = w - step - alpha (w - z) and
@@ -13,8 +10,9 @@ export type EasgdOptions = Omit<SmaOptions, 'syncMomentum'>
  *
  * Zhang, Choromanska and LeCun, "Deep learning with Elastic Averaging SGD", NeurIPS 2015.
  */
-export function easgd(given: EasgdOptions, context: Pick<RuleContext, 'learners'>): SynchronousRule {
-  if (Object.hasOwn(given, 'syncMomentum'))
-    throw invalidOption('synchroniser.syncMomentum', (given as SmaOptions).syncMomentum, 'use only period, alpha; sma has a momentum')
-  return sma(given, context)
-}
+export const easgd = defineRule(averagingOptions, (options, context: Pick<RuleContext, 'learners'>, faults): SynchronousRule =>
+  sma.make({ ...options, syncMomentum: 0 }, context, faults)
+)
+
+/** How the learners of `easgd` and `eamsgd` are drawn to the central model. */
+export interface EasgdOptions extends GivenOptions<typeof easgd.options> {}

@@ -1,10 +1,14 @@
-import type { GroupRule } from '../engine/contract.js'
-import { invalidOption, messageOf, together, unknownName, type ArbalestError } from '../errors.js'
+import * as v from 'valibot'
+import type { GroupRule, SynchronousRule } from '../engine/contract.js'
+import { messageOf } from '../errors.js'
 import { exportedNames, moduleRefusal, ownModule, type ModuleMention } from '../own-module.js'
-import type { RuleContext } from './rule-options.js'
+import { check, Faults } from '../schema/faults.js'
+import { group, option, required, variants } from '../schema/group.js'
+import { orNull, real, truth, whole, type Schema } from '../schema/values.js'
+import type { RuleContext } from './rule.js'
 import { stableAlpha } from './sma.js'
 
-/** What the module of a user's own rule exports as its default: from its options, {} where none are given, and what may be known of the run, the rule's data. */
+/** The default export of a module with a rule of the user's own: a function from its options, {} if omitted, and the run's context to the rule's data. */
 export type RuleModule<Options = unknown> = (options: Options, context: RuleContext) => GroupRule
 
 /** Throws INVALID_OPTION where the module exports no rule or throws, and INVALID_OPTION or UNKNOWN_NAME where what it gives is none. */
@@ -17,8 +21,7 @@ export async function ownRule(module: URL, options: unknown, context: RuleContex
   const made = ruleMadeBy(make as RuleModule, options ?? {}, context, mention)
   if (made instanceof Promise)
     throw moduleRefusal(mention, 'it gave a Promise; give the rule itself, for await what it needs at the top of the module')
-  checkRule(made, context.learners)
-  return made
+  return checkedRule(made, context.learners)
 }
 
 function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, mention: ModuleMention): unknown {
@@ -29,63 +32,65 @@ function ruleMadeBy(make: RuleModule, options: unknown, context: RuleContext, me
   }
 }
 
-type Shape = Readonly<Record<string, (value: unknown) => boolean>>
+const momentum = () => required(real({ min: 0, below: 1 }))
+const iterations = (min: number) => required(whole({ min }))
+const kindOf = <const Kind extends string>(kind: Kind) => required(v.literal(kind))
 
-const whole = (least: number) => (value: unknown) => Number.isSafeInteger(value) && (value as number) >= least
-const real = (holds: (value: number) => boolean) => (value: unknown) => typeof value === 'number' && Number.isFinite(value) && holds(value)
-const truth = (value: unknown) => typeof value === 'boolean'
-const orNull = (holds: (value: unknown) => boolean) => (value: unknown) => value === null || holds(value)
-const orLeftOut = (holds: (value: unknown) => boolean) => (value: unknown) => value === undefined || holds(value)
-const momentum = real((value) => value >= 0 && value < 1)
+const central = variants('kind', {
+  sma: group({
+    kind: kindOf('sma'),
+    alpha: required(orNull(real({ above: 0, below: 1 }))),
+    momentum: momentum(),
+    lockstep: option(truth())
+  }),
+  outer: group({
+    kind: kindOf('outer'),
+    learningRate: required(real({ above: 0 })),
+    momentum: momentum(),
+    nesterov: required(truth()),
+    perLearningRate: required(truth())
+  }),
+  mean: group({ kind: kindOf('mean'), from: iterations(0) }),
+  optimiser: group({ kind: kindOf('optimiser') })
+})
 
-const RULES: Readonly<Record<GroupRule['kind'], Shape>> = {
-  synchronous: { adopts: truth, period: whole(1), from: whole(0) },
-  asynchronous: { slack: orNull(whole(0)), period: whole(1) }
+const exchange = variants('kind', {
+  push: group({ kind: kindOf('push'), push: iterations(1), fetch: iterations(1) }),
+  inPlace: group({ kind: kindOf('inPlace') })
+})
+
+const rule: Schema<GroupRule> = variants('kind', {
+  synchronous: group({
+    kind: kindOf('synchronous'),
+    central: required(central),
+    adopts: required(truth()),
+    period: iterations(1),
+    from: iterations(0)
+  }),
+  asynchronous: group({
+    kind: kindOf('asynchronous'),
+    exchange: required(exchange),
+    slack: required(orNull(whole())),
+    period: iterations(1)
+  })
+})
+
+/** Throws INVALID_OPTION or UNKNOWN_NAME, with every fault. */
+function checkedRule(given: unknown, learners: number): GroupRule {
+  const made = check(rule, given, { path: 'rule' })
+  const faults = new Faults()
+  if (made.kind === 'synchronous') refuseContradictions(made, learners, faults)
+  faults.throwAny()
+  return made
 }
 
-const CENTRAL: Readonly<Record<string, Shape>> = {
-  sma: { alpha: orNull(real((value) => value > 0 && value < 1)), momentum, lockstep: orLeftOut(truth) },
-  outer: { learningRate: real((value) => value > 0), momentum, nesterov: truth, perLearningRate: truth },
-  mean: { from: whole(0) },
-  optimiser: {}
-}
-
-const EXCHANGE: Readonly<Record<string, Shape>> = { push: { push: whole(1), fetch: whole(1) }, inPlace: {} }
-
-function checkRule(rule: unknown, learners: number): asserts rule is GroupRule {
-  const refusals: ArbalestError[] = []
-  const shaped = (path: string, value: unknown, kinds: Readonly<Record<string, Shape>>, others: readonly string[]) => {
-    const given = (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>
-    const { kind } = given
-    if (typeof kind !== 'string' || !Object.hasOwn(kinds, kind)) refusals.push(unknownName(`${path}.kind`, kind, Object.keys(kinds)))
-    else {
-      const shape = kinds[kind]!
-      for (const [name, holds] of Object.entries(shape))
-        if (!holds(given[name]))
-          refusals.push(invalidOption(`${path}.${name}`, given[name], 'see docs/synchronisers.md for what it may be'))
-      for (const name of Object.keys(given))
-        if (name !== 'kind' && !Object.hasOwn(shape, name) && !others.includes(name))
-          refusals.push(invalidOption(`${path}.${name}`, given[name], `use only ${['kind', ...Object.keys(shape), ...others].join(', ')}`))
-    }
-    return given
-  }
-  const given = shaped('rule', rule, RULES, ['central', 'exchange'])
-  if (given['kind'] === 'asynchronous') shaped('rule.exchange', given['exchange'], EXCHANGE, [])
-  if (given['kind'] === 'synchronous') {
-    const central = shaped('rule.central', given['central'], CENTRAL, [])
-    if (refusals.length === 0) refusals.push(...contradictions(given, central, learners))
-  }
-  const [first, ...others] = refusals
-  if (first) throw together([first, ...others])
-}
-
-function* contradictions(rule: Readonly<Record<string, unknown>>, central: Readonly<Record<string, unknown>>, learners: number) {
-  const { kind, alpha, momentum: mu } = central
-  if (kind === 'optimiser' && rule['adopts'] !== true)
-    yield invalidOption('rule.adopts', rule['adopts'], 'where the group has the optimiser, learners adopt the central model')
-  if (kind === 'optimiser' && rule['period'] !== 1)
-    yield invalidOption('rule.period', rule['period'], 'where the group has the optimiser, every iteration is a round')
-  const bound = stableAlpha(learners, mu as number)
-  if (kind === 'sma' && typeof alpha === 'number' && alpha >= bound)
-    yield invalidOption('rule.central.alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+function refuseContradictions({ central: centralModel, adopts, period }: SynchronousRule, learners: number, faults: Faults): void {
+  if (centralModel.kind === 'optimiser' && !adopts)
+    faults.refuse('rule.adopts', adopts, 'if the group has the optimiser, learners adopt the central model')
+  if (centralModel.kind === 'optimiser' && period !== 1)
+    faults.refuse('rule.period', period, 'if the group has the optimiser, every iteration is a round')
+  if (centralModel.kind !== 'sma' || centralModel.alpha === null) return
+  const bound = stableAlpha(learners, centralModel.momentum)
+  if (centralModel.alpha >= bound)
+    faults.refuse('rule.central.alpha', centralModel.alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
 }

@@ -1,23 +1,24 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import { iterationOf, RuleOptions, type RuleContext } from './rule-options.js'
-
-/** When `polyak-ruppert` averages, and from when on. */
-export interface PolyakRuppertOptions {
-  /** Iterations of a round (tau). */
-  readonly period?: number
-  /** Epochs after which the mean begins: before, the central model is the mean of the learners as they are. 0 if left out. */
-  readonly startEpoch?: number
-}
+import type { GivenOptions } from '../schema/group.js'
+import { defineRule, periodOf, startEpoch, type RuleContext } from './rule.js'
 
 /**
- * Polyak-Ruppert averaging: learners go their own ways, and the central model is the mean of all of them over all rounds.
+ * Polyak-Ruppert averaging: learners train independently, and the central model is the mean of all of them over all rounds.
  *
  * Polyak and Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J. Control Optim. 30(4), 1992.
  */
-export function polyakRuppert(given: PolyakRuppertOptions, context: RuleContext): SynchronousRule {
-  const options = new RuleOptions(given)
-  const period = options.whole('period', 1)
-  const from = iterationOf(options, 'startEpoch', 0, context)
-  options.done()
-  return { kind: 'synchronous', central: { kind: 'mean', from }, adopts: false, period, from: 0 }
-}
+export const polyakRuppert = defineRule(
+  {
+    /** Iterations of a round (tau). */
+    period: periodOf(1),
+    /** The epoch from which on rounds are averaged; before it the central model is the mean of the learners as they are. 0 if omitted. */
+    startEpoch: startEpoch('epoch from which on rounds are averaged', '0')
+  },
+  ({ period, startEpoch: epoch }, { iterationAt }: Pick<RuleContext, 'iterationAt'>): SynchronousRule => {
+    const from = epoch === undefined ? 0 : iterationAt(epoch)
+    return { kind: 'synchronous', central: { kind: 'mean', from }, adopts: false, period, from: 0 }
+  }
+)
+
+/** How often `polyak-ruppert` averages, and from when on. */
+export interface PolyakRuppertOptions extends GivenOptions<typeof polyakRuppert.options> {}

@@ -1,17 +1,20 @@
+import * as v from 'valibot'
 import type { GroupRule } from '../engine/contract.js'
+import { group, option, required, variants, type Choices, type OptionGroup } from '../schema/group.js'
+import type { Schema } from '../schema/values.js'
 import { diloco } from './diloco.js'
-import { downpour, type DownpourOptions, type BoundOptions } from './downpour.js'
+import { downpour, type DownpourOptions } from './downpour.js'
 import { easgd, type EasgdOptions } from './easgd.js'
-import { hogwild } from './hogwild.js'
+import { hogwild, type BoundOptions } from './hogwild.js'
 import { localSgd, postLocalSgd, type LocalSgdOptions, type PostLocalSgdOptions } from './local-sgd.js'
 import { lookahead, type LookaheadOptions } from './lookahead.js'
 import { polyakRuppert, type PolyakRuppertOptions } from './polyak-ruppert.js'
-import type { RuleContext } from './rule-options.js'
+import type { RuleContext } from './rule.js'
 import { slowmo, type OuterMomentumOptions } from './slowmo.js'
 import { sma, type SmaOptions } from './sma.js'
 import { ssgd } from './ssgd.js'
 
-/** Every rule by its name: from options, checked, to the data that the engine's group carries out. */
+/** Every rule by its name. */
 export const rules = {
   sma,
   ssgd,
@@ -27,13 +30,13 @@ export const rules = {
   hogwild
 } as const satisfies Readonly<Record<string, (options: never, context: RuleContext) => GroupRule>>
 
-/** A name of a rule that keeps learners together. */
+/** The name of a rule that keeps learners together. */
 export type RuleName = keyof typeof rules
 
-/** The rules that `synchroniser` and `--sync` know; docs/synchronisers.md tells them apart. */
+/** The rules that `synchroniser` and `--synchroniser` name; docs/synchronisers.md tells them apart. */
 export const ruleNames = Object.keys(rules) as readonly RuleName[]
 
-/** Options of the rules that have a name. */
+/** A rule by its name, with its options. */
 export type NamedRule =
   | ({ readonly name?: 'sma' } & SmaOptions)
   | { readonly name: 'ssgd' }
@@ -46,7 +49,26 @@ export type NamedRule =
   | ({ readonly name: 'downpour' } & DownpourOptions)
   | ({ readonly name: 'hogwild' } & BoundOptions)
 
+const NAME = {
+  text: `how the learners are kept together: ${ruleNames.join(', ')}`,
+  flag: '--sync, --synchroniser <rule>',
+  otherwise: 'sma',
+  common: true
+} as const
+
+const named = (name: RuleName): OptionGroup => {
+  const own = name === 'sma' ? option(v.literal(name), { ...NAME, default: name }) : required(v.literal(name), NAME)
+  return group({ name: own, ...rules[name].options.entries })
+}
+
+/** `sma` if the name is omitted. */
+export const namedRule = variants('name', Object.fromEntries(ruleNames.map((name) => [name, named(name)])), 'sma') as Schema as Schema<
+  NamedRule,
+  { readonly name: RuleName }
+> &
+  Choices
+
 /** Throws INVALID_OPTION and UNKNOWN_NAME, with every fault. */
-export function ruleOf(name: RuleName, options: object, context: RuleContext): GroupRule {
-  return rules[name](options, context)
+export function ruleOf(rule: RuleName, options: object, context: RuleContext): GroupRule {
+  return rules[rule](options, context)
 }

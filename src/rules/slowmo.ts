@@ -1,30 +1,27 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import { momentumOf, RuleOptions } from './rule-options.js'
-
-/** The outer steps of `slowmo` and `diloco`. */
-export interface OuterMomentumOptions {
-  /** Iterations that learners make between two outer steps (tau). */
-  readonly period?: number
-  readonly outerLearningRate?: number
-  readonly outerMomentum?: number
-}
+import type { GivenOptions } from '../schema/group.js'
+import { defineRule, outerLearningRate, outerMomentum, periodOf } from './rule.js'
 
 /**
- * Slow momentum: u' = momentum u + (z - mean w) / r and z' = z - rate r u', with r the learners' rate; all go on from z'.
+ * Slow momentum: u' = momentum u + (z - mean w) / r and z' = z - rate r u', with r the learners' learning rate; all continue from z'.
  *
  * Wang, Tantia, Ballas and Rabbat, "SlowMo: Improving communication-efficient distributed SGD with slow momentum", ICLR 2020.
  */
-export function slowmo(given: OuterMomentumOptions): SynchronousRule {
-  const options = new RuleOptions(given)
-  const period = options.whole('period', 12)
-  const learningRate = options.real('outerLearningRate', 1, 'above 0', (value) => value > 0)
-  const momentum = momentumOf(options, 'outerMomentum', 0.5)
-  options.done()
-  return {
+export const slowmo = defineRule(
+  {
+    /** Iterations between two outer steps (tau). */
+    period: periodOf(12),
+    outerLearningRate: outerLearningRate(1),
+    outerMomentum: outerMomentum(0.5)
+  },
+  ({ period, outerLearningRate: learningRate, outerMomentum: momentum }): SynchronousRule => ({
     kind: 'synchronous',
     central: { kind: 'outer', learningRate, momentum, nesterov: false, perLearningRate: true },
     adopts: true,
     period,
     from: 0
-  }
-}
+  })
+)
+
+/** The outer steps of `slowmo` and `diloco`. */
+export interface OuterMomentumOptions extends GivenOptions<typeof slowmo.options> {}

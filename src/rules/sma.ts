@@ -1,19 +1,27 @@
 import type { SynchronousRule } from '../engine/contract.js'
-import { momentumOf, RuleOptions, type RuleContext } from './rule-options.js'
+import { option, type GivenOptions } from '../schema/group.js'
+import { orNull, real, truth } from '../schema/values.js'
+import { defineRule, periodOf, type RuleContext } from './rule.js'
 
-/** How the learners of `sma` are drawn to the central model. */
-export interface SmaOptions {
+/** The options that `sma`, `easgd` and `eamsgd` share. */
+export const averagingOptions = {
   /** Iterations between two corrections (tau). */
-  readonly period?: number
-  /** How far a correction goes; null or left out: min(1/k, 1/2) for k learners, taken anew when k changes. */
-  readonly alpha?: number | null
-  /** The central model's momentum (mu). */
-  readonly syncMomentum?: number
+  period: periodOf(1),
+  /** How far a correction goes; if null or omitted, min(1/k, 1/2) for k learners, also when k changes. */
+  alpha: option(orNull(real({ above: 0, below: 1 })), {
+    text: 'how far a correction goes',
+    flag: '--alpha <number>',
+    otherwise: 'min(1/k, 1/2) for k learners'
+  }),
   /**
-   * A round's last step is taken by all learners at once, when the last of them has its gradient, and in one pass with the central model's. The numbers
-   * are the same; less memory is moved, and nobody goes on before all have come. Of one device, without hosts.
+   * Takes a round's last step for all learners at once, when the last of them has its gradient, in one pass with the central model's step. The results are
+   * the same; less memory is moved, and each learner waits for all others. For one device, without hosts.
    */
-  readonly lockstep?: boolean
+  lockstep: option(truth(), {
+    text: "takes a round's last step for all learners at once: meant for GPUs",
+    flag: '--lockstep',
+    default: false
+  })
 }
 
 /**
@@ -24,20 +32,28 @@ export interface SmaOptions {
  *
  * Throws INVALID_OPTION, also for numbers with which the average would grow without bound.
  */
-export function sma(given: SmaOptions, { learners }: Pick<RuleContext, 'learners'>): SynchronousRule {
-  const options = new RuleOptions(given)
-  const period = options.whole('period', 1)
-  const alpha = options.real('alpha', null, 'between 0 and 1, both excluded', (value) => value > 0 && value < 1)
-  const momentum = momentumOf(options, 'syncMomentum', 0)
-  const lockstep = options.truth('lockstep', false)
-  const bound = stableAlpha(learners, momentum)
-  if (options.sound && alpha !== null && alpha >= bound)
-    options.refuse('alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
-  options.done()
-  return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum, ...(lockstep && { lockstep }) }, adopts: false, period, from: 0 }
-}
+export const sma = defineRule(
+  {
+    ...averagingOptions,
+    /** The central model's momentum (mu). */
+    syncMomentum: option(real({ min: 0, below: 1 }), {
+      text: "the central model's momentum, mu",
+      flag: '--sync-momentum <number>',
+      default: 0
+    })
+  },
+  ({ period, alpha = null, syncMomentum: momentum, lockstep }, { learners }: Pick<RuleContext, 'learners'>, faults): SynchronousRule => {
+    const bound = stableAlpha(learners, momentum)
+    if (faults.none && alpha !== null && alpha >= bound)
+      faults.refuse('synchroniser.alpha', alpha, `with ${learners} learners averaging is stable below ${bound.toPrecision(4)}`)
+    return { kind: 'synchronous', central: { kind: 'sma', alpha, momentum, ...(lockstep && { lockstep }) }, adopts: false, period, from: 0 }
+  }
+)
 
-/** At rate zero the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */
+/** How the learners of `sma` are drawn to the central model. */
+export interface SmaOptions extends GivenOptions<typeof sma.options> {}
+
+/** At learning rate 0 the corrections alone must die out: k alpha < (2 - alpha)(1 + mu). */
 export function stableAlpha(learners: number, mu: number): number {
   return (2 * (1 + mu)) / (learners + 1 + mu)
 }

@@ -17,7 +17,7 @@ import { elements } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import type { Trace } from '../observe/trace.js'
-import { averageOf } from '../options/average.js'
+import { averageInSamples } from '../options/average.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
@@ -77,7 +77,7 @@ async function startSynchroniser(
 ): Promise<ActorRef<Synchroniser>> {
   const { train } = programs
   const { backend, rule, devices } = settings
-  const average = averageOf(settings.average, dataset.train.count)
+  const average = averageInSamples(settings.average, dataset.train.count)
   const group = {
     backend,
     layout: train.parameters,

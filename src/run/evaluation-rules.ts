@@ -1,6 +1,6 @@
 import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { EarlyEnd, EvaluatedEvent } from '../observe/events.js'
-import type { UntilSettings, Watched } from '../options/until.js'
+import type { Monitored, UntilSettings } from '../options/until.js'
 
 type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss'>
 
@@ -8,7 +8,7 @@ type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss'>
  * How much better one measurement is than another: by accuracy where there is one, else by loss. Of equal accuracies the lower loss is better, by the
  * smallest number above 0. With `by` only that score counts.
  */
-export function improvement(now: Scores, before: Scores, by?: Watched): number {
+export function improvement(now: Scores, before: Scores, by?: Monitored): number {
   const { testAccuracy } = now
   const lower = before.testLoss - now.testLoss
   if (by === 'loss' || testAccuracy === null || before.testAccuracy === null) return lower

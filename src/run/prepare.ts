@@ -92,9 +92,9 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   }
 }
 
-async function openDataset({ data, dataDir: directory, context, images, trial, batch }: Settings): Promise<Dataset> {
+async function openDataset({ data, dataDir: directory, context, images, overfit, batch }: Settings): Promise<Dataset> {
   const dataset = typeof data === 'string' ? await openData(data, { directory, context, images }) : data
-  return trial.overfit === undefined ? dataset : firstBatches(dataset, { batches: trial.overfit, batch })
+  return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 
 async function openModel({ model: given, size, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {

@@ -1,6 +1,6 @@
 import type { GroupStatus } from '../engine/contract.js'
 import type { ProgressEvent } from '../observe/events.js'
-import { rateAt, type LearningRatePiece } from '../schedules/pieces.js'
+import { learningRateAt, type LearningRatePiece } from '../schedules/pieces.js'
 
 export interface MeteredRun extends MeteredSchedule {
   /** In the training set. */
@@ -81,7 +81,7 @@ export class ProgressMeter {
       epoch: images / samples,
       loss: known.reduce((sum, loss) => sum + loss, 0) / known.length,
       // The rates are float32, with seven digits: 0.01 instead of 0.009999999776.
-      learningRate: Number(rateAt(rates, this.#iteration - 1).toPrecision(7)),
+      learningRate: Number(learningRateAt(rates, this.#iteration - 1).toPrecision(7)),
       imagesPerSecond: perSecond(images - first.images, seconds - first.seconds),
       learners: members.length,
       dataWait: Math.min(1, perSecond(waited - first.waited, (seconds - first.seconds) * members.length)),

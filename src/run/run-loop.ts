@@ -55,7 +55,7 @@ export class RunLoop {
     let ended: EndReason | undefined = this.#replayVerdicts()
     let measured: EvaluatedEvent | undefined
     // With `overfit`, measure once before training, for comparison.
-    if (settings.trial.overfit !== undefined) this.#control.emit(await this.#measure())
+    if (settings.overfit !== undefined) this.#control.emit(await this.#measure())
     let round = resumed?.round ?? 0
     // The run was stopped just before a measurement that an undisturbed run makes.
     if (resumed && !ended && this.#isMeasuredAt(round) && !measuredHere(resumed)) [measured, ended] = await this.#evaluate()
@@ -168,11 +168,11 @@ export class RunLoop {
 
   /** Emits a measurement and applies everything that depends on it. Returns why the run ends; undefined to go on. */
   async #judge({ event, seconds, unplanned }: PastEvaluation): Promise<EndReason | undefined> {
-    const { watch } = this.#options.run.settings
+    const { settings } = this.#options.run
     this.#control.emit(event)
-    if (watch.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.central())
+    if (settings.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.central())
     const verdict = this.#stoppingRules.verdict(event, seconds, unplanned)
-    const answer = await userVerdict(watch, event, this.#control.stop)
+    const answer = await userVerdict(settings, event, this.#control.stop)
     return verdict ?? (answer === 'stop' ? 'stopped' : undefined)
   }
 

@@ -35,10 +35,10 @@ export interface RunModules {
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
-  const { dryRun } = given.trial
+  const { dryRun } = given
   // A dry run writes no files but its trace.
   const settings = dryRun ? { ...given, checkpoint: undefined } : given
-  const sinks = dryRun ? new EventSinks() : await openSinks(given.records)
+  const sinks = dryRun ? new EventSinks() : await openSinks(given)
   try {
     sinks.write(runEvent(settings))
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
@@ -77,8 +77,8 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
   await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
   const whole = await prepareRun(settings, engine)
-  if (settings.trial.dryRun) control.emit(plannedEvent(whole))
-  const prepared = settings.trial.dryRun ? dryRunOf(whole) : whole
+  if (settings.dryRun) control.emit(plannedEvent(whole))
+  const prepared = settings.dryRun ? dryRunOf(whole) : whole
 
   const scope = new JobScope(engine, modules.engine)
   using _live = showLive(`${prepared.model.name} on ${prepared.dataset.name}`, () => scope.system.snapshot())
@@ -137,8 +137,8 @@ async function begin(
 
 /** The best model before the run was resumed, if the run keeps the best one. */
 async function bestBefore({ settings, programs, resumption }: PreparedRun): Promise<MeasuredModel | undefined> {
-  const { checkpoint, watch } = settings
-  if (!resumption || !checkpoint || watch.keep !== 'best') return undefined
+  const { checkpoint, keep } = settings
+  if (!resumption || !checkpoint || keep !== 'best') return undefined
   return bestSoFar(checkpoint.dir, programs.train.parameters, resumption.state.iteration)
 }
 

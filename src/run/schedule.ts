@@ -1,10 +1,9 @@
 import type { GroupSchedule } from '../actors/synchroniser.js'
 import { invalidOption } from '../errors.js'
-import { ratePieces, varyingIterations, type RunClock } from '../schedules/pieces.js'
+import { curveOf } from '../schedules/curves.js'
+import type { Duration, Progress } from '../schedules/duration.js'
+import { learningRatePieces, sharedLearningRates, varyingIterations, type RunClock } from '../schedules/pieces.js'
 import type { PopulationSchedule } from '../schedules/population.js'
-import { courseOf } from '../schedules/rate-schedule.js'
-import { sharedRates } from '../schedules/shared.js'
-import type { Progress, Duration } from '../schedules/span.js'
 import { timelineOf, type RunSettings } from './run-settings.js'
 
 /** Rates that vary are stored, one for each iteration. */
@@ -31,7 +30,7 @@ export function scheduleOf(
   samples: number,
   population: PopulationSchedule = settings.population.schedule
 ): Schedule {
-  const { optimiser, rule, until, watch } = settings
+  const { optimiser, rule, until, evaluateEvery } = settings
   const timeline = timelineOf(settings, population, settings)
   const iterations = Math.min(until.steps, timeline.iterationBy(until.epochs * samples))
   const rounds = timeline.roundBy(iterations)
@@ -48,17 +47,17 @@ export function scheduleOf(
     const epoch = timeline.positionOf(iteration) / samples
     return { iteration, epoch, fraction: Math.max(iteration / until.steps, epoch / until.epochs) }
   }
-  const course = courseOf(optimiser.learningRate)
+  const curve = curveOf(optimiser.learningRate)
   const clock: RunClock = { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) }
-  if (varyingIterations(course, clock) > MOST_RATES)
+  if (varyingIterations(curve, clock) > MOST_RATES)
     throw invalidOption(
       'until',
       until,
       `use fewer epochs or steps, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`
     )
-  const { pieces, drops } = ratePieces(course, clock)
+  const { pieces, drops } = learningRatePieces(curve, clock)
   const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
-  const rates = optimiser.isShared ? sharedRates(pieces, sharing) : pieces
+  const rates = optimiser.isShared ? sharedLearningRates(pieces, sharing) : pieces
   return {
     iterations,
     rounds,
@@ -72,10 +71,10 @@ export function scheduleOf(
         ? rates
         : rates.map((piece) => ({ from: piece.from, rates: piece.rates.map((rate) => rate * settings.learningRateScale) })),
     measuredAfter: (round) => {
-      const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * watch.every)
+      const measurements = timeline.positionOf(timeline.iterationOf(round)) / (samples * evaluateEvery)
       // In floating point a multiple of a tenth may be a little larger than the quotient of positions.
       const next = Math.floor(measurements * (1 + 1e-12)) + 1
-      return Math.min(rounds, Math.max(round + 1, roundOf(next * watch.every)))
+      return Math.min(rounds, Math.max(round + 1, roundOf(next * evaluateEvery)))
     }
   }
 }

@@ -2,7 +2,7 @@ import type { GroupStatus } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 import { iterationSamples } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
-import { peakOf } from '../schedules/rate-schedule.js'
+import { highestLearningRate } from '../schedules/curves.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './actors.js'
 import type { JobControl } from './job.js'
@@ -142,7 +142,7 @@ export class TrainingLoop {
   #notFinite(what: string, iteration: number): ArbalestError {
     const { run, population } = this.#options
     const { optimiser, learningRateScale } = run.settings
-    const learningRate = peakOf(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
+    const learningRate = highestLearningRate(optimiser.learningRate) / (optimiser.isShared ? population.schedule.at(-1)!.learners : 1)
     const message = `optimiser.learningRate: received ${learningRate}; ${what} at iteration ${iteration}: use a lower learning rate`
     return new ArbalestError('LOSS_NOT_FINITE', message, { data: { iteration, learningRate, learningRateScale } })
   }

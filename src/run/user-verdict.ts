@@ -1,7 +1,7 @@
 import { ArbalestError } from '../errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
-import type { WatchSettings } from '../options/watch.js'
-import type { Verdict } from '../options/train-options.js'
+import type { Verdict } from '../options/evaluation.js'
+import type { Settings } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 
 /** Milliseconds for which a run that is stopped still waits for the answer: long enough to write a line, short enough not to seem to hang. */
@@ -12,7 +12,7 @@ const PATIENCE = 1_000
  * DEADLINE_EXCEEDED.
  */
 export async function userVerdict(
-  { onEvaluated, onEvaluatedDeadline: deadline }: WatchSettings,
+  { onEvaluated, onEvaluatedDeadline: deadline }: Pick<Settings, 'onEvaluated' | 'onEvaluatedDeadline'>,
   event: EvaluatedEvent,
   stop: AbortSignal
 ): Promise<Verdict> {

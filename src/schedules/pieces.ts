@@ -1,8 +1,8 @@
-import { ArbalestError } from '../errors.js'
-import type { RateCourse } from './course.js'
-import type { Progress, Duration } from './span.js'
+import { invalidOption } from '../errors.js'
+import type { Curve } from './curves.js'
+import type { Duration, Progress } from './duration.js'
 
-/** Rates of iterations from `from` on, one each; the last one holds until the next piece begins, or for ever. */
+/** Learning rates of the iterations from `from` on, one each; the last one holds until the next piece begins, or to the end. */
 export interface LearningRatePiece {
   readonly from: number
   readonly rates: Float32Array
@@ -13,61 +13,79 @@ export interface RunClock {
   readonly iterations: number
   /** At the start of an iteration. */
   readonly progress: (iteration: number) => Progress
-  /** The first iteration of the first round that begins when so much has gone by. */
-  readonly roundAfter: (span: Duration) => number
+  /** The first iteration of the first round that begins when the duration has passed. */
+  readonly roundAfter: (duration: Duration) => number
 }
 
-/** A rate that a float has no room for is as good as none. */
+/** A smaller learning rate is zero in a float. */
 const LEAST = 1e-38
 
-/** Each begins a piece of its own, and rates that fall more often are meant to fall smoothly. */
+/** Each drop begins a piece. */
 const MOST_DROPS = 2 ** 16
 
-/** How many iterations, from the first on, have each a rate of their own. */
-export function varyingIterations({ varies }: RateCourse, { iterations, roundAfter }: RunClock): number {
+/** The number of iterations, from the first on, that have a learning rate of their own each. */
+export function varyingIterations({ varies }: Curve, { iterations, roundAfter }: RunClock): number {
   return varies === 'always' ? iterations : Math.min(iterations, Math.max(0, ...varies.map(roundAfter)))
 }
 
 /**
- * A course's rates: one an iteration where it varies, one for all where it does not. `drops` are the iterations, each a round's first, at which
- * the rate falls. Throws INVALID_OPTION for more drops than can be kept.
+ * The learning rates of a curve: one for each iteration while it varies, then one for all. `drops` are the iterations, each the first of a round,
+ * at which the learning rate drops. Throws INVALID_OPTION for more drops than can be kept.
  */
-export function ratePieces(course: RateCourse, run: RunClock): { pieces: LearningRatePiece[]; drops: number[] } {
-  const { smooth, decay } = course
-  const falls = fallsOf(course, run)
-  const steady = varyingIterations(course, run)
-  const pieces = [0, ...falls].flatMap((from, fallen, starts) => {
-    const rateOf = (iteration: number): number => smooth(run.progress(iteration)) * decay ** fallen
-    const until = Math.min(steady, starts[fallen + 1] ?? run.iterations)
-    const varying = Math.max(0, until - from)
-    // One more than those that vary: the rate that holds from there on.
-    const piece = (): LearningRatePiece => ({ from, rates: Float32Array.from({ length: varying + 1 }, (_, i) => rateOf(from + i)) })
-    return starts[fallen + 1] === from ? [] : [piece()]
+export function learningRatePieces(curve: Curve, run: RunClock): { pieces: LearningRatePiece[]; drops: number[] } {
+  const { smooth, gamma } = curve
+  const drops = dropsOf(curve, run)
+  const varying = varyingIterations(curve, run)
+  const pieces = [0, ...drops].flatMap((from, dropped, starts) => {
+    const next = starts[dropped + 1]
+    if (next === from) return []
+    const rateOf = (iteration: number): number => smooth(run.progress(iteration)) * gamma ** dropped
+    const length = Math.max(0, Math.min(varying, next ?? run.iterations) - from)
+    // One more than those that vary: the learning rate that holds afterwards.
+    return [{ from, rates: Float32Array.from({ length: length + 1 }, (_, i) => rateOf(from + i)) }]
   })
-  return { pieces, drops: [...new Set(falls)] }
+  return { pieces, drops: [...new Set(drops)] }
 }
 
-/** The iterations at which the rate is multiplied by `decay`, once for each time that they are listed. */
-function fallsOf({ smooth, drops, decay }: RateCourse, run: RunClock): number[] {
-  const falls: number[] = []
-  if (decay === 1) return falls
+/** The iterations at which the learning rate is multiplied by `gamma`, once for each multiplication. */
+function dropsOf({ smooth, drops, gamma }: Curve, run: RunClock): number[] {
+  const found: number[] = []
+  if (gamma === 1) return found
   const first = smooth(run.progress(0)) || 1
-  for (const span of drops) {
-    const at = run.roundAfter(span)
-    if (at >= run.iterations || first * decay ** falls.length < LEAST) break
-    if (falls.length === MOST_DROPS)
-      throw new ArbalestError(
-        'INVALID_OPTION',
-        `optimiser.learningRate: received a schedule of more than ${MOST_DROPS} drops; use a longer span, or exponential, which falls smoothly`,
-        { data: { parameter: 'optimiser.learningRate', most: MOST_DROPS } }
+  for (const duration of drops) {
+    const at = run.roundAfter(duration)
+    if (at >= run.iterations || first * gamma ** found.length < LEAST) break
+    if (found.length === MOST_DROPS)
+      throw invalidOption(
+        'optimiser.learningRate',
+        `a schedule of more than ${MOST_DROPS} drops`,
+        'use a longer period, or exponential, which falls smoothly'
       )
-    falls.push(at)
+    found.push(at)
   }
-  return falls
+  return found
 }
 
-/** The rate of one iteration. */
-export function rateAt(pieces: readonly LearningRatePiece[], iteration: number): number {
+export function learningRateAt(pieces: readonly LearningRatePiece[], iteration: number): number {
   const { from, rates } = pieces.findLast((piece) => piece.from <= iteration)!
   return rates[Math.min(iteration - from, rates.length - 1)]!
+}
+
+/** The number of learners from an iteration on. */
+export interface LearnersFrom {
+  readonly from: number
+  readonly learners: number
+}
+
+/** The learning rates divided by the learners that train at each iteration, for rules that add up the learners' updates. `sharing` rises from 0. */
+export function sharedLearningRates(pieces: readonly LearningRatePiece[], sharing: readonly LearnersFrom[]): LearningRatePiece[] {
+  const starts = [...new Set([...pieces, ...sharing].map(({ from }) => from))].sort((a, b) => a - b)
+  return starts.map((from, i) => {
+    const piece = pieces.findLast((each) => each.from <= from)!
+    const { learners } = sharing.findLast((each) => each.from <= from)!
+    // The last rate of a piece holds.
+    const first = Math.min(from - piece.from, piece.rates.length - 1)
+    const until = Math.max(first + 1, (starts[i + 1] ?? Infinity) - piece.from)
+    return { from, rates: piece.rates.slice(first, until).map((rate) => rate / learners) }
+  })
 }

@@ -1,17 +1,30 @@
+import { group, required, type GivenOptions } from '../schema/group.js'
+import { list, whole } from '../schema/values.js'
+
+/** The largest number of learners that any run may have. */
+export const MOST_LEARNERS = 1024
+
+const populationChange = group({
+  round: required(whole()),
+  learners: required(whole({ min: 1, max: MOST_LEARNERS }))
+})
+
+export const populationSchedule = list(
+  populationChange,
+  'a list of changes, such as [{ round: 0, learners: 2 }, { round: 100, learners: 3 }]',
+  {
+    min: 1
+  }
+)
+
 /** From this round on, so many learners train. */
-export interface PopulationChange {
-  readonly round: number
-  readonly learners: number
-}
+export interface PopulationChange extends GivenOptions<typeof populationChange> {}
 
 /**
  * The number of learners over a run, by rising rounds from 0 on. Together with the run's options it determines the run, so that a tuned run can be
  * repeated bit for bit.
  */
 export type PopulationSchedule = readonly PopulationChange[]
-
-/** The largest number of learners that any run may have. */
-export const MOST_LEARNERS = 1024
 
 /** The number of learners in a round. */
 export function learnersAt(population: PopulationSchedule, round: number): number {

@@ -24,7 +24,7 @@ describe('A refusal as it was typed', () => {
 
   it('keeps code and figures, and any other error as it is', () => {
     const { code, message, data } = told(unknownName('model', 'lenett', ['lenet', 'mlp']), { model: 'lenett' })
-    expect([code, message]).to.deep.equal(['UNKNOWN_NAME', '--model: received "lenett"; use one of lenet, mlp'])
+    expect([code, message]).to.deep.equal(['UNKNOWN_NAME', '--model: received "lenett"; use one of lenet, mlp; did you mean lenet?'])
     expect(data).to.deep.include({ parameter: '--model', known: ['lenet', 'mlp'] })
     for (const other of [new Error('no'), new ArbalestError('DATA_NOT_FOUND', 'no')]) expect(asTyped(other, {}, 'run.ts')).to.equal(other)
   })

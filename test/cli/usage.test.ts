@@ -45,7 +45,7 @@ describe('The command line', () => {
       'INVALID_OPTION: 3 options cannot be used as they are:',
       '  --batch: received 0; use a whole number from 1 to 1048576',
       '  --learning-rate: received -1; use a number above 0',
-      '  --alpha: received 2; use a number between 0 and 1, both excluded'
+      '  --alpha: received 2; use a number above 0 and below 1'
     ])
   })
 

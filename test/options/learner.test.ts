@@ -1,13 +1,8 @@
-import { learnerModule } from '../../src/options/learner.js'
-import { OptionChecks } from '../../src/options/option-checks.js'
+import { settingsOf } from '../../src/options/settings.js'
 import { refused } from '../support/codes.js'
 
 describe('the address of a learner', () => {
   for (const address of ['file://elsewhere/learner.js', 'file://[', 'file:///a%2fb', 'data', 7, '', new URL('file:///nowhere/learner.js')])
     it(`is refused where it is ${JSON.stringify(address)}`, () =>
-      refused('INVALID_OPTION', () => {
-        const checks = new OptionChecks()
-        learnerModule(checks, address)
-        checks.done()
-      }))
+      refused('INVALID_OPTION', () => settingsOf({ model: 'mlp', learner: address as string }), 'learner: '))
 })

@@ -9,7 +9,7 @@ function faults(learners: NonNullable<TrainOptions['learners']>): (readonly [str
     settingsOf({ model: 'mlp', learners })
     return []
   } catch (error) {
-    return faultsOf(error as ArbalestError).map(({ path, mend }) => [path, mend])
+    return faultsOf(error as ArbalestError).map(({ path, fix: mend }) => [path, mend])
   }
 }
 

@@ -73,7 +73,8 @@ describe('a rule of one’s own', () => {
 
   it('is refused by name where it is none', async () => {
     for (const [value, where] of [
-      [7, 'rule.kind'],
+      [7, 'rule: '],
+      [{ ...rule, kind: 'other' }, 'rule.kind'],
       [{ ...rule, period: 0 }, 'rule.period'],
       [{ ...rule, speed: 1 }, 'rule.speed'],
       [{ ...rule, central: { kind: 'sum' } }, 'rule.central.kind'],

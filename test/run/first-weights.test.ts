@@ -7,7 +7,7 @@ describe('first weights', () => {
     const model = defineModel({ name: 'wide', input: [1000], layers: [linear(1000), linear(3)] })
     let turns = 0
     const beat = setInterval(() => turns++, 0)
-    const weights = await firstWeights(model, { initialWeights: undefined, seed: 1 })
+    const weights = await firstWeights(model, { seed: 1 })
     clearInterval(beat)
     expect(weights.length).to.equal(1_001_000 + 3003)
     // Drawn at one go they would leave none.

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { rateAt } from '../../src/schedules/pieces.js'
+import { learningRateAt } from '../../src/schedules/pieces.js'
 import { scheduleOf, type Schedule } from '../../src/run/schedule.js'
 import { runSettings } from '../../src/run/run-settings.js'
 import { settingsOf } from '../../src/options/settings.js'
@@ -53,7 +53,7 @@ describe('a run’s schedule', () => {
       100
     )
     expect(restarts).to.deep.equal([3, 4])
-    expect([0, 11, 12, 15, 16, 29].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 1, 0.5, 0.5, 0.25, 0.25])
+    expect([0, 11, 12, 15, 16, 29].map((iteration) => learningRateAt(rates, iteration))).to.deep.equal([1, 1, 0.5, 0.5, 0.25, 0.25])
   })
 
   it('follows a period that begins later', () => {
@@ -65,7 +65,7 @@ describe('a run’s schedule', () => {
     } = schedule({ until: { epochs: 3 }, optimiser: { learningRate: 1, gamma: 0.5, milestones: [0.5, 1.25] }, synchroniser }, 100)
     // Ten rounds of one iteration, then five of four.
     expect([rounds, restarts]).to.deep.equal([15, []])
-    expect([4, 5, 13, 14].map((iteration) => rateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
+    expect([4, 5, 13, 14].map((iteration) => learningRateAt(rates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
   })
 
   it('places default milestones by the run’s length', () => {
@@ -88,7 +88,7 @@ describe('a run’s schedule while its population changes', () => {
     const run = changing({ until: { epochs: 3 }, optimiser: { learningRate: 1, gamma: 0.5, milestones: [1.5, 2] } }, 100, population)
     expect(measurements(run)).to.deep.equal([10, 25, 30])
     expect(run).to.deep.include({ iterations: 30, rounds: 30, endPosition: 300, restarts: [15, 25] })
-    expect([14, 15, 24, 25].map((iteration) => rateAt(run.learningRates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
+    expect([14, 15, 24, 25].map((iteration) => learningRateAt(run.learningRates, iteration))).to.deep.equal([1, 0.5, 0.5, 0.25])
   })
 
   it('keeps rounds whole where they have several iterations', () => {
@@ -136,7 +136,9 @@ describe('a run’s schedule while its population changes', () => {
           const passed = (run: Schedule) => ({
             measured: measurements(run).filter((each) => each <= last && each < before.rounds),
             restarts: run.restarts.filter((each) => each <= last && each < before.rounds),
-            rates: Array.from({ length: Math.min(last, before.rounds) * period }, (_, iteration) => rateAt(run.learningRates, iteration))
+            rates: Array.from({ length: Math.min(last, before.rounds) * period }, (_, iteration) =>
+              learningRateAt(run.learningRates, iteration)
+            )
           })
           if (last < before.rounds) expect(passed(whole)).to.deep.equal(passed(before))
         }
@@ -145,7 +147,9 @@ describe('a run’s schedule while its population changes', () => {
   })
 
   it('refuses what is no schedule, each fault by its path', () => {
-    expect(() => changing({}, 100, [[1, 2]])).to.throw('learners.schedule[0].round: received 1; use a whole number from 0 to 0')
+    expect(() => changing({}, 100, [[1, 2]])).to.throw(
+      'learners.schedule[0].round: received 1; use 0: the first change is that of the start'
+    )
     expect(() =>
       changing({}, 100, [
         [0, 2],
@@ -153,6 +157,6 @@ describe('a run’s schedule while its population changes', () => {
       ])
     ).to.throw('learners.schedule[1].round')
     expect(() => changing({}, 100, [])).to.throw('learners.schedule: received []; give a list of changes')
-    expect(() => schedule({ learners: 'many' as 'auto' }, 100)).to.throw('learners: received "many"; use \'auto\', a whole number')
+    expect(() => schedule({ learners: 'many' as 'auto' }, 100)).to.throw('learners: received "many"; give \'auto\', a whole number')
   })
 })

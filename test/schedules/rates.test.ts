@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { rateAt, ratePieces, type RunClock } from '../../src/schedules/pieces.js'
-import { courseOf, type LearningRateSchedule } from '../../src/schedules/rate-schedule.js'
+import { learningRateAt, learningRatePieces, type RunClock } from '../../src/schedules/pieces.js'
+import { curveOf } from '../../src/schedules/curves.js'
 import { scheduleOf } from '../../src/run/schedule.js'
 import { runSettings } from '../../src/run/run-settings.js'
-import { defaultsFor, rateFor } from '../../src/options/defaults.js'
+import { defaultsFor, learningRateFor } from '../../src/options/defaults.js'
 import { settingsOf } from '../../src/options/settings.js'
 import {
   constant,
@@ -15,7 +15,8 @@ import {
   step,
   warmup,
   type OptimiserOptions,
-  type Duration
+  type Duration,
+  type LearningRateSchedule
 } from '../../src/index.js'
 import { thrown } from '../support/thrown.js'
 
@@ -30,8 +31,8 @@ const RUN: RunClock = {
 }
 
 const ratesOf = (schedule: LearningRateSchedule, at: readonly number[]): number[] => {
-  const { pieces } = ratePieces(courseOf(schedule), RUN)
-  return at.map((iteration) => Number(rateAt(pieces, iteration).toPrecision(6)))
+  const { pieces } = learningRatePieces(curveOf(schedule), RUN)
+  return at.map((iteration) => Number(learningRateAt(pieces, iteration).toPrecision(6)))
 }
 
 describe('learning rates', () => {
@@ -73,7 +74,7 @@ describe('learning rates', () => {
   })
 
   it('restart the learners at drops and nowhere else', () => {
-    const dropsOf = (schedule: LearningRateSchedule): number[] => ratePieces(courseOf(schedule), RUN).drops
+    const dropsOf = (schedule: LearningRateSchedule): number[] => learningRatePieces(curveOf(schedule), RUN).drops
     expect(dropsOf(step({ learningRate: 1, period: 3 }))).to.deep.equal([30, 60, 90])
     expect(dropsOf(warmup(1, multistep({ learningRate: 1, milestones: [0.05, 0.06, 5, 20] })))).to.deep.equal([1, 50])
     expect(dropsOf(cosine({ learningRate: 1 }))).to.deep.equal([])
@@ -82,7 +83,8 @@ describe('learning rates', () => {
   })
 
   it('take no more room than they need', () => {
-    const sizes = (schedule: LearningRateSchedule): number[] => ratePieces(courseOf(schedule), RUN).pieces.map(({ rates }) => rates.length)
+    const sizes = (schedule: LearningRateSchedule): number[] =>
+      learningRatePieces(curveOf(schedule), RUN).pieces.map(({ rates }) => rates.length)
     expect(sizes(multistep({ learningRate: 1, milestones: [2, 4] }))).to.deep.equal([1, 1, 1])
     expect(sizes(warmup(1, multistep({ learningRate: 1, milestones: [2] })))).to.deep.equal([11, 1])
     expect(sizes(cosine({ learningRate: 1 }))).to.deep.equal([101])
@@ -93,7 +95,7 @@ describe('the rate of a run', () => {
   const run = (optimiser: OptimiserOptions, model = 'vgg16') =>
     scheduleOf(runSettings(settingsOf({ model, learners: 1, batch: 10, until: { epochs: 10 }, optimiser }), 100), 100)
   const at = (optimiser: OptimiserOptions, iterations: readonly number[]): number[] =>
-    iterations.map((iteration) => Number(rateAt(run(optimiser).learningRates, iteration).toPrecision(6)))
+    iterations.map((iteration) => Number(learningRateAt(run(optimiser).learningRates, iteration).toPrecision(6)))
 
   it('is a number with a name and a warm-up, or a schedule', () => {
     expect(at({ learningRate: 1, schedule: 'cosine' }, [0, 50])).to.deep.equal([1, 0.5])
@@ -110,8 +112,8 @@ describe('the rate of a run', () => {
 
   it('rises and falls once by default where that suits the model, and drops where anything is said of drops', () => {
     const rates = (optimiser: OptimiserOptions) =>
-      [0, 30, 60, 99].map((iteration) => rateAt(run(optimiser, 'resnet20').learningRates, iteration))
-    const usual = rateFor(defaultsFor('resnet20'), 10)
+      [0, 30, 60, 99].map((iteration) => learningRateAt(run(optimiser, 'resnet20').learningRates, iteration))
+    const usual = learningRateFor(defaultsFor('resnet20'), 10)
     expect(rates({})).to.deep.equal(rates({ learningRate: oneCycle({ learningRate: usual }) }))
     expect(rates({ learningRate: 1 })).to.deep.equal(rates({ learningRate: oneCycle({ learningRate: 1 }) }))
     expect(rates({ name: 'adam' })).to.deep.equal(rates({ learningRate: oneCycle({ learningRate: 0.001 }) }))
@@ -167,6 +169,6 @@ describe('the rate of a run', () => {
           1000
         )
       )
-    expect(drops(1e-9).message).to.match(/^optimiser\.learningRate: .*65536 drops; use a longer span/)
+    expect(drops(1e-9).message).to.match(/^optimiser\.learningRate: .*65536 drops.*use a longer period/)
   })
 })

@@ -23,7 +23,6 @@ export interface Defaults {
   /** Shares of the run after which `multistep` multiplies the rate by `gamma`, so that a shorter run has them too. */
   readonly milestones: readonly number[]
   readonly gamma: number
-  readonly syncMomentum: number
 }
 
 /** Models of one architecture; a file of this folder defines one or two. */
@@ -51,7 +50,7 @@ export interface PixelNormalisation {
  * Momentum is the learners' and not the central model's: with 0.9 on both, two learners are stable only at rates an order of magnitude
  * smaller.
  */
-export const COMMON = { schedule: 'multistep', momentum: 0.9, gamma: 0.1, syncMomentum: 0 } as const
+export const COMMON = { schedule: 'multistep', momentum: 0.9, gamma: 0.1 } as const
 
 /** Of a small network, and of a model that is not the zoo's. */
 export const SMALL: Defaults = { ...COMMON, batch: 16, learningRate: 0.01, weightDecay: 5e-4, epochs: 4, milestones: [0.75] }

@@ -19,7 +19,7 @@ describe('arenas of activations', function () {
     expect(arenasFor(2, { threads: 2 * cores })).to.deep.equal([1])
     const population = { schedule: [{ round: 0, learners: 1 }], tuning: undefined }
     const devices = { devices: [{ cores: [] }], levels: [], ordered: false } as const
-    const plain = { learner: undefined, threads: 1, trace: undefined, backend: 'cpu', devices } as const
+    const plain = { threads: 1, backend: 'cpu', devices } as const
     expect(sharedArenas({ ...plain, population })).to.equal(undefined)
     const crowd = { ...plain, population: { schedule: [{ round: 0, learners: cores + 1 }], tuning: undefined } }
     expect(sharedArenas(crowd)).to.deep.equal([cores])

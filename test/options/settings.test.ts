@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { ArbalestError, faultsOf, unknownName } from '../../src/errors.js'
 import { settingsOf } from '../../src/options/settings.js'
-import { OptionChecks } from '../../src/options/option-checks.js'
+import { Faults } from '../../src/schema/faults.js'
 import { thrown } from '../support/thrown.js'
 
-describe('The checks of options', () => {
-  it('tell every fault at once, each with its path, the value received and the mend', () => {
+describe('The settings of a run', () => {
+  it('tell every fault at once, each with its path, the value received and how to fix it', () => {
     const error = thrown(() =>
       settingsOf({
         model: 'lenett',
@@ -29,7 +29,7 @@ describe('The checks of options', () => {
       'precision'
     ]
     expect(faultsOf(error).map(({ path }) => path)).to.have.members(paths)
-    expect(faultsOf(error)).to.deep.include({ path: 'optimiser.learningRate', received: -1, mend: 'use a number above 0' })
+    expect(faultsOf(error)).to.deep.include({ path: 'optimiser.learningRate', received: -1, fix: 'use a number above 0' })
     const [first, ...lines] = error.message.split('\n')
     expect(first).to.equal(`${paths.length} options cannot be used as they are:`)
     expect(lines).to.have.length(paths.length)
@@ -44,7 +44,7 @@ describe('The checks of options', () => {
     })
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
     expect(error.code).to.equal('UNKNOWN_NAME')
-    expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', mend: 'use one of bf16, f32' }])
+    expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', fix: 'use one of bf16, f32; did you mean bf16?' }])
   })
 
   it('tell a fault once: what was refused has a stand-in that nothing else refuses', () => {
@@ -61,16 +61,16 @@ describe('The checks of options', () => {
   })
 
   it('take in what other checks throw, and let through what is no refusal', () => {
-    const checks = new OptionChecks()
-    expect(checks.attempt(() => 7)).to.equal(7)
+    const faults = new Faults()
+    expect(faults.attempt(() => 7)).to.equal(7)
     expect(
-      checks.attempt(() => {
+      faults.attempt(() => {
         throw unknownName('data', 'x', ['a'])
       })
     ).to.equal(undefined)
-    expect(thrown(() => checks.done()).code).to.equal('UNKNOWN_NAME')
+    expect(thrown(() => faults.throwAny()).code).to.equal('UNKNOWN_NAME')
     expect(() =>
-      checks.attempt(() => {
+      faults.attempt(() => {
         throw new RangeError('a fault of ours')
       })
     ).to.throw(RangeError)

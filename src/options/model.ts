@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs'
+import * as v from 'valibot'
+import type { ImportOptions } from '../formats/import-weights.js'
+import type { Model } from '../model/model.js'
+import { familyOf, zoo, type GptOptions } from '../model/zoo/index.js'
+import type { Faults } from '../schema/faults.js'
+import { group, option, orShort, required, type GivenOptions } from '../schema/group.js'
+import { either, kind, list, oneOf, real, text, truth, whole, type Schema } from '../schema/values.js'
+
+const size = group({
+  /** Blocks of attention and feed-forward network; 4 if omitted. */
+  layers: option(whole({ min: 1 }), { text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4' }),
+  /** Heads of each attention; 4 if omitted. */
+  heads: option(whole({ min: 1 }), { text: 'heads of each attention', flag: '--heads <count>', otherwise: '4' }),
+  /** Features of a position, a multiple of the heads; 128 if omitted. */
+  width: option(whole({ min: 1 }), {
+    text: 'features of a position, a multiple of the heads',
+    flag: '--width <features>',
+    otherwise: '128'
+  }),
+  /** The fraction of the features that dropout zeroes; 0 if omitted. */
+  dropout: option(real({ min: 0, below: 1 }), {
+    text: 'fraction of the features that dropout zeroes',
+    flag: '--dropout <fraction>',
+    otherwise: '0'
+  })
+})
+
+const file = v.pipe(
+  text('the path of a safetensors file'),
+  v.check((path) => existsSync(path), 'there is no such file; name a safetensors file')
+)
+
+const initialWeights = group({
+  /** A safetensors file, or a folder of checkpoints. */
+  file: required(file, { text: 'weights to begin with, as for fine-tuning: a safetensors file', flag: '--initial-weights <file>' }),
+  /** Maps the file's names to the model's: a record of the names that differ, or a function that returns undefined for tensors to ignore. */
+  names: option(
+    kind<NonNullable<ImportOptions['names']>>(
+      (value) => typeof value === 'function' || (typeof value === 'object' && value !== null),
+      "a record from the file's names to the model's, or a function"
+    ),
+    { text: "the file's names to the model's: a record or a function" }
+  ),
+  /** Layers or parameters that start from random weights instead of the file's: `fc` stands for `fc.weight` and `fc.bias`, `*` for any characters. */
+  reinitialise: option(list(text('a list of layers'), 'a list of layers'), {
+    text: "layers that start from random weights instead of the file's, such as a new head: fc, layer4.*",
+    flag: '--reinitialise <pattern...>'
+  }),
+  /** Whether every tensor of the file must be used and every value of the model must be in the file; true if omitted. Shapes must always agree. */
+  strict: option(truth(), { text: 'every tensor of the file must be used, and every value of the model be in the file', otherwise: 'true' })
+})
+
+/** First weights from a safetensors file; `reinitialise: ['fc']` gives a new head. Every shape that does not fit is a fault. */
+export interface InitialWeightsOptions extends GivenOptions<typeof initialWeights> {}
+
+const modelOrName: Schema<Model | string> = either(
+  [
+    oneOf<string>(Object.keys(zoo)),
+    kind<Model>((value) => typeof value === 'object' && value !== null, 'a Model, or the name of one in the zoo')
+  ],
+  (value) => (typeof value === 'string' ? 0 : 1)
+)
+
+export const modelOptions = {
+  /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. */
+  model: required(modelOrName, { text: Object.keys(zoo).join(', '), flag: '--model <name>', common: true }),
+  /** The size of model `gpt`: `{ layers: 6, heads: 6, width: 384 }`. */
+  size: option<GptOptions, GptOptions>(size, { text: 'the size of model gpt' }),
+  /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
+  initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
+  /**
+   * Layers or parameters whose weights stay as they are, bit for bit, in addition to the model's own frozen layers; `*` stands for any characters:
+   * `['conv1', 'layer1.*.weight']`.
+   */
+  freeze: option(list(text('a list of names of layers or parameters'), 'a list of names of layers or parameters'), {
+    text: 'layers whose weights stay as they are: conv1,layer1.*',
+    flag: '--freeze <names>',
+    default: []
+  }),
+  /** Label smoothing of the softmax cross-entropy in training, instead of the model's own: 0.1 spreads a tenth of each target evenly over all classes. */
+  labelSmoothing: option(real({ min: 0, below: 1 }), {
+    text: 'fraction of each target that is spread over all classes',
+    flag: '--label-smoothing <fraction>',
+    otherwise: '0'
+  })
+}
+
+/** Only some models of the zoo have a size. */
+export function checkSize(faults: Faults, given: GptOptions | undefined, model: unknown): void {
+  if (given === undefined) return
+  const check = typeof model === 'string' ? familyOf(model)?.checkSize : undefined
+  if (check) faults.attempt(() => check(given, 'size.'))
+  else for (const [name, value] of Object.entries(given)) faults.refuse(`size.${name}`, value, 'leave it out: only model gpt has it')
+}

@@ -1,0 +1,132 @@
+import * as v from 'valibot'
+import { oneOf, type Schema } from './values.js'
+
+/** What is told of an option beside its type. Its docstring tells more: it is for editors and for docs/api. */
+export interface About {
+  /** One line, for `--help` and for the table of docs/configuration.md; an option without it is in neither. */
+  readonly text?: string
+  /** As commander writes it: `--lr, --learning-rate <number>`. */
+  readonly flag?: string
+  /** Among the flags that `--help` shows first. */
+  readonly common?: true
+  /** The default in words, if it is not a constant. */
+  readonly otherwise?: string
+  /** The kinds (optimisers, rules) that have the option, if others in its group have not. */
+  readonly of?: readonly string[]
+  /** Its names in other libraries; a key that is one of them is told the name here. */
+  readonly also?: readonly string[]
+}
+
+/** An entry of a group. */
+export interface Option extends Schema {
+  readonly about?: About
+}
+
+/** A group's options by their names. */
+export type Entries = Readonly<Record<string, Option>>
+
+/** Without `undefined` as a value: an option is omitted or given. */
+type Given<Options> = { readonly [Name in keyof Options]: Exclude<Options[Name], undefined> }
+
+type Input<E extends Entries> = Given<v.InferInput<v.ObjectSchema<E, undefined>>>
+type Output<E extends Entries> = Given<v.InferOutput<v.ObjectSchema<E, undefined>>>
+
+/** Options that belong together: an object with these entries and no others. */
+export interface OptionGroup<E extends Entries = Entries> extends Schema<Input<E>, Output<E>> {
+  readonly entries: E
+}
+
+/** What a caller gives for the group. */
+export type GivenOptions<G extends Schema> = v.InferInput<G>
+
+/** The same, checked and with its defaults. */
+export type CheckedOptions<G extends Schema> = v.InferOutput<G>
+
+/** An option that may be omitted. */
+export function option<I, O, const Default extends I | undefined = undefined>(
+  schema: Schema<I, O>,
+  { default: fallback, ...about }: About & { readonly default?: Default } = {}
+): v.OptionalSchema<Schema<I, O>, Default> & { readonly about: About } {
+  return Object.assign(v.optional(schema, fallback), { about }) as never
+}
+
+/** An option that a group cannot do without. */
+export function required<I, O>(schema: Schema<I, O>, about: About = {}): Schema<I, O> & { readonly about: About } {
+  return { ...schema, about }
+}
+
+export function group<const E extends Entries>(entries: E): OptionGroup<E> {
+  const known = Object.keys(entries)
+  // Valibot hands `requirement` on to the faults, from which their texts are made: here to that of an unknown key, below to that of a missing one.
+  const unknown = Object.assign(v.never(), { requirement: entries })
+  const fix = `give an object with some of ${known.join(', ')}`
+  const object: Schema<object> = Object.assign(v.objectWithRest(entries, unknown, fix), { requirement: entries })
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+  return Object.assign(v.pipe(v.custom(isObject, fix), object, v.transform(given)), { entries }) as never
+}
+
+function given(options: object): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}
+
+/** One of several groups, chosen by the option `key` that all of them have; `usual` is the choice if it is omitted. */
+export function variants<const Groups extends Readonly<Record<string, OptionGroup>>>(
+  key: string,
+  groups: Groups,
+  usual?: keyof Groups & string
+): Schema<GivenOptions<Groups[keyof Groups]>, CheckedOptions<Groups[keyof Groups]>> & Choices {
+  const names = Object.keys(groups)
+  const fix = `give an object with ${key} and its options; ${key} is one of ${names.join(', ')}`
+  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+  // Of an unknown variant nothing else can be checked.
+  const unknown = v.pipe(v.custom(isObject, fix), v.looseObject({ [key]: v.pipe(v.unknown(), oneOf(names)) }))
+  const choose = (value: unknown): Schema => {
+    const { [key]: name = usual } = Object(value) as Readonly<Record<string, unknown>>
+    return typeof name === 'string' && Object.hasOwn(groups, name) ? groups[name]! : unknown
+  }
+  return Object.assign(v.lazy(choose), { choices: Object.values(groups) }) as never
+}
+
+/** A group or variants, or the value of their option `name` alone, which is a text that `short` checks. */
+export function orShort<Short, Long, Checked>(
+  short: Schema<Short, unknown>,
+  long: Schema<Long, Checked>,
+  name: string
+): Schema<Short | Long, Checked> & Choices & { readonly short: string } {
+  const completed = v.pipe(
+    short,
+    v.transform((value) => v.parse(long, { [name]: value }))
+  )
+  return Object.assign(
+    v.lazy((value) => (typeof value === 'string' ? completed : long)),
+    { choices: [long], short: name }
+  )
+}
+
+/** The forms that a value may have, as far as they are groups. */
+export interface Choices {
+  readonly choices: readonly Schema[]
+}
+
+/** Every option of a group and of the groups in it, by its path: `optimiser.learningRate`. */
+export function* optionsIn(entries: Entries, path = ''): Generator<readonly [path: string, option: Option]> {
+  for (const [name, each] of Object.entries(entries)) {
+    const own = path === '' ? name : `${path}.${name}`
+    yield [own, each]
+    for (const inner of groupsOf(each)) yield* optionsIn(inner, own)
+  }
+}
+
+interface Composite {
+  readonly entries?: Entries
+  readonly wrapped?: Schema
+  readonly choices?: readonly Schema[]
+}
+
+/** The groups that a schema is made of, all forms of a value among them. */
+function groupsOf(schema: Schema): readonly Entries[] {
+  const { entries, wrapped, choices } = schema as Composite
+  if (entries) return [entries]
+  if (wrapped) return groupsOf(wrapped)
+  return choices ? choices.flatMap(groupsOf) : []
+}

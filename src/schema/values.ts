@@ -1,0 +1,90 @@
+import * as v from 'valibot'
+
+/** What an option takes and gives; valibot's schema with our messages, each of which says how to fix the value. */
+export type Schema<Input = unknown, Output = Input> = v.GenericSchema<Input, Output>
+
+/** Bounds of a number. */
+export interface Bounds {
+  readonly min?: number
+  readonly max?: number
+  /** Excluded bounds. */
+  readonly above?: number
+  readonly below?: number
+  /** What is counted: `epochs`. */
+  readonly unit?: string
+}
+
+/** A whole number from `min` (0) to `max`. */
+export function whole({ min = 0, max = Number.MAX_SAFE_INTEGER, unit }: Pick<Bounds, 'min' | 'max' | 'unit'> = {}): Schema<number> {
+  const fix = ({ input }: { readonly input: unknown }): string => {
+    const open = max === Number.MAX_SAFE_INTEGER && !(typeof input === 'number' && input > max)
+    return `use a whole number${of(unit)} ${open ? `of at least ${min}` : `from ${min} to ${max}`}`
+  }
+  return v.pipe(v.number(fix), v.safeInteger(fix), v.minValue(min, fix), v.maxValue(max, fix))
+}
+
+/** A finite number within its bounds. */
+export function real(bounds: Bounds): Schema<number> {
+  const { min = -Infinity, max = Infinity, above = -Infinity, below = Infinity, unit } = bounds
+  const fix = `use a number${of(unit)} ${rangeText(bounds)}`
+  return v.pipe(v.number(fix), v.finite(fix), v.minValue(min, fix), v.maxValue(max, fix), v.gtValue(above, fix), v.ltValue(below, fix))
+}
+
+export function truth(): Schema<boolean> {
+  return v.boolean('use true or false')
+}
+
+/** One of a list of names. */
+export function oneOf<const Name extends string>(names: readonly Name[]): Schema<Name> {
+  // Valibot hands `requirement` on to the fault, which lists the names.
+  return Object.assign(v.picklist(names), { requirement: names })
+}
+
+/** A text that is not empty; `what` completes "give". */
+export function text(what: string): Schema<string> {
+  const fix = `give ${what}`
+  return v.pipe(v.string(fix), v.minLength(1, fix))
+}
+
+/** An array whose members are checked one by one; `what` completes "give". */
+export function list<Input, Output>(
+  member: Schema<Input, Output>,
+  what: string,
+  { min = 0 }: { readonly min?: number } = {}
+): Schema<readonly Input[], readonly Output[]> {
+  const fix = `give ${what}`
+  return v.pipe(v.array(member, fix), v.minLength(min, fix))
+}
+
+/** A value of a kind that `holds` recognises; `what` completes "give". */
+export function kind<Value>(holds: (value: unknown) => boolean, what: string): Schema<Value> {
+  return v.custom<Value>(holds, `give ${what}`)
+}
+
+/** A value, or null for none. */
+export function orNull<Input, Output>(schema: Schema<Input, Output>): Schema<Input | null, Output | null> {
+  return v.nullable(schema)
+}
+
+/** Of several schemas the one that `choose` picks by the value, so that the faults are those of the form that was meant. */
+export function either<const Choices extends readonly Schema[]>(
+  choices: Choices,
+  choose: (value: unknown) => number
+): Schema<v.InferInput<Choices[number]>, v.InferOutput<Choices[number]>> & { readonly choices: Choices } {
+  return Object.assign(
+    v.lazy((value) => choices[choose(value)]!),
+    { choices }
+  )
+}
+
+function of(unit: string | undefined): string {
+  return unit === undefined ? '' : ` of ${unit}`
+}
+
+function rangeText({ min, max, above, below }: Bounds): string {
+  const upper = max !== undefined ? `${max}` : below !== undefined ? `below ${below}` : undefined
+  if (min !== undefined) return upper === undefined ? `of at least ${min}` : `from ${min} to ${upper}`
+  if (above === undefined) return upper === undefined ? 'that is finite' : max === undefined ? upper : `of at most ${max}`
+  if (upper === undefined) return `above ${above}`
+  return max === undefined ? `above ${above} and ${upper}` : `above ${above}, at most ${upper}`
+}
