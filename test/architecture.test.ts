@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -110,6 +110,13 @@ describe('The architecture', () => {
     )
     const several = names.filter((each, i) => names.indexOf(each) !== i)
     expect([...new Set(several)].sort()).to.deep.equal(TO_BE_RENAMED)
+  })
+
+  it('is described by a page that names files that exist', () => {
+    const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
+    const named = [...page.matchAll(/`((?:src|native|test)\/[\w./-]+)`/g)].map((match) => match[1]!)
+    expect(named.length).to.be.above(20)
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).to.deep.equal([])
   })
 
   it('keeps the native library behind one file', () => {
