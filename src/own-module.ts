@@ -1,12 +1,12 @@
 import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
 
-/** Where a module of the user's was named. */
+/** The option that names a user's module. */
 export interface ModuleMention {
   /** `operator`, `learner`, `synchroniser.module` */
   readonly parameter: string
-  /** Its address: a file's, or a `data:` URL. */
+  /** The URL of the module: of a file, or `data:`. */
   readonly module: string
-  /** Of the errors that it causes; INVALID_OPTION if left out. */
+  /** The code of its errors; INVALID_OPTION if omitted. */
   readonly code?: ErrorCode
 }
 
@@ -25,17 +25,17 @@ export async function ownModule(mention: ModuleMention): Promise<Readonly<Record
     return await importModule(module)
   } catch (cause) {
     const why = messageOf(cause)
-    // Below it stands how the module came to be wanted.
+    // Only the first line: the others list the modules that require it.
     throw moduleRefusal(mention, `it cannot be loaded: ${why.split('\n', 1)[0]}`, cause)
   }
 }
 
-/** A module that is not what was asked for. */
+/** The error of a module that cannot be used. */
 export function moduleRefusal({ parameter, module, code = 'INVALID_OPTION' }: ModuleMention, what: string, cause?: unknown): ArbalestError {
   return new ArbalestError(code, `${parameter}: received ${shown(module)}; ${what}`, { cause, data: { parameter, received: module } })
 }
 
-/** `rate, momentum`, for messages. */
+/** The exports of a module for a message: `rate, momentum`. */
 export function exportedNames(exported: Readonly<Record<string, unknown>>): string {
   return Object.keys(exported).join(', ') || 'nothing'
 }

@@ -3,7 +3,7 @@ import { ArbalestError, faultsOf, type OptionFault } from '../index.js'
 import { flagOf, type TrainFlags } from './train-flags.js'
 
 /** The same error, with every option called as it was typed: by its flag, or by its place in the config's file. */
-export function asTyped(error: unknown, flags: TrainFlags, file: string | undefined): unknown {
+export function asTyped(error: unknown, flags: TrainFlags | undefined, file: string | undefined): unknown {
   if (!(error instanceof ArbalestError)) return error
   const typed = faultsOf(error).map(({ path, received, fix: mend }): OptionFault => {
     const flag = flagOf(path, flags)

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path'
 import { train, type Job, type Model, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
 import { EXIT, type ExitCode } from './exit.js'
+import { invalidFlag } from './flag-values.js'
 import type { OutputLoss } from './output-loss.js'
 import { overfitResult } from './reporters/messages.js'
 import { PlainLines } from './reporters/plain-lines.js'
@@ -46,6 +48,7 @@ async function runTrain(
   output: OutputLoss
 ): Promise<ExitCode> {
   const config = await chosenConfig({ named, config: chosen })
+  checkDistinct(trainOptionsOf(flags, config.options), save)
   const file = save === undefined ? undefined : await checkedFile(save, flags, config)
   const job = startJob(flags, config)
   // A listener that throws ends the run before its first step.
@@ -74,7 +77,21 @@ function startJob(flags: TrainFlags, { file, options }: LoadedConfig): Job {
   try {
     return train(trainOptionsOf(flags, options))
   } catch (error) {
-    throw asTyped(error, flags, file)
+    // Without a config every option could only have been given by its flag.
+    throw asTyped(error, file === undefined ? undefined : flags, file)
+  }
+}
+
+/** Refuses two outputs in one file, of which each would overwrite the other. */
+function checkDistinct({ log, trace }: TrainOptions, save: string | undefined): void {
+  const traceFile = typeof trace === 'string' ? trace : trace?.file
+  const outputs = Object.entries({ '--log': log, '--trace': traceFile, '--save': save })
+  const seen = new Map<string, string>()
+  for (const [flag, path] of outputs) {
+    if (typeof path !== 'string') continue
+    const other = seen.get(resolve(path))
+    if (other !== undefined) throw invalidFlag(flag, path, `${other} names the same file: use another`)
+    seen.set(resolve(path), flag)
   }
 }
 

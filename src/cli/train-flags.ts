@@ -277,9 +277,9 @@ function groupOf(option: unknown, group: string): object {
   return typeof option === 'string' ? { [SHORT_FOR[group] ?? 'name']: option } : { ...(option as object | undefined) }
 }
 
-/** The flag by which the option at `place` was given, if it was: `optimiser.learningRate` is `--learning-rate` on the command line. */
-export function flagOf(place: unknown, flags: TrainFlags): string | undefined {
+/** The flag of the option at `place`, if it is among the given flags, or any flag without them: `optimiser.learningRate` is `--learning-rate`. */
+export function flagOf(place: unknown, flags?: TrainFlags): string | undefined {
   const [flag] = Object.entries(PLACE).find(([, each]) => each === place) ?? []
-  if (flag === undefined || flags[flag as keyof TrainFlags] === undefined) return undefined
+  if (flag === undefined || (flags && flags[flag as keyof TrainFlags] === undefined)) return undefined
   return `--${flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

@@ -1,9 +1,10 @@
 import type { DatasetSpec } from '../engine/contract.js'
 import { elements } from '../model/graph.js'
+import type { Normalisation } from '../model/normalisation.js'
 import type { Draws } from './random.js'
 
 /** Training samples and test samples, with the normalisation and augmentation that a training step applies to them. */
-export interface Dataset {
+export interface Dataset extends Normalisation {
   readonly name: string
   /** One sample's shape: (C, H, W), (F), or (T) tokens. */
   readonly sample: readonly number[]
@@ -14,9 +15,6 @@ export interface Dataset {
   /** In memory, or streamed: read from storage during training. */
   readonly train: DatasetSpec | StreamedSamples
   readonly test: DatasetSpec | StreamedSamples
-  /** Normalisation for each channel, of samples in 0 to 1: (x - mean) / std. */
-  readonly mean: readonly number[]
-  readonly std: readonly number[]
   /** For training only: zero padding before a random crop of the original size, and a random horizontal flip. */
   readonly augmentation: { readonly padding: number; readonly flip: boolean }
   /** How streamed samples are read. */

@@ -4,6 +4,7 @@ import { elements } from '../model/graph.js'
 import { checkedLabels } from './checks.js'
 import type { Dataset, StoredDataset } from './dataset.js'
 import { Random } from './random.js'
+import type { Normalisation } from '../model/normalisation.js'
 
 /** Samples with either labels or targets. */
 export interface SampleArrays {
@@ -110,7 +111,7 @@ function classNames({ classNames: names, classes }: ArrayDatasetOptions): Pick<D
   return { classNames: names }
 }
 
-function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Pick<Dataset, 'mean' | 'std'> {
+function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Normalisation {
   const channels = options.sample.length === 3 ? options.sample[0]! : 1
   const measured = train.samples instanceof Uint8Array ? pixelStatistics(train.samples, channels, train.count) : undefined
   const mean = options.mean ?? measured?.mean ?? Array<number>(channels).fill(0)

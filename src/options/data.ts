@@ -72,6 +72,10 @@ function pathFault(path: string): string | undefined {
 }
 
 function found(path: string): Stats | undefined {
-  // A null byte is in no path, and statSync throws for it.
-  return path.includes('\0') ? undefined : statSync(path, { throwIfNoEntry: false })
+  // It throws for a path that cannot exist: with a null byte, or below a file.
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }

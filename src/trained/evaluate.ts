@@ -9,6 +9,7 @@ import { freeMemory } from '../engine/free-memory.js'
 import { loweringBackend } from '../engine/lowering.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
+import type { Normalisation } from '../model/normalisation.js'
 import { answersPerSample, evaluationPasses } from './programs.js'
 
 /** The quality of a model on held-out samples. */
@@ -32,7 +33,7 @@ export interface EvaluatedModel {
   readonly replica: Handle
   /** The program that predicts. */
   readonly program: Program
-  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
+  readonly normalisation: Normalisation
 }
 
 /** Measures the model on the test samples, with as many evaluators as in training. All of them have ended when it resolves. */

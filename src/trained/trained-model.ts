@@ -9,6 +9,7 @@ import type { FloatTensors, Tensor } from '../formats/tensor.js'
 import { takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
+import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
 import { generate, type GenerateOptions } from './generate.js'
 import { evaluate, type Measurement } from './evaluate.js'
@@ -21,7 +22,7 @@ export interface TrainedModelOptions {
   /** Holds the weights and statistics. The trained model owns it from now on. */
   readonly replica: Handle
   readonly program: Program
-  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
+  readonly normalisation: Normalisation
   readonly classNames?: readonly string[] | undefined
 }
 
@@ -73,7 +74,7 @@ export class TrainedModel {
    * on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array. Throws INVALID_OPTION.
    */
   predict(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
-    const { engine, replica, program } = this.#options
+    const { engine, replica, program, normalisation } = this.#options
     const { shape, type } = program.values[program.named['input']!]!
     const size = elements(shape.slice(1))
     const suits = type === 'i32' ? samples instanceof Int32Array : samples instanceof Float32Array || samples instanceof Uint8Array
@@ -93,7 +94,7 @@ export class TrainedModel {
       const until = Math.min(count, from + program.batch)
       const some = samples.subarray(from * size, until * size)
       if (input instanceof Int32Array) input.set(some)
-      else this.#normalise(some, input, shape)
+      else normalise(some as Float32Array | Uint8Array, normalisation, shape.slice(1), input)
       engine.writeValue(replica, slot, 'input', input)
       engine.run(replica, slot, { steps: 1, milliseconds: 0 })
       const output = engine.readValue(replica, slot, 'output') as Float32Array
@@ -201,16 +202,5 @@ export class TrainedModel {
     const slot = engine.bind(replica, handle)
     engine.release(handle)
     return slot
-  }
-
-  /** Does what the load operator does: divides bytes by 255, and then shifts and scales each channel. */
-  #normalise(samples: Float32Array | Uint8Array | Int32Array, to: Float32Array, [, channels = 1, ...pixels]: readonly number[]): void {
-    const { mean, std } = this.#options.normalisation
-    const unit = samples instanceof Uint8Array ? 255 : 1
-    const size = elements(pixels)
-    for (let i = 0; i < samples.length; i++) {
-      const channel = Math.floor(i / size) % channels
-      to[i] = (samples[i]! / unit - (mean[channel] ?? mean[0] ?? 0)) / (std[channel] ?? std[0] ?? 1)
-    }
   }
 }

@@ -19,6 +19,25 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
   [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it\n$/],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
+  [['train', '--checkpoint-period', '30'], /^INVALID_OPTION: --checkpoint-dir: received undefined; /],
+  [
+    ['train', '--data', './no/folder'],
+    /^INVALID_OPTION: --data: received ".\/no\/folder"; there is no such file or folder: check the path\n$/
+  ],
+  [['train', '--data', 'package.json/'], /^INVALID_OPTION: --data: received "package.json\/"; there is no such file or folder/],
+  [
+    ['train', '--data', './package.json'],
+    /^INVALID_OPTION: --data: received ".\/package.json"; it is a file: name a folder of images, or a text file/
+  ],
+  [
+    ['train', '--log', 'a/run', '--trace', './a/../a/run'],
+    /^INVALID_OPTION: --trace: received .*; --log names the same file: use another\n$/
+  ],
+  [
+    ['train', '--trace', 'model.onnx', '--save', 'model.onnx'],
+    /^INVALID_OPTION: --save: received "model.onnx"; --trace names the same file/
+  ],
+  [['runs', '--plot', 'curves.png'], /^INVALID_OPTION: --plot: received "curves.png"; plots are SVG: end the name in .svg\n$/],
   [['train', '--data', 'nmist'], /^UNKNOWN_NAME: --data: received "nmist"; use one of .*mnist/],
   [['train', '--sync', 'none'], /^UNKNOWN_NAME: --synchroniser: received "none"; use one of diloco, .*, sma, /],
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { IMAGENET_PIXELS } from '../../model/zoo/family.js'
+import type { Normalisation } from '../../model/normalisation.js'
 import { Faults } from '../../schema/faults.js'
 import { group, option, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, whole } from '../../schema/values.js'
@@ -86,7 +87,7 @@ type Checked = CheckedOptions<typeof imageOptions> & { readonly size: number }
 export interface ImageFolderPlan {
   readonly name: string | undefined
   readonly recipe: ImageRecipe
-  readonly normalisation: Pick<Dataset, 'mean' | 'std'>
+  readonly normalisation: Normalisation
   readonly testFraction: number
   readonly seed: number
   readonly check: boolean
@@ -110,7 +111,7 @@ function resizeOf({ size, resize = Math.round(size / 0.875) }: Checked): number 
   return resize
 }
 
-function normalisationOf({ mean, std, channels }: Checked): Pick<Dataset, 'mean' | 'std'> {
+function normalisationOf({ mean, std, channels }: Checked): Normalisation {
   const usual = channels === 1 ? IMAGENET_GREY : IMAGENET_PIXELS
   return { mean: mean ?? usual.mean, std: std ?? usual.std }
 }

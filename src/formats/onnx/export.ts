@@ -6,18 +6,13 @@ import { node } from '../../model/operators/onnx.js'
 import { checkTensor, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
 import { ELEMENT_TYPE, encodeModel, nodeProto, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
+import type { Normalisation } from '../../model/normalisation.js'
 
 const IR_VERSION = 8
 const OPERATOR_SET = 17
 
 /** A protocol buffer cannot be longer. */
 const LONGEST = 2 ** 31 - 1
-
-/** Per channel or one for all, of samples in 0 to 1: x becomes (x - mean) / std. */
-export interface Normalisation {
-  readonly mean: readonly number[]
-  readonly std: readonly number[]
-}
 
 /** What becomes part of the network beside its layers. */
 export interface OnnxOptions {

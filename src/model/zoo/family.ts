@@ -1,6 +1,7 @@
 import { ArbalestError, invalidOption, unknownName } from '../../errors.js'
 import { shownShape } from '../layer-checks.js'
 import type { Model } from '../model.js'
+import type { Normalisation } from '../normalisation.js'
 
 /** The samples and classes that a model of the zoo is built for. */
 export interface ZooShape {
@@ -35,15 +36,9 @@ export interface ZooFamily {
   readonly usual: ZooShape
   readonly defaults: Defaults
   /** Of the pixels of colour images, from 0 to 1; for samples whose normalisation is not known. */
-  readonly normalisation?: PixelNormalisation
+  readonly normalisation?: Normalisation
   /** Checks the option `size`, for a family that has sizes. Throws INVALID_OPTION with `prefix` before the option's name. */
   readonly checkSize?: (size: object, prefix: string) => void
-}
-
-/** Channel by channel: x becomes (x - mean) / std. */
-export interface PixelNormalisation {
-  readonly mean: readonly number[]
-  readonly std: readonly number[]
 }
 
 /**
@@ -109,7 +104,7 @@ export function defaultsFor(model: string): Defaults {
 }
 
 /** How a model of photographs takes the pixels of colour images; undefined for another model. */
-export function pixelNormalisation({ name, input }: Model): PixelNormalisation | undefined {
+export function pixelNormalisation({ name, input }: Model): Normalisation | undefined {
   return input.length === 3 && input[0] === 3 && Object.hasOwn(zoo, name) ? familyOf(name)!.normalisation : undefined
 }
 

@@ -1,6 +1,6 @@
 /** The zoo, in the order in which its names are listed: a new family is a line here. */
 export { defaultsFor, familyOf, imageSizeOf, modelNamed, pixelNormalisation, zoo } from './family.js'
-export type { Defaults, PixelNormalisation, ZooFamily, ZooShape } from './family.js'
+export type { Defaults, ZooFamily, ZooShape } from './family.js'
 export * from './mlp.js'
 export * from './lenet.js'
 export * from './resnet.js'

@@ -1,17 +1,15 @@
 import type { MakeTarget } from '../support/target.js'
 import { callsTarget } from './calls.js'
 import { checkpointsTarget } from './checkpoints.js'
-import { cifarTarget } from './cifar.js'
-import { idxTarget } from './idx.js'
+import { cifarTarget, idxTarget, textTarget } from './data-files.js'
 import { imagesTarget } from './images.js'
 import { modelsTarget } from './models.js'
 import { onnxTarget } from './onnx.js'
 import { programTarget } from './program.js'
 import { safetensorsTarget } from './safetensors.js'
 import { settingsTarget } from './settings.js'
-import { textTarget } from './text.js'
 
-/** What is fuzzed, by name. */
+/** The fuzz targets by name. */
 export const targets: Readonly<Record<string, MakeTarget>> = {
   program: programTarget,
   calls: callsTarget,
