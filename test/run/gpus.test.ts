@@ -119,7 +119,7 @@ describe('A job on several GPUs (cuda-host)', function () {
   })
 
   it('ends with the cause where one fails in the middle of a sum, and with the checkpoint before it whole', async () => {
-    const checkpoint = { dir: join(folder, 'failed'), every: 10 }
+    const checkpoint = { dir: join(folder, 'failed'), period: 10 }
     process.env['ARBALEST_CUDA_HOST_FAULT'] = '1:25'
     let error: ArbalestError
     try {

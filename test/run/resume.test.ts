@@ -120,7 +120,7 @@ describe('A run that goes on from a checkpoint', function () {
   it('goes on with another number of learners, also where these share the rate', async () => {
     const dir = join(folder.path, 'others')
     for (const synchroniser of ['sma', 'downpour'] as const) {
-      const common = { synchroniser, optimiser: {}, checkpoint: { dir: join(dir, synchroniser), every: 10 } }
+      const common = { synchroniser, optimiser: {}, checkpoint: { dir: join(dir, synchroniser), period: 10 } }
       await run(options({ ...common, learners: 2, until: { steps: 20 } }))
       for (const [learners, steps] of [
         [1, 30],
@@ -151,7 +151,7 @@ describe('A run that goes on from a checkpoint', function () {
   })
 
   it('has as much patience as if it had not been stopped', async () => {
-    const checkpoint = { dir: join(folder.path, 'patient'), every: 10 }
+    const checkpoint = { dir: join(folder.path, 'patient'), period: 10 }
     const still = { evaluateEvery: 1, until: { epochs: 50, patience: 3, minDelta: 1 } }
     const undisturbed = await run(options(still))
     expect(undisturbed.finished.reason).to.equal('patience')
@@ -193,7 +193,7 @@ describe('A run that goes on from a checkpoint', function () {
 
   it('passes over a damaged one and says which', async () => {
     const dir = join(folder.path, 'damaged')
-    const checkpoint = { dir, every: 10 }
+    const checkpoint = { dir, period: 10 }
     const { finished } = await run(options({ checkpoint }))
     const newest = (await readdir(dir)).sort().at(-1)!
     const path = join(dir, newest, 'group.safetensors')
@@ -222,7 +222,7 @@ describe('A run that goes on from a checkpoint', function () {
 
   it('begins anew where every checkpoint is damaged, says so, and keeps what it then writes', async () => {
     const dir = join(folder.path, 'all damaged')
-    const checkpoint = { dir, every: 10, keep: 1 }
+    const checkpoint = { dir, period: 10, keep: 1 }
     await run(options({ checkpoint }))
     const damaged = await readdir(dir)
     for (const name of damaged) await writeFile(join(dir, name, 'group.safetensors'), 'damaged')
@@ -243,7 +243,7 @@ describe('A run that goes on from a checkpoint', function () {
     const whole = await run(options({ checkpoint: { dir, period: 10, keep: 10 }, keep: 'best', evaluateEvery: 0.2 }))
     const names = (await readdir(dir)).sort()
     const begin = Number(names[1]!.slice(-12))
-    const checkpoint = { dir, every: 10, keep: 1, resume: join(dir, names[1]!) }
+    const checkpoint = { dir, period: 10, keep: 1, resume: join(dir, names[1]!) }
     const until = { steps: begin + 3 }
     const back = await run(options({ checkpoint, keep: 'best', evaluateEvery: 0.2, until }))
     const told = back.events.find(({ event }) => event === 'setAside') as SetAsideEvent
