@@ -136,8 +136,8 @@ export function deviations(use: OperatorCase, found: Values, expected: Values, m
     let worst = 0
     let largest = error(0)
     for (let i = 1; i < want.length; i++) {
-      const found = error(i)
-      if (found > largest) [worst, largest] = [i, found]
+      const share = error(i)
+      if (share > largest) [worst, largest] = [i, share]
     }
     if (largest <= tolerance) return []
     return [`${use.name}: ${name}[${worst}] is ${got[worst]}, not ${want[worst]}: off by ${largest.toExponential(1)} of what was summed`]
