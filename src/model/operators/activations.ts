@@ -1,4 +1,4 @@
-import type { NoAttributes, OperatorKind, ValueId } from '../graph.js'
+import type { NoAttributes, ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
 import { defineLayers, type LayerRow } from './layer-table.js'
 import { node, one, type OnnxNodes, type OnnxOperator } from './onnx.js'
