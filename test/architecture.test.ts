@@ -70,7 +70,7 @@ describe('The architecture', () => {
   })
 
   it('lets imports point down only, those of types too', () => {
-    const height = new Map(ROOMS.map(({ name }, i) => [name, i]))
+    const height = new Map(ROOMS.map((room, i) => [room.name, i]))
     const wrong = imports.filter(({ from, to }) => {
       const [room, wanted] = [roomOf(from), roomOf(to)]
       const { only } = ROOMS[height.get(room)!]!

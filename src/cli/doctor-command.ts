@@ -124,11 +124,11 @@ function notInstalled(name: string, aptPackage: string): Check {
 
 /** Whether backend `cuda` can train here: its library, the driver, and the devices with their free memory. The CPU backend needs none of it. */
 function cuda(): readonly Check[] {
-  const report = cudaReport()
-  if (typeof report !== 'string') return [cudaLibraries(report), ...report.devices.map(cudaDevice)]
+  const found = cudaReport()
+  if (typeof found !== 'string') return [cudaLibraries(found), ...found.devices.map(cudaDevice)]
   const driver = driverVersion()
   const fix = { fix: 'run `npx arbalest setup --cuda`' }
-  return [{ name: 'CUDA', status: 'absent', detail: `${driver ?? 'no NVIDIA driver'}; ${report}`, ...(driver !== undefined && fix) }]
+  return [{ name: 'CUDA', status: 'absent', detail: `${driver ?? 'no NVIDIA driver'}; ${found}`, ...(driver !== undefined && fix) }]
 }
 
 function cudaReport(): CudaReport | string {
@@ -146,8 +146,13 @@ function cudaLibraries({ versions, missing, devices }: CudaReport): Check {
   return { name: 'CUDA', status: complete ? 'present' : 'absent', detail }
 }
 
-function cudaDevice({ name, capability, memory, freeMemory }: CudaReport['devices'][number], number: number): Check {
-  return { name: `GPU ${number}`, status: 'present', detail: `${name} (${capability}); ${bytes(freeMemory)} free of ${bytes(memory)}` }
+function cudaDevice(device: CudaReport['devices'][number], number: number): Check {
+  const { name, capability, freeMemory } = device
+  return {
+    name: `GPU ${number}`,
+    status: 'present',
+    detail: `${name} (${capability}); ${bytes(freeMemory)} free of ${bytes(device.memory)}`
+  }
 }
 
 /** The driver as nvidia-smi reports it, or the path of its library; needed if our CUDA library is not there to ask. */

@@ -13,7 +13,9 @@ const load = createRequire(import.meta.url)
 interface CommandEntry {
   readonly name: string
   readonly description: string
-  readonly define: () => DefineCommand
+  /** Exports the function that defines the command, under this name. */
+  readonly module: string
+  readonly exported: string
   /** False for a command whose output is not ours. */
   readonly hasJson?: false
 }
@@ -22,63 +24,75 @@ const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'train',
     description: 'Trains a model. Omitted options get defaults that suit the model.',
-    define: () => (load('./train-command.js') as typeof import('./train-command.js')).defineTrain
+    module: './train-command.js',
+    exported: 'defineTrain'
   },
   {
     name: 'init',
     description: 'Writes a commented arbalest.config.ts into the working folder.',
-    define: () => (load('./init-command.js') as typeof import('./init-command.js')).defineInit
+    module: './init-command.js',
+    exported: 'defineInit'
   },
   {
     name: 'export',
     description: 'Writes a model as ONNX or safetensors.',
-    define: () => (load('./models/export-command.js') as typeof import('./models/export-command.js')).defineExport
+    module: './models/export-command.js',
+    exported: 'defineExport'
   },
   {
     name: 'import',
     description: "Converts a safetensors file with PyTorch's names to one that describes its model.",
-    define: () => (load('./models/export-command.js') as typeof import('./models/export-command.js')).defineImport
+    module: './models/export-command.js',
+    exported: 'defineImport'
   },
   {
     name: 'eval',
     description: 'Measures a model on the test samples of a data set.',
-    define: () => (load('./models/eval-command.js') as typeof import('./models/eval-command.js')).defineEval
+    module: './models/eval-command.js',
+    exported: 'defineEval'
   },
   {
     name: 'predict',
     description: 'Classifies images: the likeliest classes and their probabilities.',
-    define: () => (load('./models/predict-command.js') as typeof import('./models/predict-command.js')).definePredict
+    module: './models/predict-command.js',
+    exported: 'definePredict'
   },
   {
     name: 'generate',
     description: 'Continues a prompt with a model that was trained on a text.',
-    define: () => (load('./models/generate-command.js') as typeof import('./models/generate-command.js')).defineGenerate
+    module: './models/generate-command.js',
+    exported: 'defineGenerate'
   },
   {
     name: 'explain',
     description: 'Shows the operators of a training step with their arithmetic, time and memory.',
-    define: () => (load('./explain/explain-command.js') as typeof import('./explain/explain-command.js')).defineExplain
+    module: './explain/explain-command.js',
+    exported: 'defineExplain'
   },
   {
     name: 'doctor',
     description: 'Checks whether this machine can train, and says how to fix what is missing.',
-    define: () => (load('./doctor-command.js') as typeof import('./doctor-command.js')).defineDoctor
+    module: './doctor-command.js',
+    exported: 'defineDoctor'
   },
   {
     name: 'setup',
     description: 'Builds the native engine for this processor unless that is done; installs compilers and oneDNN if it may.',
-    define: () => (load('./setup-command.js') as typeof import('./setup-command.js')).defineSetup,
+    module: './setup-command.js',
+    exported: 'defineSetup',
     hasJson: false
   },
   {
     name: 'top',
     description: 'Shows the actors of running jobs, every second.',
-    define: () => (load('./top/top-command.js') as typeof import('./top/top-command.js')).defineTop
+    module: './top/top-command.js',
+    exported: 'defineTop'
   },
   {
     name: 'runs',
     description: 'Lists runs from their logs, compares their options and plots their curves.',
-    define: () => (load('./runs/runs-command.js') as typeof import('./runs/runs-command.js')).defineRuns
+    module: './runs/runs-command.js',
+    exported: 'defineRuns'
   }
 ]
 
@@ -90,14 +104,15 @@ function commandLine(selected: string | undefined, output: OutputLoss, finish: (
     .addHelpText('after', EXIT_CODES_HELP)
     .configureOutput({ outputError: () => {} })
     .exitOverride()
-  for (const { name, description, define, hasJson = true } of COMMANDS) {
+  for (const { name, description, module, exported, hasJson = true } of COMMANDS) {
     const command = program.command(name).description(description).allowExcessArguments(false)
     if (name !== selected) continue
     if (hasJson)
       command
         .option('--json', 'write only JSON to stdout, one object per line')
         .addOption(new Option('--stack', 'show the stack trace of an error (also ARBALEST_STACK=1)'))
-    define()(command, { version: version(), output, finish })
+    const { [exported]: define } = load(module) as Readonly<Record<string, DefineCommand>>
+    define!(command, { version: version(), output, finish })
     command.addHelpText('after', EXIT_CODES_HELP)
   }
   return program

@@ -111,16 +111,16 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
 
 /** Starts to take checkpoints, gives the group its schedule, and emits how the run begins. */
 async function begin(
-  run: PreparedRun,
+  prepared: PreparedRun,
   actors: RunActors,
   scope: JobScope,
   control: JobControl,
   trace: Trace | undefined
 ): Promise<Checkpointing | undefined> {
-  const { settings, schedule, levels, resumption, refused } = run
+  const { settings, schedule, levels, resumption, refused } = prepared
   const { synchroniser, group } = actors
   const { checkpoints, setAside = [] } = settings.checkpoint
-    ? await startCheckpointing(settings.checkpoint, run, actors, scope, control.emit)
+    ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, control.emit)
     : {}
   await synchroniser.ask.follow(schedule)
   trace?.watch({
@@ -128,7 +128,7 @@ async function begin(
     levels: settings.devices.levels,
     levelSpans: () => scope.engine.levelSpans(group)
   })
-  control.emit(startedEvent(run))
+  control.emit(startedEvent(prepared))
   if (levels) control.emit(levels)
   if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
   if (resumption) control.emit(resumedEvent(resumption, refused))

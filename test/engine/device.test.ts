@@ -240,7 +240,7 @@ describe(`The CUDA backend (${DEVICE})`, () => {
 
     it(`has every operator of every model of the zoo in ${precision}`, () => {
       for (const name of Object.keys(zoo)) {
-        const model = modelNamed(name, familyOf(name)?.usual!)
+        const model = modelNamed(name, familyOf(name)!.usual)
         for (const mode of ['train', 'evaluate', 'predict'] as const)
           compile(model, loweringBackend(engine, DEVICE), { batch: 2, mode, precision })
       }

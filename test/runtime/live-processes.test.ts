@@ -143,18 +143,18 @@ describe('a job that shows itself', () => {
 
   it('is found although other sockets answer nonsense, drip or never end', async () => {
     const shown = showLive('mlp on digits', () => [ACTOR])
-    const answers: readonly ((socket: Socket) => void)[] = [
-      (socket) => socket.end('null'),
-      (socket) => socket.end('{}'),
-      (socket) => socket.end('{"pid":1,"jobs":[{"name":"x","seconds":1,"actors":[null]}]}'),
-      (socket) => void setInterval(() => socket.write(' '), 50).unref(),
+    const answers: readonly ((peer: Socket) => void)[] = [
+      (peer) => peer.end('null'),
+      (peer) => peer.end('{}'),
+      (peer) => peer.end('{"pid":1,"jobs":[{"name":"x","seconds":1,"actors":[null]}]}'),
+      (peer) => void setInterval(() => peer.write(' '), 50).unref(),
       () => {}
     ]
     const sockets: Socket[] = []
     const servers = answers.map((answer, i) =>
-      createServer((socket) => {
-        sockets.push(socket.on('error', () => {}))
-        answer(socket)
+      createServer((peer) => {
+        sockets.push(peer.on('error', () => {}))
+        answer(peer)
       }).listen(join(folder(), `${process.pid}-${i + 1}.sock`))
     )
     try {
@@ -162,7 +162,7 @@ describe('a job that shows itself', () => {
       expect((await liveProcesses()).map(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal([['mlp on digits']])
       expect(performance.now() - began).to.be.below(10_000)
     } finally {
-      for (const socket of sockets) socket.destroy()
+      for (const peer of sockets) peer.destroy()
       for (const server of servers) server.close()
       shown[Symbol.dispose]()
     }

@@ -4,7 +4,7 @@ import type { Normalisation } from '../../model/normalisation.js'
 import { Faults } from '../../schema/faults.js'
 import { group, option, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, whole } from '../../schema/values.js'
-import type { Dataset, FeedOptions } from '../dataset.js'
+import type { FeedOptions } from '../dataset.js'
 import type { ColourJitter } from './colour-jitter.js'
 import type { ImageRecipe } from './image-reader.js'
 

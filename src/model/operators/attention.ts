@@ -61,7 +61,7 @@ defineLayers({
 
 defineComposable({
   causalSelfAttention: {
-    saved: ([batch, length], { heads }) => [{ suffix: 'logSum', shape: [batch!, Number(heads), length!], type: 'statistic' }],
+    saved: ([batch, length], { heads }) => [{ suffix: 'logSum', shape: [batch!, heads, length!], type: 'statistic' }],
     gradient: backwardBy('causalSelfAttentionBackward', ({ inputs: [qkv], outputs: [y, logSum] }): ValueId[] => [qkv!, y!, logSum!]),
     flops: ({ outputs: [y], attributes }) => attentionFlops(y!, attributes, 2),
     onnx: attentionNodes

@@ -16,7 +16,7 @@ const rows = new Map<string, LayerRow>()
 
 /** Adds rows to the table. */
 export function defineLayers(added: { readonly [K in keyof Layers]?: LayerRow<Layers[K]> }): void {
-  for (const [kind, row] of Object.entries(added)) rows.set(kind, row as LayerRow)
+  for (const [kind, row] of Object.entries(added)) rows.set(kind, row)
 }
 
 export function layerRow(kind: string): LayerRow | undefined {

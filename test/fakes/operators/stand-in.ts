@@ -12,8 +12,8 @@ export function layerOf(operator: Partial<ComposedOperator>): Layer {
 
 /** The operator that a test is about, so that it need not have a module of its own. */
 export default {
-  shape: (input, options) => current.shape!(input, options as never),
-  build: (builder, x, options) => current.build!(builder, x, options as never),
+  shape: (input, options) => current.shape!(input, options),
+  build: (builder, x, options) => current.build!(builder, x, options),
   get gradient() {
     return current.gradient
   }
