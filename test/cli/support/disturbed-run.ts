@@ -58,15 +58,18 @@ export class DisturbedRun {
 
   /** Lets no file become longer than a random number of bytes. Throws where the process ends without a word. */
   async fill(): Promise<string> {
-    const most = 1 + Math.floor(2 ** (22 * this.#random()))
+    const most = Math.floor(2 ** (23 * this.#random()))
     const end = await start(this.#command, { env: { TMPDIR: this.#folder }, through: ['prlimit', `--fsize=${most}`] }).ended
-    const incomplete = end.code === 1 && end.stdout.includes('"checkpoints":"incomplete"')
-    const word = /^([A-Z_]+): /m.exec(end.stderr)?.[1]
-    if (end.code === 1 && (incomplete || word === 'WRITE_FAILED')) return incomplete ? 'incomplete' : word!
-    if (end.code === 0) this.#checkEnd(end)
-    else throw new Error(`files of ${most} bytes: ended with ${end.signal ?? end.code}\n${end.stderr}`)
     await this.#checkWhole()
-    return '0'
+    if (end.code === 0) {
+      this.#checkEnd(end)
+      return 'undisturbed'
+    }
+    const incomplete = end.stdout.includes('"checkpoints":"incomplete"')
+    const word = /^([A-Z_]+): /m.exec(end.stderr)?.[1]
+    if (end.code !== 1 || !(incomplete || word === 'WRITE_FAILED'))
+      throw new Error(`files of ${most} bytes: ended with ${end.signal ?? end.code}\n${end.stderr}`)
+    return word ?? 'incomplete'
   }
 
   /** Undisturbed to its end: the hash of its weights. */
