@@ -61,7 +61,7 @@ describe('arbalest train where files cannot be written', function () {
     const kept = join(folder.path, 'kept')
     const { child, ended, said } = start([...ENDLESS, '--checkpoint-dir', kept, '--checkpoint-period', '50', '--json'])
     await said('"checkpoint"')
-    await rm(kept, { recursive: true })
+    await rm(kept, { recursive: true, maxRetries: 20 })
     await said('"code":"WRITE_FAILED"')
     child.kill('SIGTERM')
     const { code, lines, stderr } = await ended
@@ -76,7 +76,7 @@ describe('arbalest train where files cannot be written', function () {
     const { child, ended, said } = start([...ENDLESS, '--checkpoint-dir', kept, '--checkpoint-period', '50'])
     await said('samples;')
     while (!existsSync(kept) || (await readdir(kept)).length < 2) await new Promise((resolve) => setTimeout(resolve, 50))
-    await rm(kept, { recursive: true })
+    await rm(kept, { recursive: true, maxRetries: 20 })
     await said('no checkpoint')
     child.kill('SIGTERM')
     const { code, stdout, stderr } = await ended
