@@ -129,7 +129,7 @@ describe('A run whose loss is no number any more', function () {
     expect(resumedAt(events)).to.deep.equal([28, 25])
     expect(older).to.match(/25$/)
     const resumed = events.filter((event) => event.event === 'resumed').at(-1)!
-    expect(resumed.refused.map(({ reason }) => reason).join()).to.match(/test loss was no finite number/)
+    expect(resumed.refused.map(({ reason }) => reason).join()).to.match(/test loss was not a finite number/)
     expect(events.at(-1)).to.include({ event: 'finished', iterations: 60 })
   })
 
