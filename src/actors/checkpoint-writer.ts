@@ -1,5 +1,5 @@
 import type { PlacedParameter } from '../compiler/program.js'
-import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/files.js'
+import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/checkpoint.js'
 import { setAside, type SetAside } from '../checkpoints/set-aside.js'
 import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'

@@ -2,6 +2,13 @@ import { join } from 'node:path'
 import { SafetensorsFile } from '../formats/safetensors.js'
 import { readManifest, verify, type Manifest } from './manifest.js'
 
+/** The group: its central model, and the vectors that its rule keeps from round to round. */
+export const GROUP_FILE = 'group.safetensors'
+/** The model that is evaluated, with its statistics, in the format of `save`. */
+export const MODEL_FILE = 'model.safetensors'
+/** A learner's weights and its optimiser's states. */
+export const learnerFile = (rank: number): string => `learner-${rank}.safetensors`
+
 /** A checkpoint that has been verified: every byte is as it was written. */
 export class Checkpoint {
   readonly folder: string

@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArbalestError, invalidOption } from '../errors.js'
-import { Checkpoint } from './checkpoint.js'
-import { MODEL_FILE } from './files.js'
+import { Checkpoint, MODEL_FILE } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, newestWhole } from './store.js'
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Checkpoint } from './checkpoint.js'
-import { GROUP_FILE, learnerFile } from './files.js'
+import { Checkpoint, GROUP_FILE, learnerFile } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, checkpointsIn, newestWhole } from './store.js'
 import { readVectors } from './vectors.js'

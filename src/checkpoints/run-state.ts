@@ -1,9 +1,18 @@
+import type { GroupRule } from '../engine/contract.js'
 import { corruptFile } from '../formats/file-errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { MOST_LEARNERS, type PopulationSchedule } from '../schedules/population.js'
-import type { RuleStarts } from './rule-starts.js'
 import type { RunIdentity } from './run-identity.js'
 import type { Cut } from '../schedules/timeline.js'
+
+/**
+ * The iterations from which a rule has its period and takes its mean. A checkpoint keeps them: they may depend on the planned length of the run, and must
+ * stay as they were when a resumed run has become longer.
+ */
+export interface RuleStarts {
+  readonly period: number
+  readonly mean: number
+}
 
 /** The state of a run in a checkpoint, besides the tensors. */
 export interface RunState {
@@ -34,6 +43,18 @@ export interface PastEvaluation {
   readonly seconds: number
   /** Made because the run was stopped there: an undisturbed run measures nothing at this round. */
   readonly unplanned?: true
+}
+
+export function startsOf(rule: GroupRule): RuleStarts {
+  if (rule.kind !== 'synchronous') return { period: 0, mean: 0 }
+  return { period: rule.from, mean: rule.central.kind === 'mean' ? rule.central.from : 0 }
+}
+
+/** The rule with these starts instead of its own. */
+export function startingAt(rule: GroupRule, { period, mean }: RuleStarts): GroupRule {
+  if (rule.kind !== 'synchronous') return rule
+  const { central } = rule
+  return { ...rule, from: period, central: central.kind === 'mean' ? { ...central, from: mean } : central }
 }
 
 type Check = (value: unknown) => boolean

@@ -1,3 +1,5 @@
+import { SEGMENTS, type Program } from '../compiler/program.js'
+import type { PlannedEvent, PlannedProgram } from '../observe/events.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 import { planRunSources, type PreparedRun } from './prepare.js'
 import type { RunPrograms } from './programs.js'
@@ -20,4 +22,27 @@ function shortened({ evaluate, statistics, ...programs }: RunPrograms): RunProgr
     evaluate: evaluate.slice(0, 1).map((pass) => ({ ...pass, steps: 1 })),
     statistics: statistics && { ...statistics, steps: 1 }
   }
+}
+
+/** The plan of the whole run that a dry run stands for. */
+export function plannedEvent({ programs, settings, schedule, dataset, need, budget }: PreparedRun): PlannedEvent {
+  const { learners, batch } = settings
+  return {
+    event: 'planned',
+    programs: plannedPrograms(programs),
+    learners,
+    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
+    steps: schedule.iterations,
+    bytesPerLearner: need.perLearner,
+    bytesShared: need.shared,
+    bytesFree: budget.free
+  }
+}
+
+function plannedPrograms({ train, statistics, evaluate, predict }: RunPrograms): PlannedProgram[] {
+  const planned = ({ name, batch, segments, arenas }: Program): PlannedProgram => {
+    const operators = SEGMENTS.flatMap((segment) => segments[segment])
+    return { name, batch, operators: operators.length, flops: operators.reduce((sum, { flops }) => sum + flops, 0), arenas }
+  }
+  return [train, ...(statistics ? [statistics.program] : []), ...evaluate.map(({ program }) => program), predict].map(planned)
 }

@@ -3,7 +3,7 @@ import type { DatasetSpec } from '../engine/contract.js'
 import { invalidOption } from '../errors.js'
 import { elements } from '../model/graph.js'
 
-/** An epoch over a few batches is repeated to about so many iterations of one learner, so that measurements do not take most of the time. */
+/** The batches are repeated until an epoch takes one learner about this many iterations, so that measurements do not take most of the time. */
 const ITERATIONS_AN_EPOCH = 100
 
 interface OverfitSize {

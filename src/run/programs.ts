@@ -17,7 +17,7 @@ export interface RunPrograms {
 
 /** Enough samples to know the mean and variance of a batch norm to a fraction of a percent, since each pixel counts. */
 const STATISTICS_SAMPLES = 2048
-/** Streamed samples are kept in memory for the statistics: at most so many bytes. Larger samples have more pixels, so fewer are enough. */
+/** The most bytes of streamed samples that are kept in memory for the statistics. Large samples have more pixels, so fewer are enough. */
 const STATISTICS_BYTES = 2 ** 27
 
 /** Compiles them. Throws what `compile` throws, and SHAPE_MISMATCH if the data does not suit the model. */

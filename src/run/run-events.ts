@@ -3,44 +3,11 @@ import { describeError, type LearnerFailure } from '../actors/learner-failure.js
 import type { Synchroniser } from '../actors/synchroniser.js'
 import type { Resumption } from '../checkpoints/resume.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
-import { SEGMENTS, type Program } from '../compiler/program.js'
-import type {
-  EvaluatedEvent,
-  FinishedEvent,
-  LearnerLostEvent,
-  PlannedEvent,
-  PlannedProgram,
-  ResumedEvent,
-  SetAsideEvent,
-  StartedEvent
-} from '../observe/events.js'
+import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
-import type { RunPrograms } from './programs.js'
-
-export function plannedEvent({ programs, settings, schedule, dataset, need, budget }: PreparedRun): PlannedEvent {
-  const { learners, batch } = settings
-  return {
-    event: 'planned',
-    programs: plannedPrograms(programs),
-    learners,
-    stepsAnEpoch: Math.ceil(dataset.train.count / (learners * batch)),
-    steps: schedule.iterations,
-    bytesPerLearner: need.perLearner,
-    bytesShared: need.shared,
-    bytesFree: budget.free
-  }
-}
-
-function plannedPrograms({ train, statistics, evaluate, predict }: RunPrograms): PlannedProgram[] {
-  const planned = ({ name, batch, segments, arenas }: Program): PlannedProgram => {
-    const operators = SEGMENTS.flatMap((segment) => segments[segment])
-    return { name, batch, operators: operators.length, flops: operators.reduce((sum, { flops }) => sum + flops, 0), arenas }
-  }
-  return [train, ...(statistics ? [statistics.program] : []), ...evaluate.map(({ program }) => program), predict].map(planned)
-}
 
 export function startedEvent({ model, dataset, settings, programs, schedule, need }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings

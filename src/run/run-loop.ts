@@ -1,6 +1,5 @@
-import { startsOf } from '../checkpoints/rule-starts.js'
+import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
-import { measuredHere, type PastEvaluation } from '../checkpoints/run-state.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'

@@ -1,5 +1,4 @@
-import { startingAt } from '../checkpoints/rule-starts.js'
-import type { RunState } from '../checkpoints/run-state.js'
+import { type RunState, startingAt } from '../checkpoints/run-state.js'
 import type { GroupRule } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 import { iterationSamples, type Settings } from '../options/settings.js'

@@ -1,5 +1,5 @@
 import type { SkippedSample } from '../actors/feeder.js'
-import { JobScope } from '../actors/job-scope.js'
+import { JobScope, runAllCleanUps } from '../actors/job-scope.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import { holdFolder } from '../checkpoints/store.js'
@@ -16,13 +16,12 @@ import { GivenPopulation, type PopulationControl } from '../tuner/population-con
 import { TunedPopulation } from '../tuner/tuned-population.js'
 import { startActors, type RunActors } from './actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
-import { runAllCleanUps } from './clean-up.js'
-import { dryRunOf } from './dry-run.js'
+import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { MemoryBudget, measuredNeed, reserveGrowth } from './memory/budget.js'
 import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
-import { lostEvent, plannedEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
+import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { RunLoop } from './run-loop.js'
 
 /** The modules that a run loads; tests replace them by fakes. */

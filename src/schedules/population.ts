@@ -17,7 +17,7 @@ export const populationSchedule = list(
   }
 )
 
-/** From this round on, so many learners train. */
+/** The number of learners from this round on. */
 export interface PopulationChange extends GivenOptions<typeof populationChange> {}
 
 /**
@@ -36,7 +36,7 @@ export function changeAfter(population: PopulationSchedule, round: number): numb
   return population.find((change) => change.round > round)?.round ?? Infinity
 }
 
-/** The schedule with so many learners from this round on, without its later changes. */
+/** The schedule with another number of learners from this round on, without its later changes. */
 export function changedAt(population: PopulationSchedule, { round, learners }: PopulationChange): PopulationSchedule {
   return [...population.filter((change) => change.round < round), { round, learners }]
 }

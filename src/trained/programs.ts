@@ -19,7 +19,7 @@ export interface EvaluationRequest {
   readonly predict: Program
   /** The data's normalisation. */
   readonly load: NonNullable<CompileOptions['load']>
-  /** If given, the programs count the samples whose class is among so many likeliest. */
+  /** If given, the programs count the samples whose class is among the `topK` likeliest. */
   readonly topK?: number | undefined
 }
 

@@ -10,7 +10,7 @@ export interface ComparisonOptions {
   readonly slack: number
 }
 
-/** The chosen population may miss at most so many thresholds of the best throughput. */
+/** The share of the best throughput that the chosen population may miss, as a multiple of the threshold. */
 const MOST_MISSED = 1.25
 
 /** The smallest standard deviation of visits that is assumed: the placement of threads shows only from visit to visit. */

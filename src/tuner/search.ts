@@ -21,10 +21,10 @@ const ORIGIN_WINDOWS = [4, 12] as const
 const FEWEST_WINDOWS = 3
 const MOST_WINDOWS = 16
 
-/** After so many windows the estimate decides, if its interval is narrower than twice the threshold. */
+/** The number of windows after which the estimate decides, if its interval is narrower than twice the threshold. */
 const ENOUGH_WINDOWS = 8
 
-/** So many populations beyond the last worthwhile one are tried: beside a busy process two learners may be no faster than one while three are. */
+/** The number of populations beyond the last worthwhile one that are tried: beside a busy process two learners may be no faster than one while three are. */
 const AHEAD = 1
 
 /** A loss of throughput by this share is no mere dip: the direction is given up. */

@@ -6,7 +6,7 @@ import { figuresOf, Tally } from './tally.js'
 /** Windows from which the level of throughput is estimated. */
 const LEVEL_WINDOWS = 8
 
-/** Processors have fallen idle if this many more than at first are idle in so many windows in a row. */
+/** Processors have fallen idle if `IDLE_PROCESSORS` more than at first are idle in `IDLE_WINDOWS` windows in a row. */
 const IDLE_PROCESSORS = 0.5
 const IDLE_WINDOWS = 3
 

@@ -4,11 +4,10 @@ import type { TuningSettings } from '../options/learners.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { changedAt, type PopulationSchedule } from '../schedules/population.js'
-import { IdleProcessors } from './idle-processors.js'
 import type { PopulationControl, PopulationDecision, PopulationProgress } from './population-control.js'
 import { learners } from './search.js'
 import { Tuner, type Decision } from './tuner.js'
-import { WindowMeter } from './window-meter.js'
+import { IdleProcessors, WindowMeter } from './window-meter.js'
 
 /** Milliseconds between two looks at the group: an error of 4% of the shortest default window, and of 1% of a decision. */
 const WATCH_EVERY = 20
@@ -19,7 +18,7 @@ export interface TunedPopulationOptions {
   readonly history?: PopulationSchedule
   readonly tuning: TuningSettings
   readonly supervisor: ActorRef<Supervisor>
-  /** Why memory does not hold so many more learners; undefined if it does. */
+  /** Why memory does not hold `more` learners in addition; undefined if it does. */
   readonly refusal: (more: number) => string | undefined
 }
 

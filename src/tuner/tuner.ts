@@ -33,7 +33,7 @@ export interface Decision {
   readonly figures: readonly PopulationFigures[]
 }
 
-/** A search takes about so many windows, and pays if the run goes on for so many times as long. */
+/** The windows that a search takes, roughly; it pays if the run goes on for `PAYS_AFTER` times as long. */
 const SEARCH_WINDOWS = 8
 const PAYS_AFTER = 20
 
@@ -42,7 +42,7 @@ const PATIENCE = 8
 const MOST_PATIENCE = 64
 
 /**
- * After so many times the patience a search is triggered in any case: a processor that has become free slows down no learner, and if the load changed
+ * After `ROUTINE` times the patience a search is triggered in any case: a processor that has become free slows down no learner, and if the load changed
  * during a search, its result may be wrong.
  */
 const ROUTINE = 15

@@ -1,10 +1,12 @@
+import { cpus } from 'node:os'
 import type { GroupStatus } from '../engine/contract.js'
+import { usableCores } from '../engine/machine.js'
 import type { MeasuringWindow } from './tuner.js'
 
 /** The least rounds of a window. Its ends are round starts that are seen a little late, so a window of few rounds would be inexact. */
 const LEAST_ROUNDS = 5
 
-/** After a change or a disturbance, so many rounds and this share of a window's length are not measured: caches are cold, threads are new. */
+/** The rounds and the share of a window's length that are not measured after a change: caches are cold, threads are new. */
 const WARM_UP_ROUNDS = 3
 const WARM_UP_SHARE = 0.5
 
@@ -53,4 +55,25 @@ export class WindowMeter {
     this.#from = now
     return { samples: position - from.position, seconds: passed }
   }
+}
+
+/** Measures how many processors are idle. Unknown if the system counts processors that this process may not use. */
+export class IdleProcessors {
+  #idle = idleMilliseconds()
+  #time = performance.now()
+
+  /** The mean number since the last call; undefined if it is unknown. */
+  take(): number | undefined {
+    const before = { idle: this.#idle, time: this.#time }
+    this.#idle = idleMilliseconds()
+    this.#time = performance.now()
+    const passed = this.#time - before.time
+    if (this.#idle === undefined || before.idle === undefined || passed <= 0) return undefined
+    return (this.#idle - before.idle) / passed
+  }
+}
+
+function idleMilliseconds(): number | undefined {
+  const all = cpus()
+  return all.length === usableCores() ? all.reduce((sum, { times }) => sum + times.idle, 0) : undefined
 }

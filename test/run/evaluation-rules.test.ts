@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { BestModel } from '../../src/run/evaluation-rules.js'
+import { BestModel, StoppingRules } from '../../src/run/evaluation-rules.js'
 import type { EvaluatedEvent } from '../../src/observe/events.js'
 import { settingsOf } from '../../src/options/settings.js'
-import { StoppingRules } from '../../src/run/evaluation-rules.js'
 import type { UntilOptions } from '../../src/options/until.js'
 
 const measured = (testAccuracy: number | null, testLoss: number, iteration = 0): EvaluatedEvent => ({

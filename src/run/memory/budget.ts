@@ -39,14 +39,14 @@ export class MemoryBudget {
     return this.devices * Math.max(0, Math.floor((this.free - need.shared) / tunedBytes(need)))
   }
 
-  /** Why the tuner may not add so many learners; undefined if it may. */
+  /** Why the tuner may not add `more` learners; undefined if it may. */
   refusal(need: MemoryNeed, more: number): string | undefined {
     const wanted = Math.ceil(more / this.devices) * tunedBytes(need)
     if (wanted <= this.free) return undefined
     return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(this.free)} are free`
   }
 
-  /** Throws OUT_OF_MEMORY, with the figures, if a run of so many learners does not fit. */
+  /** Throws OUT_OF_MEMORY, with the figures, if a run of `learners` learners does not fit. */
   check({ perLearner, shared }: MemoryNeed, learners: number): void {
     const { free, devices } = this
     const wanted = Math.ceil(learners / devices) * perLearner + shared

@@ -21,7 +21,7 @@ export function sharedArenas({
   return arenasFor(mostLearners(population), { threads, devices })
 }
 
-/** The same for at most so many learners, which the devices get in turns. A device without cores of its own may use all cores. */
+/** As `sharedArenas`, for at most `most` learners, which the devices get in turns. A device without cores of its own may use all cores. */
 export function arenasFor(
   most: number,
   { threads, devices = [{ cores: [] }] }: { threads: number; devices?: readonly DeviceSettings[] },

@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Checkpoint } from '../../../src/checkpoints/checkpoint.js'
-import { GROUP_FILE } from '../../../src/checkpoints/files.js'
+import { Checkpoint, GROUP_FILE } from '../../../src/checkpoints/checkpoint.js'
 import { MANIFEST, writeManifest } from '../../../src/checkpoints/manifest.js'
 import { readSafetensors, writeSafetensors } from '../../../src/formats/safetensors.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { GROUP_FILE, learnerFile, MODEL_FILE } from '../../../src/checkpoints/files.js'
+import { GROUP_FILE, learnerFile, MODEL_FILE } from '../../../src/checkpoints/checkpoint.js'
 import { MANIFEST } from '../../../src/checkpoints/manifest.js'
 import { modelFile } from '../../../src/checkpoints/model-file.js'
 import { CheckpointStore, newestWhole } from '../../../src/checkpoints/store.js'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { ArbalestError } from '../../src/errors.js'
-import { runAllCleanUps } from '../../src/run/clean-up.js'
+import { runAllCleanUps } from '../../src/actors/job-scope.js'
 import { warningsIn } from '../support/warnings.js'
 
 describe('The end of a run', () => {
