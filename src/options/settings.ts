@@ -1,6 +1,7 @@
 import { imageFolderPlan } from '../data/images/image-options.js'
 import type { EvaluationAverage } from '../engine/contract.js'
 import { imageSizeOf } from '../model/zoo/index.js'
+import { mostLearners } from '../schedules/population.js'
 import { Faults } from '../schema/faults.js'
 import type { CheckedOptions } from '../schema/group.js'
 import { averageSettings } from './average.js'
@@ -58,7 +59,7 @@ function completed(faults: Faults, { hosts, levels, ...options }: Checked): Sett
     return alone.none
   }
   const population = populationSettings(faults, options.learners, { threads, devices: devices.devices, isStable })
-  const most = Math.max(...population.schedule.map(({ learners }) => learners))
+  const most = mostLearners({ schedule: population.schedule })
   const synchroniser = synchroniserSettings(faults, options.synchroniser, most)
   const { batch = defaults.batch } = options
   const size = imageSizeOf(model)

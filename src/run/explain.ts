@@ -67,11 +67,7 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
  * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
  */
 export async function explain(options: ExplainOptions): Promise<Explanation> {
-  return explainWith(await loadEngine(ENGINE.href), options)
-}
-
-/** As `explain`, on an engine that is loaded already. */
-export async function explainWith(engine: Engine, options: ExplainOptions): Promise<Explanation> {
+  const engine = await loadEngine(ENGINE.href)
   const { learners, threads, precision, backend: name, batch, model, ...settings } = explainSettings(options)
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
