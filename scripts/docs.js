@@ -28,7 +28,14 @@ function install() {
 
 function write(folder) {
   const typedoc = join(generator, 'node_modules', 'typedoc', 'bin', 'typedoc')
-  return spawnSync(process.execPath, [typedoc, '--logLevel', 'Warn', '--out', folder], { cwd: generator, stdio: 'inherit' }).status === 0
+  const { status, stdout, stderr } = spawnSync(process.execPath, [typedoc, '--logLevel', 'Warn', '--out', folder], {
+    cwd: generator,
+    encoding: 'utf8'
+  })
+  // Types that are inferred from the schema of the options have each option's docstring twice, the same both times.
+  const lines = `${stdout}${stderr}`.split('\n').filter((line) => line !== '' && !line.includes('has multiple declarations with a comment'))
+  if (status !== 0) process.stderr.write(`${lines.join('\n')}\n`)
+  return status === 0
 }
 
 function isCurrent() {

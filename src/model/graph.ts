@@ -63,7 +63,9 @@ export interface ComposableOperators {}
 /** Every operator that an engine runs, with its attributes. */
 export interface Operators extends ComposableOperators {}
 
+/** The name of an operator of a Graph. */
 export type OperatorKind = keyof Operators
+/** The name of an operator that a composed operator may be built from. */
 export type ComposableKind = keyof ComposableOperators
 
 /** What an operator is told beside its inputs. */

@@ -9,6 +9,7 @@ import type { RuntimeEvent, RuntimeEvents } from './events.js'
 import { ActorRegistry, type ActorSnapshot } from './snapshot.js'
 import type { SupervisionPolicy } from './supervision-policy.js'
 
+/** Options of an ActorSystem. */
 export interface SystemOptions {
   /** How the actors spawned here are restarted, if their `restart` asks for it: `oneForOne`, five times a minute, if omitted. */
   readonly supervision?: SupervisionPolicy

@@ -16,6 +16,7 @@ import { seeded, SeededDispatcher } from './seeded-dispatcher.js'
 export type { VirtualClock } from '../clock.js'
 export type { Fault, FaultInjector, FaultRule } from './fault-injector.js'
 
+/** Options of a TestKit. */
 export interface TestKitOptions {
   /** Decides the order of turns and every other random choice; 1 if omitted. */
   readonly seed?: number
