@@ -21,7 +21,7 @@ export function runTestFile(file, { cwd, mochaOptions }) {
   const mocha = fork(
     MOCHA,
     ['--reporter', REPORTER, '--timeout', String(TEST_TIMEOUT_MS), '--slow', '2000', ...colour, ...mochaOptions, join(cwd, file)],
-    { cwd, execArgv: ['--enable-source-maps'], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
+    { cwd, env: withoutNohup(process.env), execArgv: ['--enable-source-maps'], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
   )
   const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', seconds: 0 }
   let running = 'the start'
@@ -58,4 +58,9 @@ export function runTestFile(file, { cwd, mochaOptions }) {
       resolve({ ...result, seconds: (performance.now() - began) / 1000 })
     })
   })
+}
+
+/** The environment without the traces of nohup, by which the runs that the tests start would ignore SIGHUP. */
+function withoutNohup({ _, ARBALEST_IGNORED_SIGNALS, ...env }) {
+  return env
 }

@@ -116,7 +116,7 @@ describe('arbalest train', () => {
     expect(learnt.stdout).to.match(/the loss collapsed from 2\.\d+ to 0\.0\d+: the model can learn these samples\n$/)
     const not = await by('--steps', '5', '--lr', '1e-6')
     expect(not.code, not.stderr).to.equal(1)
-    expect(not.stdout).to.match(/the loss did not collapse: 2\.\d+ to 2\.\d+; look at/)
+    expect(not.stdout).to.match(/the loss did not collapse: 2\.\d+ to 2\.\d+; check learning rate/)
     const dry = await by('--dry-run')
     expect(dry.code, dry.stderr).to.equal(0)
     expect(dry.stdout).to.include('finished').and.not.include('collapse')
@@ -186,7 +186,7 @@ describe('arbalest train', () => {
       expect(first).to.match(/^INVALID_OPTION: 4 options/)
       expect(lines).to.have.members([
         '  optimiser.learningRate: received -1; use a number above 0 (arbalest.config.ts)',
-        '  optimiser.speed: received 2; use only name, learningRate, momentum, weightDecay, nesterov, beta1, beta2, epsilon, trust, clipNorm, clipValue, accumulate, schedule, warmup, milestones, decay (arbalest.config.ts)',
+        '  optimiser.speed: received 2; use only name, learningRate, schedule, warmup, milestones, gamma, momentum, nesterov, weightDecay, beta1, beta2, epsilon, trustCoefficient, clipNorm, clipValue, accumulate (arbalest.config.ts)',
         '  until.steps: received 0; use a whole number of at least 1 (arbalest.config.ts)',
         '  --batch: received -3; use a whole number from 1 to 1048576'
       ])

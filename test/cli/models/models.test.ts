@@ -54,7 +54,7 @@ describe('arbalest export, import, eval and predict', function () {
   })
 
   it('refuses what is no image, what is no model and what is not there', async () => {
-    expect((await run(['predict', file, file])).stderr).to.match(/^DATA_CORRUPT: .*no image/)
+    expect((await run(['predict', file, file])).stderr).to.match(/^DATA_CORRUPT: .*an image/)
     expect((await run(['predict', file, at('none.png')])).stderr).to.match(/^DATA_NOT_FOUND: .*none\.png/)
     expect((await run(['predict', at('one.png'), at('one.png')])).stderr).to.match(/^DATA_CORRUPT: /)
     for (const [flag, name] of [
@@ -82,7 +82,7 @@ describe('arbalest export, import, eval and predict', function () {
 
   it('takes the newest of a folder of checkpoints, and with --best the one that was measured best', async () => {
     const untrained = at('untrained.safetensors')
-    expect((await run(['import', file, '--fresh', '*', '--out', untrained])).code).to.equal(0)
+    expect((await run(['import', file, '--reinitialise', '*', '--out', untrained])).code).to.equal(0)
     const kept = at('kept')
     const checkpoint = (iteration: number, score: number | undefined, from: string) => ({
       iteration,
@@ -124,7 +124,7 @@ describe('arbalest export, import, eval and predict', function () {
     const five = ['--model', 'mlp', '--input', '1,28,28', '--classes', '5']
     const misfit = await run(['import', file, '--out', out, ...five])
     expect(misfit.stderr).to.match(/^SHAPE_MISMATCH: .*and \[5/)
-    const { lines } = await run(['import', file, '--out', out, ...five, '--fresh', head, '--json'])
+    const { lines } = await run(['import', file, '--out', out, ...five, '--reinitialise', head, '--json'])
     expect(lines[0]!['initialised']).to.have.members([`${head}.weight`, `${head}.bias`])
   })
 
@@ -191,6 +191,8 @@ describe('arbalest export, import, eval and predict', function () {
     const other = await run([...flags, '--model', 'lenet'])
     expect(other.stderr).to.match(/^SHAPE_MISMATCH: .*--reinitialise/)
     expect(other.lines.map(({ event }) => event)).to.deep.equal(['failed'])
-    expect((await run([...flags, '--initial-weights', 'nowhere'])).stderr).to.match(/^INVALID_OPTION: --init: received "nowhere"/)
+    expect((await run([...flags, '--initial-weights', 'nowhere'])).stderr).to.match(
+      /^INVALID_OPTION: --initial-weights: received "nowhere"/
+    )
   })
 })

@@ -19,7 +19,7 @@ export async function killedRun(
   kills: number,
   next: () => number
 ): Promise<{ readonly hash: unknown; readonly killed: number }> {
-  const command = [...RUN, '--checkpoint-dir', dir, '--checkpoint-every', '10', '--resume', 'auto']
+  const command = [...RUN, '--checkpoint-dir', dir, '--checkpoint-period', '10', '--resume', 'auto']
   for (let killed = 0; ; killed++) {
     const { child, ended } = start(command)
     if (killed < kills) {

@@ -127,7 +127,7 @@ describe('A folder of images', () => {
       ['colour.tint', { colour: { tint: 0.1 } }],
       ['colour.contrast', { channels: 1, colour: { contrast: 0.1 } }],
       ['mean', { mean: [1] }],
-      ['std', { std: [1, 1, 0] }],
+      ['std[2]', { std: [1, 1, 0] }],
       ['testFraction', { testFraction: 1 }],
       ['onBadImage', { onBadImage: 'cry' }],
       ['threads', { threads: 0 }],
