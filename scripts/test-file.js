@@ -61,6 +61,9 @@ export function runTestFile(file, { cwd, mochaOptions }) {
 }
 
 /** The environment without the traces of nohup, by which the runs that the tests start would ignore SIGHUP. */
-function withoutNohup({ _, ARBALEST_IGNORED_SIGNALS, ...env }) {
+function withoutNohup(given) {
+  const env = { ...given }
+  delete env['_']
+  delete env['ARBALEST_IGNORED_SIGNALS']
   return env
 }
