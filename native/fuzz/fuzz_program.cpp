@@ -33,7 +33,7 @@ void run(Input& input) {
   RunLimits limits{2, 200, static_cast<uint64_t>(input.natural()), input.real(), {}};
   const auto program = std::make_shared<const Program>(input.program());
   program->check();
-  Replica replica(backend, program->parameters, 1, 3, nullptr, 0);
+  Replica replica(backend, {.layout = program->parameters, .seed = 3});
   const int slot = replica.bind(program, source);
   replica.run(slot, limits);
   for (const auto& [name, id] : program->named) {
