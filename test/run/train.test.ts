@@ -299,7 +299,7 @@ describe('options of a training job', () => {
     ['supervision.window', { supervision: { window: 0 } }],
     ['supervision.deadline', { supervision: { deadline: Infinity } }],
     ['supervision.patience', { supervision: { patience: 1 } }],
-    ['options.lerners', { lerners: 2 }]
+    ['lerners', { lerners: 2 }]
   ]
   for (const [parameter, options, code = 'INVALID_OPTION'] of bad) {
     it(`refuses ${JSON.stringify(options)} at once`, () => {
