@@ -1,4 +1,4 @@
-import type { Feeder, FeederOptions, Lane, SkippedSample } from './feeder.js'
+import type { Feeder, FeederOptions, SourceStream, SkippedSample } from './feeder.js'
 import type { JobScope } from './job-scope.js'
 import type { Dataset } from '../data/dataset.js'
 import { readerThreads } from '../data/reader-pool.js'
@@ -19,13 +19,13 @@ export interface Feed {
 /** Starts a feeder that fills the streams, and restarts it if it dies. Without streams there is no feeder, and the feed never fails. */
 export async function startFeed(
   { feed = {} }: Dataset,
-  lanes: readonly Lane[],
+  streams: readonly SourceStream[],
   { engineModule, system }: JobScope,
   { seed, skipped }: { readonly seed: number; readonly skipped: (sample: SkippedSample) => void }
 ): Promise<Feed> {
-  if (lanes.length === 0) return { failed: new Promise(() => {}) }
+  if (streams.length === 0) return { failed: new Promise(() => {}) }
   const { threads, onBadSample = 'fail' } = feed
-  const options: FeederOptions = { engine: engineModule.href, seed, threads: readerThreads(usableCores(), threads), onBadSample, lanes }
+  const options: FeederOptions = { engine: engineModule.href, seed, threads: readerThreads(usableCores(), threads), onBadSample, streams }
   const feeder = await system.spawn<typeof Feeder>(FEEDER, 'Feeder', options, { name: 'feeder', restart: 'permanent' })
   const failed = follow(feeder, skipped)
   // The job awaits `failed` later: until then a rejection must not count as unhandled.

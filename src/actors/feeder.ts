@@ -8,7 +8,7 @@ import { keyOf, type Words2 } from '../model/philox.js'
 import { DeferredReply } from '../runtime/actor.js'
 
 /** A stream, and the samples that it is fed with. */
-export interface Lane {
+export interface SourceStream {
   readonly stream: Handle
   readonly samples: StreamedSamples
   /** For training: a random order in each epoch, and random numbers for each sample. Else in order, and the same every time. */
@@ -34,8 +34,8 @@ export interface FeederOptions {
   readonly threads: number
   /** What happens when a sample cannot be made. */
   readonly onBadSample: 'fail' | 'skip'
-  /** Batches that a learner or evaluator waits for come first, then those of the first lane. */
-  readonly lanes: readonly Lane[]
+  /** Batches that a learner or evaluator waits for come first, then those of the first source. */
+  readonly streams: readonly SourceStream[]
 }
 
 /** Samples of one task of a thread. */
@@ -44,7 +44,7 @@ const TASK_SAMPLES = 8
 const TASKS_AHEAD = 2
 
 interface Work {
-  readonly lane: Lane
+  readonly source: SourceStream
   readonly request: BatchRequest
 }
 
@@ -72,14 +72,14 @@ export class Feeder implements FeederProtocol {
   constructor(options: FeederOptions) {
     this.#options = options
     this.#key = keyOf(options.seed)
-    for (const { samples } of options.lanes) this.#bad.set(samples, new Set())
+    for (const { samples } of options.streams) this.#bad.set(samples, new Set())
   }
 
   async started(): Promise<void> {
-    const { engine, threads, lanes } = this.#options
+    const { engine, threads, streams } = this.#options
     this.#engine = await loadEngine(engine)
     this.#pool = new ReaderPool({ threads })
-    for (const { stream } of lanes) this.#engine.watchStream(stream, () => this.#makeBatches())
+    for (const { stream } of streams) this.#engine.watchStream(stream, () => this.#makeBatches())
   }
 
   news(): DeferredReply<SkippedSample[]> {
@@ -117,24 +117,24 @@ export class Feeder implements FeederProtocol {
 
   #next(): Work | undefined {
     for (const which of ['waited', 'ahead'] as const) {
-      for (const lane of this.#options.lanes) {
-        const request = this.#engine.nextBatch(lane.stream, which)
-        if (request) return { lane, request }
+      for (const source of this.#options.streams) {
+        const request = this.#engine.nextBatch(source.stream, which)
+        if (request) return { source, request }
       }
     }
     return undefined
   }
 
-  async #make({ lane, request }: Work): Promise<void> {
-    const { samples, stream } = lane
+  async #make({ source, request }: Work): Promise<void> {
+    const { samples, stream } = source
     const size = sizeOf(samples)
-    const numbers = this.#numbers(lane, request)
+    const numbers = this.#numbers(source, request)
     const memory = this.#borrow(request.count * size)
     try {
       const chunk = Math.min(TASK_SAMPLES, Math.ceil(request.count / this.#options.threads))
       const starts = Array.from({ length: Math.ceil(request.count / chunk) }, (_, i) => i * chunk)
       await Promise.all(
-        starts.map((start) => this.#read(lane, request.position, numbers, memory, start, Math.min(chunk, request.count - start)))
+        starts.map((start) => this.#read(source, request.position, numbers, memory, start, Math.min(chunk, request.count - start)))
       )
       const labels = Int32Array.from(numbers, (number) => samples.labels[number]!)
       this.#engine.feedBatch(stream, request.turn, new Uint8Array(memory, 0, request.count * size), labels)
@@ -144,7 +144,7 @@ export class Feeder implements FeederProtocol {
   }
 
   /** The numbers of a batch's samples. A sample that is known to be bad is replaced by the next good one. */
-  #numbers({ samples, random }: Lane, { position, count, samples: chosen }: BatchRequest): number[] {
+  #numbers({ samples, random }: SourceStream, { position, count, samples: chosen }: BatchRequest): number[] {
     const at = (i: number) => (random ? sampleAt(this.#key, position + i, samples.count) : (position + i) % samples.count)
     return Array.from({ length: count }, (_, i) => this.#good(samples, chosen?.[i] ?? at(i)))
   }
@@ -159,8 +159,15 @@ export class Feeder implements FeederProtocol {
   }
 
   /** Makes `count` samples of a batch from `start` on. Replaces the numbers of samples that turn out to be bad. */
-  async #read(lane: Lane, position: number, numbers: number[], memory: SharedArrayBuffer, start: number, count: number): Promise<void> {
-    const { samples, random } = lane
+  async #read(
+    source: SourceStream,
+    position: number,
+    numbers: number[],
+    memory: SharedArrayBuffer,
+    start: number,
+    count: number
+  ): Promise<void> {
+    const { samples, random } = source
     const size = sizeOf(samples)
     const places = Array.from({ length: count }, (_, i) => start + i)
     const bad = await this.#pool.read({
@@ -175,7 +182,7 @@ export class Feeder implements FeederProtocol {
       const place = start + index
       this.#skip(samples, numbers[place]!, reason)
       numbers[place] = this.#good(samples, numbers[place]!)
-      await this.#read(lane, position, numbers, memory, place, 1)
+      await this.#read(source, position, numbers, memory, place, 1)
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Lane } from './feeder.js'
+import type { SourceStream } from './feeder.js'
 import type { JobScope } from './job-scope.js'
 import { isStreamed, type Dataset, type StreamedSamples } from '../data/dataset.js'
 import type { DatasetSpec, Handle, StreamSpec } from '../engine/contract.js'
@@ -47,7 +47,7 @@ export interface TestSources {
   /** One for each evaluator. */
   readonly tests: readonly Handle[]
   /** The streams that a feeder has to fill. */
-  readonly lanes: readonly Lane[]
+  readonly streams: readonly SourceStream[]
 }
 
 /**
@@ -79,12 +79,12 @@ export function makeSources(dataset: Dataset, plan: SourcePlan, evaluators: numb
   const train = makeSource(dataset.train, plan.train, true, scope)
   // The training samples for statistics come through a second stream, which keeps them.
   const statistics = plan.statistics && makeSource(dataset.train, plan.statistics, true, scope)
-  const { tests, lanes } = makeTestSources(dataset, plan.tests, evaluators, scope)
+  const { tests, streams } = makeTestSources(dataset, plan.tests, evaluators, scope)
   return {
     train: train.handle,
     statistics: (statistics ?? train).handle,
     tests,
-    lanes: [...train.lanes, ...(statistics?.lanes ?? []), ...lanes]
+    streams: [...train.streams, ...(statistics?.streams ?? []), ...streams]
   }
 }
 
@@ -93,13 +93,13 @@ export function makeTestSources({ test }: Dataset, specs: SourcePlan['tests'], e
   const sources = specs
     ? specs.map((spec) => makeSource(test, spec, false, scope))
     : Array<Source>(evaluators).fill(makeSource(test, undefined, false, scope))
-  return { tests: sources.map(({ handle }) => handle), lanes: sources.flatMap(({ lanes }) => lanes) }
+  return { tests: sources.map(({ handle }) => handle), streams: sources.flatMap(({ streams }) => streams) }
 }
 
 interface Source {
   readonly handle: Handle
   /** The stream, if it is one. */
-  readonly lanes: readonly Lane[]
+  readonly streams: readonly SourceStream[]
 }
 
 function makeSource(
@@ -108,9 +108,9 @@ function makeSource(
   random: boolean,
   { engine, handles }: JobScope
 ): Source {
-  if (!isStreamed(samples)) return { handle: handles.own(engine.createDataset(samples)), lanes: [] }
+  if (!isStreamed(samples)) return { handle: handles.own(engine.createDataset(samples)), streams: [] }
   const stream = handles.own(engine.createStream(spec!))
-  return { handle: stream, lanes: [{ stream, samples, random }] }
+  return { handle: stream, streams: [{ stream, samples, random }] }
 }
 
 /** A stream with a slot for every batch of the ranges, so that it keeps them all. */

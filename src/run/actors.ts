@@ -63,7 +63,7 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
   const shares = shareOut(programs.evaluate.map(compiled), run.evaluators)
   const sources = makeSources(dataset, plan, shares.length, scope)
-  const feed = await startFeed(dataset, sources.lanes, scope, { seed: settings.seed, skipped: hooks.skipped })
+  const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
 
   const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })

@@ -115,7 +115,7 @@ function explainedOperators(program: Program, speeds: Speeds): readonly Explaine
   return SEGMENTS.flatMap((segment) =>
     program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
       const touched = [...values(inputs), ...values(outputs)].reduce((sum, { bytes }) => sum + bytes, 0)
-      // Weights and velocity both ways, gradients and the central model one way, the correction the other.
+      // Of SMA with momentum: weights and velocity are read and written, gradients and the central model read, the correction written.
       const bytes = kind === 'update' ? 7 * program.parameters.bytes : kind === 'reshape' ? 0 : touched
       const speed = bytes <= speeds.cacheBytes ? speeds.cacheBytesPerSecond : speeds.bytesPerSecond
       const [arithmetic, memory] = [flops / speeds.flopsPerSecond, bytes / speed]

@@ -2,13 +2,13 @@ import type { Program } from '../../compiler/program.js'
 import type { EvaluationAverage, GroupRule, LevelName } from '../../engine/contract.js'
 import type { DevicesSettings } from '../../options/devices.js'
 
-/** How many vectors of the parameters' length a run holds, beside those that its programs have themselves. */
+/** The vectors of the parameters' length that a run holds, besides those of its programs. They mirror the engine's allocations. */
 export interface VectorCount {
-  /** Of each learner's optimiser, batches that wait for others included. */
+  /** Of each learner's optimiser, with the sum of gradients of accumulated batches. */
   readonly optimiser: number
-  /** Where each learner keeps what it brings to a round. */
+  /** Of each learner's contribution to a round; -1 if the learner has no weights of its own. */
   readonly contribution: number
-  /** The group's: central models, what the rule keeps, and what is averaged for evaluation. */
+  /** Of the group: central models, the vectors of the rule, and averages for evaluation. */
   readonly central: number
 }
 
@@ -22,7 +22,7 @@ export function vectorCount(train: Program, rule: GroupRule, average?: Evaluatio
   const waiting = Number(accumulate !== 1)
   const averages = average === undefined ? 0 : 2 + (average.kind === 'lawa' ? average.window : 0)
   if (rule.kind === 'asynchronous') {
-    // In place, learners have the one central model for their weights.
+    // In place, the learners compute on the weights of the central model.
     const contribution = rule.exchange.kind === 'push' ? 1 : -1
     return { optimiser: states + waiting, contribution, central: 1 + averages }
   }
@@ -36,7 +36,7 @@ export function vectorCount(train: Program, rule: GroupRule, average?: Evaluatio
   }
 }
 
-/** That the levels hold, beside the central models: a sum of each device's learners, and what each level makes of its parts or sends and receives. */
+/** Of the levels: a sum of each device's learners, and for each level its sums, or the parts that it sends and receives. */
 function levelVectors({ devices, gpus, levels }: Pick<DevicesSettings, 'devices' | 'gpus' | 'levels'>): number {
   if (levels.length === 0) return 0
   const sums = gpus ? devices.length : 1
