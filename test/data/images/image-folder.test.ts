@@ -129,11 +129,11 @@ describe('A folder of images', () => {
       ['mean', { mean: [1] }],
       ['std[2]', { std: [1, 1, 0] }],
       ['testFraction', { testFraction: 1 }],
-      ['onBadImage', { onBadImage: 'cry' }],
       ['threads', { threads: 0 }],
       ['cache', { cache: -1 }]
     ] as const
     for (const [option, options] of wrong)
       await refused('INVALID_OPTION', () => imageFolder(folder.path, options as object), `${option}: received`)
+    await refused('UNKNOWN_NAME', () => imageFolder(folder.path, { onBadImage: 'cry' as 'fail' }), 'onBadImage: received')
   })
 })
