@@ -24,6 +24,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'observe' },
   { name: 'options' },
   { name: 'checkpoints' },
+  { name: 'learner' },
   { name: 'actors' },
   { name: 'tuner' },
   { name: 'trained' },

@@ -229,7 +229,7 @@ class Owner {
     switch (chance_.between(0, 7)) {
       case 0: group_->losses(0); break;
       case 1: look(); break;
-      case 2: group_->level_spans(); break;
+      case 2: group_->averaging_spans(); break;
       case 3: {
         const std::vector<float> rates(3, 0.05F);
         group_->set_rates(group_->status().iterations + chance_.between(0, 3), rates);

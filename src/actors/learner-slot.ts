@@ -4,10 +4,10 @@ import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Spawner } from '../runtime/context.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
-import { Heartbeat, HeartbeatMonitor } from './heartbeat.js'
+import { Heartbeat, HeartbeatMonitor } from '../learner/heartbeat.js'
 import { errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
 import type { LearnerProtocol } from './learner.js'
-import type { LearnerReport } from './step-runner.js'
+import type { LearnerReport } from '../learner/step-runner.js'
 
 /** Spawns a learner as a child of the supervisor. */
 export type SpawnLearner = (spawner: Spawner, learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerProtocol>>

@@ -6,12 +6,12 @@ import { loadOperators } from '../model/composed.js'
 import { TraceRing } from '../observe/trace-ring.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
-import { Heartbeat } from './heartbeat.js'
-import { makeLearner, type LearnerContext, type LearnerPlugin } from './learner-plugin.js'
-import { LearnerReplica, type ProgramSources } from './learner-replica.js'
-import { StepOrder } from './step-order.js'
-import { StepInterrupted, StepRunner, type LearnerReport } from './step-runner.js'
-import { Teacher, type TeacherSpec } from './teacher.js'
+import { Heartbeat } from '../learner/heartbeat.js'
+import { makeLearner, type LearnerContext, type LearnerPlugin } from '../learner/learner-plugin.js'
+import { LearnerReplica, type ProgramRecipe } from '../learner/learner-replica.js'
+import { StepOrder } from '../learner/step-order.js'
+import { StepInterrupted, StepRunner, type LearnerReport } from '../learner/step-runner.js'
+import { Teacher, type TeacherSpec } from '../learner/teacher.js'
 
 /** The messages that a learner answers. */
 export interface LearnerProtocol {
@@ -45,7 +45,7 @@ export interface LearnerOptions {
 }
 
 /** What a learner knows of its job. */
-export interface LearnerTask extends ProgramSources {
+export interface LearnerTask extends ProgramRecipe {
   readonly learners: number
   readonly samples: number
   readonly iterations: number

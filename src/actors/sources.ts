@@ -27,7 +27,10 @@ export interface SourceNeeds {
   readonly shares: readonly (readonly BatchRange[])[]
 }
 
-/** The streams through which a job's samples will come; undefined for samples that lie in memory. */
+/**
+ * The streams of a job; undefined for samples that lie in memory. In memory no batch exists before the operator `load` gathers it; of streamed samples
+ * the feeder makes batches ahead, and `load` copies them.
+ */
 export interface SourcePlan {
   readonly train: StreamSpec | undefined
   readonly statistics: StreamSpec | undefined

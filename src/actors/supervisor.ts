@@ -5,7 +5,7 @@ import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import { LearnerSlot, type LearnerSlotOptions, type SpawnLearner } from './learner-slot.js'
-import type { LearnerReport } from './step-runner.js'
+import type { LearnerReport } from '../learner/step-runner.js'
 
 /** A learner that runs, and its replica. */
 export interface RunningLearner {

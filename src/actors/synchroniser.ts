@@ -19,14 +19,14 @@ export interface SynchroniserProtocol {
   /** For each whole iteration since `fromIteration` the mean of the learners' losses. */
   losses(fromIteration: number): Float32Array
 
-  /** Whether all numbers of the central model are finite. */
+  /** Whether all numbers of the central model, and of the evaluation average if there is one, are finite. */
   isFinite(): boolean
 
-  /** The central model, in canonical order. */
+  /** The model that is evaluated, in canonical order: the evaluation average, or the central model if there is none. */
   central(): Float32Array | Float64Array
 
   /** Overwrites the central model, in canonical order, while no learner trains. */
-  restore(weights: Float32Array | Float64Array): void
+  replaceCentral(weights: Float32Array | Float64Array): void
 }
 
 /** What changes during a run, by numbers of rounds and iterations. */
@@ -97,7 +97,7 @@ export class Synchroniser implements SynchroniserProtocol {
     return this.#engine.readCentral(this.#group)
   }
 
-  restore(weights: Float32Array | Float64Array): void {
+  replaceCentral(weights: Float32Array | Float64Array): void {
     this.#engine.writeCentral(this.#group, weights)
   }
 

@@ -35,8 +35,8 @@ export interface LoweredStep {
  *
  * A value lies as its writer gives it. Where a reader wants it otherwise a `reorder` comes just before that reader, once for all later
  * readers that want the same; where the backend reorders together, those of parameters come first, as one, and those of their gradients last.
- * Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed them; samples, for `load` writes anything; samples that the
- * caller writes. A parameter's gradient ends up as its parameter.
+ * Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed them; samples that `load` writes, in whatever
+ * layout it is asked for; and samples that the caller writes. A parameter's gradient gets the layout of its parameter.
  */
 export function lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): LoweredStep {
   const lowering = new Lowering(step, backend, precision, parameters)

@@ -27,7 +27,7 @@ export type SegmentName = (typeof SEGMENTS)[number]
  */
 export type Arena = 'weights' | 'gradients' | 'statistics' | 'activations'
 
-/** A second tier (host memory behind a GPU) is to come; today everything lies on the device. */
+/** The kind of memory that a value lies in. */
 export type Tier = 'device'
 
 export interface Placement {
@@ -104,10 +104,10 @@ export interface Program {
 /** What a job may be given: `cpu`, NVIDIA GPUs by `cuda`, or plain loops in `reference`, the slow oracle of both. */
 export type BackendName = 'cpu' | 'cuda' | 'reference'
 
-/** All of them by name. */
+/** The names of all backends that a user may choose. */
 export const BACKENDS = ['cpu', 'cuda', 'reference'] as const satisfies readonly BackendName[]
 
-/** Those and `cuda-host`, which runs the CUDA backend's kernels in plain loops on the CPU: a stand-in for tests, slow. */
+/** Every backend of the engine: also `cuda-host`, which runs the CUDA backend's kernels in plain loops on the CPU: a stand-in for tests, slow. */
 export type EngineBackend = BackendName | 'cuda-host'
 
 /** A tensor as the compiler offers it to a backend; `layout: null` leaves the choice to the backend. */

@@ -114,7 +114,7 @@ export interface Engine {
    * span: the level's place from the bottom, or -1 for passes by which the rule averages on the CPU's devices, those of several buckets that overlap in one span; the round; start and end in seconds
    * of the clock that all threads of the machine share.
    */
-  levelSpans(group: Handle): Float64Array
+  averagingSpans(group: Handle): Float64Array
   /** Replaces the central model; only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 

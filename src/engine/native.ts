@@ -40,7 +40,7 @@ const CALLS = [
   'losses',
   'readCentral',
   'isFinite',
-  'levelSpans',
+  'averagingSpans',
   'writeCentral',
   'captureGroup',
   'captureReplica',

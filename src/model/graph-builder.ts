@@ -4,11 +4,11 @@ import { GraphWriter } from './graph-writer.js'
 import { LayerOperators } from './layer-operators.js'
 import { checkModel, takesTokens, type Model } from './model.js'
 import type { Mode } from './operators/layer-writer.js'
-import { loading, type LoadOptions } from './operators/load.js'
+import { loading, type LoadOptions } from './operators/engine-operators.js'
 import { addLoss, addTarget, checkClassification } from './operators/losses.js'
 
 export type { Mode } from './operators/layer-writer.js'
-export type { LoadOptions } from './operators/load.js'
+export type { LoadOptions } from './operators/engine-operators.js'
 
 const MODES: readonly Mode[] = ['train', 'statistics', 'evaluate', 'predict']
 

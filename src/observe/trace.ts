@@ -15,8 +15,8 @@ export interface TracedGroup {
   readonly status: () => Promise<GroupStatus>
   /** Names of the levels, from the bottom. */
   readonly levels: readonly string[]
-  /** What the levels have done since the last call, as `Engine.levelSpans` returns it. */
-  readonly levelSpans: () => Float64Array
+  /** What the levels have done since the last call, as `Engine.averagingSpans` returns it. */
+  readonly averagingSpans: () => Float64Array
 }
 
 /** Milliseconds between two reads of the learners' rings: each ring holds 8192 spans. */
@@ -53,7 +53,7 @@ export class Trace implements EventSink {
   watch(group: TracedGroup): void {
     this.#group = group
     // The engine records the levels' work from the first call on.
-    group.levelSpans()
+    group.averagingSpans()
     const look = () => {
       void group
         .status()
@@ -125,8 +125,8 @@ export class Trace implements EventSink {
     this.#file.flush()
   }
 
-  #drainLevels({ levels, levelSpans }: TracedGroup): void {
-    const spans = levelSpans()
+  #drainLevels({ levels, averagingSpans }: TracedGroup): void {
+    const spans = averagingSpans()
     for (let i = 0; i < spans.length; i += 4) {
       const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
       const row = level < 0 ? AVERAGING : `level ${levels[level]}`

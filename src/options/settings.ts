@@ -17,7 +17,7 @@ import { endsByTimeAlone, untilSettings, type UntilSettings } from './until.js'
 
 type Checked = CheckedOptions<typeof trainOptions>
 
-/** A run's options, checked and complete: as they were given, but for those that others or the model complete. */
+/** A run's options, checked, with every default filled in. `Completed` has those whose defaults depend on other options or on the model. */
 export interface Settings extends Omit<Checked, keyof Completed | 'hosts' | 'levels'>, Completed {}
 
 interface Completed {

@@ -9,7 +9,7 @@ import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import type { RunActors } from './actors.js'
+import type { RunActors } from './start-actors.js'
 import type { PreparedRun } from './prepare.js'
 import type { Schedule } from './schedule.js'
 

@@ -13,7 +13,7 @@ export function dryRunOf(run: PreparedRun): PreparedRun {
   const settings = { ...run.settings, until: { ...run.settings.until, epochs: Infinity, steps: STEPS } }
   const cut = { ...run, settings, programs: shortened(run.programs) }
   const scheduleFor = (population: PopulationSchedule) => scheduleOf(settings, run.dataset.train.count, population)
-  return { ...cut, sources: planRunSources(cut), schedule: scheduleFor(settings.population.schedule), scheduleFor }
+  return { ...cut, sourcePlan: planRunSources(cut), schedule: scheduleFor(settings.population.schedule), scheduleFor }
 }
 
 function shortened({ evaluate, statistics, ...programs }: RunPrograms): RunPrograms {

@@ -35,7 +35,7 @@ export interface PreparedRun {
   readonly budget: MemoryBudget
   /** Bytes that data may take. */
   readonly dataMemory: number
-  readonly sources: SourcePlan
+  readonly sourcePlan: SourcePlan
   readonly need: MemoryNeed
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
@@ -60,8 +60,8 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   const budget = MemoryBudget.now(engine, asked)
   const evaluators = evaluatorCount(asked.backend, mostLearners(asked.population))
   const dataMemory = budget.forData(engine)
-  const sources = planRunSources({ dataset, programs, settings: asked, evaluators, dataMemory })
-  const need = needOf(programs, asked, { evaluators, samples: sources.bytes })
+  const sourcePlan = planRunSources({ dataset, programs, settings: asked, evaluators, dataMemory })
+  const need = needOf(programs, asked, { evaluators, samples: sourcePlan.bytes })
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []
@@ -81,7 +81,7 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
     evaluators,
     budget,
     dataMemory,
-    sources,
+    sourcePlan,
     need,
     identity,
     levels,

@@ -3,7 +3,7 @@ import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
-import type { RunActors } from './actors.js'
+import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
 import { BestModel, StoppingRules } from './evaluation-rules.js'
 import type { JobControl } from './job.js'
@@ -46,7 +46,7 @@ export class RunLoop {
     this.#evaluations = [...(run.resumption?.state.measurements ?? [])]
   }
 
-  async finish(): Promise<FinishedEvent> {
+  async run(): Promise<FinishedEvent> {
     const { stop } = this.#control
     const { run, population, checkpoints } = this.#options
     const { settings } = run
@@ -179,7 +179,7 @@ export class RunLoop {
   async #keep(last: EvaluatedEvent): Promise<EvaluatedEvent> {
     const { best } = this.#best
     if (!best || best.measured === last) return last
-    await this.#options.actors.synchroniser.ask.restore(best.weights)
+    await this.#options.actors.synchroniser.ask.replaceCentral(best.weights)
     // The evaluators' replicas take it, and estimate its batch-norm statistics.
     await this.#measure()
     return best.measured

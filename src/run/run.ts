@@ -14,7 +14,7 @@ import { showLive } from '../runtime/live-processes.js'
 import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
-import { startActors, type RunActors } from './actors.js'
+import { startActors, type RunActors } from './start-actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
@@ -96,7 +96,7 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
     const checkpoints = await begin(prepared, actors, scope, control, trace)
     population = populationControl(prepared, actors, scope, before)
     const loop = new RunLoop({ run: prepared, actors, population, checkpoints, best, trace }, control)
-    const finished = await Promise.race([loop.finish(), actors.feed.failed])
+    const finished = await Promise.race([loop.run(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
     await runAllCleanUps(
@@ -125,7 +125,7 @@ async function begin(
   trace?.watch({
     status: () => synchroniser.ask.status(),
     levels: settings.devices.levels,
-    levelSpans: () => scope.engine.levelSpans(group)
+    averagingSpans: () => scope.engine.averagingSpans(group)
   })
   control.emit(startedEvent(prepared))
   if (levels) control.emit(levels)

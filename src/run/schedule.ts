@@ -48,7 +48,7 @@ export function scheduleOf(
     return { iteration, epoch, fraction: Math.max(iteration / until.steps, epoch / until.epochs) }
   }
   const curve = curveOf(optimiser.learningRate)
-  const clock: RunClock = { iterations, progress, roundAfter: (span) => timeline.iterationOf(roundAfter(span)) }
+  const clock: RunClock = { iterations, progress, iterationAfter: (span) => timeline.iterationOf(roundAfter(span)) }
   if (varyingIterations(curve, clock) > MOST_RATES)
     throw invalidOption(
       'until',

@@ -5,7 +5,7 @@ import { settingsOf } from '../options/settings.js'
 
 const MODULES: RunModules = {
   engine: new URL('../engine/native.js', import.meta.url),
-  learner: new URL('../actors/built-in-learner.js', import.meta.url)
+  learner: new URL('../learner/built-in-learner.js', import.meta.url)
 }
 
 /**

@@ -14,7 +14,7 @@ export interface RunClock {
   /** At the start of an iteration. */
   readonly progress: (iteration: number) => Progress
   /** The first iteration of the first round that begins when the duration has passed. */
-  readonly roundAfter: (duration: Duration) => number
+  readonly iterationAfter: (duration: Duration) => number
 }
 
 /** A smaller learning rate is zero in a float. */
@@ -24,8 +24,8 @@ const LEAST = 1e-38
 const MOST_DROPS = 2 ** 16
 
 /** The number of iterations, from the first on, that have a learning rate of their own each. */
-export function varyingIterations({ varies }: Curve, { iterations, roundAfter }: RunClock): number {
-  return varies === 'always' ? iterations : Math.min(iterations, Math.max(0, ...varies.map(roundAfter)))
+export function varyingIterations({ varies }: Curve, { iterations, iterationAfter }: RunClock): number {
+  return varies === 'always' ? iterations : Math.min(iterations, Math.max(0, ...varies.map(iterationAfter)))
 }
 
 /**
@@ -53,7 +53,7 @@ function dropsOf({ smooth, drops, gamma }: Curve, run: RunClock): number[] {
   if (gamma === 1) return found
   const first = smooth(run.progress(0)) || 1
   for (const duration of drops) {
-    const at = run.roundAfter(duration)
+    const at = run.iterationAfter(duration)
     if (at >= run.iterations || first * gamma ** found.length < LEAST) break
     if (found.length === MOST_DROPS)
       throw invalidOption(

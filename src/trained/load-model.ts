@@ -1,6 +1,6 @@
 import { loadEngine } from '../engine/contract.js'
 import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
-import { modelFile, type ModelFileOptions } from '../checkpoints/model-file.js'
+import { modelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'

@@ -1,5 +1,5 @@
 import { threadId } from 'node:worker_threads'
-import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/learner/learner-plugin.js'
 
 export const WAYS_TO_DIE = ['throw', 'reject', 'exit', 'heap', 'terminate', 'poll', 'spin'] as const
 export type WayToDie = (typeof WAYS_TO_DIE)[number]

@@ -76,7 +76,7 @@ export const engine: Engine = {
   losses: (group, from) => memory.locked(() => new FakeGroup(group).losses(from)),
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
   isFinite: (group) => memory.locked(() => new FakeGroup(group).central.every(Number.isFinite)),
-  levelSpans: () => new Float64Array(),
+  averagingSpans: () => new Float64Array(),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),
 
   captureGroup: () => unsupported('captureGroup'),

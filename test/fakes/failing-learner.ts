@@ -1,5 +1,5 @@
-import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
-import BuiltInLearner from '../../src/actors/built-in-learner.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/learner/learner-plugin.js'
+import BuiltInLearner from '../../src/learner/built-in-learner.js'
 import { ArbalestError } from '../../src/errors.js'
 
 const HOW = new URL(import.meta.url).searchParams.get('how')

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/learner/learner-plugin.js'
 import type { EngineBackend } from '../../src/compiler/program.js'
 import { engine } from '../../src/engine/native.js'
 import { failDevice } from './failing-device.js'

@@ -1,5 +1,5 @@
-import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
-import type { BoundProgram } from '../../src/actors/bound-program.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/learner/learner-plugin.js'
+import type { BoundProgram } from '../../src/learner/bound-program.js'
 
 /** What a learner saw of its job, posted as the message of the error that ends it. */
 export interface Findings {

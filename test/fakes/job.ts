@@ -7,7 +7,7 @@ import type { RunModules } from '../../src/run/run.js'
 /** A job's modules with the fake engine in the place of the native one. */
 export const FAKES: RunModules = {
   engine: new URL('./engine.js', import.meta.url),
-  learner: new URL('../../src/actors/built-in-learner.js', import.meta.url)
+  learner: new URL('../../src/learner/built-in-learner.js', import.meta.url)
 }
 
 /** 60 training and 70 test samples of (1, 2, 2): neither number is a multiple of the batches used. */

@@ -1,4 +1,4 @@
-import type { LearnerContext, LearnerPlugin } from '../../src/actors/learner-plugin.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/learner/learner-plugin.js'
 
 export interface Stumble {
   /** One number: 1 once a learner has stumbled, so that no other does. */

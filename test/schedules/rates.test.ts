@@ -24,7 +24,7 @@ import { thrown } from '../support/thrown.js'
 const RUN: RunClock = {
   iterations: 100,
   progress: (iteration) => ({ iteration, epoch: iteration / 10, fraction: iteration / 100 }),
-  roundAfter: (span: Duration) => {
+  iterationAfter: (span: Duration) => {
     if (typeof span === 'number') return Math.ceil(span * 10)
     return Math.ceil('epochs' in span ? span.epochs * 10 : 'iterations' in span ? span.iterations : span.fraction * 100)
   }

@@ -98,9 +98,9 @@ Napi::Value read_central(const Info& info) {
 Napi::Value is_finite(const Info& info) { return Napi::Boolean::New(info.Env(), group_of(info)->is_finite()); }
 
 // Four numbers a span: level (-1: the rule), round, start and end in seconds.
-Napi::Value level_spans(const Info& info) {
+Napi::Value averaging_spans(const Info& info) {
   std::vector<double> numbers;
-  for (const auto& [level, round, start, end] : group_of(info)->level_spans())
+  for (const auto& [level, round, start, end] : group_of(info)->averaging_spans())
     numbers.insert(numbers.end(), {static_cast<double>(level), static_cast<double>(round), start, end});
   return js::new_numbers(info.Env(), Type::f64, numbers.size(),
                          [&](std::byte* out) { std::memcpy(out, numbers.data(), numbers.size() * sizeof(double)); });
@@ -128,7 +128,7 @@ void add_group_calls(Napi::Object& addon) {
   add<losses>(addon, "losses");
   add<read_central>(addon, "readCentral");
   add<is_finite>(addon, "isFinite");
-  add<level_spans>(addon, "levelSpans");
+  add<averaging_spans>(addon, "averagingSpans");
   add<write_central>(addon, "writeCentral");
 }
 

@@ -1,4 +1,4 @@
-// A group's description from JavaScript, as src/engine/contract.ts defines it.
+// A group's description from JavaScript, as src/engine/contract/groups.ts defines it.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 #include "core/file_lock.h"
 #include "core/heap.h"
 #include "device/backends.h"
-#include "transport/levels.h"
+#include "transport/make_levels.h"
 
 namespace arbalest {
 namespace {

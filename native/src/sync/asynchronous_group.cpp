@@ -21,13 +21,13 @@ int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   FreeMember member;
   // The others must not wait for a learner that comes later as if it were behind.
   int64_t slowest = kNever;
-  for (const auto& [id, each] : members_) slowest = std::min(slowest, each.clock);
-  member.clock = slowest == kNever ? 0 : slowest;
+  for (const auto& [id, each] : members_) slowest = std::min(slowest, each.bounded_iterations);
+  member.bounded_iterations = slowest == kNever ? 0 : slowest;
   member.fresh = !resumed;
   member.iteration = whole_iterations();
   // In a run that is resumed the learners have other numbers, in the same order.
   if (resumed && !resumable_.empty()) {
-    member.own = resumable_.front().own;
+    member.own_iterations = resumable_.front().own_iterations;
     member.contribution = resumable_.front().contribution;
     resumable_.pop_front();
   }
@@ -40,7 +40,7 @@ void AsynchronousGroup::evict(int learner) {
   Lock lock(mutex_);
   const FreeMember* const member = members_.find(learner);
   if (!member) return;
-  give_back(*member);
+  close_ticket(*member);
   members_.remove(learner);
   changed_.notify_all();
   close_rounds(lock);
@@ -65,7 +65,7 @@ void AsynchronousGroup::write_central(const std::byte* canonical) {
   Lock lock(mutex_);
   await_last_pushes(lock);
   if (!all_over()) throw Error("INVALID_STATE", "central model: learners are in the middle of iterations; pause the group first");
-  central_.restart(canonical);
+  central_.replace(canonical);
   members_.refresh();
 }
 
@@ -81,12 +81,12 @@ void AsynchronousGroup::capture(Snapshot& snapshot) const {
   if (!rounds_.empty())
     throw Error("INVALID_STATE",
                 "central model: round " + std::to_string(rounds_.begin()->first) + " is in progress; pause the group first");
-  capture_place(snapshot);
+  capture_progress(snapshot);
   central_.capture(snapshot);
   for (const auto& [learner, member] : members_) {
     const std::string number = std::to_string(learner);
     snapshot.count("fresh." + number, member.fresh);
-    snapshot.count("own." + number, member.own);
+    snapshot.count("own." + number, member.own_iterations);
     if (member.contribution) snapshot.keep("accumulated." + number, *member.contribution);
   }
 }
@@ -96,7 +96,7 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
   if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before any learner joins");
   const std::string prefix = "own.";
   std::map<int, FreeMember> resumable;
-  for (const auto& [name, own] : snapshot.counts()) {
+  for (const auto& [name, own_iterations] : snapshot.counts()) {
     if (!name.starts_with(prefix)) continue;
     const std::string number = name.substr(prefix.size());
     int learner = 0;
@@ -104,13 +104,13 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
     if (fault != std::errc() || end != number.data() + number.size())
       throw Error("SHAPE_MISMATCH", "snapshot: it has a count " + name + "; own. is followed by a learner's number");
     FreeMember& member = resumable[learner];
-    member.own = own;
+    member.own_iterations = own_iterations;
     if (!rule().in_place) {
       member.contribution = std::make_shared<Memory>(backend_, spec_.layout.bytes);
       snapshot.give("accumulated." + number, *member.contribution);
     }
   }
-  restore_place(snapshot);
+  restore_progress(snapshot);
   central_.restore(snapshot);
   opened_ = round_;
   rounds_.clear();
@@ -128,7 +128,8 @@ void AsynchronousGroup::await_last_pushes(Lock& lock) const {
 
 bool AsynchronousGroup::too_far_ahead(const FreeMember& member) const {
   if (!rule().slack) return false;
-  return std::ranges::any_of(members_, [&](const auto& each) { return member.clock - each.second.clock > *rule().slack; });
+  return std::ranges::any_of(members_,
+                             [&](const auto& each) { return member.bounded_iterations - each.second.bounded_iterations > *rule().slack; });
 }
 
 AsynchronousGroup::FreeRound& AsynchronousGroup::open() {
@@ -151,8 +152,8 @@ Ticket AsynchronousGroup::hand_out(FreeMember& member) {
   ticket.rate = schedule_.rate(ticket.iteration);
   ticket.forgets = member.fresh;
   if (!rule().in_place) {
-    ticket.adopts = member.fresh || member.own % rule().fetch == 0;
-    ticket.contributes = (member.own + 1) % rule().push == 0;
+    ticket.adopts = member.fresh || member.own_iterations % rule().fetch == 0;
+    ticket.contributes = (member.own_iterations + 1) % rule().push == 0;
   }
   position_ += static_cast<uint64_t>(spec_.batch);
   ++round.taken;
@@ -176,9 +177,9 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
     }
     const int64_t round = next_round();
     // At the end a learner pushes the updates that it has not pushed yet.
-    if (schedule_.ends_before(round) && member->contribution && member->own % rule().push != 0) {
+    if (schedule_.ends_before(round) && member->contribution && member->own_iterations % rule().push != 0) {
       const std::shared_ptr<Memory> updates = member->contribution;
-      member->own += rule().push - member->own % rule().push;
+      member->own_iterations += rule().push - member->own_iterations % rule().push;
       ++last_pushes_;
       lock.unlock();
       push(*updates);
@@ -232,16 +233,16 @@ bool AsynchronousGroup::report(int learner, int64_t iteration, double loss) {
   if (!member) return true;
   changed_.notify_all();
   if (!add_loss(iteration, loss)) return false;
-  give_back(*member);
+  close_ticket(*member);
   member->ticket.reset();
-  ++member->clock;
-  ++member->own;
+  ++member->bounded_iterations;
+  ++member->own_iterations;
   ++member->iteration;
   close_rounds(lock);
   return true;
 }
 
-void AsynchronousGroup::give_back(const FreeMember& member) {
+void AsynchronousGroup::close_ticket(const FreeMember& member) {
   if (member.ticket) --rounds_.at(member.ticket->round).outstanding;
 }
 

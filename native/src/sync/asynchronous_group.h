@@ -1,16 +1,16 @@
 // Learners that meet the central model at times of their own: they push their updates and fetch the model (Downpour), or train it in place
-// (Hogwild). They do not wait for rounds; under a bound a learner waits for those that are too far behind.
+// (Hogwild). They do not wait for rounds. With a bound on staleness a learner waits for the learners that are too far behind.
 //
-// A round is k times `period` iterations, with the k of its start, of any learners: iterations and positions are handed out one by one. A
-// round is whole when all of its iterations are over. The order in which learners come decides what they get, so nothing here can be
-// repeated.
+// A round is k times `period` iterations, whichever learners make them; k is that of the round's start. Iterations and positions are handed
+// out one by one. A round is whole when all of its iterations are over. Learners get them in the order in which they ask, so that runs
+// cannot be repeated bit for bit.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <optional>
 
-#include "sync/contended_model.h"
+#include "sync/asynchronous_central_model.h"
 #include "sync/group_state.h"
 #include "sync/members.h"
 
@@ -22,7 +22,7 @@ class AsynchronousGroup final : public GroupState {
 
   int64_t join(int learner, bool resumed, int device) override;
   void evict(int learner) override;
-  // Throws INVALID_OPTION for any.
+  // Throws INVALID_OPTION unless `rounds` is empty.
   void set_restarts(std::vector<int64_t> rounds) override;
   GroupStatus status() const override;
   int64_t iteration_of(int learner) const override;
@@ -43,16 +43,16 @@ class AsynchronousGroup final : public GroupState {
  private:
   // Its contribution is the sum of its updates since its last push.
   struct FreeMember : Member {
-    int64_t clock = 0;             // iterations behind it, counted from where the slowest stood when it joined
-    int64_t own = 0;               // iterations since it joined
-    std::optional<Ticket> ticket;  // of the iteration that it is in
+    int64_t bounded_iterations = 0;  // iterations made, counted from the slowest member's at its joining; the bound compares these
+    int64_t own_iterations = 0;      // iterations since it joined
+    std::optional<Ticket> ticket;    // of the iteration that it is in
   };
   struct FreeRound {
     int64_t first_iteration = 0, learners = 1, size = 0, taken = 0, outstanding = 0;
     uint64_t position = 0, next_position = 0;
 
     bool exhausted() const { return taken == size; }
-    // Those whose learners have all taken them.
+    // Iterations of which every learner's share has been handed out.
     int64_t taken_iterations() const { return first_iteration + taken / learners; }
   };
 
@@ -60,27 +60,27 @@ class AsynchronousGroup final : public GroupState {
   int64_t whole_iterations() const override;
 
   const AsynchronousRule& rule() const { return *spec_.asynchronous; }
-  // The round of the next iteration.
+  // The number of the round that the next iteration belongs to.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
   bool all_over() const;
-  // Waits until the learners that are at the end have pushed all of their updates, which is soon.
+  // Waits, not for long, until the learners that have reached the end have pushed all of their updates.
   void await_last_pushes(Lock& lock) const;
   bool too_far_ahead(const FreeMember& member) const;
-  // The round of the next iteration; fixes how many iterations it has.
+  // The round of the next iteration, opened with its number of iterations if need be.
   FreeRound& open();
   Ticket hand_out(FreeMember& member);
-  // The member's iteration is over, or given up.
-  void give_back(const FreeMember& member);
+  // The member's iteration is over, or has been given up.
+  void close_ticket(const FreeMember& member);
   void close_rounds(Lock& lock);
   void push(Memory& updates);
   void clear(Memory& vector);
 
-  ContendedModel central_;
+  AsynchronousCentralModel central_;
   Members<FreeMember> members_;
   std::deque<FreeMember> resumable_;     // as they were when the group was captured, in learner order
   std::map<int64_t, FreeRound> rounds_;  // opened and not yet whole, by number
   int64_t opened_ = 0;                   // rounds that have been opened
-  int last_pushes_ = 0;                  // under way, of learners that are at the end
+  int last_pushes_ = 0;                  // pushes under way of learners that have reached the end
   bool averaging_round_ = false;  // the first of the open rounds, whose iterations are over, is being taken into the evaluation average
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "transport/levels.h"
+#include "transport/make_levels.h"
 
 namespace arbalest {
 
@@ -40,8 +40,8 @@ Averaging::~Averaging() {
   }
 }
 
-void Averaging::restart(const std::byte* canonical) {
-  for (CentralModel& central : central_) central.restart(canonical);
+void Averaging::replace(const std::byte* canonical) {
+  for (CentralModel& central : central_) central.replace(canonical);
 }
 
 void Averaging::restore(int64_t round, const Snapshot& snapshot) {
@@ -50,24 +50,24 @@ void Averaging::restore(int64_t round, const Snapshot& snapshot) {
 
 void Averaging::set_present(int64_t round, const std::vector<int>& devices) {
   if (!between_devices_ || devices == present_) return;
-  between_devices_->set_members(round, devices);
+  between_devices_->set_ranks(round, devices);
   present_ = devices;
 }
 
-void Averaging::begin(const RoundEnd& round, size_t present) {
+void Averaging::begin(const ClosingRound& round, size_t present) {
   round_ = round.round;
   device_sums_.assign(buckets_.size(), {std::vector<PartialSum>(central_.size()), present});
   started_ = 0;
-  left_ = buckets_.size() * central_.size();
+  passes_left_ = buckets_.size() * central_.size();
   contributions_ = 0;
-  weighed_ = false;
+  norms_measured_ = false;
   for (size_t device = 0; device < central_.size(); ++device) {
     const UsedStream used = streams_.use(device);
-    central_[device].begin_round(round);
+    central_[device].begin_averaging(round);
   }
 }
 
-void Averaging::meet(size_t bucket, size_t device, const std::vector<Contribution>& contributions) {
+void Averaging::take_contributions(size_t bucket, size_t device, const std::vector<Contribution>& contributions) {
   const UsedStream used = streams_.use(device);
   std::vector<const void*> vectors;
   std::vector<std::shared_ptr<const DueStep>> due_steps;
@@ -81,11 +81,11 @@ void Averaging::meet(size_t bucket, size_t device, const std::vector<Contributio
   }
   const auto learners = static_cast<int64_t>(vectors.size());
   contributions_ += learners;
-  if (!due_steps.empty()) return apply(bucket, vectors, due_steps);
+  if (!due_steps.empty()) return apply_due_steps(bucket, vectors, due_steps);
   if (!pipeline_) return apply(bucket, device, vectors, learners);
-  if (learners == 0) return summed(bucket, device, {});
+  if (learners == 0) return take_device_sum(bucket, device, {});
   // The sum over one is where it lies.
-  if (learners == 1) return summed(bucket, device, {static_cast<const std::byte*>(vectors.front()), 1});
+  if (learners == 1) return take_device_sum(bucket, device, {static_cast<const std::byte*>(vectors.front()), 1});
   std::byte* const sum = sums_[device].data();
   begin_pass(
       bucket, device,
@@ -93,12 +93,12 @@ void Averaging::meet(size_t bucket, size_t device, const std::vector<Contributio
         backend(device).average({type_, begin, end, nullptr, sum, vectors, 1, 0});
       },
       [this, bucket, device, sum, learners] {
-        summed(bucket, device, {sum, learners});
+        take_device_sum(bucket, device, {sum, learners});
         return false;
       });
 }
 
-void Averaging::summed(size_t bucket, size_t device, PartialSum part) {
+void Averaging::take_device_sum(size_t bucket, size_t device, PartialSum part) {
   part.ready = backend(device).record();
   device_sums_[bucket].parts[device] = std::move(part);
   --device_sums_[bucket].missing;
@@ -137,43 +137,43 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
     work = [&central, contributions, count = static_cast<size_t>(learners)](size_t begin, size_t end) {
       central.apply(contributions, count, begin, end);
     };
-  begin_pass(bucket, device, std::move(work), [this] { return applied(); });
+  begin_pass(bucket, device, std::move(work), [this] { return finish_bucket(); });
 }
 
-void Averaging::apply(size_t bucket, const std::vector<const void*>& contributions,
-                      const std::vector<std::shared_ptr<const DueStep>>& due) {
+void Averaging::apply_due_steps(size_t bucket, const std::vector<const void*>& contributions,
+                                const std::vector<std::shared_ptr<const DueStep>>& due) {
   const CentralModel& central = central_.front();
   begin_pass(
-      bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply(contributions, due, begin, end); },
-      [this] { return applied(); });
+      bucket, 0, [&central, contributions, due](size_t begin, size_t end) { central.apply_due_steps(contributions, due, begin, end); },
+      [this] { return finish_bucket(); });
 }
 
-bool Averaging::applied() {
-  if (--left_ > 0) return false;
-  if (central_.front().needs_whole_sum() && !weighed_) {
-    begin_weighing();
+bool Averaging::finish_bucket() {
+  if (--passes_left_ > 0) return false;
+  if (central_.front().needs_whole_sum() && !norms_measured_) {
+    begin_measuring_norms();
     return false;
   }
   finish_round();
   return true;
 }
 
-void Averaging::begin_weighing() {
-  const auto weigh = [this](size_t, size_t) {
+void Averaging::begin_measuring_norms() {
+  const auto measure_norms = [this](size_t, size_t) {
     for (size_t device = 0; device < central_.size(); ++device) {
       const UsedStream used = streams_.use(device);
-      central_[device].weigh();
+      central_[device].measure_norms();
     }
   };
-  begin_pass(std::make_shared<Pass>(0, weigh, 0, 1, 1, [this] {
+  begin_pass(std::make_shared<Pass>(0, measure_norms, 0, 1, 1, [this] {
     begin_applying();
     return false;
   }));
 }
 
 void Averaging::begin_applying() {
-  weighed_ = true;
-  left_ = buckets_.size() * central_.size();
+  norms_measured_ = true;
+  passes_left_ = buckets_.size() * central_.size();
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket)
     for (size_t device = 0; device < central_.size(); ++device)
       begin_pass(
@@ -182,11 +182,11 @@ void Averaging::begin_applying() {
             const void* const sum = central.sum();
             central.apply(abandoned ? std::span<const void* const>() : std::span(&sum, 1), 1, begin, end);
           },
-          [this] { return applied(); });
+          [this] { return finish_bucket(); });
 }
 
 void Averaging::finish_round() {
-  for (CentralModel& central : central_) central.finish_round();
+  for (CentralModel& central : central_) central.end_averaging();
   if (has_streams()) {
     // Nothing but the last events is asked for; what earlier rounds keep goes as soon as it may.
     const auto is_done = [](const Queued& round) {
@@ -209,7 +209,7 @@ void Averaging::begin_pass(size_t bucket, size_t device, SharedPass::Work work, 
 }
 
 void Averaging::begin_pass(std::shared_ptr<Pass> pass) {
-  if (passes_.empty()) passes_from_ = LevelSpans::now();
+  if (passes_.empty()) passes_from_ = AveragingSpans::now();
   passes_.push_back(std::move(pass));
 }
 
@@ -228,7 +228,7 @@ bool Averaging::finish(const Pass& pass) {
   const UsedStream used = streams_.use(pass.device);
   std::erase_if(passes_, [&](const auto& each) { return each.get() == &pass; });
   // On streams the passes are queued, and no thread waits to see when they run.
-  if (passes_.empty() && !has_streams()) spans_.record({LevelSpan::kRule, round_, passes_from_, LevelSpans::now()});
+  if (passes_.empty() && !has_streams()) spans_.record({AveragingSpan::kRule, round_, passes_from_, AveragingSpans::now()});
   return pass.then();
 }
 

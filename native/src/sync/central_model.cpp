@@ -27,13 +27,13 @@ CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::b
     sum_ = Memory(backend_, layout_.bytes);
   }
   if (spec.average && evaluated) average_.emplace(backend_, layout_, *spec.average);
-  restart(initial_canonical);
+  replace(initial_canonical);
 }
 
-void CentralModel::restart(const std::byte* canonical) {
+void CentralModel::replace(const std::byte* canonical) {
   for (Memory& model : models_) from_canonical(backend_, layout_, canonical, model.data());
   if (optimiser_) optimiser_->restart();
-  if (average_) average_->restart();
+  if (average_) average_->clear();
   averaged_ = 0;
   backend_.synchronise();
 }
@@ -59,19 +59,19 @@ const std::byte* CentralModel::evaluated(int64_t round) const {
   return average ? average : weights(round);
 }
 
-void CentralModel::begin_round(const RoundEnd& round) {
+void CentralModel::begin_averaging(const ClosingRound& round) {
   round_ = round;
   if (optimiser_ && !needs_whole_sum()) optimiser_->begin(weights(round.round), nullptr);
-  if (average_) average_->begin_round(round.position, round.next_position);
+  if (average_) average_->begin_averaging(round.position, round.next_position);
 }
 
 void CentralModel::sum(std::span<const void* const> contributions, double scale, size_t begin, size_t end) const {
   backend_.average({type_, begin, end, nullptr, sum_.data(), contributions, scale, 0});
 }
 
-void CentralModel::weigh() { optimiser_->begin(weights(round_.round), sum_.data()); }
+void CentralModel::measure_norms() { optimiser_->begin(weights(round_.round), sum_.data()); }
 
-template <class Rule> void CentralModel::apply_where_it_learns(size_t begin, size_t end, Rule&& rule) const {
+template <class Rule> void CentralModel::for_trained(size_t begin, size_t end, Rule&& rule) const {
   const std::byte* const z = weights(round_.round);
   std::byte* const next = models_[(round_.round + 1) & 1].data();
   for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
@@ -84,13 +84,13 @@ template <class Rule> void CentralModel::apply_where_it_learns(size_t begin, siz
 }
 
 void CentralModel::apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
-  apply_where_it_learns(begin, end, [&](size_t from, size_t to) { apply_rule(contributions, count, from, to); });
+  for_trained(begin, end, [&](size_t from, size_t to) { apply_rule(contributions, count, from, to); });
 }
 
-void CentralModel::apply(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
-                         size_t end) const {
-  AveragePass sum{type_, begin, end, weights(round_.round), models_[(round_.round + 1) & 1].data(), contributions, 1, momentum()};
-  apply_where_it_learns(begin, end, [&](size_t from, size_t to) {
+void CentralModel::apply_due_steps(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due,
+                                   size_t begin, size_t end) const {
+  AveragePass sum{type_, begin, end, weights(round_.round), models_[(round_.round + 1) & 1].data(), contributions, 1, mu()};
+  for_trained(begin, end, [&](size_t from, size_t to) {
     if (due.size() < contributions.size()) {
       for (const auto& each : due) each->learner.optimiser->apply(each->pass, from, to);
       return apply_rule(contributions, contributions.size(), from, to);
@@ -134,7 +134,7 @@ void CentralModel::apply_rule(std::span<const void* const> contributions, size_t
   step.weights = z;
   step.next = next;
   switch (rule_.central) {
-    case CentralRule::sma: return backend_.average({type_, begin, end, z, next, contributions, 1, momentum()});
+    case CentralRule::sma: return backend_.average({type_, begin, end, z, next, contributions, 1, mu()});
     case CentralRule::mean: {
       backend_.average({type_, begin, end, nullptr, next, contributions, share, 0});
       return backend_.blend({type_, begin, end, z, next, next, 1.0 / static_cast<double>(averaged_ + 1)});
@@ -156,8 +156,8 @@ void CentralModel::apply_rule(std::span<const void* const> contributions, size_t
   }
 }
 
-void CentralModel::finish_round() {
-  if (average_) average_->finish_round();
+void CentralModel::end_averaging() {
+  if (average_) average_->end_averaging();
   if (rule_.central == CentralRule::mean && round_.first_iteration >= rule_.mean_from) ++averaged_;
 }
 

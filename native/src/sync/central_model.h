@@ -1,5 +1,5 @@
-// The central model of synchronous rules, and what a round's end does to it: first the learners' contributions are summed, then the rule is
-// applied to the sum. Both go by pieces, which threads share out; where nothing lies between the two, one pass does both.
+// The central model of synchronous rules. At a round's end the learners' contributions are summed, and the rule is applied to the sum.
+// Threads share both out in pieces; if nothing lies between the two, one pass does both.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace arbalest {
 
-// A round that ends: `rate` is that of its last iteration.
-struct RoundEnd {
+// A round that all members have contributed to. `rate` is that of its last iteration.
+struct ClosingRound {
   int64_t round = 0, first_iteration = 0;
   uint64_t position = 0, next_position = 0;
   double rate = 0;
@@ -32,38 +32,38 @@ struct DueStep {
 
 class CentralModel {
  public:
-  // Without `evaluated` it keeps no average for evaluation: one of several copies has that for all.
+  // Without `evaluated` it keeps no average for evaluation: of several copies, one has the average.
   CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated = true);
 
   const std::byte* weights(int64_t round) const { return models_[round & 1].data(); }
-  // What is evaluated, where all rounds before `round` are whole.
+  // The evaluation average, or the central model if there is none. All rounds before `round` must be whole.
   const std::byte* evaluated(int64_t round) const;
-  // All that the rule has gathered is forgotten.
-  void restart(const std::byte* canonical);
-  // Where all rounds before `round` are whole.
+  // The rule forgets all that it has gathered.
+  void replace(const std::byte* canonical);
+  // All rounds before `round` must be whole.
   void capture(int64_t round, Snapshot& snapshot) const;
   void restore(int64_t round, const Snapshot& snapshot);
 
-  // Whether the whole sum must be there before the rule is applied to any of it.
+  // Whether the rule needs the whole sum before it is applied to any part of it: for the norm of the gradients.
   bool needs_whole_sum() const { return optimiser_ && optimiser_->needs_norms(); }
 
-  void begin_round(const RoundEnd& round);
+  void begin_averaging(const ClosingRound& round);
   // sum()[i] = scale * the sum of contributions[.][i], over elements [begin, end).
   void sum(std::span<const void* const> contributions, double scale, size_t begin, size_t end) const;
   std::byte* sum() const { return sum_.data(); }
-  // Where the whole sum is needed: after it, and before the first apply().
-  void weigh();
-  // The rule over elements [begin, end). `contributions` are those of `count` learners: their own vectors, or the sum of them.
+  // If the rule needs the whole sum: after the sum, and before the first apply().
+  void measure_norms();
+  // The rule over elements [begin, end). `contributions` are the vectors of `count` learners, or one vector that is their sum.
   void apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
-  // Of sma: the same with the steps that make the contributions; those that none makes are there already.
-  void apply(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
-             size_t end) const;
-  void finish_round();
+  // In lockstep: also takes the due steps, which write their contributions. Contributions without a due step have been written already.
+  void apply_due_steps(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due, size_t begin,
+                       size_t end) const;
+  void end_averaging();
 
  private:
-  // rule(begin, end) over what learns of the elements, and the average over all of them.
-  template <class Rule> void apply_where_it_learns(size_t begin, size_t end, Rule&& rule) const;
-  double momentum() const { return round_.round == 0 || round_.restarted ? 0 : rule_.mu; }
+  // Calls rule(begin, end) for the ranges that are trained, and takes all elements into the evaluation average.
+  template <class Rule> void for_trained(size_t begin, size_t end, Rule&& rule) const;
+  double mu() const { return round_.round == 0 || round_.restarted ? 0 : rule_.mu; }
   void apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
   const void* gradients(std::span<const void* const> contributions, size_t begin, size_t end) const;
 
@@ -72,12 +72,12 @@ class CentralModel {
   const SynchronousRule rule_;
   const Type type_;
   const std::vector<std::pair<size_t, size_t>> frozen_;
-  Memory models_[2];  // by the round's parity; that of the round before while the next is made
-  Memory sum_;        // where the rule takes more than one pass
+  Memory models_[2];  // by the round's parity: the present one, and the one that is being made
+  Memory sum_;        // if the rule takes more than one pass
   std::optional<Optimiser> optimiser_;
   std::optional<EvaluationAverage> average_;
   int64_t averaged_ = 0;  // rounds whose mean the central model is, under CentralRule::mean
-  RoundEnd round_;        // the one that ends
+  ClosingRound round_;
 };
 
 }  // namespace arbalest

@@ -13,31 +13,31 @@ EvaluationAverage::EvaluationAverage(Backend& backend, const ParameterLayout& la
     for (int64_t i = 0; i < spec.window; ++i) window_.emplace_back(backend, layout.bytes);
 }
 
-void EvaluationAverage::begin_round(uint64_t before, uint64_t after) {
+void EvaluationAverage::begin_averaging(uint64_t before, uint64_t after) {
   const auto marks = [&](uint64_t position) { return position < spec_.from ? 0 : (position - spec_.from) / spec_.every + 1; };
   takes_ = marks(after) > marks(before);
   models_.clear();
   for (size_t i = 0; i < window_.size() && static_cast<int64_t>(i) <= taken_; ++i) models_.push_back(window_[i].data());
 }
 
-void EvaluationAverage::apply(const std::byte* central, size_t begin, size_t end, bool changes) const {
+void EvaluationAverage::apply(const std::byte* central, size_t begin, size_t end, bool learns) const {
   if (!takes_) return;
   const std::byte* const from = averages_[current_].data();
   std::byte* const to = averages_[1 - current_].data();
-  if (!changes) return backend_.blend({type_, begin, end, central, central, to, 1});
+  if (!learns) return backend_.blend({type_, begin, end, central, central, to, 1});
   if (spec_.kind != EvaluationAverageSpec::Kind::lawa) {
-    return backend_.blend({type_, begin, end, from, central, to, weight()});
+    return backend_.blend({type_, begin, end, from, central, to, blend_factor()});
   }
   backend_.blend({type_, begin, end, central, central, window_[static_cast<size_t>(taken_ % spec_.window)].data(), 1});
   backend_.average({type_, begin, end, nullptr, to, models_, 1.0 / static_cast<double>(models_.size()), 0});
 }
 
-double EvaluationAverage::weight() const {
+double EvaluationAverage::blend_factor() const {
   if (taken_ == 0) return 1;
   const auto count = static_cast<double>(taken_ + 1);
   if (spec_.kind != EvaluationAverageSpec::Kind::ema) return 1 / count;
-  // The sum of all weights is one from the first round on, so that the models of the beginning weigh no more than their age says: the
-  // correction of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+  // The sum of all weights is one from the first round on, so that the models of the beginning measure_norms no more than their age says:
+  // the correction of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
   return (1 - spec_.decay) / (1 - std::pow(spec_.decay, count));
 }
 
@@ -55,7 +55,7 @@ void EvaluationAverage::restore(const Snapshot& snapshot) {
     snapshot.give("average.window." + std::to_string(i), window_[i]);
 }
 
-void EvaluationAverage::finish_round() {
+void EvaluationAverage::end_averaging() {
   if (!takes_) return;
   ++taken_;
   current_ = 1 - current_;

@@ -2,7 +2,7 @@
 
 #include "sync/asynchronous_group.h"
 #include "sync/synchronous_group.h"
-#include "transport/levels.h"
+#include "transport/make_levels.h"
 
 namespace arbalest {
 namespace {

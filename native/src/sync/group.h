@@ -1,5 +1,5 @@
-// A group of learners around a central model: membership, positions in the data, and how the learners are kept together, all numbered by
-// round. Learners see it as a TrainingGroup; the owner of the group has two interfaces of its own.
+// A group of learners around a central model: membership, positions in the data, and the rule that keeps the learners together, all
+// numbered by round. Learners see it as a TrainingGroup, the owner as a GroupControl and a CentralModelAccess.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "replica/training_group.h"
 #include "sync/round_schedule.h"
 #include "sync/rule.h"
-#include "transport/level_spans.h"
+#include "transport/averaging_spans.h"
 
 namespace arbalest {
 
@@ -30,7 +30,7 @@ class GroupControl {
   virtual ~GroupControl() = default;
 
   // Returns the learner's first round. A learner that joins `resumed` has its weights and its optimiser's states already; any other begins
-  // at the central model. It meets the other learners of its device first, where the group has several.
+  // at the central model. If the group has several devices, the learner's contributions are summed on `device` first.
   virtual int64_t join(int learner, bool resumed = false, int device = 0) = 0;
   // The round in progress is completed without the learner.
   virtual void evict(int learner) = 0;
@@ -43,11 +43,12 @@ class GroupControl {
   virtual void stop() = 0;
 
   virtual GroupStatus status() const = 0;
-  // Iterations of the run behind the learner, those before it joined counted in; the group's own for a learner that is no member.
+  // Iterations of the run that the learner has completed or that were completed before it joined; the group's own for a learner that is no
+  // member.
   virtual int64_t iteration_of(int learner) const = 0;
   virtual std::vector<float> losses(int64_t from_iteration) const = 0;
-  // What the rule and the levels have done since the last call; the first call starts the recording.
-  virtual std::vector<LevelSpan> level_spans() { return {}; }
+  // When the rule and the levels were at work since the last call. The first call starts the recording.
+  virtual std::vector<AveragingSpan> averaging_spans() { return {}; }
 };
 
 // The central model as the owner reads, replaces and saves it.
@@ -55,15 +56,16 @@ class CentralModelAccess {
  public:
   virtual ~CentralModelAccess() = default;
 
-  // What is evaluated, saved and exported: the evaluation average where there is one, else the central model.
+  // Reads the model that is evaluated, saved and exported: the evaluation average, or the central model if there is none.
   virtual void read_central(std::byte* canonical) const = 0;
   // Only while no round is in progress. The rule forgets what it has gathered.
   virtual void write_central(const std::byte* canonical) = 0;
-  // Whether the central model, and the evaluation average, have finite numbers alone. Kernels may hide a number that is not finite: a ReLU
-  // takes it for a zero.
+  // Whether all numbers of the central model and of the evaluation average are finite. The loss does not show it: a ReLU turns NaN into
+  // zero.
   virtual bool is_finite() const = 0;
 
-  // All that the group resumes from; while no round is in progress. `fresh.<learner>` counts 1 for a member that has yet to begin.
+  // Takes a copy of all that the group resumes from, while no round is in progress. `fresh.<learner>` counts 1 for a member that has yet to
+  // begin.
   virtual void capture(Snapshot& snapshot) const = 0;
   // Before any learner joins.
   virtual void restore(const Snapshot& snapshot) = 0;

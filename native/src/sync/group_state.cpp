@@ -54,13 +54,13 @@ bool GroupState::add_loss(int64_t iteration, double loss) {
   return false;
 }
 
-void GroupState::capture_place(Snapshot& snapshot) const {
+void GroupState::capture_progress(Snapshot& snapshot) const {
   snapshot.count("round", round_);
   snapshot.count("iteration", iteration_);
   snapshot.count("position", static_cast<int64_t>(position_));
 }
 
-void GroupState::restore_place(const Snapshot& snapshot) {
+void GroupState::restore_progress(const Snapshot& snapshot) {
   snapshot.check_place();
   round_ = snapshot.counted("round");
   iteration_ = snapshot.counted("iteration");

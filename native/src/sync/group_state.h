@@ -1,4 +1,4 @@
-// What groups have in common, whatever their rule: the schedule, the losses, how far the group is, and the lock over all of it.
+// The state that groups of every rule have: the schedule, the losses, the progress, and the lock over all of it.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ class GroupState : public Group {
   // With the lock held:
   // The first round that no learner has entered.
   virtual int64_t unopened_round() const = 0;
-  // Iterations that all learners have behind them.
+  // Iterations that all learners have completed.
   virtual int64_t whole_iterations() const = 0;
   // Counts the loss; false stops the group, as the loss is not finite.
   bool add_loss(int64_t iteration, double loss);
-  void capture_place(Snapshot& snapshot) const;
-  void restore_place(const Snapshot& snapshot);
+  void capture_progress(Snapshot& snapshot) const;
+  void restore_progress(const Snapshot& snapshot);
 
   Backend& backend_;
   const GroupSpec spec_;

@@ -1,4 +1,4 @@
-// Who belongs to a group, by learner number. The same for every rule, which adds to `Member` where its members stand.
+// The members of a group by learner number. Each kind of group adds its members' progress to `Member`.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace arbalest {
 
 struct Member {
-  int64_t iteration = 0;                 // of the run: the one that it is in, or the one after its last
+  int64_t iteration = 0;                 // of the run: the present one, or the one after its last
   bool fresh = true;                     // it begins its next step at the central model, with a restarted optimiser
-  std::shared_ptr<Memory> contribution;  // what it brings to the central model; null where that is read in place
+  std::shared_ptr<Memory> contribution;  // its vector for the central model; null if the group reads the member's weights
 };
 
 template <class Member> class Members {

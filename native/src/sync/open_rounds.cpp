@@ -10,7 +10,7 @@ std::vector<Contribution> Gathering::contributions() const {
   return in_order;
 }
 
-int64_t OpenRound::rank(int learner) const { return std::find(members.begin(), members.end(), learner) - members.begin(); }
+int64_t OpenRound::order_of(int learner) const { return std::find(members.begin(), members.end(), learner) - members.begin(); }
 
 OpenRound* OpenRounds::find(int64_t number) {
   for (OpenRound& round : rounds_)
@@ -49,7 +49,7 @@ std::optional<Withdrawn> OpenRounds::withdraw(int learner) {
   return withdrawn;
 }
 
-bool OpenRounds::takes_from(int learner) const {
+bool OpenRounds::is_stepping_for(int learner) const {
   if (rounds_.empty()) return false;
   const Gathering& gathering = rounds_.front().buckets.front().front();
   return gathering.complete && gathering.arrived.count(learner) != 0;

@@ -17,8 +17,8 @@ namespace arbalest {
 
 // A member of a synchronous group.
 struct RoundMember : Member {
-  int64_t round = 0, step = 0;  // where it stands
-  int64_t length = 1;           // iterations of its round
+  int64_t round = 0, iteration_in_round = 0;
+  int64_t length = 1;  // iterations of its round
   size_t device = 0;
 };
 
@@ -41,11 +41,11 @@ struct OpenRound {
   std::vector<int> present;                     // devices that have members
   bool begun = false;                           // its averaging has begun
 
-  // Where the learner stands among the members.
-  int64_t rank(int learner) const;
+  // The learner's place among the members. Not its slot's rank in TypeScript: a learner that replaces another comes last.
+  int64_t order_of(int learner) const;
 };
 
-// A contribution in lockstep that is taken back before its step was taken.
+// In lockstep: a contribution that is taken back before any pass has taken its step.
 struct Withdrawn {
   int64_t round = 0;
   std::shared_ptr<Memory> vector;
@@ -61,17 +61,17 @@ class OpenRounds {
   const OpenRound& back() const { return rounds_.back(); }
   // Null where it is not open.
   OpenRound* find(int64_t number);
-  // Each of its members is awaited on its device, with all buckets.
+  // The round waits for each of its members, on the member's device, with all buckets.
   OpenRound& open(OpenRound round, Members<RoundMember>& members, size_t buckets, size_t devices);
   void close_front() { rounds_.pop_front(); }
 
   void arrive(int learner, size_t device, int64_t round, size_t bucket, const Contribution& contribution);
-  // Takes back the contribution of the learner, which is awaited again. Nothing where none of its steps is due, or all steps are being
-  // taken.
+  // Takes back the learner's contribution; the round waits for the learner again. Nothing if none of its steps is due, or if a pass takes
+  // the due steps now.
   std::optional<Withdrawn> withdraw(int learner);
-  // Whether the steps of all learners that came to the round in progress are being taken, this learner's among them.
-  bool takes_from(int learner) const;
-  // The learner is awaited no longer.
+  // Whether a pass takes the due steps of the round in progress now, this learner's among them.
+  bool is_stepping_for(int learner) const;
+  // The rounds no longer wait for the learner.
   void evict(int learner);
   // The learners that have brought the last bucket of the round in progress.
   std::vector<int> arrived() const;

@@ -1,4 +1,4 @@
-// The rounds of a group as its owner has planned them: where they begin and end, which are restarts, where learners rest, and the rates.
+// The rounds of a group as its owner has planned them: their first and last iterations, restarts, pauses, and the learning rates.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace arbalest {
 
-// A round or an iteration that does not come.
+// A round or an iteration that is never reached.
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // A round is `period` iterations, but for those that begin before iteration `from`, which have one each. A run that ended within a period

@@ -1,4 +1,4 @@
-// How a group keeps its learners together: plain data, made by the files of src/rules, whose other side is src/engine/contract.ts.
+// How a group keeps its learners together: plain data, made by the files of src/rules. In TypeScript: src/engine/contract/groups.ts.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "core/program.h"
 #include "replica/optimiser.h"
-#include "transport/levels.h"
+#include "transport/make_levels.h"
 
 namespace arbalest {
 
@@ -33,7 +33,8 @@ struct SynchronousRule {
   bool lockstep = false;         // of sma: one pass takes the round's last step of all learners and that of the central model
 };
 
-// Learners do not wait for rounds. `push` and `fetch` count a learner's own iterations; in place, learners train the central model itself.
+// Learners do not wait for rounds. A learner pushes its updates and fetches the model every `push` and `fetch` of its own iterations. If
+// `in_place`, learners train the central model itself.
 struct AsynchronousRule {
   bool in_place = false;
   int64_t push = 1, fetch = 1;

@@ -1,5 +1,5 @@
-// A pass over a range of elements, shared out in pieces among the threads that would otherwise wait. The bounds of the pieces depend on the
-// range alone, so that the result does not depend on which thread does which piece.
+// A pass over a range of elements, whose pieces the waiting threads share. The bounds of the pieces depend on the range alone, so that the
+// result does not depend on which thread does which piece.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class SharedPass {
 
   bool has_pieces() const { return next_.load(std::memory_order_relaxed) < end_; }
 
-  // Does pieces until none is left to take. True for the one caller that has finished the last of all.
+  // Does pieces until none is left. True for exactly one caller: the one that finishes the last piece.
   bool help() {
     while (true) {
       const size_t begin = next_.fetch_add(piece_, std::memory_order_relaxed);

@@ -42,7 +42,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   member.iteration = schedule_.first_iteration(member.round);
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
-  if (takes_copies()) member.contribution = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
+  if (contributes_copies()) member.contribution = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
   const int64_t from = member.round;
   members_.add(learner, std::move(member));
   return from;
@@ -95,7 +95,7 @@ void SynchronousGroup::capture(Snapshot& snapshot) const {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   averaging_.follow(0);
-  capture_place(snapshot);
+  capture_progress(snapshot);
   for (const auto& [learner, member] : members_) snapshot.count("fresh." + std::to_string(learner), member.fresh);
   averaging_.central().capture(round_, snapshot);
 }
@@ -105,7 +105,7 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   refuse_in_progress();
   if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before any learner joins");
   follow_all();
-  restore_place(snapshot);
+  restore_progress(snapshot);
   departed_iterations_ = iteration_;
   whole_rounds_.store(round_, std::memory_order_release);
   averaging_.restore(round_, snapshot);
@@ -115,7 +115,7 @@ void SynchronousGroup::write_central(const std::byte* canonical) {
   const std::lock_guard lock(mutex_);
   refuse_in_progress();
   follow_all();
-  averaging_.restart(canonical);
+  averaging_.replace(canonical);
   members_.refresh();
 }
 

@@ -1,13 +1,13 @@
 // Learners that average at every round's end.
 //
-// A round is `period` iterations of every member. A member's contribution to it lies in a slot of its own, or where the member keeps it
-// until the next round. When all have arrived, the contributions are summed in the members' order and the rule is applied to the sum, by
+// A round is `period` iterations of every member. A member's contribution is a copy (contributes_copies), or is read where the member keeps
+// it until the next round. When all have arrived, the contributions are summed in the members' order and the rule is applied to the sum, by
 // the threads that would otherwise wait. A member that goes on with its own weights needs the round's result only at its next contribution,
 // so that waiting overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished
 // it.
 //
-// This class says who brings what to which round, and who waits for it; Averaging does the averaging. The owner's calls are in
-// synchronous_group.cpp, the learners' in synchronous_learners.cpp.
+// This class knows the members of each round, their contributions, and the learners that wait; Averaging does the averaging. The owner's
+// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ class SynchronousGroup final : public GroupState {
   void set_restarts(std::vector<int64_t> rounds) override;
   GroupStatus status() const override;
   int64_t iteration_of(int learner) const override;
-  std::vector<LevelSpan> level_spans() override { return averaging_.level_spans(); }
+  std::vector<AveragingSpan> averaging_spans() override { return averaging_.averaging_spans(); }
 
   void write_central(const std::byte* canonical) override;
   bool is_finite() const override;
@@ -55,32 +55,33 @@ class SynchronousGroup final : public GroupState {
   const SynchronousRule& rule() const { return *spec_.synchronous; }
   bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
   // A learner that begins the next round at the central model leaves its weights alone until then: they need no copy.
-  bool takes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
+  bool contributes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
   void check_device(int device) const;
-  void check_place(const Ticket& ticket, const LearnerVectors& vectors) const;
+  void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;
   void refuse_in_progress() const;
-  // For a thread without a stream: each device's own goes on after what its round has queued.
+  // For a thread without a stream: each device's own stream continues after the passes that the round has queued there.
   void follow_all() const;
 
-  // Fixes who takes part in the round and which samples it takes.
+  // Fixes the round's members and its samples.
   OpenRound& open(int64_t number);
   Outcome await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
-  // Of the round in progress: hands over what is complete.
+  // Hands the complete buckets of the round in progress to the averaging.
   void advance();
   void begin_round(OpenRound& round);
   void finish_round();
-  // Does pieces of the passes in progress until none is left. A fault is thrown to the learners that wait for the round, not to the caller.
+  // Does pieces of the passes in progress until none is left. An error is thrown to the learners that wait for the round, not to the
+  // caller.
   void help(Lock& lock);
   void take_sum(const BucketReduction& reduction);
   void fail(std::exception_ptr failure);
 
   Members<RoundMember> members_;
-  int64_t departed_iterations_ = 0;  // whole iterations where no member is left
+  int64_t departed_iterations_ = 0;  // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
-  Averaging averaging_;                   // last, as its threads come here
+  Averaging averaging_;                   // last: its threads call this object until they end
 };
 
 }  // namespace arbalest

@@ -22,7 +22,7 @@ CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> c
 std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction) {
   auto request = std::make_unique<Request>();
   auto& [round, bucket, range, parts] = reduction;
-  const std::vector<int> present = members(round);
+  const std::vector<int> present = ranks_in(round);
   const size_t from = range.begin * size_of(type_), bytes = (range.end - range.begin) * size_of(type_);
   int64_t learners = 0;
   for (int device : present) learners += parts[static_cast<size_t>(device)].learners;

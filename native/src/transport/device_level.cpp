@@ -17,7 +17,7 @@ bool DeviceLevel::wait(Request& request, const std::atomic<bool>& given_up) {
   auto& [round, bucket, range, parts] = request.reduction;
   std::vector<const void*> summands;
   int64_t learners = 0;
-  for (int device : members(round)) {
+  for (int device : ranks_in(round)) {
     const PartialSum& part = parts[static_cast<size_t>(device)];
     if (part.learners == 0) continue;
     summands.push_back(part.vector);

@@ -16,8 +16,8 @@
 
 namespace arbalest {
 
-// The sum over some learners of a range of the parameter vector, at its place in a vector laid out like that. Without learners there is no
-// vector, and the part adds nothing.
+// The sum over some learners of a range of the parameters, in a vector laid out as the parameters are. Without learners there is no vector,
+// and the part adds nothing.
 struct PartialSum {
   const std::byte* vector = nullptr;
   int64_t learners = 0;
@@ -32,11 +32,11 @@ struct BucketReduction {
   std::vector<PartialSum> parts;
 };
 
-// Asynchronous: `start` returns at once, and a thread of the level's own waits; learners never do. Every process starts the rounds in their
-// order, and the buckets of a round in theirs.
+// Asynchronous: `start` returns at once, and the level's own thread waits; learners never do. Every process starts rounds in order, and the
+// buckets of a round in order.
 //
-// On a backend with streams the level has one stream on each device. `start` and `wait` queue their work there, where the device's part is
-// ready, and the device's sum is ready when the stream has come to the end of that work.
+// On a backend with streams the level has one stream for each sum that it gives. `start` and `wait` queue their work there, after the
+// device's part is ready; the sum is ready when the stream has reached the end of that work.
 class Level {
  public:
   // A reduction under way. Implementations add what they need to follow it: a request, an event.
@@ -49,32 +49,31 @@ class Level {
   virtual ~Level() = default;
   const DeviceStreams& streams() const { return streams_; }
   virtual const char* name() const = 0;
-  // The first of this process's ranks, and how many the level has in all processes.
+  // The first of this process's ranks, and the number of ranks in all processes.
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // From this round on these ranks take part. Called in the order of rounds, before the first reduction of the round is started.
-  void set_members(int64_t from_round, std::vector<int> ranks);
+  // From this round on, exactly these ranks take part. Called in the order of rounds, before the first reduction of the round is started.
+  void set_ranks(int64_t from_round, std::vector<int> ranks);
 
-  // The parts stay as they are until the round is whole.
+  // The parts do not change until the round is whole.
   virtual std::unique_ptr<Request> start(BucketReduction reduction) = 0;
-  // Replaces the reduction's parts by their sums, which stay until the same bucket is started anew. False where it was given up instead;
-  // implementations look at `given_up` every 10 ms at least.
+  // Replaces the reduction's parts by their sums, which stay valid until the same bucket is started again. False if the reduction was given
+  // up; implementations look at `given_up` at least every 10 ms.
   virtual bool wait(Request& request, const std::atomic<bool>& given_up) = 0;
-  // Whether streams still work on reductions that `wait` has returned from. Throws their faults. Called every 10 ms while the level is
-  // idle.
+  // Whether streams still work on reductions that `wait` has returned. Throws their errors. Called every 10 ms while the level is idle.
   virtual bool is_at_work() { return false; }
-  // Nothing is started any more. When it returns, all work is done or given up.
+  // No reduction is started after this call. When it returns, all work is done or given up.
   virtual void end() noexcept {}
 
  protected:
-  // The ranks that take part in a round; rounds are asked for in their order.
-  std::vector<int> members(int64_t round);
+  // The ranks that take part in a round. To be called in the order of rounds.
+  std::vector<int> ranks_in(int64_t round);
 
  private:
   const DeviceStreams streams_;
   std::mutex mutex_;
-  std::map<int64_t, std::vector<int>> members_;  // by the first round in which it holds
+  std::map<int64_t, std::vector<int>> ranks_;  // by the first round
 };
 
 }  // namespace arbalest

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
-ReductionPipeline::ReductionPipeline(std::vector<std::unique_ptr<Level>> levels, LevelSpans& spans, Reduced reduced, Failed failed)
+ReductionPipeline::ReductionPipeline(std::vector<std::unique_ptr<Level>> levels, AveragingSpans& spans, Reduced reduced, Failed failed)
     : levels_(std::move(levels)), spans_(spans), reduced_(std::move(reduced)), failed_(std::move(failed)), stages_(levels_.size()) {
   try {
     for (size_t level = 0; level < levels_.size(); ++level) stages_[level].thread = std::thread([this, level] { work(level); });
@@ -81,7 +81,7 @@ void ReductionPipeline::reduce_all(size_t number) {
   streams.backend(0).use_threads(1);
   while (!given_up_) {
     for (BucketReduction& reduction : take(number, !under_way.empty())) {
-      const double at = LevelSpans::now();
+      const double at = AveragingSpans::now();
       for (size_t device = 0; device < streams.devices(); ++device) {
         const UsedStream used = streams.use(device);
         streams.backend(device).wait(reduction.parts[device].ready);
@@ -98,7 +98,7 @@ void ReductionPipeline::reduce_all(size_t number) {
       reduction.parts[device].ready = streams.backend(device).record();
     }
     // The spans of reductions that overlap follow one another, in the order of their ends.
-    const double end = LevelSpans::now();
+    const double end = AveragingSpans::now();
     spans_.record({static_cast<int64_t>(number), reduction.round, std::max(oldest.at, free_from), end});
     free_from = end;
     if (number + 1 < levels_.size())

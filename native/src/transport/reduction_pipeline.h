@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "transport/averaging_spans.h"
 #include "transport/level.h"
-#include "transport/level_spans.h"
 
 namespace arbalest {
 
@@ -24,7 +24,7 @@ class ReductionPipeline {
   // Called by the thread of the level that fails, or of the last one where `reduced` throws. That thread reduces nothing more.
   using Failed = std::function<void(std::exception_ptr)>;
 
-  ReductionPipeline(std::vector<std::unique_ptr<Level>> levels, LevelSpans& spans, Reduced reduced, Failed failed);
+  ReductionPipeline(std::vector<std::unique_ptr<Level>> levels, AveragingSpans& spans, Reduced reduced, Failed failed);
   ~ReductionPipeline();
   ReductionPipeline(const ReductionPipeline&) = delete;
   ReductionPipeline& operator=(const ReductionPipeline&) = delete;
@@ -49,7 +49,7 @@ class ReductionPipeline {
   void reduce_all(size_t level);
 
   const std::vector<std::unique_ptr<Level>> levels_;
-  LevelSpans& spans_;
+  AveragingSpans& spans_;
   const Reduced reduced_;
   const Failed failed_;
   std::atomic<bool> given_up_{false};

@@ -52,7 +52,7 @@ export interface SynchronousRule {
  *   of the learner, x = w + rate m v. `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
  *   one pass over all vectors, when the last learner has come; who reads or writes a vector of another's before has that one's step taken at once. Of groups without levels.
  * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
- *   `perRate`: D is divided by the learners' rate, and the step multiplied by it.
+ *   `perLearningRate`: D is divided by the learners' rate, and the step multiplied by it.
  * - `mean`: weights. z' is the mean of mean w over all rounds from iteration `from` on, and mean w itself before.
  * - `optimiser`: gradients, in every iteration. The optimiser takes one step on z with their mean, and the learners have none of their own;
  *   it wants `adopts` and a period of 1.

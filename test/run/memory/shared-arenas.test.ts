@@ -7,7 +7,7 @@ import { trainWith } from '../../../src/run/train.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
 import { skip } from '../../support/skip.js'
 
-const BUILT_IN = new URL('../../../src/actors/built-in-learner.js', import.meta.url)
+const BUILT_IN = new URL('../../../src/learner/built-in-learner.js', import.meta.url)
 
 describe('arenas of activations', function () {
   this.timeout(120_000)

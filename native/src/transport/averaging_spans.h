@@ -11,7 +11,7 @@
 namespace arbalest {
 
 // The time that a level took for a bucket of a round, or the rule for one bucket or several, in seconds of the monotonic clock.
-struct LevelSpan {
+struct AveragingSpan {
   // The level's place from the bottom; kRule for the passes by which the rule averages.
   static constexpr int64_t kRule = -1;
   int64_t level = 0, round = 0;
@@ -19,21 +19,21 @@ struct LevelSpan {
 };
 
 // Recorded by several threads, taken by one.
-class LevelSpans {
+class AveragingSpans {
  public:
   static double now() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-  void record(const LevelSpan& span) {
+  void record(const AveragingSpan& span) {
     const std::lock_guard lock(mutex_);
     if (!recording_) return;
     if (spans_.size() == kMost) spans_.pop_front();
     spans_.push_back(span);
   }
   // Those since the last call, the newest 4096 at most; the first call starts the recording.
-  std::vector<LevelSpan> take() {
+  std::vector<AveragingSpan> take() {
     const std::lock_guard lock(mutex_);
     recording_ = true;
-    std::vector<LevelSpan> taken(spans_.begin(), spans_.end());
+    std::vector<AveragingSpan> taken(spans_.begin(), spans_.end());
     spans_.clear();
     return taken;
   }
@@ -41,7 +41,7 @@ class LevelSpans {
  private:
   static constexpr size_t kMost = 4096;
   std::mutex mutex_;
-  std::deque<LevelSpan> spans_;
+  std::deque<AveragingSpan> spans_;
   bool recording_ = false;
 };
 

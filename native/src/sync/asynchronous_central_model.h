@@ -1,6 +1,6 @@
-// The central model of asynchronous rules: read and added to by whoever comes, a piece at a time, so that nobody waits for a whole pass of
-// another's. Two threads are never in one piece at once; what is read may hold one learner's updates in some pieces and not yet in others.
-// Hogwild's learners train its memory itself, without regard to this.
+// The central model of asynchronous rules. Learners read it and add to it piece by piece, with a lock for each piece, so that none waits
+// for a whole pass of another. A model that is read may hold a learner's updates in some pieces and not yet in others. Hogwild's learners
+// train this memory itself and take no locks.
 #pragma once
 
 #include <array>
@@ -18,25 +18,25 @@
 
 namespace arbalest {
 
-class ContendedModel {
+class AsynchronousCentralModel {
  public:
-  ContendedModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical);
+  AsynchronousCentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical);
 
-  // Itself, for learners that train it in place.
+  // The model itself, for learners that train it in place.
   const std::shared_ptr<Memory>& weights() const { return weights_; }
-  // A vector laid out like the parameters becomes the model.
+  // Copies the model into `vector`, which is laid out as the parameters are.
   void fetch(std::byte* vector) const;
   void add(const Memory& updates);
 
-  // A round between these positions is whole; its model goes into the evaluation average. One thread at a time.
+  // A round between these positions is whole: takes the model into the evaluation average. One thread at a time.
   void take_into_average(uint64_t position, uint64_t next_position);
   bool has_average() const { return average_.has_value(); }
-  // What is evaluated: the average where there is one, else the model.
+  // Copies the evaluation average, or the model if there is none.
   void fetch_evaluated(std::byte* vector) const;
   bool is_finite() const;
 
-  // While no learner trains. All that has been gathered is forgotten.
-  void restart(const std::byte* canonical);
+  // While no learner trains. Clears the average.
+  void replace(const std::byte* canonical);
   void capture(Snapshot& snapshot) const;
   void restore(const Snapshot& snapshot);
 
@@ -44,7 +44,7 @@ class ContendedModel {
   static constexpr size_t kLocks = 64;
 
   const std::byte* average() const { return average_ ? average_->weights() : nullptr; }
-  // work(begin, end) over the model, no two threads at once in one piece.
+  // Calls work(begin, end) for each piece of the model, under the piece's lock.
   template <class Work> void by_pieces(Work&& work) const;
 
   Backend& backend_;
@@ -53,7 +53,7 @@ class ContendedModel {
   const std::shared_ptr<Memory> weights_;
   mutable std::array<std::mutex, kLocks> pieces_;
   std::optional<EvaluationAverage> average_;
-  mutable std::mutex averaging_;  // before a piece's, where both are wanted
+  mutable std::mutex averaging_;  // is taken before a piece's lock
 };
 
 }  // namespace arbalest

@@ -1,4 +1,4 @@
-#include "sync/contended_model.h"
+#include "sync/asynchronous_central_model.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,34 +13,34 @@ constexpr size_t kPiece = 16384;
 
 }  // namespace
 
-ContendedModel::ContendedModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical)
+AsynchronousCentralModel::AsynchronousCentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical)
     : backend_(backend), layout_(spec.layout), frozen_(layout_.frozen()), weights_(std::make_shared<Memory>(backend_, layout_.bytes)) {
   from_canonical(backend_, layout_, initial_canonical, weights_->data());
   if (spec.average) average_.emplace(backend_, layout_, *spec.average);
 }
 
-void ContendedModel::fetch(std::byte* vector) const {
+void AsynchronousCentralModel::fetch(std::byte* vector) const {
   const size_t size = size_of(layout_.type());
   by_pieces([&](size_t begin, size_t end) { std::memcpy(vector + begin * size, weights_->data() + begin * size, (end - begin) * size); });
 }
 
-void ContendedModel::add(const Memory& updates) {
+void AsynchronousCentralModel::add(const Memory& updates) {
   const void* const update = updates.data();
   by_pieces([&](size_t begin, size_t end) {
     backend_.average({layout_.type(), begin, end, weights_->data(), weights_->data(), {&update, 1}, -1, 0});
   });
 }
 
-void ContendedModel::take_into_average(uint64_t position, uint64_t next_position) {
+void AsynchronousCentralModel::take_into_average(uint64_t position, uint64_t next_position) {
   const std::lock_guard averaging(averaging_);
-  average_->begin_round(position, next_position);
+  average_->begin_averaging(position, next_position);
   by_pieces([&](size_t begin, size_t end) {
     for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(weights_->data(), from, to, learns); });
   });
-  average_->finish_round();
+  average_->end_averaging();
 }
 
-void ContendedModel::fetch_evaluated(std::byte* vector) const {
+void AsynchronousCentralModel::fetch_evaluated(std::byte* vector) const {
   const std::lock_guard averaging(averaging_);
   if (average())
     std::memcpy(vector, average(), layout_.bytes);
@@ -48,7 +48,7 @@ void ContendedModel::fetch_evaluated(std::byte* vector) const {
     fetch(vector);
 }
 
-bool ContendedModel::is_finite() const {
+bool AsynchronousCentralModel::is_finite() const {
   const std::lock_guard averaging(averaging_);
   const auto is_sound = [&](const std::byte* model, size_t begin, size_t end) {
     return are_finite(backend_, layout_.type(), model, begin, end);
@@ -58,22 +58,22 @@ bool ContendedModel::is_finite() const {
   return sound;
 }
 
-void ContendedModel::restart(const std::byte* canonical) {
+void AsynchronousCentralModel::replace(const std::byte* canonical) {
   from_canonical(backend_, layout_, canonical, weights_->data());
-  if (average_) average_->restart();
+  if (average_) average_->clear();
 }
 
-void ContendedModel::capture(Snapshot& snapshot) const {
+void AsynchronousCentralModel::capture(Snapshot& snapshot) const {
   snapshot.keep("central", *weights_);
   if (average_) average_->capture(snapshot);
 }
 
-void ContendedModel::restore(const Snapshot& snapshot) {
+void AsynchronousCentralModel::restore(const Snapshot& snapshot) {
   snapshot.give("central", *weights_);
   if (average_) average_->restore(snapshot);
 }
 
-template <class Work> void ContendedModel::by_pieces(Work&& work) const {
+template <class Work> void AsynchronousCentralModel::by_pieces(Work&& work) const {
   const size_t elements = layout_.length();
   for (size_t begin = 0; begin < elements; begin += kPiece) {
     const std::lock_guard lock(pieces_[begin / kPiece % kLocks]);

@@ -17,7 +17,7 @@ export interface ProgramRequest {
 }
 
 /** What a job's programs are compiled from. */
-export interface ProgramSources {
+export interface ProgramRecipe {
   readonly model: Model
   /** The training step, compiled. */
   readonly step: Program
@@ -34,17 +34,17 @@ export interface ProgramTarget {
 /** A learner's copy of the weights, and the job's training step on it. */
 export class LearnerReplica extends BoundProgram {
   readonly #state: ReplicaState
-  readonly #sources: ProgramSources
+  readonly #recipe: ProgramRecipe
   readonly #target: ProgramTarget
   /** Bytes of the arena for activations, which all programs of the replica share: as large as the largest of them needs. */
   #arenaBytes: number
 
-  constructor(state: ReplicaState, slot: number, sources: ProgramSources, target: ProgramTarget) {
-    super(state, slot, sources.step)
+  constructor(state: ReplicaState, slot: number, recipe: ProgramRecipe, target: ProgramTarget) {
+    super(state, slot, recipe.step)
     this.#state = state
-    this.#sources = sources
+    this.#recipe = recipe
     this.#target = target
-    this.#arenaBytes = sources.step.arenas.activations
+    this.#arenaBytes = recipe.step.arenas.activations
   }
 
   /** The learning rate of the following steps; undefined, the initial value, for the job's own schedule. */
@@ -77,7 +77,7 @@ export class LearnerReplica extends BoundProgram {
   program({ mode, batch, loss }: ProgramRequest): BoundProgram {
     const { engine, handle: replica, stepping } = this.#state
     if (stepping) throw new ArbalestError('INVALID_STATE', 'program: received a call inside a step; call update() first')
-    const { model, recipe } = this.#sources
+    const { model, recipe } = this.#recipe
     const { spec, dataset } = this.#target
     const program = compile(model, loweringBackend(engine, spec.backend, spec.threads), {
       ...recipe,

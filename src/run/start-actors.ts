@@ -9,7 +9,7 @@ import type { SpawnLearner } from '../actors/learner-slot.js'
 import { makeSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
-import { modelFile } from '../checkpoints/model-file.js'
+import { modelFile } from '../checkpoints/find-model.js'
 import type { Handle } from '../engine/contract.js'
 import { importWeights } from '../formats/import-weights.js'
 import { predictionGraph } from '../model/graph-builder.js'
@@ -54,7 +54,7 @@ const LEARNER = new URL('../actors/learner.js', import.meta.url)
  * learner. Throws OUT_OF_MEMORY, LEARNER_FAILED and what the actors throw.
  */
 export async function startActors(run: PreparedRun, learnerModule: URL, scope: JobScope, hooks: RunHooks): Promise<RunActors> {
-  const { dataset, programs, settings, sources: plan } = run
+  const { dataset, programs, settings, sourcePlan } = run
   const { engine, handles } = scope
   const synchroniser = await startSynchroniser(run, scope)
   const group = await synchroniser.ask.group()
@@ -62,12 +62,12 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
   const shares = shareOut(programs.evaluate.map(compiled), run.evaluators)
-  const sources = makeSources(dataset, plan, shares.length, scope)
+  const sources = makeSources(dataset, sourcePlan, shares.length, scope)
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
 
   const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
-  const dataWaited = () => (plan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
+  const dataWaited = () => (sourcePlan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
   return { synchroniser, supervisor, evaluators, feed, group, dataWaited }
 }
 

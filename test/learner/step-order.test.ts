@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { StepOrder } from '../../src/actors/step-order.js'
+import { StepOrder } from '../../src/learner/step-order.js'
 import type { SegmentName } from '../../src/compiler/program.js'
 import { refused } from '../support/codes.js'
 

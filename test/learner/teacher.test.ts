@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Teacher } from '../../src/actors/teacher.js'
+import { Teacher } from '../../src/learner/teacher.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, embedding, linear } from '../../src/model/layers.js'
 

@@ -43,29 +43,30 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   if (!found) return Outcome::evicted;
   const RoundMember& member = *found;
   if (stopped_ || cancelled) return Outcome::cancelled;
-  if (member.step == 0 && schedule_.rests_before(member.round)) {
+  if (member.iteration_in_round == 0 && schedule_.rests_before(member.round)) {
     // Paused means that the central model is whole: it may be measured, saved or replaced.
     const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
     return outcome == Outcome::done ? Outcome::paused : outcome;
   }
   const OpenRound& round = open(member.round);
-  const bool forgets = member.step == 0 && (member.fresh || round.restarts);
-  const bool adopts = forgets || (member.step == 0 && rule().adopts);
-  if (adopts || (rule().lockstep && member.step == 0)) {
+  const bool forgets = member.iteration_in_round == 0 && (member.fresh || round.restarts);
+  const bool adopts = forgets || (member.iteration_in_round == 0 && rule().adopts);
+  if (adopts || (rule().lockstep && member.iteration_in_round == 0)) {
     const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
   }
-  // While the lock was released, `member` and `round` may have moved, but this learner's standing has not changed.
+  // While the lock was released, `member` and `round` may have become dangling references: look both up again.
   RoundMember& self = members_.at(learner);
   const OpenRound& entered = open(self.round);
   ticket.round = self.round;
-  ticket.iteration = schedule_.first_iteration(self.round) + self.step;
+  ticket.iteration = schedule_.first_iteration(self.round) + self.iteration_in_round;
   ticket.position = entered.position +
-                    static_cast<uint64_t>((self.step * static_cast<int64_t>(entered.members.size()) + entered.rank(learner)) * spec_.batch);
+                    static_cast<uint64_t>(
+                        (self.iteration_in_round * static_cast<int64_t>(entered.members.size()) + entered.order_of(learner)) * spec_.batch);
   ticket.device = self.device;
   ticket.rate = schedule_.rate(ticket.iteration);
   ticket.alpha = entered.alpha;
-  ticket.contributes = self.step == entered.length - 1;
+  ticket.contributes = self.iteration_in_round == entered.length - 1;
   ticket.adopts = adopts;
   ticket.forgets = forgets;
   self.fresh = false;
@@ -73,7 +74,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   return Outcome::done;
 }
 
-void SynchronousGroup::check_place(const Ticket& ticket, const LearnerVectors& vectors) const {
+void SynchronousGroup::check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const {
   if (vectors.weights->backend() != &averaging_.backend(ticket.device))
     throw Error("INVALID_STATE", "learner: it meets the group on device " + std::to_string(ticket.device) +
                                      ", where its replica does not lie; create the replica with this device");
@@ -81,7 +82,7 @@ void SynchronousGroup::check_place(const Ticket& ticket, const LearnerVectors& v
 
 void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
   follow();
-  check_place(ticket, vectors);
+  check_device_of(ticket, vectors);
   if (ticket.adopts) {
     {
       const std::lock_guard lock(mutex_);
@@ -122,9 +123,9 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   if (ticket.contributes) {
     const std::lock_guard lock(mutex_);
     const RoundMember* const member = members_.find(learner);
-    if (member) contribution = takes_copies() ? member->contribution : vectors.weights;
+    if (member) contribution = contributes_copies() ? member->contribution : vectors.weights;
   }
-  if (contribution && takes_copies()) {
+  if (contribution && contributes_copies()) {
     step.meeting = rule().central == CentralRule::sma ? OptimiserPass::Meeting::correction : OptimiserPass::Meeting::snapshot;
     step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
@@ -157,10 +158,10 @@ void SynchronousGroup::settle(int learner) {
     due.learner.optimiser->apply(due.pass, 0, spec_.layout.length());
     return arrive(learner, 0, withdrawn->round, 0, {withdrawn->vector});
   }
-  while (rounds_.takes_from(learner)) {
+  while (rounds_.is_stepping_for(learner)) {
     if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
     help(lock);
-    if (rounds_.takes_from(learner)) changed_.wait_for(lock, kSlice);
+    if (rounds_.is_stepping_for(learner)) changed_.wait_for(lock, kSlice);
   }
   averaging_.follow(0);
 }
@@ -171,9 +172,9 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
   if (!member) return true;
   if (!add_loss(iteration, loss)) return false;
   member->iteration = iteration + 1;
-  if (++member->step >= member->length) {
+  if (++member->iteration_in_round >= member->length) {
     ++member->round;
-    member->step = 0;
+    member->iteration_in_round = 0;
   }
   return true;
 }
@@ -238,7 +239,7 @@ void SynchronousGroup::advance() {
       if (gathering.complete || !gathering.pending.empty()) continue;
       gathering.complete = true;
       if (!round.begun) begin_round(round);
-      averaging_.meet(bucket, device, gathering.contributions());
+      averaging_.take_contributions(bucket, device, gathering.contributions());
       changed_.notify_all();
     }
 }

@@ -1,4 +1,4 @@
-#include "transport/levels.h"
+#include "transport/make_levels.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 
 using Kind = LevelSpec::Kind;
 
-// All of its ranks take part, until set_members() says otherwise.
+// All of its ranks take part, until set_ranks() says otherwise.
 std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
@@ -27,7 +27,7 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
     level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
   std::vector<int> all(static_cast<size_t>(level->size()));
   std::iota(all.begin(), all.end(), 0);
-  level->set_members(0, std::move(all));
+  level->set_ranks(0, std::move(all));
   return level;
 }
 
