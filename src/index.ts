@@ -20,6 +20,7 @@ export type {
   LearnerLostEvent,
   LevelFigures,
   LevelsEvent,
+  LoggedEvent,
   PlannedEvent,
   PlannedProgram,
   PopulationEvent,
@@ -28,6 +29,7 @@ export type {
   RecordedEvent,
   SampleSkippedEvent,
   StartedEvent,
+  StepEvent,
   TunerAction,
   CheckpointEvent,
   ResumedEvent,
@@ -35,6 +37,7 @@ export type {
   SetAsideEvent,
   WentBackEvent
 } from './observe/events.js'
+export type { LoggedMetrics } from './observe/logged-metrics.js'
 export type { PopulationChange, PopulationSchedule } from './schedules/population.js'
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
 export type { AverageOptions, EmaOptions, LawaOptions, SwaOptions } from './options/average.js'

@@ -6,7 +6,9 @@ import { loadOperators } from '../model/composed.js'
 import { TraceRing } from '../observe/trace-ring.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
+import type { SendingPort } from '../runtime/port.js'
 import { Heartbeat } from '../learner/heartbeat.js'
+import { LearnerLog } from '../learner/learner-log.js'
 import { makeLearner, type LearnerContext, type LearnerPlugin } from '../learner/learner-plugin.js'
 import { LearnerReplica, type ProgramRecipe } from '../learner/learner-replica.js'
 import { StepOrder } from '../learner/step-order.js'
@@ -20,6 +22,9 @@ export interface LearnerProtocol {
 
   /** Its replica, which others may copy while the learner is paused. */
   replica(): Handle
+
+  /** Sends the metrics that its plugin logs to this port, as `LogLine`s. */
+  logTo(port: SendingPort): void
 }
 
 export interface LearnerOptions {
@@ -59,6 +64,7 @@ export class Learner implements LearnerProtocol {
   readonly #options: LearnerOptions
   readonly #context: ActorContext<Learner>
   readonly #runner: StepRunner
+  readonly #log = new LearnerLog()
   /** Frees what the learner holds in the engine. */
   readonly #releases: (() => void)[] = []
   #plugin: LearnerPlugin | undefined
@@ -89,6 +95,10 @@ export class Learner implements LearnerProtocol {
 
   replica(): Handle {
     return this.#replica!
+  }
+
+  logTo(port: SendingPort): void {
+    this.#log.sendTo(port)
   }
 
   /** A message to itself: the plugin has failed while the learner was paused, so no call of `train` can reject. */
@@ -132,6 +142,7 @@ export class Learner implements LearnerProtocol {
       samples,
       iterations,
       iteration: () => engine.iterationOf(group, learner),
+      log: (metrics) => this.#log.log(engine.iterationOf(group, learner), metrics),
       teacher: (teacher: TeacherSpec) => this.#makeTeacher(teacher, engine)
     }
   }

@@ -60,6 +60,7 @@ export interface TrainFlags extends SizeFlags {
   readonly overfit?: number
   readonly evaluateEvery?: number
   readonly keep?: string
+  readonly logEvery?: number
   readonly log?: string
   readonly logDir?: string
   readonly tensorboard?: string
@@ -135,6 +136,7 @@ const PLACE = {
   overfit: 'overfit',
   evaluateEvery: 'evaluateEvery',
   keep: 'keep',
+  logEvery: 'logEvery',
   log: 'log',
   logDir: 'logDir',
   tensorboard: 'tensorboard',
@@ -225,6 +227,11 @@ export function addTrainFlags(command: Command): Command {
   command.option('--save <file>', 'where the trained model is written in the end, .safetensors or .onnx')
   command.option('--trace <file>', 'writes down what the actors do, for Perfetto or chrome://tracing')
   whole('trace-steps', 'count', 'first steps of each learner that a trace shows in their segments, as load and exchange (20)')
+  whole(
+    'log-every',
+    'iterations',
+    'from one progress event to the next, so that the curves of runs have the same points (a few events a second)'
+  )
   command.option('--log <file>', 'every event as a line of JSON, appended; arbalest runs reads it')
   command.option('--log-dir <folder>', 'the same in a file of its own in this folder')
   command.option('--tensorboard <folder>', 'curves for TensorBoard')

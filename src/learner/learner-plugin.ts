@@ -1,4 +1,5 @@
 import type { Model } from '../model/model.js'
+import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
 import type { LearnerReplica } from './learner-replica.js'
 import type { Teacher, TeacherSpec } from './teacher.js'
@@ -23,6 +24,8 @@ export interface LearnerContext<Options = unknown> {
   readonly iterations: number
   /** The number of iterations that are done, counted for this learner; other learners may be ahead or behind. */
   iteration(): number
+  /** Records metrics, finite numbers by name, as the job's event `logged` of this learner at `iteration()`. Throws INVALID_OPTION. */
+  log(metrics: LoggedMetrics): void
   /** Makes a second model with a replica and weights of its own. */
   teacher(spec: TeacherSpec): Promise<Teacher>
 }

@@ -1,5 +1,6 @@
 import type { LevelName } from '../engine/contract.js'
 import type { PopulationSchedule } from '../schedules/population.js'
+import type { LoggedMetrics } from './logged-metrics.js'
 
 /** An event of a Job: numbers and names only, so that an event is also a line of JSON. */
 export type JobEvent =
@@ -11,6 +12,7 @@ export type JobEvent =
   | CheckpointEvent
   | WentBackEvent
   | ProgressEvent
+  | LoggedEvent
   | LearnerLostEvent
   | SampleSkippedEvent
   | PopulationEvent
@@ -145,22 +147,47 @@ export interface CheckpointEvent {
   readonly code: string | null
 }
 
-/** Emitted a few times a second. */
+/** Emitted a few times a second; with the option `logEvery` instead at every multiple of that many iterations, and nowhere else. */
 export interface ProgressEvent {
   readonly event: 'progress'
+  /** Iterations that are done. */
   readonly iteration: number
   readonly iterations: number
   /** Passes over the training set so far, with the fraction of the present one. */
   readonly epoch: number
   /** Mean over the learners, and over the iterations since the last progress event. */
   readonly loss: number
+  /** Of the last iteration. */
   readonly learningRate: number
+  /** Of the last events; with `logEvery`, of the iterations since the last event. */
   readonly imagesPerSecond: number
   readonly learners: number
   /** Share of their time, 0 to 1, for which the learners waited for streamed data; 0 where the data lies in memory. */
   readonly dataWait: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
+}
+
+/** An iteration that is done: one step of each learner. */
+export interface StepEvent {
+  /** Iterations that are done, this one included: 1 for the first. */
+  readonly iteration: number
+  /** Iterations planned. */
+  readonly iterations: number
+  /** Mean over the learners; NaN if its only learner failed. */
+  readonly loss: number
+  readonly learningRate: number
+  readonly learners: number
+}
+
+/** Metrics of the user's own, given to `job.log` or to a learner's `context.log`. */
+export interface LoggedEvent {
+  readonly event: 'logged'
+  /** The iteration to which they belong, as `progress` counts it. */
+  readonly iteration: number
+  /** The learner that logged them; null for `job.log`. */
+  readonly learner: number | null
+  readonly metrics: LoggedMetrics
 }
 
 /** A learner died, or made no progress and was given up. The others go on; its correction to the round in progress is lost. */

@@ -3,7 +3,16 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ArbalestError } from '../errors.js'
-import type { EvaluatedEvent, FailedEvent, FinishedEvent, ProgressEvent, RecordedEvent, RunEvent, StartedEvent } from './events.js'
+import type {
+  EvaluatedEvent,
+  FailedEvent,
+  FinishedEvent,
+  LoggedEvent,
+  ProgressEvent,
+  RecordedEvent,
+  RunEvent,
+  StartedEvent
+} from './events.js'
 
 /** A run, read from its log. */
 export interface RecordedRun {
@@ -18,6 +27,8 @@ export interface RecordedRun {
   readonly started: StartedEvent | undefined
   readonly progress: readonly ProgressEvent[]
   readonly evaluated: readonly EvaluatedEvent[]
+  /** Metrics of the user's own. */
+  readonly logged: readonly LoggedEvent[]
   /** Absent while the run goes on, and if it was killed. */
   readonly end: FinishedEvent | FailedEvent | undefined
 }
@@ -52,9 +63,10 @@ function unreadable(path: string, cause: unknown): ArbalestError {
 type Line = RecordedEvent & { readonly run: string; readonly time: number }
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 /** A run whose log is being read. */
-interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated'>> {
+interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated' | 'logged'>> {
   readonly progress: ProgressEvent[]
   readonly evaluated: EvaluatedEvent[]
+  readonly logged: LoggedEvent[]
 }
 
 async function runsOf(file: string): Promise<RecordedRun[]> {
@@ -88,7 +100,8 @@ function take({ run, time, ...event }: Line, runs: Map<string, UnfinishedRun>, f
   if (event.event === 'run') {
     const { options, versions } = event
     const known = { options: Object(options) as UnfinishedRun['options'], versions }
-    runs.set(run, { run, file, from: time, until: time, ...known, started: undefined, progress: [], evaluated: [], end: undefined })
+    const events = { started: undefined, progress: [], evaluated: [], logged: [], end: undefined }
+    runs.set(run, { run, file, from: time, until: time, ...known, ...events })
   }
   const known = runs.get(run)
   if (!known) return
@@ -96,5 +109,6 @@ function take({ run, time, ...event }: Line, runs: Map<string, UnfinishedRun>, f
   if (event.event === 'started') known.started = event
   if (event.event === 'progress') known.progress.push(event)
   if (event.event === 'evaluated') known.evaluated.push(event)
+  if (event.event === 'logged') known.logged.push(event)
   if (event.event === 'finished' || event.event === 'failed') known.end = event
 }

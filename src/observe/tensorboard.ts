@@ -94,6 +94,10 @@ function curvesOf(event: JobEvent): Readonly<Record<string, number>> {
         epoch
       }
     }
+    case 'logged': {
+      const group = event.learner === null ? 'metrics' : `learner ${event.learner}`
+      return Object.fromEntries(Object.entries(event.metrics).map(([name, value]) => [`${group}/${name}`, value]))
+    }
     case 'evaluated': {
       const { testLoss, testAccuracy } = event
       return { 'test/loss': testLoss, ...(testAccuracy !== null && { 'test/accuracy': testAccuracy }) }

@@ -1,5 +1,6 @@
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
-import { text, whole } from '../schema/values.js'
+import type { StepEvent } from '../observe/events.js'
+import { kind, text, whole } from '../schema/values.js'
 
 const file = text('the path of a file to write')
 
@@ -20,7 +21,30 @@ const trace = group({
 /** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
 export interface TraceOptions extends GivenOptions<typeof trace> {}
 
+type OnStep = (step: StepEvent) => void | Promise<void>
+
+const isFunction = (value: unknown): boolean => typeof value === 'function'
+
 export const recordOptions = {
+  /**
+   * Iterations from one `progress` event to the next, in every record of the run: the events come at the multiples of this number, so that the curves of two
+   * runs have the same points. If omitted, events come a few times a second.
+   */
+  logEvery: option(whole({ min: 1 }), {
+    text: 'iterations from one progress event to the next, so that the curves of runs have the same points',
+    flag: '--log-every <iterations>',
+    otherwise: 'a few events a second',
+    also: ['log_every_n_steps', 'logEveryNSteps', 'logging_steps', 'loggingSteps', 'update_freq', 'updateFreq']
+  }),
+  /**
+   * Called for each iteration, in order and without a gap, soon after it is done; several in a row, 20 times a second. A promise is awaited before the next
+   * call. The learners wait if they are more than 8,192 iterations (or a round, if that is longer) ahead. An error that it throws ends the run as its failure. A
+   * run that is stopped waits for a promise for at most another second, and makes no further calls then.
+   */
+  onStep: option(kind<OnStep>(isFunction, 'a function'), {
+    text: 'called for each iteration',
+    also: ['on_train_batch_end', 'onTrainBatchEnd', 'onBatchEnd']
+  }),
   /** A file to which every event is appended as a line of JSON; `arbalest runs` reads it. */
   log: option(text('the path of a file'), { text: 'appends every event as a line of JSON; arbalest runs reads it', flag: '--log <file>' }),
   /** The same in a file of the run's own in this folder, which is made. */

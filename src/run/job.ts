@@ -9,6 +9,7 @@ import type {
   LearnerLostEvent,
   PlannedEvent,
   LevelsEvent,
+  LoggedEvent,
   PopulationEvent,
   ProgressEvent,
   ResumedEvent,
@@ -17,7 +18,9 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../observe/events.js'
+import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { TrainedModel } from '../trained/trained-model.js'
+import { MetricLog } from './metric-log.js'
 
 /** The events of a Job by name, and `failed` with the error of a run that fails. */
 export interface JobEvents {
@@ -29,6 +32,7 @@ export interface JobEvents {
   checkpoint: [CheckpointEvent]
   wentBack: [WentBackEvent]
   progress: [ProgressEvent]
+  logged: [LoggedEvent]
   learnerLost: [LearnerLostEvent]
   population: [PopulationEvent]
   sampleSkipped: [SampleSkippedEvent]
@@ -47,6 +51,7 @@ const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
   checkpoint: true,
   wentBack: true,
   progress: true,
+  logged: true,
   learnerLost: true,
   population: true,
   sampleSkipped: true,
@@ -69,6 +74,8 @@ export interface JobControl {
   emit(event: Exclude<JobEvent, FinishedEvent>): void
   /** Aborted when the run is to end at its next round. */
   readonly stop: AbortSignal
+  /** What the user logs. */
+  readonly metrics: MetricLog
 }
 
 export interface JobOutcome {
@@ -93,6 +100,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** The trained model. Its methods answer once the job has finished, and reject if `finished` does. */
   readonly model: PromisedModel
   readonly #stop = new AbortController()
+  readonly #metrics = new MetricLog()
   readonly #emitter = new EventEmitter()
   readonly #stream = new EventStream<JobEvent>()
   /** The first error that a listener threw. */
@@ -129,6 +137,18 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
    */
   stop(): void {
     this.#stop.abort()
+  }
+
+  /**
+   * Records metrics of your own, finite numbers by name, as an event `logged` of the present iteration: that of the call in `onStep`, `onEvaluated` and listeners
+   * of `evaluated`, else the last one that is done. Throws INVALID_OPTION, and INVALID_STATE once the run has ended.
+   *
+   * ```ts
+   * job.log({ temperature: 61.5 })
+   * ```
+   */
+  log(metrics: LoggedMetrics): void {
+    this.#metrics.log(metrics)
   }
 
   /**
@@ -169,7 +189,8 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     // Lets the caller of `train` add its listeners before the first event.
     await Promise.resolve()
     try {
-      const outcome = await run({ emit: (event) => this.#emit(event), stop: this.#stop.signal })
+      const control: JobControl = { emit: (event) => this.#emit(event), stop: this.#stop.signal, metrics: this.#metrics }
+      const outcome = await run(control).finally(() => this.#metrics.end())
       if (!this.#thrown) this.#emit(outcome.finished)
       if (this.#thrown) throw this.#thrown.error
       this.#stream.end()

@@ -21,7 +21,7 @@ import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { vectorCount } from './memory/vectors.js'
 import { firstBatches } from './overfit.js'
 import { compilePrograms, type RunPrograms } from './programs.js'
-import { loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
+import { checkReports, loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
 import { scheduleOf, type Schedule } from './schedule.js'
 
 /** Everything that is decided before the first actor of a run starts. */
@@ -56,6 +56,7 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   const layout = programs.train.parameters
   const asked = await loadRunSettings(given, dataset.train.count)
   checkLevels(asked.devices, asked.rule)
+  checkReports(asked)
 
   const budget = MemoryBudget.now(engine, asked)
   const evaluators = evaluatorCount(asked.backend, mostLearners(asked.population))

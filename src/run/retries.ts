@@ -28,6 +28,6 @@ export async function runWithRetries(
 }
 
 /** A job emits `started` once only. */
-function withoutStarted({ stop, emit }: JobControl): JobControl {
-  return { stop, emit: (event) => (event.event === 'started' ? undefined : emit(event)) }
+function withoutStarted({ emit, ...control }: JobControl): JobControl {
+  return { ...control, emit: (event) => (event.event === 'started' ? undefined : emit(event)) }
 }

@@ -10,7 +10,7 @@ import type { JobControl } from './job.js'
 import type { PreparedRun } from './prepare.js'
 import { finishedEvent } from './run-events.js'
 import { TrainingLoop } from './training-loop.js'
-import { userVerdict } from './user-verdict.js'
+import { userAnswer } from './user-answer.js'
 
 export interface RunLoopOptions {
   readonly run: PreparedRun
@@ -63,6 +63,8 @@ export class RunLoop {
       const rest = Math.min(due, population.restBefore(round), checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity)
       if (!stop.aborted) round = await this.#training.trainUntil(rest)
       else if (measured) break
+      const { failure } = this.#training
+      if (failure) await this.#failSaved(failure.error, () => this.#save({ evaluators: 'idle' }))
       const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
       // A user who stops the run may kill it before the measurement has ended: save the training first.
       if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save({ evaluators: 'idle' })
@@ -100,15 +102,17 @@ export class RunLoop {
     const evaluation: PastEvaluation = { event, seconds: this.#training.seconds, ...(unplanned && { unplanned }) }
     this.#evaluations.push(evaluation)
     const save = () => this.#save({ measured: event, evaluators: 'measured' })
-    const ended = await this.#judge(evaluation).catch(async (error: unknown) => {
-      // If `onEvaluated` fails, the run fails, but the training so far is saved.
-      await save()
-        .then(() => this.#options.checkpoints?.settled())
-        .catch(() => {})
-      throw error
-    })
+    const ended = await this.#judge(evaluation).catch((error: unknown) => this.#failSaved(error, save))
     await save()
     return [event, ended]
+  }
+
+  /** If the user's own function fails, the run fails, but the training so far is saved. */
+  async #failSaved(error: unknown, save: () => Promise<void>): Promise<never> {
+    await save()
+      .then(() => this.#options.checkpoints?.settled())
+      .catch(() => {})
+    throw error
   }
 
   async #measure(): Promise<EvaluatedEvent> {
@@ -171,7 +175,9 @@ export class RunLoop {
     this.#control.emit(event)
     if (settings.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.central())
     const verdict = this.#stoppingRules.verdict(event, seconds, unplanned)
-    const answer = await userVerdict(settings, event, this.#control.stop)
+    const { onEvaluated, onEvaluatedDeadline: deadline } = settings
+    const { stop } = this.#control
+    const answer = onEvaluated && (await userAnswer(async () => onEvaluated(event), { name: 'onEvaluated', stop, deadline }))
     return verdict ?? (answer === 'stop' ? 'stopped' : undefined)
   }
 

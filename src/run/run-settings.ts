@@ -1,12 +1,16 @@
 import { type RunState, startingAt } from '../checkpoints/run-state.js'
 import type { GroupRule } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule.js'
 import { ruleOf } from '../rules/rules.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut } from '../schedules/timeline.js'
+
+/** The most iterations by which learners may be ahead of exact reports. The engine keeps the losses of 65,536. */
+export const MOST_AHEAD = 8_192
+const LONGEST_ROUND = 65_536 - MOST_AHEAD
 
 /** The settings of a run whose data is known. */
 export interface RunSettings extends Settings {
@@ -29,6 +33,17 @@ export async function loadRunSettings(settings: Settings, samples: number): Prom
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
   return { ...settings, rule: await ownRule(module, options, ruleContext(settings, samples)), cuts: [] }
+}
+
+/** Throws INVALID_OPTION if the engine could forget losses before they are reported. */
+export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logEvery' | 'onStep' | 'rule'>): void {
+  if ((logEvery === undefined && onStep === undefined) || rule.period <= LONGEST_ROUND) return
+  const [name, value] = onStep ? ['onStep', 'a function'] : ['logEvery', logEvery]
+  throw invalidOption(
+    name,
+    value,
+    `leave it out, or let rounds be at most ${LONGEST_ROUND} iterations long: synchroniser.period is ${rule.period}`
+  )
 }
 
 /** The settings with which a run goes on from a checkpoint. A tuned run goes on with the learners that it had; others follow their given schedule. */

@@ -61,9 +61,9 @@ function titleOf({ model, data }: Settings): string {
 }
 
 /** Writes each event to the sinks before the job emits it. */
-function recording({ stop, emit }: JobControl, sinks: EventSinks): JobControl {
+function recording({ emit, ...control }: JobControl, sinks: EventSinks): JobControl {
   return {
-    stop,
+    ...control,
     emit(event) {
       sinks.write(event)
       emit(event)
@@ -90,16 +90,19 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
       trace,
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(failure)),
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
-      skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips })
+      skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
+      logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics)
     })
     const best = await bestBefore(prepared)
     const checkpoints = await begin(prepared, actors, scope, control, trace)
+    control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     population = populationControl(prepared, actors, scope, before)
     const loop = new RunLoop({ run: prepared, actors, population, checkpoints, best, trace }, control)
     const finished = await Promise.race([loop.run(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
     await runAllCleanUps(
+      () => control.metrics.freeze(),
       () => trace?.unwatch(),
       () => actors?.supervisor.askWith({ deadline: Infinity }).close(),
       () => scope.close(),

@@ -4,6 +4,7 @@ import { startFeed, type Feed } from '../actors/feed.js'
 import type { SkippedSample } from '../actors/feeder.js'
 import type { JobScope } from '../actors/job-scope.js'
 import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
+import type { LogLine } from '../actors/learner-log.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import type { SpawnLearner } from '../actors/learner-slot.js'
 import { makeSources, type Sources } from '../actors/sources.js'
@@ -16,10 +17,12 @@ import { predictionGraph } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
+import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { Trace } from '../observe/trace.js'
 import { averageInSamples } from '../options/average.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
+import { sendingPort } from '../runtime/port.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { levelSpec } from './level-order.js'
 import { sharedArenas } from './memory/shared-arenas.js'
@@ -45,6 +48,8 @@ export interface RunHooks {
   /** Whether the other learners go on without a replacement of one that failed with this error. */
   readonly leavesVacant: (error: Error) => boolean
   readonly skipped: (sample: SkippedSample) => void
+  /** Called with what a learner of the user's own logs. */
+  readonly logged: (learner: number, iteration: number, metrics: LoggedMetrics) => void
 }
 
 const LEARNER = new URL('../actors/learner.js', import.meta.url)
@@ -143,7 +148,7 @@ async function startSupervisor(
   { model, dataset, programs, settings, schedule, resumption }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
-  { trace, onFailure, leavesVacant }: RunHooks,
+  { trace, onFailure, leavesVacant, logged }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
   const { backend, learners, threads, seed, supervision } = settings
@@ -163,7 +168,7 @@ async function startSupervisor(
   // The first learners, whose numbers are their ranks, get their states from the checkpoint; all later ones begin at the central model.
   const stateFile = (learner: number) => (learner < learners ? resumption?.learner(learner) : undefined)
   const resumed = (learner: number) => stateFile(learner) !== undefined
-  const spawn: SpawnLearner = (spawner, learner, rank, heartbeat) => {
+  const spawn: SpawnLearner = async (spawner, learner, rank, heartbeat) => {
     const resumes = stateFile(learner)
     const device = rank % devices.length
     const { cores } = devices[device]!
@@ -182,7 +187,9 @@ async function startSupervisor(
       ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
-    return spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
+    const ref = await spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
+    if (settings.learner) ref.tell.logTo(sendingPort(([iteration, metrics]: LogLine) => logged(learner, iteration, metrics)))
+    return ref
   }
   const supervisor = await system.spawnLocal(
     Supervisor,

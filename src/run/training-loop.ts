@@ -8,10 +8,13 @@ import type { RunActors } from './start-actors.js'
 import type { JobControl } from './job.js'
 import type { PreparedRun } from './prepare.js'
 import { ProgressMeter } from './progress-meter.js'
+import { ProgressReports } from './progress-reports.js'
 import type { Schedule } from './schedule.js'
 
-/** Milliseconds between two progress events. */
+/** Milliseconds between two looks at the progress. */
 const PROGRESS_EVERY = 200
+/** The same for exact reports, which learners must not be far ahead of. */
+const EXACT_PROGRESS_EVERY = 50
 
 export interface TrainingLoopOptions {
   readonly run: PreparedRun
@@ -24,7 +27,10 @@ export class TrainingLoop {
   readonly #options: TrainingLoopOptions
   readonly #control: JobControl
   readonly #meter: ProgressMeter
+  readonly #reports: ProgressReports
   #schedule: Schedule
+  /** Whether the learners shall rest earlier than they were told at first. */
+  #restsEarly = false
 
   constructor(options: TrainingLoopOptions, control: JobControl) {
     const { run } = options
@@ -32,17 +38,26 @@ export class TrainingLoop {
     this.#control = control
     this.#schedule = run.schedule
     const from = run.resumption?.state
+    const { settings } = run
+    const every = settings.logEvery
     this.#meter = new ProgressMeter({
       samples: run.dataset.train.count,
-      batch: iterationSamples(run.settings),
+      batch: iterationSamples(settings),
       ...this.#schedule,
-      ...(from && { from })
+      ...(from && { from }),
+      ...(every !== undefined && { every })
     })
+    this.#reports = new ProgressReports({ settings, actors: options.actors, meter: this.#meter }, control)
   }
 
   /** Of training so far. */
   get seconds(): number {
     return this.#meter.seconds
+  }
+
+  /** What `onStep` has thrown: the run is to end. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#reports.failure
   }
 
   /** For the present population. */
@@ -59,27 +74,63 @@ export class TrainingLoop {
 
   /** Trains until this round, or an earlier one if the run is stopped, its time is over or its population shall change. Returns the round. */
   async trainUntil(round: number): Promise<number> {
-    const { synchroniser, supervisor } = this.#options.actors
-    await synchroniser.ask.pauseAt(round)
-    const restSoon = () => synchroniser.tell.pauseSoon()
+    const { synchroniser } = this.#options.actors
+    this.#restsEarly = false
+    let rest = this.#reports.restBefore(round, this.#schedule)
+    await synchroniser.ask.pauseAt(rest)
+    const restSoon = () => this.#restSoon()
     this.#control.stop.addEventListener('abort', restSoon, { once: true })
     if (this.#control.stop.aborted) restSoon()
-    const ticks = setInterval(() => void this.#emitProgress().catch(() => {}), PROGRESS_EVERY)
+    /** Lets the learners go on to where the reports can follow; false if they have arrived or shall rest here. */
+    const goOn = async (): Promise<boolean> => {
+      if (this.#reports.failure) restSoon()
+      if (this.#restsEarly || rest === round) return false
+      rest = this.#reports.restBefore(round, this.#schedule)
+      await synchroniser.ask.pauseAt(rest)
+      return true
+    }
     const watch = this.#watchPopulation()
-    this.#meter.start()
     const cancelTimeLimit = this.#afterSeconds(this.#options.run.settings.until.seconds - this.seconds, restSoon)
+    let status: GroupStatus
     try {
-      await Promise.race([supervisor.askWith({ deadline: Infinity }).train(), watch.failed])
+      do status = await this.#trainUntilRest(watch.failed, goOn)
+      while (status.round >= rest && (await goOn()))
     } finally {
-      this.#meter.pause()
-      clearInterval(ticks)
       watch.end()
       cancelTimeLimit()
       this.#control.stop.removeEventListener('abort', restSoon)
     }
-    const status = await this.#emitProgress()
     await this.#checkFinite(status)
     return status.round
+  }
+
+  /** Trains until the learners rest, and reports their progress. Calls `reported` after each report before. */
+  async #trainUntilRest(failed: Promise<never>, reported: () => Promise<unknown>): Promise<GroupStatus> {
+    let rests = false
+    const tick = async (): Promise<void> => {
+      if (this.#reports.isBusy) return
+      await this.#report()
+      if (!rests) await reported()
+    }
+    const ticks = setInterval(() => void tick().catch(() => {}), this.#reports.areExact ? EXACT_PROGRESS_EVERY : PROGRESS_EVERY)
+    this.#meter.start()
+    try {
+      await Promise.race([this.#options.actors.supervisor.askWith({ deadline: Infinity }).train(), failed])
+    } finally {
+      rests = true
+      this.#meter.pause()
+      clearInterval(ticks)
+    }
+    return this.#report()
+  }
+
+  #report(): Promise<GroupStatus> {
+    return this.#reports.report(this.#schedule.iterations)
+  }
+
+  #restSoon(): void {
+    this.#restsEarly = true
+    this.#options.actors.synchroniser.tell.pauseSoon()
   }
 
   /**
@@ -95,7 +146,7 @@ export class TrainingLoop {
       const left = { samples: this.#schedule.endPosition - status.position, seconds: run.settings.until.seconds - seconds }
       rests = population.watch({ ...status, seconds, left })
       this.emitDecisions(status)
-      if (rests) actors.synchroniser.tell.pauseSoon()
+      if (rests) this.#restSoon()
     }
     let fail!: (error: unknown) => void
     const failed = new Promise<never>((_, reject) => (fail = reject))
@@ -116,14 +167,6 @@ export class TrainingLoop {
   #afterSeconds(seconds: number, work: () => void): Cancel {
     // A timer may fire up to a millisecond early.
     return REAL_CLOCK.after(Math.max(0, Math.ceil(seconds * 1000) + 1), work)
-  }
-
-  async #emitProgress(): Promise<GroupStatus> {
-    const { synchroniser, dataWaited } = this.#options.actors
-    const status = await synchroniser.ask.status()
-    const event = this.#meter.event(status, await synchroniser.ask.losses(this.#meter.iteration), dataWaited())
-    if (event) this.#control.emit(event)
-    return status
   }
 
   /** Emits the decisions about the population since the last call. */

@@ -33,6 +33,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
       return event.reason === null
         ? undefined
         : `${colours.yellow('no checkpoint')} of iteration ${count(event.iteration)}: ${external(event.reason)}`
+    case 'logged':
+      return undefined
     case 'wentBack':
       return wentBack(event)
     case 'learnerLost':

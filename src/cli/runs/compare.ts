@@ -61,6 +61,37 @@ export function differences(runs: readonly Pick<RecordedRun, 'options'>[]): Opti
     .filter(({ values }) => new Set(values.map((value) => JSON.stringify(value))).size > 1)
 }
 
+/** The training losses of an iteration that several runs have reported; undefined for a run that has not. */
+export interface LossPoint {
+  readonly iteration: number
+  readonly losses: readonly (number | undefined)[]
+}
+
+/** The points that at least two runs have in common: all of them for runs with the same `logEvery`. */
+export function commonPoints(runs: readonly Pick<RecordedRun, 'progress'>[]): LossPoint[] {
+  const curves = runs.map(({ progress }) => new Map(progress.map(({ iteration, loss }) => [iteration, loss])))
+  const iterations = [...new Set(curves.flatMap((curve) => [...curve.keys()]))].toSorted((a, b) => a - b)
+  return iterations
+    .map((iteration) => ({ iteration, losses: curves.map((curve) => curve.get(iteration)) }))
+    .filter(({ losses }) => losses.filter((loss) => loss !== undefined).length > 1)
+}
+
+/** A metric of the user's own: its last value in each run, undefined if the run does not have it. */
+export interface MetricComparison {
+  readonly metric: string
+  readonly values: readonly (number | undefined)[]
+}
+
+/** Of `job.log`, in the order in which they were first logged. */
+export function loggedMetrics(runs: readonly Pick<RecordedRun, 'logged'>[]): MetricComparison[] {
+  const last = runs.map(({ logged }) => {
+    const own = logged.filter(({ learner }) => learner === null)
+    return new Map(own.flatMap(({ metrics }) => Object.entries(metrics)))
+  })
+  const metrics = new Set(last.flatMap((values) => [...values.keys()]))
+  return [...metrics].map((metric) => ({ metric, values: last.map((values) => values.get(metric)) }))
+}
+
 function flatten(value: unknown, path: string): [string, unknown][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, value]]
   return Object.entries(value).flatMap(([name, member]) => flatten(member, path === '' ? name : `${path}.${name}`))

@@ -6,8 +6,17 @@ import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { invalidFlag } from '../flag-values.js'
-import { duration, external, loss, percent, tableLines, type Column } from '../text.js'
-import { differences, summaryOf, type OptionDifference, type RunSummary } from './compare.js'
+import { count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
+import {
+  commonPoints,
+  differences,
+  loggedMetrics,
+  summaryOf,
+  type LossPoint,
+  type MetricComparison,
+  type OptionDifference,
+  type RunSummary
+} from './compare.js'
 import { plotOf } from './plot.js'
 
 interface RunsFlags extends CommonFlags {
@@ -20,7 +29,7 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
   command
     .argument('[paths...]', 'logs, or folders of logs (runs)')
     .option('--run <name...>', 'only runs whose names begin with one of these')
-    .option('--compare', 'show the options that differ')
+    .option('--compare', 'show the options that differ, metrics of your own, and training losses at common iterations')
     .option('--plot <file>', 'write losses and accuracies over epochs as an SVG')
     .action(async (paths: readonly string[], flags: RunsFlags) => finish(await runRuns(paths, flags)))
 }
@@ -30,19 +39,49 @@ async function runRuns(paths: readonly string[], { run: wanted = [], compare = f
   if (plot !== undefined && extname(plot).toLowerCase() !== '.svg') throw invalidFlag('--plot', plot, 'plots are SVG: end the name in .svg')
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
-  const different = compare ? differences(runs) : []
+  const compared = { differences: differences(runs), metrics: loggedMetrics(runs), curves: commonPoints(runs) }
   if (plot !== undefined) await writePlot(plot, runs)
   if (json) {
     for (const each of runs) process.stdout.write(`${JSON.stringify(summaryOf(each))}\n`)
-    if (compare) process.stdout.write(`${JSON.stringify({ differences: different })}\n`)
+    if (compare) process.stdout.write(`${JSON.stringify(compared)}\n`)
     return EXIT.done
   }
   const lines = runs.length === 0 ? ['No run is logged there.'] : table(COLUMNS, runs.map(summaryOf))
-  if (compare && runs.length > 1)
-    lines.push('', ...(different.length > 0 ? table(optionColumns(runs), different) : ['All options are the same.']))
+  if (compare && runs.length > 1) lines.push(...comparisonLines(runs, compared))
   if (plot !== undefined) lines.push('', `curves in ${external(plot)}`)
   process.stdout.write(`${lines.join('\n')}\n`)
   return EXIT.done
+}
+
+interface RunComparison {
+  readonly differences: readonly OptionDifference[]
+  readonly metrics: readonly MetricComparison[]
+  readonly curves: readonly LossPoint[]
+}
+
+/** The most iterations whose losses are printed; with --json there are all. */
+const MOST_POINTS = 10
+
+function comparisonLines(runs: readonly RecordedRun[], { differences: different, metrics, curves }: RunComparison): string[] {
+  const options =
+    different.length > 0
+      ? table(
+          valueColumns<OptionDifference>(runs, 'option', ({ option }) => option),
+          different
+        )
+      : ['All options are the same.']
+  const logged = table(
+    valueColumns<MetricComparison>(runs, 'last value of', ({ metric }) => metric),
+    metrics
+  )
+  const losses = table(lossColumns(runs), spread(curves, MOST_POINTS))
+  return ['', ...options, ...(metrics.length > 0 ? ['', ...logged] : []), ...(curves.length > 0 ? ['', ...losses] : [])]
+}
+
+/** At most `most` of them, evenly, with the last. */
+function spread<Item>(items: readonly Item[], most: number): Item[] {
+  const count = Math.min(most, items.length)
+  return Array.from({ length: count }, (_, i) => items[Math.floor(((i + 1) * items.length) / count) - 1]!)
 }
 
 /** The runs whose names begin with one of these; all runs if none is given. */
@@ -69,9 +108,19 @@ const COLUMNS: readonly Column<RunSummary>[] = [
   { title: 'best loss', cell: ({ bestLoss }) => (bestLoss === null ? '-' : loss(bestLoss)) }
 ]
 
-function optionColumns(runs: readonly RecordedRun[]): readonly Column<OptionDifference>[] {
-  const columns = runs.map(({ run }, i): Column<OptionDifference> => ({ title: run, cell: ({ values }) => valueText(values[i]) }))
-  return [{ title: 'option', cell: ({ option }) => option, side: 'left' }, ...columns]
+function valueColumns<Row extends { readonly values: readonly unknown[] }>(
+  runs: readonly RecordedRun[],
+  title: string,
+  name: (row: Row) => string
+): readonly Column<Row>[] {
+  const columns = runs.map(({ run }, i): Column<Row> => ({ title: run, cell: ({ values }) => valueText(values[i]) }))
+  return [{ title, cell: name, side: 'left' }, ...columns]
+}
+
+function lossColumns(runs: readonly RecordedRun[]): readonly Column<LossPoint>[] {
+  const cell = (value: number | undefined) => (value === undefined ? '-' : loss(value))
+  const columns = runs.map(({ run }, i): Column<LossPoint> => ({ title: run, cell: ({ losses }) => cell(losses[i]) }))
+  return [{ title: 'iteration', cell: ({ iteration }) => count(iteration) }, ...columns]
 }
 
 function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {

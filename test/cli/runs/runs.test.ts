@@ -36,10 +36,29 @@ describe('arbalest runs', function () {
   it('gives the same as JSON, of the runs that are named alone', async () => {
     const all = (await run(['runs', at('runs'), '--compare', '--json'])).lines
     expect(all).to.have.length(3)
-    expect(all[2]).to.deep.equal({ differences: [{ option: 'seed', values: [1, 2] }] })
+    expect(all[2]).to.have.all.keys('differences', 'metrics', 'curves')
+    expect(all[2]).to.deep.include({ differences: [{ option: 'seed', values: [1, 2] }], metrics: [] })
     const name = String(all[1]!['run'])
     expect((await run(['runs', at('runs'), '--run', name, '--json'])).lines).to.deep.equal([all[1]])
     expect((await run(['runs', at('runs'), '--run', 'x'])).stderr).to.match(/^UNKNOWN_NAME: --run: received "x"; use the beginning of/)
+  })
+
+  it('compares own metrics, and losses at the iterations that runs have in common', async () => {
+    const line = (run: string, event: object) => `${JSON.stringify({ run, time: 1, ...event })}\n`
+    const log = (run: string, every: number) =>
+      line(run, { event: 'run', options: {} }) +
+      Array.from({ length: 24 / every }, (_, i) => line(run, { event: 'progress', iteration: every * (i + 1), loss: 1 / (i + 1) })).join(
+        ''
+      ) +
+      line(run, { event: 'logged', iteration: 3, learner: null, metrics: { score: 1 } }) +
+      line(run, { event: 'logged', iteration: 9, learner: null, metrics: { score: every, [`only ${run}`]: 0.5 } }) +
+      line(run, { event: 'logged', iteration: 9, learner: 1, metrics: { 'of a learner': 1 } })
+    await writeFile(at('compared.jsonl'), log('a', 2) + log('b', 3))
+    const { stdout, stderr } = await run(['runs', at('compared.jsonl'), '--compare'])
+    const [, options, metrics, losses] = stdout.trimEnd().split('\n\n').map((table) => table.split('\n').map((row) => row.trim().split(/ {2,}/))) // prettier-ignore
+    expect(options, stderr).to.deep.equal([['All options are the same.']])
+    expect(metrics).to.deep.equal([['last value of', 'a', 'b'], ['score', '2', '3'], ['only a', '0.5', '-'], ['only b', '-', '0.5']]) // prettier-ignore
+    expect(losses).to.deep.equal([['iteration', 'a', 'b'], ['6', '0.3333', '0.5000'], ['12', '0.1667', '0.2500'], ['18', '0.1111', '0.1667'], ['24', '0.0833', '0.1250']]) // prettier-ignore
   })
 
   it('plots the curves of all', async () => {

@@ -1,22 +1,25 @@
 import { ArbalestError } from '../errors.js'
-import type { EvaluatedEvent } from '../observe/events.js'
-import type { Verdict } from '../options/evaluation.js'
-import type { Settings } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 
 /** Milliseconds for which a run that is stopped still waits for the answer: long enough to write a line, short enough not to seem to hang. */
-const PATIENCE = 1_000
+export const PATIENCE = 1_000
+
+export interface AnswerOptions {
+  /** The option that is awaited, for the error. */
+  readonly name: string
+  readonly stop: AbortSignal
+  /** Milliseconds. */
+  readonly deadline?: number
+}
 
 /**
- * The answer of `onEvaluated`; undefined if the run is stopped and no answer comes soon. Rejects with the error of `onEvaluated`, and with
+ * The answer of a function that the user has given; undefined if the run is stopped and no answer comes soon. Rejects with the function's error, and with
  * DEADLINE_EXCEEDED.
  */
-export async function userVerdict(
-  { onEvaluated, onEvaluatedDeadline: deadline }: Pick<Settings, 'onEvaluated' | 'onEvaluatedDeadline'>,
-  event: EvaluatedEvent,
-  stop: AbortSignal
-): Promise<Verdict> {
-  if (!onEvaluated) return undefined
+export async function userAnswer<Answer>(
+  ask: () => Promise<Answer>,
+  { name, stop, deadline = Infinity }: AnswerOptions
+): Promise<Answer | undefined> {
   const cancels: Cancel[] = []
   const stopped = new Promise<undefined>((resolve) => {
     const wait = () => cancels.push(REAL_CLOCK.after(PATIENCE, () => resolve(undefined)))
@@ -25,11 +28,11 @@ export async function userVerdict(
     if (stop.aborted) wait()
   })
   const late = new Promise<never>((_, reject) => {
-    const message = `onEvaluated: received no answer within ${deadline} ms; answer sooner, or give a longer onEvaluatedDeadline`
+    const message = `${name}: received no answer within ${deadline} ms; answer sooner, or give a longer ${name}Deadline`
     cancels.push(REAL_CLOCK.after(deadline, () => reject(new ArbalestError('DEADLINE_EXCEEDED', message, { data: { deadline } }))))
   })
   try {
-    return await Promise.race([onEvaluated(event), stopped, late])
+    return await Promise.race([ask(), stopped, late])
   } finally {
     for (const cancel of cancels) cancel()
   }
