@@ -1,7 +1,7 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { GroupStatus } from '../engine/contract.js'
 import type { StepEvent } from '../observe/events.js'
-import type { RunActors } from './actors.js'
+import type { RunActors } from './start-actors.js'
 import type { JobControl } from './job.js'
 import type { ProgressMeter } from './progress-meter.js'
 import { MOST_AHEAD, type RunSettings } from './run-settings.js'
