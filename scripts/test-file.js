@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TEST_TIMEOUT_MS = 120_000
-/** A test that blocks its thread is not stopped by mocha's own timeout. */
+/** Mocha's own timeout does not stop a test that blocks its thread. */
 const SILENCE_MS = 3 * TEST_TIMEOUT_MS
-/** After the last test nothing may keep the process alive. */
+/** Time after the last test in which the process must end by itself. */
 const LINGER_MS = 10_000
 
 const MOCHA = fileURLToPath(new URL('../node_modules/mocha/bin/mocha.js', import.meta.url))
 const REPORTER = fileURLToPath(new URL('test-reporter.cjs', import.meta.url))
 
 /**
- * Runs a compiled test file in a mocha process of its own, so that a crash of the native engine costs its tests alone, and returns its totals and
- * output. `faults` has a line for each way in which the process went wrong: a crash, a hang, a handle that was not closed.
+ * Runs a compiled test file in a mocha process of its own, so that a crash of the native engine affects the tests of this file only. Resolves with its
+ * totals and output. `faults` has a line for each fault of the process: a crash, a hang, a handle that was not closed.
  */
 export function runTestFile(file, { cwd, mochaOptions }) {
   const began = performance.now()
@@ -21,9 +21,9 @@ export function runTestFile(file, { cwd, mochaOptions }) {
   const mocha = fork(
     MOCHA,
     ['--reporter', REPORTER, '--timeout', String(TEST_TIMEOUT_MS), '--slow', '2000', ...colour, ...mochaOptions, join(cwd, file)],
-    { cwd, env: withoutNohup(process.env), execArgv: ['--enable-source-maps'], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
+    { cwd, env: withoutNohup(process.env), stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }
   )
-  const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', seconds: 0 }
+  const result = { passed: 0, failed: 0, skipped: 0, faults: [], skipReasons: [], failedTests: '', output: '', processorSeconds: 0 }
   let running = 'the start'
   let ended = false
   let timer
@@ -60,7 +60,7 @@ export function runTestFile(file, { cwd, mochaOptions }) {
   })
 }
 
-/** The environment without the traces of nohup, by which the runs that the tests start would ignore SIGHUP. */
+/** The environment without the marks of nohup, which would make the runs of the tests ignore SIGHUP. */
 function withoutNohup(given) {
   const env = { ...given }
   delete env['_']

@@ -1,5 +1,8 @@
 // Mocha's voice under scripts/test-file.js: a line a test. The totals, the failures with their stacks and the reasons of skipped tests go to the
 // parent process, which prints them last; mocha asks for a CommonJS module here.
+const { readFileSync } = require('node:fs')
+const { SourceMap } = require('node:module')
+const { dirname, resolve } = require('node:path')
 const { format } = require('node:util')
 const { reporters, Runner } = require('mocha')
 
@@ -31,12 +34,26 @@ module.exports = class TestReporter extends reporters.Base {
       skipReasons.push(`${test.fullTitle()}${test.skipReason ? `: ${test.skipReason}` : ''}`)
       tell({ count: 'skipped' })
     })
-    runner.once(EVENT_RUN_END, () => tell({ ended: { skipReasons, failedTests: this.failures.length > 0 ? listed(this.failures) : '' } }))
+    runner.once(EVENT_RUN_END, () => {
+      const failedTests = this.failures.length > 0 ? listed(this.failures) : ''
+      tell({ ended: { skipReasons, failedTests, processorSeconds: processorSeconds() } })
+    })
   }
+}
+
+/** Of this process, its threads, and those of its children that have ended: Linux's clock ticks, of which there are a hundred a second. */
+function processorSeconds() {
+  const [user, system, usersOfChildren, systemOfChildren] = readFileSync('/proc/self/stat', 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+    .slice(11, 15)
+    .map(Number)
+  return (user + system + usersOfChildren + systemOfChildren) / 100
 }
 
 /** The failed tests as mocha lists them. */
 function listed(failures) {
+  for (const { err } of failures) if (err?.stack) err.stack = withSources(err.stack)
   const { Base } = reporters
   const { consoleLog } = Base
   const lines = []
@@ -44,4 +61,20 @@ function listed(failures) {
   Base.list(failures)
   Base.consoleLog = consoleLog
   return lines.join('\n')
+}
+
+/** A stack with places of the TypeScript. Node's --enable-source-maps would read the maps of all modules, in every thread, also where no test fails. */
+function withSources(stack) {
+  return stack.replace(/(?:file:\/\/)?(\/[^\s():]+\.js):(\d+):(\d+)/g, (place, file, line, column) => {
+    try {
+      const { originalSource, originalLine, originalColumn } = mapOf(file).findEntry(line - 1, column - 1)
+      return `${resolve(dirname(file), originalSource)}:${originalLine + 1}:${originalColumn + 1}`
+    } catch {
+      return place
+    }
+  })
+}
+
+function mapOf(file) {
+  return new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')))
 }
