@@ -1,8 +1,8 @@
-// node scripts/build-cuda.js                 compiles libarbalest-cuda.so for every GPU from Ampere on, where it is not current
-// node scripts/build-cuda.js --arch native   for this machine's GPU alone; or --arch 90, or 80,90: each with PTX for what comes after the last
-// node scripts/build-cuda.js --optional      ends well, with one line, where there is no toolkit to compile with
-// node scripts/build-cuda.js --packed        takes a library that was compiled from these sources elsewhere, by whatever toolkit, as current
-// node scripts/build-cuda.js --check         exits 0 where the library is current, else 1
+// node scripts/build-cuda.js                 compiles libarbalest-cuda.so for all GPUs from Ampere on, unless it is current
+// node scripts/build-cuda.js --arch native   for this machine's GPU only; or --arch 90, or 80,90; always with PTX for later GPUs
+// node scripts/build-cuda.js --optional      without a CUDA toolkit it prints a line and exits 0
+// node scripts/build-cuda.js --packed        accepts a library that was compiled from these sources on another machine, with any toolkit
+// node scripts/build-cuda.js --check         exits 0 if the library is current, otherwise 1
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
 const native = join(ROOT, 'native')
 const build = join(native, 'build-cuda')
 const library = 'libarbalest-cuda.so'
-/** Where the addon looks for it. */
+/** The addon loads the library from here. */
 const beside = join(native, 'build', 'Release')
 const stampFile = join(build, 'stamp.json')
 
@@ -58,7 +58,7 @@ if (options.check) {
 
 function install() {
   mkdirSync(beside, { recursive: true })
-  // A process may have the old one open: what it has mapped must not change under it.
+  // Replaces the file instead of writing to it, because a process may have mapped the old one.
   rmSync(join(beside, library), { force: true })
   copyFileSync(join(build, 'Release', library), join(beside, library))
 }
@@ -79,12 +79,12 @@ function compile() {
     `-DARBALEST_CUDA_INCLUDES=${toolkit.includes.join(';')}`,
     '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON'
   ])
-  // A kernel for many GPUs takes up to two gigabytes.
+  // Compiling a kernel for many GPUs takes up to two gigabytes.
   run('cmake', ['--build', build, '--parallel', String(jobs(2 ** 31))])
   writeFileSync(stampFile, JSON.stringify(wanted))
 }
 
-/** CMake's words: machine code for each, and PTX for what comes after the last. */
+/** The value for CMake: machine code for each architecture, and PTX for later ones. */
 function architectures(list) {
   if (list === 'native') return 'native'
   const numbers = list.split(',')
@@ -113,7 +113,7 @@ function inputs() {
   return hash.digest('hex')
 }
 
-/** What the library is made from: its own folder but for the stand-in's, and the rooms below it, whatever the checkout's own path is. */
+/** A hash of the library's sources: its own folder without the stand-in, and the rooms below it. It does not depend on the path of the checkout. */
 function sources(folder) {
   const below = (...path) =>
     readdirSync(join(folder, ...path), { recursive: true, withFileTypes: true })

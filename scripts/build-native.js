@@ -1,7 +1,7 @@
-// node scripts/build-native.js           builds native/build/Release/arbalest.node where it is not current
-// node scripts/build-native.js --check   exits 0 where it is current, else 1, and builds nothing
-// node scripts/build-native.js --force   builds from nothing
-// --tests                                beside any of them: with the stand-in of the CUDA backend, which tests run on
+// node scripts/build-native.js           builds native/build/Release/arbalest.node unless it is current
+// node scripts/build-native.js --check   exits 0 if it is current, otherwise 1, and builds nothing
+// node scripts/build-native.js --force   builds from scratch
+// --tests                                with any of them: also builds the stand-in of the CUDA backend, for the tests
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,11 +18,11 @@ const addon = join(build, 'Release', 'arbalest.node')
 const stampFile = join(build, 'stamp.json')
 const require = createRequire(import.meta.url)
 
-/** Instruction sets that the kernels are compiled for: `native`, this machine's, or `all`. */
+/** The instruction sets of the kernels: `native`, those of this machine, or `all`. */
 const kernels = process.env.ARBALEST_KERNELS ?? 'native'
 
-/** Bytes that a translation unit takes at most: one that includes the binding or oneDNN. */
-const HUNGRIEST = 2 ** 30
+/** The most memory, in bytes, that compiling a file takes: one that includes the binding or oneDNN. */
+const MEMORY_OF_A_COMPILER = 2 ** 30
 
 const wanted = stamp()
 const found = readStamp()
@@ -34,7 +34,7 @@ const force = process.argv.includes('--force')
 if (process.argv.includes('--check')) {
   process.exitCode = current ? 0 : 1
 } else if (force || !current) {
-  // CMake remembers the compiler, the libraries and the folder it worked in: another of these wants a fresh start.
+  // CMake caches the compiler, the libraries and the folder: if one of these has changed, the build begins from scratch.
   if (force || found?.toolchain !== wanted.toolchain) rmSync(build, { recursive: true, force: true })
   rmSync(stampFile, { force: true })
   compile()
@@ -42,7 +42,7 @@ if (process.argv.includes('--check')) {
   writeFileSync(stampFile, JSON.stringify({ ...wanted, tests }))
 }
 
-/** What the addon is made from, and with what. Contents rather than times: those of a clone or a copy say nothing. */
+/** A hash of the addon's sources and tools. It reads contents and not times, because a clone or a copy has new times. */
 function stamp() {
   const inputs = createHash('sha256')
   for (const file of sources(native))
@@ -89,7 +89,7 @@ function firstLine(command, ...args) {
   return String(spawnSync(command, args, { encoding: 'utf8' }).stdout ?? '').split('\n')[0]
 }
 
-/** A folder that moves to another machine with its build may find another processor there. */
+/** The processor, because a folder with its build may move to another machine. */
 function processorModel() {
   return cpus()[0]?.model ?? ''
 }
@@ -121,7 +121,7 @@ function compile() {
       '--config',
       'Release',
       '--parallel',
-      String(jobs(HUNGRIEST)),
+      String(jobs(MEMORY_OF_A_COMPILER)),
       `--CDNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`,
       `--CDARBALEST_KERNELS=${kernels}`,
       '--CDCMAKE_EXPORT_COMPILE_COMMANDS=ON'
@@ -134,7 +134,7 @@ function compile() {
 function compileStandIn() {
   const { status, signal } = spawnSync(
     'cmake',
-    ['--build', build, '--target', 'arbalest-cuda-host', '--parallel', String(jobs(HUNGRIEST))],
+    ['--build', build, '--target', 'arbalest-cuda-host', '--parallel', String(jobs(MEMORY_OF_A_COMPILER))],
     {
       cwd: root,
       stdio: 'inherit'

@@ -1,7 +1,7 @@
-// node scripts/docs.js           writes docs/api from the docstrings of what the package exports
-// node scripts/docs.js --check   writes nothing: exits 0 where docs/api is current, 1 where it is not, 3 where what writes it is not to be had
+// node scripts/docs.js           writes docs/api from the docstrings of the package's exports
+// node scripts/docs.js --check   writes nothing: exits 0 if docs/api is current, 1 if it is not, 3 if TypeDoc cannot be installed
 //
-// An export without a docstring is an error. TypeDoc needs a compiler with an API, which TypeScript 7 has not: both are a package of their own.
+// An export without a docstring is an error. TypeDoc needs a compiler with an API, which TypeScript 7 lacks: scripts/api is a package with both.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ function write(folder) {
     cwd: generator,
     encoding: 'utf8'
   })
-  // Types that are inferred from the schema of the options have each option's docstring twice, the same both times.
+  // Types that are inferred from the schema of the options contain each docstring twice.
   const lines = `${stdout}${stderr}`.split('\n').filter((line) => line !== '' && !line.includes('has multiple declarations with a comment'))
   if (status !== 0) process.stderr.write(`${lines.join('\n')}\n`)
   return status === 0

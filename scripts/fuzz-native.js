@@ -1,8 +1,8 @@
 // node scripts/fuzz-native.js [--seconds N] [HARNESS...]
 //
 // Builds the harnesses of native/fuzz with clang's libFuzzer, address and undefined-behaviour sanitizers in native/build-fuzz, and runs each
-// (program, snapshot, vectors) for N seconds, 60 if left out. What a run learns stays in native/build-fuzz/learnt, what it finds in
-// native/build-fuzz/found; native/fuzz/corpus has the inputs that did harm once, which every run tries first.
+// (program, snapshot, vectors) for N seconds, 60 by default. A run keeps its corpus in native/build-fuzz/learnt and writes inputs that cause
+// failures to native/build-fuzz/found. Every run begins with native/fuzz/corpus, the inputs that caused failures in the past.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { asked, end, root, runs, step } from './native-harnesses.js'
 
 const HARNESSES = ['program', 'snapshot', 'vectors']
-/** Of one input. An operator may take all the memory that it is given, and the sanitizers' time over it. */
+/** Seconds for one input: an operator may use all of its memory, and is slow under sanitizers. */
 const MOST_SECONDS = 20
 const MOST_MEGABYTES = 2048
 

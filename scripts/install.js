@@ -1,12 +1,12 @@
-// node scripts/install.js: what npm runs where this package is installed. It builds the native engine for the processor, and installs nothing else.
-// It never fails an installation: `arbalest/runtime` needs no engine, and who needs one is told at its first use what is missing.
+// node scripts/install.js: npm runs it when it installs this package. It builds the native engine for the processor, and installs nothing else. It never
+// fails: `arbalest/runtime` needs no engine, and the first use of the engine reports what is missing.
 import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
-// A checkout is set up by scripts/setup, which runs npm, which runs this.
+// In a checkout scripts/setup runs npm, which runs this script: scripts/setup builds the engine.
 if (!existsSync(at('../src')) && spawnSync(process.execPath, [at('build-native.js'), '--check']).status !== 0) {
   showOnTerminal('arbalest: building the native engine for this processor; this takes a minute or two')
   const { status } = spawnSync('bash', [at('setup'), '--no-system'], { stdio: 'inherit' })
@@ -15,12 +15,12 @@ if (!existsSync(at('../src')) && spawnSync(process.execPath, [at('build-native.j
   if (status !== 0) process.stderr.write(`arbalest: ${outcome}\n`)
 }
 
-/** npm keeps the output of an installed package's scripts to itself: a line is written to the terminal, if there is one, beside npm's own progress. */
+/** Writes a line to the terminal, if there is one: npm does not show the output of an installed package's scripts. */
 function showOnTerminal(line) {
   if (process.stderr.isTTY) return
   try {
     writeFileSync('/dev/tty', `\r\u{1b}[2K${line}\n`)
   } catch {
-    // No terminal: nobody is waiting there.
+    // There is no terminal.
   }
 }

@@ -1,6 +1,6 @@
 // node scripts/lint.js           checks format and rules: prettier, oxlint with types, clang-format
 // node scripts/lint.js --write   formats in place instead
-// The checks run at the same time, and prettier reads only files whose content has changed since it last found them well formatted.
+// The checks run at the same time. Prettier skips files that have not changed since it found them well formatted.
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ function node(script, ...args) {
   return run(process.execPath, [join(root, 'node_modules', script), ...args])
 }
 
-/** Versions of clang-format disagree about details, so that only one is asked; where it is not installed a line says so. */
+/** Uses one version of clang-format, because versions differ in details. If it is not installed, prints a line. */
 async function clangFormat(how) {
   const command = [`clang-format-${CLANG_FORMAT_MAJOR}`, 'clang-format'].find((name) =>
     spawnSync(name, ['--version'], { encoding: 'utf8' }).stdout?.includes(`version ${CLANG_FORMAT_MAJOR}.`)
@@ -33,7 +33,7 @@ async function clangFormat(how) {
   return true
 }
 
-/** Whether the command ends well. Its output is printed whole when it ends, so that two commands do not mix theirs. */
+/** Resolves with true if the command succeeds. Its output is printed when it ends, so that the outputs of two commands do not mix. */
 function run(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })

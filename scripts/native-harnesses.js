@@ -1,11 +1,11 @@
-// What the scripts have in common that build harnesses of the native core and run each of them for some seconds.
+// Common parts of the scripts that build harnesses of the native core and run each for some seconds.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** `[--seconds N] [HARNESS...]`: the seconds, 60 if left out, and the harnesses, all of them if none is named. */
+/** Parses `[--seconds N] [HARNESS...]`: 60 seconds and all harnesses by default. */
 export function asked(known) {
   try {
     const { values, positionals } = parseArgs({ allowPositionals: true, options: { seconds: { type: 'string', default: '60' } } })
@@ -18,7 +18,7 @@ export function asked(known) {
   }
 }
 
-/** Ends the process where the command fails. */
+/** Runs the command, and ends this process if it fails. */
 export function step(command, args) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
   if (status !== 0) end(`${command} ${args[0]} failed${error ? ` (${error.message})` : ''}; build the project first: npm run setup`)

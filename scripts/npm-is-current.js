@@ -1,8 +1,8 @@
-// node scripts/npm-is-current.js FOLDER: exits 0 where FOLDER/node_modules holds what FOLDER/package-lock.json says, else 1.
+// node scripts/npm-is-current.js FOLDER: exits 0 if FOLDER/node_modules has the versions of FOLDER/package-lock.json, otherwise 1.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Versions, not times: a fresh clone or a copied tree has the times of its copying. */
+/** Compares versions and not times: a fresh clone or a copied tree has new times. */
 function isCurrent(folder) {
   const wanted = packagesOf(join(folder, 'package-lock.json'))
   const installed = packagesOf(join(folder, 'node_modules', '.package-lock.json'))

@@ -1,10 +1,10 @@
-// node scripts/setup-cuda.js                   brings what is missing of the CUDA toolkit into .cuda/, as PyPI wheels, without root
-// node scripts/setup-cuda.js --headers         only what compiling needs: no cuDNN, cuBLAS and NCCL to run with
-// node scripts/setup-cuda.js --wheels FOLDER   takes the wheels from a folder: no network is asked
-// node scripts/setup-cuda.js --optional        ends well, with one line, where the wheels are not to be had
-// node scripts/setup-cuda.js --check           exits 0 where compiling is possible, else 1, and says what is there and what is missing
+// node scripts/setup-cuda.js                   installs the missing parts of the CUDA toolkit in .cuda/, from PyPI wheels, without root
+// node scripts/setup-cuda.js --headers         only the parts for compiling, without the libraries cuDNN, cuBLAS and NCCL
+// node scripts/setup-cuda.js --wheels FOLDER   takes the wheels from a folder, without the network
+// node scripts/setup-cuda.js --optional        prints a line and exits 0 if the wheels are not available
+// node scripts/setup-cuda.js --check           exits 0 if compiling is possible, otherwise 1, and lists the present and the missing parts
 //
-// Every wheel is pinned by version and hash, and unpacked on its own: a set-up that was broken off goes on where it stopped.
+// Every wheel is pinned by version and hash, and unpacked by itself, so that an interrupted set-up continues where it stopped.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   }
 })
 
-/** Tags that a Python of any kind is asked to accept: what is fetched is unpacked, never imported. */
+/** Tags that any Python must accept: the wheels are unpacked and never imported. */
 const PLATFORM = [28, 27, 17, 12].flatMap((minor) => ['--platform', `manylinux_2_${minor}_x86_64`])
 const ANY_PYTHON = ['--python-version', '3.12', '--implementation', 'cp', '--only-binary=:all:', '--no-deps', ...PLATFORM]
 
@@ -58,13 +58,13 @@ function setUp() {
     rmSync(file)
     say(`${wheel.name} ${wheel.version} ... done in ${Math.round((performance.now() - began) / 1000)}s`)
   }
-  // nvcc looks for its libraries where an installed toolkit has them.
+  // nvcc expects its libraries in the folders of an installed toolkit.
   const libraries = join(CUDA_FOLDER, 'nvidia', 'cu13', 'lib64')
   if (!existsSync(libraries)) symlinkSync('lib', libraries)
   check()
 }
 
-/** The wheel's file, its hash checked by pip; undefined where there is none. */
+/** The wheel's file, whose hash pip has checked; undefined if there is none. */
 function fetched({ name, version, sha256 }) {
   const folder = join(CUDA_FOLDER, 'wheels')
   const requirement = join(folder, `${name}.txt`)

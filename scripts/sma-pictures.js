@@ -1,11 +1,11 @@
 // node scripts/sma-pictures.js   draws docs/pictures/*.svg, the pictures of docs/sma.md
 //
-// What they show is computed here, exactly: SMA and its rivals on a quadratic valley with seeded noise, by the formulas of docs/architecture.md.
+// The pictures show exact computations: SMA and other rules on a quadratic valley with seeded noise, by the formulas of docs/architecture.md.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const OUT = new URL('../docs/pictures/', import.meta.url)
-/** Curvatures of the valley along its two axes, and the deviation of a gradient's noise. */
+/** The curvatures of the valley along its two axes, and the standard deviation of a gradient's noise. */
 const VALLEY = [0.4, 3]
 const NOISE = 2
 const START = [-9, 3]
@@ -15,7 +15,7 @@ write('sma-paths.svg', paths())
 write('sma-round.svg', round())
 write('sma-rate.svg', noise())
 
-/** Steps of k learners with `rate`, drawn to z by `alpha`; all places of learners and z. */
+/** The positions of k learners and of z in each step, with learning rate `rate` and corrections by `alpha`. */
 function sma({ learners, rate, alpha, mu, steps, seed = 7, start = START }) {
   const normal = normals(seed)
   let z = [...start]
@@ -66,7 +66,7 @@ function paths() {
   ])
 }
 
-/** One round: w - z, the corrections, and where z goes. */
+/** One round: the differences w - z, the corrections, and the new z. */
 function round() {
   const z = [330, 150]
   const w = [
@@ -92,7 +92,7 @@ function round() {
   ])
 }
 
-/** Mean squared distance to the minimum over steps: one learner, SMA's central model, and one learner with the whole batch at the same samples. */
+/** The mean squared distance to the minimum in each step: of one learner, of SMA's central model, and of one learner with the whole batch. */
 function noise() {
   const steps = 160
   const runs = 400
@@ -144,7 +144,7 @@ function loss(at) {
   return at.reduce((sum, value, axis) => sum + (VALLEY[axis] * value * value) / 2, 0)
 }
 
-/** Box and Muller over mulberry32. */
+/** Normal random numbers: Box and Muller's method with mulberry32. */
 function normals(seed) {
   let state = seed >>> 0
   const uniform = () => {
@@ -156,7 +156,7 @@ function normals(seed) {
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform())
 }
 
-/** Colours that are read on white and on black; the text follows what the reader's system prefers. */
+/** Colours that are readable on white and on black; the text follows the preference of the reader's system. */
 function svg(width, height, title, parts) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}">
 <style>

@@ -1,6 +1,6 @@
 // node scripts/test-gpu.js [operators] [curves] [synchronisers] [faults] [--sanitizer memcheck|racecheck|initcheck|synccheck]
-// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules, faults of a device. All of
-// them without a name. Ends with 1 and one sentence where there is no GPU to run on.
+// The tests of the engine on backend `cuda`: the operator table and data loading, losses of whole models, averaging rules, faults of a device; all by
+// default. Without a GPU it prints one sentence and exits 1.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ const SUITES = {
   synchronisers: ['engine/synchronisers', 'engine/levels'],
   faults: ['run/gpu-faults']
 }
-/** Our kernels alone are looked at, those of the libraries being many and slow to, and memory rather than what the libraries' calls answer. */
+/** The sanitizer checks our kernels only, because the libraries have many and would be slow; it ignores the return codes of the libraries' calls. */
 const SANITIZER = ['--kernel-name', 'kns=arbalest', '--report-api-errors', 'no', '--error-exitcode', '99', '--target-processes', 'all']
 const TOOLS = ['memcheck', 'racecheck', 'initcheck', 'synccheck']
 
@@ -35,7 +35,7 @@ const files = suites.flatMap((name) => SUITES[name]).map((name) => join(root, 'd
 const mocha = [join(root, 'node_modules/mocha/bin/mocha.js'), '--timeout', values.sanitizer ? '0' : '240000', '--grep', 'cuda', ...files]
 const sanitizer = values.sanitizer ? ['compute-sanitizer', '--tool', values.sanitizer, ...SANITIZER] : []
 const [program, ...args] = [...sanitizer, process.execPath, ...mocha]
-// The operator table has more shapes than any model; curves and rules search for plans as training does. What fails needs no fast ones.
+// The operator table has more shapes than any model, and faults need no fast plans; curves and rules search for plans as training does.
 const search = suites.includes('operators') || suites.includes('faults') || values.sanitizer ? { ARBALEST_TUNE: '0' } : {}
 const env = { ...search, ...process.env, ARBALEST_TEST_GPU: '1' }
 const { status, error } = spawnSync(program, args, { cwd: root, stdio: 'inherit', env })

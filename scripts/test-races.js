@@ -1,8 +1,8 @@
 // node scripts/test-races.js [--seconds N] [HARNESS...]
 //
 // Builds the harnesses of native/stress with g++'s ThreadSanitizer in native/build-stress, and runs trials of each (groups, feeding, arenas)
-// for N seconds, 60 if left out: threads that do all at once what learners, feeders and a group's owner do, on plain memory and on the
-// stand-in of a GPU's streams.
+// for N seconds, 60 by default: threads act as learners, feeders and a group's owner at the same time, on plain memory and on the stand-in of a
+// GPU's streams.
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -13,13 +13,13 @@ const HARNESSES = ['groups', 'feeding', 'arenas']
 const build = join(root, 'native', 'build-stress')
 const { seconds, harnesses } = asked(HARNESSES)
 
-// The name alone is what it answers where it has no such library.
+// The compiler prints the bare name if it has no such library.
 const library = spawnSync('g++', ['-print-file-name=libtsan.so'], { encoding: 'utf8' }).stdout ?? ''
 if (!library.includes('/')) end('Looking for races takes g++ with ThreadSanitizer; install them: sudo apt-get install g++ cmake make')
 step('cmake', ['-S', join(root, 'native', 'stress'), '-B', build, '-DCMAKE_CXX_COMPILER=g++'])
 step('cmake', ['--build', build, '--parallel', String(availableParallelism())])
 
-// Kernels place memory more at random than older sanitizers can take.
+// Older sanitizers fail with the memory randomisation of recent kernels.
 const still = spawnSync('setarch', ['--addr-no-randomize', 'true']).status === 0 ? ['setarch', '--addr-no-randomize'] : []
 const found = harnesses.filter((harness) => {
   const [command, ...args] = [...still, join(build, `stress-${harness}`), '--seconds', seconds]

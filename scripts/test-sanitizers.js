@@ -1,8 +1,8 @@
 // node scripts/test-sanitizers.js [mocha's options and files]
 //
-// The tests of the engine, or those that are named (dist/test/...), with the addon under gcc's address and undefined-behaviour sanitizers. Beside
-// the package lies a copy of what was compiled, in native/build-sanitizers, with that addon in the place of the usual one. Leaks are not looked
-// for: Node.js itself has some. The stand-in of the CUDA backend is not built, and its tests are left out.
+// Runs the tests of the engine, or the named ones (dist/test/...), with the addon under gcc's address and undefined-behaviour sanitizers, in a copy of
+// the compiled package in native/build-sanitizers. Leaks are not checked, because Node.js itself has some. The stand-in of the CUDA backend is not
+// built, and its tests are skipped.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -36,7 +36,7 @@ const { status, signal } = spawnSync(
     stdio: 'inherit',
     env: {
       ...process.env,
-      // Both stand before the program's own: exceptions are watched too.
+      // Preloads both libraries: the sanitizer intercepts exceptions too.
       LD_PRELOAD: libraries.join(':'),
       ASAN_OPTIONS: 'detect_leaks=0',
       UBSAN_OPTIONS: 'print_stacktrace=1'
@@ -46,10 +46,10 @@ const { status, signal } = spawnSync(
 if (signal) process.stderr.write(`The tests ended with ${signal}.\n`)
 process.exitCode = status ?? 1
 
-/** Where the compiler has a library of its own. */
+/** The path of one of the compiler's libraries. */
 function libraryOfCompiler(name) {
   const path = String(spawnSync('g++', [`-print-file-name=${name}`], { encoding: 'utf8' }).stdout ?? '').trim()
-  // The name alone is what it answers where it has none.
+  // The compiler prints the bare name if it has no such library.
   if (path.includes('/')) return path
   return end(`The sanitizers' tests take g++ with ${name}, which is not here; install them: sudo apt-get install g++`)
 }
@@ -79,7 +79,7 @@ function build() {
   if (built.status !== 0) end('The native engine was not built under sanitizers; build it without them first: npm run build')
 }
 
-/** Modules find the addon by their own place, and a link would lead them to the usual one. */
+/** Copies and does not link, because modules find the addon relative to their real path. */
 function copyPackage() {
   rmSync(join(copy, 'dist'), { recursive: true, force: true })
   mkdirSync(copy, { recursive: true })

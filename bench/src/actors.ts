@@ -11,12 +11,12 @@ interface Result extends Comparison {
   readonly bench: 'actors'
   readonly case: string
   readonly peer: string
-  /** Where both sides' actors live: in a worker of their own, or in the caller's thread. */
+  /** The thread of both sides' actors: a worker, or the caller's thread. */
   readonly place: ActorCase['place']
   readonly unit: string
 }
 
-/** From rates a second to what the case is told in; a time is better when it is less, and the ratio is that of the rates all the same. */
+/** The unit in which a case is reported, and its value from a rate per second. The ratio is always that of the rates, also for units in which less is better. */
 const UNITS: Readonly<Record<CaseName, { readonly unit: string; readonly from: (rate: number) => number }>> = {
   'ask-round-trip': { unit: 'us', from: (rate) => 1e6 / rate },
   'ask-pipelined': { unit: 'asks/s', from: (rate) => rate },
@@ -46,7 +46,7 @@ async function measure(one: ActorCase, options: BenchOptions): Promise<Result> {
 const COLUMNS = [16, 13, 8, 11, 11, 7, 15] as const
 const figure = (value: number): string => value.toFixed(value < 1 ? 3 : value < 1000 ? 1 : 0)
 
-/** Messages between threads and in one: this project's actors against bare postMessage and the libraries that people take. */
+/** Messages between threads and within one: this project's actors against bare postMessage and popular libraries. */
 export const actors: Bench = {
   summary: 'asks, tells and starts of actors against postMessage, comlink, threads and nact',
   filters: [`cases ${CASES.join(' ')};`, `peers ${PEERS.join(' ')} (nact in the caller’s thread)`],

@@ -1,13 +1,13 @@
 import { createInterface } from 'node:readline'
 
-/** Work done in a window, in whatever unit the bench counts, and how long the window really was. */
+/** The work done in a window, in the bench's unit, and the window's true length. */
 export interface Window {
   readonly work: number
   readonly seconds: number
 }
 
 /**
- * The child's half of a Side: greets, then answers each `run SECONDS` on stdin with what `run` got done; ends with its input.
+ * The child process's half of a Side: it writes a greeting, answers each `run SECONDS` on stdin with the window's work, and ends when stdin ends.
  */
 export async function answerWindows(greeting: object, run: (seconds: number) => Promise<Window> | Window): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: true, ...greeting })}\n`)

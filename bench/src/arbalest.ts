@@ -1,2 +1,2 @@
-/** The project as its users have it: the public API and nothing else. */
+/** The public API, as a user imports it. */
 export * from '../../dist/src/index.js'

@@ -1,13 +1,13 @@
-/** Measurements of which each may fail by itself: what went wrong is kept beside what was measured, and the next one is made all the same. */
+/** Measurements that may fail one by one: a failure is recorded, and does not stop the next measurement. */
 export class Attempts {
   readonly #failures: Record<string, string> = {}
 
-  /** By what was tried, in the words of its error. */
+  /** The error messages, by the name of the measurement. */
   get failures(): Readonly<Record<string, string>> {
     return this.#failures
   }
 
-  /** Undefined where it failed. */
+  /** Resolves with undefined if the work fails. */
   async of<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()

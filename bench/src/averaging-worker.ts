@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { engine } from './internals.js'
 import type { AveragingLearner, Stint, StintReport } from './averaging.js'
 
-/** A learner twice: in its group, and alone with the same program. */
+/** One learner with two replicas of the same program: one in its group, one alone. */
 const { group, program, dataset, layout, batch, learner } = workerData as AveragingLearner
 const own = { backend: 'cpu', layout, threads: 1, seed: 1 } as const
 const [together, alone] = [engine.createReplica({ ...own, group, learner }), engine.createReplica(own)]

@@ -10,7 +10,7 @@ import { saveResults } from './results.js'
 import { median, spread, type Spread } from './statistics.js'
 import { Table } from './table.js'
 
-/** What a learner of this bench is given; handles cross threads as the numbers that they are. */
+/** The data of a learner's thread; handles are plain numbers, which threads share. */
 export interface AveragingLearner {
   readonly group: Handle
   readonly program: Handle
@@ -20,7 +20,7 @@ export interface AveragingLearner {
   readonly learner: number
 }
 
-/** A window in which a learner works in its group or alone. */
+/** A window in which a learner trains in its group or alone. */
 export interface Stint {
   readonly grouped: boolean
   readonly milliseconds: number
@@ -36,18 +36,18 @@ export interface StintReport {
 interface Result extends Spread {
   readonly bench: 'averaging'
   readonly case: string
-  /** Median of the paired ratios of a step's computing time in the group and alone, less 1. */
+  /** Median over the pairs of (computing time of a step in the group / alone) - 1. */
   readonly cost: number
-  /** Share of the time in the group that is spent waiting; no part of the cost. */
+  /** Share of the time in the group that is spent waiting. It is not part of the cost. */
   readonly waits: number
   readonly microsecondsAlone: number
   readonly n: number
 }
 
-/** What synchronous model averaging in every iteration adds to a learner's step. */
+/** The cost of synchronous model averaging in every iteration, for a learner's step. */
 export const averaging: Bench = {
-  summary: 'what averaging in every step costs a learner, waits apart',
-  filters: ['resnet20 b16 k2 f32 where left out', 'models, b16 (batch), k2 (learners), f32 or bf16'],
+  summary: 'the cost of averaging in every step for a learner, and its waiting time',
+  filters: ['default: resnet20 b16 k2 f32', 'models, b16 (batch), k2 (learners), f32 or bf16'],
   async run(filters, options) {
     const table = new Table([26, 12, 9, 9, 18], options.json ? null : process.stdout)
     table.row(['case', 'us/step', 'cost', 'waits', 'quartiles of cost'])

@@ -1,25 +1,25 @@
-/** What every bench takes. */
+/** The options of every bench. */
 export interface BenchOptions {
   readonly json: boolean
   readonly profile: boolean
-  /** Measured pairs of windows of each case. */
+  /** Pairs of windows that are measured for each case. */
   readonly pairs: number
   /** Length of one window. */
   readonly seconds: number
-  /** Name under which the results are kept. */
+  /** The name of the file of results. */
   readonly save?: string
-  /** Minutes that a resumable bench may take now. */
+  /** Minutes that this start of a resumable bench may take. */
   readonly budget?: number
   /** The folder of a resumable bench's results. */
   readonly out?: string
-  /** Of a bench whose runs are not timed: what is timed is measured again. */
+  /** Measures the times again, in a bench that takes them apart from its runs. */
   readonly pace?: boolean
 }
 
 export interface Bench {
   /** One line for the help text. */
   readonly summary: string
-  /** What may follow its name, a line each. */
+  /** Lines of help about the words that may follow its name. */
   readonly filters: readonly string[]
   run(filters: readonly string[], options: BenchOptions): Promise<void>
 }

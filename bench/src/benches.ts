@@ -6,7 +6,7 @@ import { gpu } from './gpu.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'
 
-/** Every bench by its name; a new one is one line here. */
+/** All benches by name. */
 export const benches: ReadonlyMap<string, Bench> = new Map([
   ['throughput', throughput],
   ['averaging', averaging],

@@ -2,9 +2,9 @@ import { unknownName } from './errors.js'
 
 export type CasePrecision = 'f32' | 'bf16'
 
-/** One thing to measure: a model, samples a learner takes in a step, learners, precision. */
+/** One configuration to measure: a model, samples per learner and step, learners, precision. */
 export interface Case {
-  /** As filters and results name it: `resnet20 b16 k2 f32`. */
+  /** Its name in filters and results: `resnet20 b16 k2 f32`. */
   readonly name: string
   readonly model: string
   readonly batch: number
@@ -12,7 +12,7 @@ export interface Case {
   readonly precision: CasePrecision
 }
 
-/** What a model is fed: generated samples (C, H, W) of 8 bits, of which `count` lie in memory. */
+/** The data of a model: `count` random samples (C, H, W) of 8 bits, in memory. */
 export interface Workload {
   readonly sample: readonly [number, number, number]
   readonly count: number
@@ -22,7 +22,7 @@ export interface Workload {
 const DIGITS: Workload = { sample: [1, 28, 28], count: 60_000, classes: 10 }
 const COLOURS: Workload = { sample: [3, 32, 32], count: 50_000, classes: 10 }
 const PHOTOGRAPHS: Workload = { sample: [3, 224, 224], count: 2_000, classes: 1000 }
-/** An epoch of an MLP is short, and its end must not be what is measured. */
+/** The MLP has more samples: its epochs would be too short, and their ends would dominate the measurement. */
 const WORKLOADS: Readonly<Record<string, Workload>> = {
   mlp: { ...DIGITS, count: 240_000 },
   lenet: DIGITS,
@@ -44,8 +44,8 @@ function isModel(word: string): boolean {
 }
 
 /**
- * The cases that the filters leave: words of one kind add up, words of different kinds narrow. `lenet mlp b8` are two models at batch 8; a
- * kind without a word keeps its usual values. Throws UNKNOWN_NAME.
+ * The cases that match the filters: all combinations of the named models, batches, learners and precisions. `lenet mlp b8` are two models at batch 8;
+ * a kind that no word names has its usual values. Throws UNKNOWN_NAME.
  */
 export function chosenCases(filters: readonly string[]): readonly Case[] {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
@@ -55,8 +55,8 @@ export function chosenCases(filters: readonly string[]): readonly Case[] {
   const precisions = words.filter((word): word is CasePrecision => word === 'f32' || word === 'bf16')
   const [batches, learners] = [numbers('b'), numbers('k')]
   if (models.length + precisions.length + batches.length + learners.length < words.length) {
-    const stranger = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
-    throw unknownName('filter', stranger, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
+    const unknown = words.find((word) => !isModel(word) && !/^(f32|bf16|[bk][1-9]\d{0,4})$/.test(word))
+    throw unknownName('filter', unknown, [...Object.keys(WORKLOADS), 'b4', 'b8', 'b16', 'b32', 'k1', 'k2', 'f32', 'bf16'])
   }
   return orUsual(models, USUAL.models).flatMap((model) =>
     orUsual(batches, USUAL.batches).flatMap((batch) =>

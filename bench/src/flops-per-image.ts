@@ -19,7 +19,7 @@ export function trainingProgram(model: string, batch: number, precision: CasePre
   })
 }
 
-/** Additions and multiplications of one image's training step. */
+/** Floating-point operations of a training step, for one image. */
 export function flopsPerImage(model: string, batch: number, precision: CasePrecision): number {
   const { segments } = trainingProgram(model, batch, precision)
   return SEGMENTS.flatMap((name) => segments[name]).reduce((sum, operator) => sum + operator.flops, 0) / batch

@@ -17,10 +17,10 @@ import { Table } from './table.js'
 const LEARNERS = fileURLToPath(new URL('./gpu/learners-child.js', import.meta.url))
 const PEERS = fileURLToPath(new URL('../peers/', import.meta.url))
 const RESULTS = new URL('../results/', import.meta.url)
-/** With which it ends where time was up before all was measured: the same command goes on. */
-const LEFT = 75
+/** The exit code if the time is up before everything is measured; the same command then continues. */
+const INCOMPLETE = 75
 
-/** Seconds in which learners are warm: each shape of a convolution is searched for a plan once, up to half a second. */
+/** Seconds that our learners may take to warm up: the search for the plan of each convolution takes up to half a second. */
 const OURS_WARM = 180
 
 function startOurs(one: Case, lockstep: boolean): Promise<Side> {
@@ -35,8 +35,8 @@ function startPyTorch({ program }: Python, one: Case, mode: Mode): Promise<Side>
   return Side.start([{ program, args: ['pytorch_gpu.py', '--sample', ...sample.map(String), ...args], cwd: PEERS }], WARM[mode] * 1000)
 }
 
-/** What is told of each case as soon as there is something to tell, and again where more is known. */
-class Told {
+/** Writes the results of each case as soon as there are some, and again when there are more. */
+class ResultWriter {
   readonly #json: boolean
   readonly #table: Table
   readonly #torch: string
@@ -48,14 +48,14 @@ class Told {
     this.#table.row(['case', 'images/s', 'PyTorch', 'ratio', 'min-max'])
   }
 
-  tell(result: Result): void {
+  write(result: Result): void {
     if (this.#json) process.stdout.write(`${JSON.stringify(result)}\n`)
     const { compared, ours, lockstep, failures, peerModes } = result
     const [peer, ratio, range] = compared
       ? [compared.peerValue.toFixed(0), compared.ratio.toFixed(2), `${compared.min.toFixed(2)}-${compared.max.toFixed(2)}`]
       : ['-', '-', '-']
     this.#table.row([result.case, (compared?.value ?? ours?.median)?.toFixed(0) ?? 'failed', peer, ratio, range])
-    if (compared?.apart) this.#table.note('compared in turns, each alone on the GPU: it has no memory for both')
+    if (compared?.apart) this.#table.note('compared in turns, each alone on the GPU, whose memory does not hold both')
     if (lockstep) this.#table.note(`in lockstep ${lockstep.median.toFixed(0)} images/s`)
     const modes = Object.entries(peerModes).map(([mode, rate]) => `${mode} ${typeof rate === 'string' ? rate : rate.median.toFixed(0)}`)
     this.#table.note(`PyTorch ${this.#torch}, ${compared?.peerMode ?? 'in no mode'}; ${modes.join(', ')}`)
@@ -63,8 +63,8 @@ class Told {
   }
 }
 
-/** All cases without compiling, then what compiling brings for each: a start that is cut off has the most that it could. Throws OutOfTime. */
-async function measure(cases: readonly Case[], options: ContestOptions, tell: (one: Case) => void): Promise<void> {
+/** Measures all cases without compilation first and then with it, so that an interrupted start has measured the most important ones. Throws OutOfTime. */
+async function measure(cases: readonly Case[], options: ContestOptions, report: (one: Case) => void): Promise<void> {
   const inTurn = async (each: (contest: Contest, one: Case) => Promise<void>): Promise<void> => {
     for (const one of cases) {
       const contest = new Contest(one, options)
@@ -77,17 +77,17 @@ async function measure(cases: readonly Case[], options: ContestOptions, tell: (o
   }
   await inTurn(async (contest, one) => {
     await contest.withoutCompiling()
-    tell(one)
+    report(one)
   })
   await inTurn(async (contest, one) => {
-    if (await contest.compiled()) tell(one)
+    if (await contest.compiled()) report(one)
   })
 }
 
-/** What a folder's journal has, as a file of bench/results. */
+/** Writes the contents of a folder's journal as a file of bench/results. */
 async function collect(folder: string | undefined, name: string | undefined): Promise<void> {
   if (folder === undefined || name === undefined)
-    throw invalidOption('gpu collect', 'no folder or no name', 'give --out FOLDER, which has the journal, and --save NAME')
+    throw invalidOption('gpu collect', 'no folder or no name', 'give --out FOLDER, the folder of the journal, and --save NAME')
   const results = savedResults(readEntries(folder), (subject) => chosenCases([subject])[0]!)
   if (results.length === 0) throw invalidOption('--out', folder, 'give a folder in which `gpu --out` has measured')
   await save(name, results)
@@ -99,16 +99,16 @@ async function save(name: string, results: readonly object[]): Promise<void> {
   await writeFile(new URL(`${name}.json`, RESULTS), `${JSON.stringify({ bench: 'gpu', node: process.version, results }, null, 2)}\n`)
 }
 
-/** Learners on one GPU against PyTorch's best way of using it. */
+/** Learners on one GPU against the fastest mode of PyTorch. */
 export const gpu: Bench = {
   summary: 'images/s of training on a GPU, learners with SMA at every step against PyTorch: eager, CUDA graph, compiled, stacked replicas',
   filters: [
-    'as throughput; without one: lenet resnet32, batch 16, 1 and 8 learners, bf16',
+    'as for throughput; default: lenet resnet32, batch 16, 1 and 8 learners, bf16',
     'full: LeNet, ResNet-32 and VGG-16 at batch 8 to 64, ResNet-50 at 16 and 32, 1 to 32 learners; other words narrow it',
-    "eager, graph, stacked, compile-graph, compile: PyTorch's modes to try (all)",
-    '--out FOLDER keeps every measurement in FOLDER/bench-gpu.jsonl, where the next start goes on',
-    `--budget M begins nothing that would hardly end within M minutes, and ends with ${LEFT} where something is left`,
-    'collect --out FOLDER --save NAME: bench/results/NAME.json from what was measured there; needs no GPU'
+    'eager, graph, stacked, compile-graph, compile: the modes of PyTorch to try (default: all)',
+    '--out FOLDER records every measurement in FOLDER/bench-gpu.jsonl, from which the next start continues',
+    `--budget M starts no measurement that would probably end after M minutes; the exit code is ${INCOMPLETE} if some are missing`,
+    'collect --out FOLDER --save NAME writes the measurements of FOLDER to bench/results/NAME.json; needs no GPU'
   ],
 
   async run(filters: readonly string[], options: BenchOptions): Promise<void> {
@@ -133,16 +133,16 @@ export const gpu: Bench = {
       modes: modes.length > 0 ? modes : USUAL_MODES,
       pairs: options.pairs,
       seconds: options.seconds,
-      tell: (line) => void process.stderr.write(`${line}\n`)
+      log: (line) => void process.stderr.write(`${line}\n`)
     }
-    const told = new Told(options.json, python!.torch)
+    const writer = new ResultWriter(options.json, python!.torch)
     const results = () => cases.map((one) => resultOf(one, (subject, what) => journal.known(subject, what)))
     try {
-      await measure(cases, contest, (one) => told.tell(results()[cases.indexOf(one)]!))
+      await measure(cases, contest, (one) => writer.write(results()[cases.indexOf(one)]!))
     } catch (error) {
       if (!(error instanceof OutOfTime)) throw error
-      process.exitCode = LEFT
-      process.stderr.write('gpu: time is up; the same command goes on\n')
+      process.exitCode = INCOMPLETE
+      process.stderr.write('gpu: the time is up; the same command continues\n')
     }
     const found = results()
     if (options.save !== undefined)
@@ -150,9 +150,9 @@ export const gpu: Bench = {
         options.save,
         found.map((result) => ({ ...place, ...result }))
       )
-    if (process.exitCode === LEFT) return
+    if (process.exitCode === INCOMPLETE) return
     const failed = found.filter((result) => !isWhole(result))
     if (failed.length > 0)
-      throw new ArbalestError('INTERNAL', `gpu: ${failed.map((each) => each.case).join(', ')}: not all of it could be measured`)
+      throw new ArbalestError('INTERNAL', `gpu: ${failed.map((each) => each.case).join(', ')}: some measurements failed`)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What the bench takes from below the public API: the machine's peak, a Program's floating-point operations and an operator's time are nothing
- * that a training job needs to tell. Only the measuring of our own side imports this.
+ * The parts below the public API that measure our own side: the machine's peak, a Program's floating-point operations, the time of an operator. No user
+ * of the public API needs them.
  */
 export { engine } from '../../dist/src/engine/native.js'
 export type { Handle, MachineDescription, OperatorProfile } from '../../dist/src/engine/contract.js'

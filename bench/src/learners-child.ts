@@ -15,15 +15,15 @@ const job = train({
   backend: backend as 'cpu' | 'cuda',
   optimiser: { learningRate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
-  // More than any window lasts; the process is ended from outside.
+  // Longer than any window; the parent process ends this one.
   until: { steps: 20_000_000 },
-  // Nor more than any window has epochs: the peers do not stop to evaluate either.
+  // Never: the peers do not evaluate either.
   evaluateEvery: 1e9,
   seed: 1
 })
 const events = job[Symbol.asyncIterator]()
 
-/** Progress was told in whole iterations with the time of training at which they were whole, so that two such events bound a window exactly. */
+/** The next progress event. It has whole iterations and the training time at which they were complete, so that two events bound a window exactly. */
 async function nextProgress(): Promise<ProgressEvent> {
   for (;;) {
     const { value, done } = (await events.next()) as { value: JobEvent; done?: boolean }
@@ -33,7 +33,7 @@ async function nextProgress(): Promise<ProgressEvent> {
 }
 
 async function run(seconds: number): Promise<Window> {
-  // What was told before the process was stopped says nothing about this window.
+  // Events from before the process was stopped do not belong to this window.
   const settled = performance.now() + 250
   let first = await nextProgress()
   while (performance.now() < settled) first = await nextProgress()

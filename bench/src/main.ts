@@ -12,13 +12,13 @@ ${[...benches].map(([name, bench]) => `  ${name.padEnd(14)}${bench.summary}\n${i
 
 Options:
   --json         one JSON object a line on stdout, nothing else there
-  --pairs N      measured pairs of windows a case (5)
+  --pairs N      pairs of windows measured for each case (5)
   --seconds S    length of a window (3)
-  --save NAME    keeps the results in bench/results/NAME.json
-  --budget M     tta: minutes that may be spent now; what is not done then is done by the next start
-  --out FOLDER   tta: where results are, and the report is written (bench/results)
-  --pace         tta: seconds an epoch are measured again, first of all; let the machine do nothing else then
-  --profile      instead of comparing: time, share of peak and bytes of every operator, and waits
+  --save NAME    writes the results to bench/results/NAME.json
+  --budget M     tta, gpu: minutes that this start may take; the next start continues
+  --out FOLDER   tta, gpu: the folder of the results and of the report (bench/results)
+  --pace         tta: first measures the seconds of an epoch again, on an otherwise idle machine
+  --profile      no comparison: time, share of peak and bytes of every operator, and waiting times
   --help         this text
 `
 
@@ -26,7 +26,7 @@ function indented(lines: readonly string[]): string {
   return lines.map((line) => ' '.repeat(16) + line).join('\n')
 }
 
-/** Options count only where they are whole: `12x` is refused. */
+/** The number that an option gives. The text must be a number as a whole: `12x` is refused. */
 function positive(flag: string, text: string | undefined, otherwise: number, whole: boolean): number {
   if (text === undefined) return otherwise
   const value = Number(text)

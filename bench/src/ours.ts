@@ -6,16 +6,16 @@ function node(file: string, args: readonly string[]): { program: string; args: r
   return { program: process.execPath, args: [fileURLToPath(new URL(file, import.meta.url)), ...args] }
 }
 
-/** Milliseconds in which learners are warm. */
+/** Milliseconds that learners may take to warm up. */
 const WARM = 120_000
 
-/** Learners with SMA at every step, in a process of their own. */
+/** Starts learners with SMA at every step, in a process of their own. */
 export function startOurs(one: Omit<Case, 'name'>): Promise<Side> {
   const args = [one.model, String(one.batch), String(one.learners), one.precision, 'cpu', 'false']
   return Side.start([node('learners-child.js', args)], WARM)
 }
 
-/** Fused multiply-adds on so many cores at once: floating-point operations a second. */
+/** Starts a process per core that measures fused multiply-adds, in floating-point operations per second. */
 export function startPeak(cores: number): Promise<Side> {
   return Side.start(Array.from({ length: cores }, () => node('peak-child.js', [])))
 }

@@ -1,6 +1,6 @@
 import { median, spread, type Spread } from './statistics.js'
 
-/** Whatever can be run for a window and tells its rate: a Side. */
+/** A process, such as a Side, that runs for a window and resolves with its rate. */
 export interface Contestant {
   run(seconds: number): Promise<number>
 }
@@ -9,14 +9,14 @@ export interface Comparison extends Spread {
   /** Medians of each side's rates. */
   readonly value: number
   readonly peerValue: number
-  /** Median of the paired ratios; above 1 means that our side is faster. `min`, `max` and `quartiles` are theirs too. */
+  /** Median of the ratios of the pairs; above 1 if our side is faster. `min`, `max` and `quartiles` are those of these ratios. */
   readonly ratio: number
   readonly n: number
 }
 
 /**
- * Runs both sides in turns, A B A B, and compares each window with its neighbour: a machine whose speed drifts then moves both. `between` runs
- * after each pair, while both sides are stopped.
+ * Runs both sides in turns, A B A B, and compares each window with its neighbour: if the machine's speed drifts, both change. `between` runs after each
+ * pair, while both sides are stopped.
  */
 export async function compare(
   ours: Contestant,

@@ -1,5 +1,5 @@
 import { answerWindows } from './answer-windows.js'
 import { engine } from './internals.js'
 
-/** One core's fused multiply-adds: work is floating-point operations. */
+/** The fused multiply-adds of one core; the unit of work is a floating-point operation. */
 await answerWindows({}, () => ({ work: engine.measurePeak(), seconds: 1 }))

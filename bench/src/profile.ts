@@ -8,7 +8,7 @@ import { startPeak } from './ours.js'
 import { randomDataset } from './random-dataset.js'
 import { Table } from './table.js'
 
-/** What a learner of the profile is given; handles cross threads as the numbers that they are. */
+/** The data of a learner's thread; handles are plain numbers, which threads share. */
 export interface ProfiledLearner {
   readonly group: Handle
   readonly program: Handle
@@ -17,7 +17,7 @@ export interface ProfiledLearner {
   readonly learner: number
 }
 
-/** What a learner of the profile found. */
+/** The measurements of a learner's thread. */
 export interface ProfileReport {
   readonly operators: readonly OperatorProfile[]
   readonly steps: number
@@ -58,7 +58,7 @@ async function runLearners(one: Case, seconds: number): Promise<readonly Profile
 
 const COLUMNS = [48, 13, 9, 7, 9, 8, 8, 8] as const
 
-/** Where a learner's step goes: every operator with its time, share of one core's peak and memory traffic; and the waits. */
+/** Prints the time of a learner's step: each operator with its time, share of one core's peak and memory traffic; then the waiting times. */
 export async function profileCase(one: Case, options: BenchOptions): Promise<void> {
   const fma = await startPeak(one.learners)
   const peak = (await fma.run(0.1)) / one.learners

@@ -8,13 +8,13 @@ export interface Python {
   readonly torch: string
 }
 
-/** Allocators that suit PyTorch's habit of taking and giving back the same buffers every step, by how well they do. */
+/** Allocators that are fast for PyTorch, which allocates and frees the same buffers in every step; the fastest first. */
 const ALLOCATORS = ['libtcmalloc_minimal.so.4', 'libtcmalloc.so.4', 'libjemalloc.so.2']
 const LIBRARIES = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64', '/usr/lib']
 
 /**
- * Every Python with PyTorch: `ARBALEST_PYTHON` alone if it is set, else Debian's and the one in PATH, once each. Throws BACKEND_UNAVAILABLE
- * where there is none.
+ * Every Python with PyTorch: `ARBALEST_PYTHON` alone if it is set, otherwise Debian's and the one in PATH, each once. Throws BACKEND_UNAVAILABLE
+ * if there is none.
  */
 export async function pythonsWithTorch(): Promise<readonly Python[]> {
   const chosen = process.env['ARBALEST_PYTHON']
@@ -27,7 +27,7 @@ export async function pythonsWithTorch(): Promise<readonly Python[]> {
       const [torch, file] = stdout.trim().split(' ')
       if (torch !== undefined && file !== undefined && !found.has(file)) found.set(file, { program, torch })
     } catch {
-      // This one has no PyTorch; the next one may.
+      // This Python has no PyTorch; the next one may.
     }
   }
   if (found.size === 0) {
@@ -41,8 +41,8 @@ export async function pythonsWithTorch(): Promise<readonly Python[]> {
 }
 
 /**
- * The environment in which PyTorch does best on few cores: one OpenMP pool that is as large as is wanted, and an allocator that keeps what is
- * given back. Debian's pthread OpenBLAS fights PyTorch's own pool; its openmp variant shares it, and wins once it is installed.
+ * The fastest environment for PyTorch on few cores: one OpenMP pool with `threads` threads, and an allocator that keeps freed memory. Debian's pthread
+ * OpenBLAS competes with PyTorch's own pool; its openmp variant shares the pool, and is used if it is installed.
  */
 export function tunedEnvironment(threads: number): Record<string, string> {
   const allocator = LIBRARIES.flatMap((folder) => ALLOCATORS.map((name) => `${folder}/${name}`)).find((path) => existsSync(path))

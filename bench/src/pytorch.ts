@@ -14,10 +14,10 @@ interface Mode {
 
 export interface Peer {
   readonly side: Side
-  /** PyTorch's version and the mode that won. */
+  /** PyTorch's version and the fastest mode. */
   readonly name: string
   readonly torch: string
-  /** Images/s of every mode in the short run that chose. */
+  /** Images per second of every mode, in the short run that chose the fastest one. */
   readonly modes: Readonly<Record<string, number>>
 }
 
@@ -51,12 +51,12 @@ function commands(python: Python, one: Case, mode: Mode): readonly Command[] {
   return Array.from({ length: mode.processes }, () => command)
 }
 
-/** Windows of each mode; the best one counts, as a neighbour can only make a mode slower. */
+/** Windows of each mode. The best one counts, because other work on the machine can only make a mode slower. */
 const PASSES = 2
 
 /**
- * PyTorch at its best: every mode of every Python runs in turns in short windows, and the fastest is kept, warm and stopped. Turns, so that
- * a disturbance does not hit all the windows of one mode.
+ * The fastest mode of PyTorch, warm and stopped: all modes of all Pythons run in short windows, in turns, so that a disturbance does not affect all windows
+ * of one mode.
  */
 export async function bestPyTorch(pythons: readonly Python[], one: Case, options: { seconds: number }): Promise<Peer> {
   const entrants: { name: string; torch: string; side: Side; rate: number }[] = []

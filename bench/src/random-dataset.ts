@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import type { StoredDataset } from './arbalest.js'
 import type { Workload } from './cases.js'
 
-/** Pixels and classes at random: speed does not depend on what the samples show. No crop and no flip, as in the peer. */
+/** Random pixels and classes: the speed does not depend on them. Without crop and flip, as in the peer. */
 export function randomDataset(workload: Workload): StoredDataset {
   const { sample, classes } = workload
   const pixels = sample.reduce((product, extent) => product * extent, 1)

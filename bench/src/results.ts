@@ -6,7 +6,7 @@ import { engine } from './internals.js'
 
 const FOLDER = new URL('../results/', import.meta.url)
 
-/** The commit that was measured, with a `+` where the tree had been changed since. */
+/** The commit that is measured, with a `+` if the working tree differs from it. */
 export async function commit(): Promise<string> {
   try {
     return (await git('rev-parse', '--short=12', 'HEAD')) + ((await git('status', '--porcelain')) === '' ? '' : '+')
@@ -20,13 +20,13 @@ async function git(...args: readonly string[]): Promise<string> {
   return stdout.trim()
 }
 
-/** A name that is a file's and no path. Throws INVALID_OPTION. */
+/** Returns a name that is a file name and not a path. Throws INVALID_OPTION. */
 export function checkedName(name: string): string {
   if (!/^\w[\w.-]*$/.test(name)) throw invalidOption('--save', name, 'use letters, digits, dots and dashes')
   return name
 }
 
-/** Keeps the results with what is needed to judge them: where, when and of what they were measured. */
+/** Writes the results with the commit, the date and the machine. */
 export async function saveResults(name: string, results: readonly object[]): Promise<void> {
   const { processor, features, cores, backends } = engine.describe()
   const machine = { processor, features, cores, engine: backends.find((backend) => backend.name === 'cpu')?.detail }

@@ -10,24 +10,24 @@ export interface Command {
   readonly cwd?: string
 }
 
-/** What a process says of itself when it is warm. */
+/** The first message of a process, when it is warm. */
 export type Greeting = Readonly<Record<string, unknown>>
 
-/** Milliseconds that a process may take to be warm. */
+/** Milliseconds that a process may take to warm up. */
 const START_DEADLINE = 120_000
 const alive = new Set<ChildProcess>()
 
-/** Ends every process that was started here, stopped ones too. */
+/** Ends every process that was started here, including stopped ones. */
 export function stopAllSides(): void {
   for (const child of alive) child.kill('SIGKILL')
 }
 
-/** One process that waits for `run SECONDS` on its stdin and answers with what it got done. */
+/** A process that waits for `run SECONDS` on its stdin and answers with the work that it has done. */
 class Process {
   readonly #child: ChildProcess
   readonly #lines: AsyncIterator<string>
   readonly #name: string
-  /** Its end, and all of its last words. */
+  /** Resolves when the process has ended and its output is complete. */
   readonly #closed: Promise<void>
   #stderr = ''
 
@@ -52,7 +52,7 @@ class Process {
     this.#child.stdin?.write(`${line}\n`)
   }
 
-  /** The next line as JSON; a process that ends or is silent past the deadline is an error with its last words. */
+  /** The next line as JSON. Throws, with the last lines of stderr, if the process ends or is silent until the deadline. */
   async answer(deadline: number): Promise<Record<string, unknown>> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
@@ -81,8 +81,8 @@ class Process {
 }
 
 /**
- * One side of a comparison: one process, or several that work at the same time and whose rates add up. Between two windows it is stopped
- * (SIGSTOP), so that nothing of it, a spinning thread pool for one, takes time from the other side.
+ * One side of a comparison: one process, or several that work at the same time and whose rates are added. Between two windows it is stopped (SIGSTOP), so
+ * that it takes no time from the other side, for instance by a spinning thread pool.
  */
 export class Side {
   readonly #processes: readonly Process[]
@@ -93,7 +93,7 @@ export class Side {
     this.greeting = greeting
   }
 
-  /** Ready, warm and stopped. */
+  /** Resolves when the side is warm and stopped. */
   static async start(commands: readonly Command[], deadline = START_DEADLINE): Promise<Side> {
     const processes = commands.map((command) => new Process(command))
     try {
@@ -106,7 +106,7 @@ export class Side {
     }
   }
 
-  /** Work done a second over a window; a short one before it, which is not counted, warms the caches. */
+  /** The work per second in a window, after a short window that warms the caches. */
   async run(seconds: number): Promise<number> {
     for (const one of this.#processes) one.signal('SIGCONT')
     await this.#window(Math.min(0.3, seconds))
@@ -115,7 +115,7 @@ export class Side {
     return rate
   }
 
-  /** Ends the processes, at once: they hold nothing that is worth saving. */
+  /** Kills the processes, which have nothing to save. */
   close(): void {
     for (const one of this.#processes) one.signal('SIGKILL')
   }

@@ -12,7 +12,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5)
 }
 
-/** How far a sample reaches: its ends, and its middle half. */
+/** The range of a sample, and that of its middle half. */
 export interface Spread {
   readonly min: number
   readonly max: number

@@ -1,4 +1,4 @@
-/** A table that grows row by row on a stream; on `null` it is silent. The first columns are words, to the left; the others numbers, to the right. */
+/** A table that is written to a stream row by row; nowhere if the stream is null. The first columns, of words, are aligned to the left, those of numbers to the right. */
 export class Table {
   readonly #widths: readonly number[]
   readonly #words: number

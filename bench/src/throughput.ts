@@ -16,16 +16,16 @@ interface Result extends Comparison {
   readonly bench: 'throughput'
   readonly case: string
   readonly peer: 'pytorch'
-  /** Version and the mode that was fastest. */
+  /** PyTorch's version and its fastest mode. */
   readonly peerMode: string
   readonly unit: 'images/s'
-  /** Floating-point operations a second that as many cores as there are learners reach in fused multiply-adds. */
+  /** Floating-point operations per second of fused multiply-adds on as many cores as there are learners. */
   readonly peak: number
-  /** Of that peak, by the operations of our Program. */
+  /** Our share of the peak, by the operations of our Program. */
   readonly share: number
   readonly peerShare: number
   readonly flopsPerImage: number
-  /** Images/s of each of the peer's modes in the short run that chose among them. */
+  /** Images per second of each of the peer's modes, in the short run that chose the fastest one. */
   readonly peerModes: Readonly<Record<string, number>>
 }
 
@@ -60,8 +60,8 @@ async function measure(one: Case, pythons: readonly Python[], options: BenchOpti
   }
 }
 
-/** The cases that this machine can run, and why the others are left out. */
-function possible(cases: readonly Case[]): { cases: readonly Case[]; leftOut: readonly string[] } {
+/** The cases that this machine can run, and the reasons against the others. */
+function possible(cases: readonly Case[]): { cases: readonly Case[]; omitted: readonly string[] } {
   const cpu = engine.describe().backends.find((backend) => backend.name === 'cpu')
   if (cpu?.available !== true) {
     throw new ArbalestError(
@@ -70,27 +70,27 @@ function possible(cases: readonly Case[]): { cases: readonly Case[]; leftOut: re
     )
   }
   const able = cases.filter((one) => cpu.precisions.includes(one.precision))
-  const leftOut = cases
+  const omitted = cases
     .filter((one) => !able.includes(one))
-    .map((one) => `${one.name}: left out, this processor has no ${one.precision} worth using`)
-  return { cases: able, leftOut }
+    .map((one) => `${one.name}: omitted, because this processor has no fast ${one.precision}`)
+  return { cases: able, omitted }
 }
 
 const COLUMNS = [28, 10, 10, 7, 15, 9, 9] as const
 const images = (rate: number): string => rate.toFixed(rate < 100 ? 1 : 0)
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`
 
-/** Two or more learners with SMA at every step against the fastest mode of PyTorch: images/s of training. */
+/** Images per second of training: two or more learners with SMA at every step against the fastest mode of PyTorch. */
 export const throughput: Bench = {
-  summary: 'images/s of training, learners with SMA at every step against PyTorch at its best',
+  summary: 'images/s of training, learners with SMA at every step against the fastest mode of PyTorch',
   filters: [
     'models mlp lenet resnet20 resnet32; batches b4 b8 b16 b32; learners k2; f32 bf16:',
-    'words of one kind add up, words of different kinds narrow; `lenet mlp b8` are two cases'
+    'all combinations of the words that are named; `lenet mlp b8` are two models at batch 8'
   ],
 
   async run(filters, options) {
-    const { cases, leftOut } = possible(chosenCases(filters))
-    for (const line of leftOut) process.stderr.write(`${line}\n`)
+    const { cases, omitted } = possible(chosenCases(filters))
+    for (const line of omitted) process.stderr.write(`${line}\n`)
     if (options.profile) {
       for (const one of cases) await profileCase(one, options)
       return

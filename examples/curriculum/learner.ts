@@ -3,14 +3,14 @@ import type { LearnerContext, LearnerPlugin } from 'arbalest'
 export interface Curriculum {
   /** Numbers of the training samples, the easiest first; in shared memory, so that learners need no copies. */
   readonly order: Int32Array
-  /** The share of the samples that is learnt from at first, 0 to 1. */
+  /** The share of the samples that is used at first, 0 to 1. */
   readonly first: number
-  /** The share of the run after which all samples are. */
+  /** The share of the run after which all samples are used. */
   readonly complete: number
 }
 
 /**
- * Begins with easy samples and adds harder ones as training gets on.
+ * Begins with easy samples and adds harder ones as training advances.
  *
  * Bengio, Louradour, Collobert and Weston, "Curriculum Learning", ICML 2009.
  */
@@ -20,7 +20,7 @@ export default class CurriculumLearner implements LearnerPlugin {
 
   constructor(context: LearnerContext<Curriculum>) {
     this.#context = context
-    // A learner's number is never used twice: the one that replaces a lost learner draws other samples.
+    // The number of a learner is never used again: a learner that replaces a lost one draws other samples.
     this.#random = randomNumbers(context.seed * 10_007 + context.learner)
   }
 
@@ -35,7 +35,7 @@ export default class CurriculumLearner implements LearnerPlugin {
   }
 }
 
-/** The share of the samples that is in use when `done` of the run is. */
+/** The share of the samples that is used when the share `done` of the run is over. */
 export function shareOf(done: number, { first, complete }: Pick<Curriculum, 'first' | 'complete'>): number {
   return done >= complete ? 1 : first + ((1 - first) * done) / complete
 }

@@ -1,7 +1,7 @@
 import { train, type StoredDataset, type FinishedEvent } from 'arbalest'
 import type { Curriculum } from './learner.js'
 
-/** A quick linear model says which samples are easy; a LeNet learns those first. */
+/** Trains a linear model to rank the samples by difficulty, then a LeNet on easy samples first. */
 export async function teach(data: StoredDataset, { epochs = 2 } = {}): Promise<{ order: Int32Array; finished: FinishedEvent }> {
   const judge = train({ model: 'logistic-regression', data, until: { epochs: 1 } })
   await judge.finished
@@ -11,7 +11,7 @@ export async function teach(data: StoredDataset, { epochs = 2 } = {}): Promise<{
   return { order, finished: await job.finished }
 }
 
-/** Numbers of the samples by the cross-entropy of their logits (N, K), the smallest first. */
+/** The numbers of the samples, sorted by the cross-entropy of their logits (N, K), the smallest first. */
 export function easiestFirst(logits: Float32Array, labels: Int32Array): Int32Array {
   const classes = logits.length / labels.length
   const losses = Float64Array.from(labels, (label, sample) => {

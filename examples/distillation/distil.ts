@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { lenet, logisticRegression, train, type Dataset, type FinishedEvent } from 'arbalest'
 import type { Distillation } from './learner.js'
 
-/** Trains a LeNet, then a linear model that learns from it. */
+/** Trains a LeNet, then a linear model with the LeNet as its teacher. */
 export async function distil(data: Dataset, { epochs = 2 } = {}): Promise<{ teacher: FinishedEvent; student: FinishedEvent }> {
   const shape = { input: data.sample, classes: data.classes }
   const folder = await mkdtemp(join(tmpdir(), 'distillation-'))

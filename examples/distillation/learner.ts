@@ -4,14 +4,14 @@ export interface Distillation {
   readonly teacher: Model
   /** The teacher's safetensors file. */
   readonly weights: string
-  /** Softens both distributions: 1 leaves them as they are. */
+  /** Softens both distributions; 1 changes nothing. */
   readonly temperature: number
-  /** Share of the teacher's word in the loss, 0 to 1; the labels have the rest. */
+  /** The teacher's share of the loss, 0 to 1; the labels have the rest. */
   readonly share: number
 }
 
 /**
- * Learns from what a trained teacher says of each sample, and not from its label alone.
+ * Learns from the outputs of a trained teacher as well as from the labels.
  *
  * Hinton, Vinyals and Dean, "Distilling the Knowledge in a Neural Network", 2015.
  */
@@ -50,8 +50,8 @@ export default class DistillingLearner implements LearnerPlugin {
 }
 
 /**
- * (1 - share) H(label, p) + share T^2 KL(teacher's softmax at T, student's at T), the mean over a batch of logits (N, K), and its gradient
- * with respect to the student's.
+ * The loss (1 - share) H(label, p) + share T^2 KL(teacher's softmax at T, student's at T), as the mean over a batch of logits (N, K), and its gradient
+ * with respect to the student's logits.
  */
 export function distillationLoss(
   logits: Float32Array,
@@ -79,7 +79,7 @@ export function distillationLoss(
 
 function softmax(logits: Float32Array, temperature: number): Float64Array {
   const most = logits.reduce((a, b) => Math.max(a, b))
-  // Kept above zero: a logarithm follows.
+  // Above zero, because a logarithm follows.
   const powers = Float64Array.from(logits, (logit) => Math.exp((logit - most) / temperature) + 1e-30)
   const sum = powers.reduce((a, b) => a + b)
   return powers.map((power) => power / sum)

@@ -4,11 +4,11 @@ import type { Evolution } from './learner.js'
 export interface Evolved {
   readonly finished: FinishedEvent
   readonly lost: readonly LearnerLostEvent[]
-  /** The rates at the end, one a place. */
+  /** The final rates, one for each place. */
   readonly rates: readonly number[]
 }
 
-/** Trains with rates of which some are bad. */
+/** Trains a learner for each rate; learners with bad rates are replaced. */
 export async function evolve(data: Dataset, rates: readonly number[], { epochs = 10 } = {}): Promise<Evolved> {
   const board = new SharedArrayBuffer(16 * rates.length)
   const job = train({

@@ -1,20 +1,20 @@
 import type { LearnerContext, LearnerPlugin } from 'arbalest'
 
 export interface Evolution {
-  /** Where the learners see each other: a Float64Array of two numbers a place, its rate and its loss. */
+  /** The shared results: a Float64Array with two numbers for each place, its rate and its loss. */
   readonly board: SharedArrayBuffer
-  /** The first rates, one a place. */
+  /** The initial rates, one for each place. */
   readonly rates: readonly number[]
-  /** Steps between two looks at the others, and looks before a learner may be judged. */
+  /** `stride`: steps between two comparisons with the others; `patience`: comparisons before a learner may be replaced. */
   readonly stride: number
   readonly patience: number
-  /** A loss so many times the best one's means that the learner lags. */
+  /** A learner lags if its loss is more than this times the best one's. */
   readonly margin: number
 }
 
 /**
- * Learners with rates of their own. One that lags gives up its place; the supervisor fills it with another, which takes the best
- * learner's rate, changed a little, and the central model's weights.
+ * Learners with rates of their own. A learner that lags ends; the supervisor starts another one in its place, which takes the best learner's rate, slightly
+ * changed, and the central model's weights.
  *
  * After Jaderberg et al., "Population Based Training of Neural Networks", 2017.
  */
@@ -28,7 +28,7 @@ export default class EvolvingLearner implements LearnerPlugin {
     this.#context = context
     this.#board = new Float64Array(options.board)
     const best = this.#best()
-    // Numbers from `learners` on are those of successors; odd ones dare a little more, even ones a little less.
+    // A number from `learners` on is that of a successor: odd ones take a higher rate, even ones a lower one.
     const rate = learner < learners || best === undefined ? options.rates[rank]! : best.rate * (learner % 2 === 1 ? 1.2 : 0.8)
     replica.learningRate = rate
     this.#board.set([rate, 0], 2 * rank)
@@ -46,12 +46,12 @@ export default class EvolvingLearner implements LearnerPlugin {
     )
   }
 
-  /** Of the other places. */
+  /** The best of the other places. */
   #best(): { rate: number; loss: number } | undefined {
     let best: { rate: number; loss: number } | undefined
     for (let place = 0; 2 * place < this.#board.length; place++) {
       const rate = this.#board[2 * place]!
-      // One that has only begun is still better than nobody.
+      // A place without a loss yet is the last choice.
       const loss = this.#board[2 * place + 1]! || Infinity
       if (place !== this.#context.rank && rate > 0 && loss <= (best?.loss ?? Infinity)) best = { rate, loss }
     }

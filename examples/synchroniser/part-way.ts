@@ -1,6 +1,6 @@
 import type { RuleModule } from 'arbalest'
 
-/** Local SGD whose central model goes only a part of the way to the learners' mean, the farther the more of them there are. */
+/** Local SGD whose central model moves only a part of the way to the learners' mean; with more learners it moves farther. */
 const partWay: RuleModule<{ readonly period?: number }> = ({ period = 4 }, { learners }) => ({
   kind: 'synchronous',
   central: { kind: 'outer', learningRate: 1 - 1 / (learners + 1), momentum: 0, nesterov: false, perLearningRate: false },

@@ -4,7 +4,7 @@ import type { CaseName, PeerName } from './cases.js'
 import type { Opener } from './contestant.js'
 import { MEASURES } from './measures.js'
 
-/** Loaded where it is asked for: no contestant pays for another's modules. */
+/** Loaded on demand, so that no contestant pays for another's modules. */
 const OPENERS: Readonly<Record<PeerName | 'worker' | 'here', () => Promise<Opener>>> = {
   worker: async () => (await import('./ours.js')).openArbalest.bind(undefined, 'worker'),
   here: async () => (await import('./ours.js')).openArbalest.bind(undefined, 'here'),
@@ -18,5 +18,5 @@ const [name, contestant] = process.argv.slice(2) as [CaseName, keyof typeof OPEN
 const measure = await MEASURES[name](await OPENERS[contestant]())
 await turn()
 await answerWindows({}, measure)
-// What was measured is worth nothing now, its threads included.
+// The process ends without closing the contestant: nothing of it is needed any more.
 process.exit()

@@ -1,16 +1,16 @@
-/** What an actor, a bare worker or a peer's worker does in every case: it gives back a number, and adds numbers up. */
+/** An actor, a bare worker or a peer's worker: it returns a number, and counts numbers. */
 export interface Contestant {
   /** Resolves with the same number. */
   echo(value: number): Promise<number>
   /** A message without an answer; part of the next envelope where the contestant sends envelopes. */
   add(value: number): void
-  /** Ends the envelope; resolves with how many numbers were added so far, once all that was sent before has been handled. */
+  /** Ends the envelope. Resolves with the count of added numbers when all earlier messages have been handled. */
   added(): Promise<number>
-  /** Lets it end. Resolves when its thread, if it has one, is no more. */
+  /** Ends it. Resolves when its thread, if it has one, has ended. */
   close(): Promise<void>
 }
 
-/** Starts one; resolves at once where the library does not wait until it is up. */
+/** Starts a contestant. Resolves at once if the library does not wait until it is ready. */
 export type Opener = () => Promise<Contestant> | Contestant
 
 /** For libraries in which every message has an answer. */

@@ -1,4 +1,4 @@
-/** The actor, and the object that peers serve. */
+/** Our actor; peers serve the same object. */
 export class Counter {
   #added = 0
 

@@ -3,16 +3,16 @@ import type { Window } from '../answer-windows.js'
 import type { CaseName } from './cases.js'
 import type { Contestant, Opener } from './contestant.js'
 
-/** What a case measures in a window, once for all contestants. */
+/** Measures one window of a case; the same for all contestants. */
 export type Measure = (seconds: number) => Promise<Window>
 
 const IN_FLIGHT = 256
-/** Messages an envelope, and envelopes that may be under way: never more than a bounded mailbox takes. */
+/** Messages in an envelope, and envelopes in flight: together fewer than a bounded mailbox takes. */
 const TOLD = 256
 const ENVELOPES = 3
 const IDLERS = 20
 
-/** Made once; contestants that a case keeps are up and have answered. */
+/** The measure of each case. It is made once, and its contestants have then started and answered. */
 export const MEASURES: Readonly<Record<CaseName, (open: Opener) => Promise<Measure>>> = {
   'ask-round-trip': async (open) => {
     const contestant = await up(open)
@@ -30,7 +30,7 @@ export const MEASURES: Readonly<Record<CaseName, (open: Opener) => Promise<Measu
     return (seconds) => timed(seconds, (running) => tells(contestant, running))
   },
 
-  /** Until the first answer; what ends them is not counted. */
+  /** From the start to the first answer; ending a contestant is not counted. */
   spawn: async (open) => async (seconds) => {
     const window = { work: 0, seconds: 0 }
     while (window.seconds < seconds) {
@@ -43,7 +43,7 @@ export const MEASURES: Readonly<Record<CaseName, (open: Opener) => Promise<Measu
     return window
   },
 
-  /** Seconds of idling by a second of processor time. */
+  /** Idle seconds for each second of processor time. */
   idle: async (open) => {
     for (let i = 0; i < IDLERS; i++) await up(open)
     await sleep(500)
@@ -65,7 +65,7 @@ async function up(open: Opener): Promise<Contestant> {
 /** Whether the window is still open. */
 type Running = () => boolean
 
-/** Looks at the clock now and then: a timer would never get its turn between actors in one thread, and a look each time would be measured. */
+/** Calls between two looks at the clock. A timer would not fire between messages of one thread, and the cost of a look at each call would be measured. */
 const LOOK_EVERY = 16
 
 async function timed(seconds: number, work: (running: Running) => Promise<number>): Promise<Window> {
@@ -88,16 +88,16 @@ async function asks(contestant: Contestant, running: Running): Promise<number> {
   return count
 }
 
-/** Counted where they are handled. */
+/** The number of messages that were handled. */
 async function tells(contestant: Contestant, running: Running): Promise<number> {
   const before = await contestant.added()
-  const underWay: Promise<number>[] = []
+  const inFlight: Promise<number>[] = []
   while (running()) {
     for (let i = 0; i < TOLD; i++) contestant.add(i)
-    underWay.push(contestant.added())
-    if (underWay.length === ENVELOPES) await underWay.shift()
+    inFlight.push(contestant.added())
+    if (inFlight.length === ENVELOPES) await inFlight.shift()
   }
-  await Promise.all(underWay)
+  await Promise.all(inFlight)
   return (await contestant.added()) - before
 }
 

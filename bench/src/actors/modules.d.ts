@@ -1,4 +1,4 @@
-/** Entries whose packages carry types, but not where their `exports` let the compiler find them. */
+/** Types of entry points whose packages have types that their `exports` do not name. */
 
 declare module 'comlink/dist/esm/comlink.mjs' {
   export { expose, wrap } from 'comlink'

@@ -7,12 +7,12 @@ type NactMessage =
   | { readonly method: 'echo' | 'added'; readonly value: number; readonly sender: Ref<number> }
 
 /**
- * nact numbers the questions under way with 32 random bits: of some millions a minute, 256 at once, one is now and then given another's number and never
- * answered. It is asked again, after so many milliseconds.
+ * Milliseconds after which a question is asked again. nact identifies questions by 32 random bits: of millions a minute, 256 at once, one now and then
+ * gets the number of another one and is never answered.
  */
 const DEADLINE = 100
 
-/** An actor of nact, in the caller's thread: nact knows no other place. */
+/** An actor of nact, always in the caller's thread. */
 export function openNact(): Contestant {
   const system = start()
   const counter = new Counter()

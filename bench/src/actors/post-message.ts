@@ -5,8 +5,8 @@ import type { RawAnswer, RawMessage } from './post-message-worker.js'
 const WORKER = new URL('./post-message-worker.js', import.meta.url)
 
 /**
- * Bare postMessage, the least that a person would write: an object with an id for a question and a map of those that wait. What has no answer goes
- * as one envelope of method and argument.
+ * Bare postMessage, in the shortest form that works: a question is an object with an id, and a map has the questions that wait for an answer. Messages
+ * without an answer are collected in an envelope of methods and arguments.
  */
 export function openPostMessage(): Contestant {
   const worker = new Worker(WORKER)

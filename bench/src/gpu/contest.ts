@@ -7,10 +7,10 @@ import type { Compared, Finding, Journal, Rate, What } from './journal.js'
 import { isOutOfMemory } from './memory.js'
 import { isCompiled, isStacked, WARM, type Mode } from './modes.js'
 
-/** Windows of a process of which the median is told. */
+/** Windows of a process; their median is reported. */
 const WINDOWS = 3
 
-/** Seconds that a process takes to be warm, about. */
+/** About the seconds that a process takes to warm up. */
 function startOf(what: What): number {
   return what === 'compile' || what === 'compile-graph' ? WARM[what] : 15
 }
@@ -33,25 +33,25 @@ export interface ContestOptions {
   readonly modes: readonly Mode[]
   readonly pairs: number
   readonly seconds: number
-  /** Each measurement as it comes: the whole comparison may take minutes, and may be cut off. */
-  readonly tell: (line: string) => void
+  /** Gets a line for each measurement: the whole comparison may take minutes, and may be interrupted. */
+  readonly log: (line: string) => void
 }
 
-/** Under which name a measurement of a case stands: most of PyTorch's modes are the same for any number of learners, and are measured once. */
+/** The name of a measurement's subject. Most of PyTorch's modes are the same for any number of learners, and are measured once. */
 export function subjectOf(one: Case, what: What): string {
   const alike = what !== 'ours' && what !== 'lockstep' && what !== 'compared' && !isStacked(what)
   return alike ? `${one.model} b${one.batch} ${one.precision}` : one.name
 }
 
 /**
- * One case against PyTorch: first against what it does without compiling, then, in a turn of its own, against what it has compiled. What the journal
- * has already is not measured again. To be closed.
+ * Compares one case with PyTorch: first without compilation, then, in a second pass, with it. Measurements that the journal has are not repeated.
+ * Close it in the end.
  */
 export class Contest {
   readonly #one: Case
   readonly #options: ContestOptions
   #ours: Runner | undefined
-  /** The fastest of PyTorch that this contest has started. */
+  /** The fastest mode of PyTorch that this contest has started. */
   #peer: { readonly mode: Mode; readonly side: Runner } | undefined
 
   constructor(one: Case, options: ContestOptions) {
@@ -59,7 +59,7 @@ export class Contest {
     this.#options = options
   }
 
-  /** What matters most comes first. Throws OutOfTime. */
+  /** Measures in the order of importance. Throws OutOfTime. */
   async withoutCompiling(): Promise<void> {
     await this.#rate('ours', async () => this.#windows(await this.#startedOurs()))
     for (const mode of this.#modes(false)) {
@@ -82,7 +82,7 @@ export class Contest {
     }
   }
 
-  /** True where ours was compared anew. Throws OutOfTime. */
+  /** Resolves with true if our side was compared again. Throws OutOfTime. */
   async compiled(): Promise<boolean> {
     for (const mode of this.#modes(true)) await this.#rateOf(mode)
     return this.#compare()
@@ -113,11 +113,11 @@ export class Contest {
     return { n: rates.length, median: median(rates), ...spread(rates) }
   }
 
-  /** A process that is the fastest so far stays: ours is compared with it, and what is compiled is not compiled again. */
+  /** Keeps the process of the fastest mode so far: our side is compared with it, and it need not compile again. */
   async #rateOf(mode: Mode): Promise<void> {
     const before = bestOf(this.#one, this.#options)?.median ?? 0
     await this.#rate(mode, () =>
-      this.#withRoom(async () => {
+      this.#withFreeMemory(async () => {
         const side = await this.#options.starts.pytorch(this.#one, mode)
         try {
           const rate = await this.#windows(side)
@@ -133,12 +133,12 @@ export class Contest {
     )
   }
 
-  /** Once more and alone, where what else is held here may have left too little of the GPU's memory. */
-  async #withRoom<T>(work: () => Promise<T>): Promise<T> {
+  /** If the GPU has too little memory, ends the other processes of this contest and tries again. */
+  async #withFreeMemory<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (!isOutOfMemory(wordsOf(error)) || (!this.#ours && !this.#peer)) throw error
+      if (!isOutOfMemory(messageOf(error)) || (!this.#ours && !this.#peer)) throw error
       this.close()
       return work()
     }
@@ -150,7 +150,7 @@ export class Contest {
     await this.#note(what, startOf(what) + WINDOWS * (seconds + 1), async () => ({ rate: await measure() }))
   }
 
-  /** With the fastest mode, where there is one and it has not been done. */
+  /** Compares with the fastest mode, unless that is done. */
   async #compare(): Promise<boolean> {
     const best = bestOf(this.#one, this.#options)
     if (!best || !('rate' in (this.#known('ours') ?? {}))) return false
@@ -162,8 +162,8 @@ export class Contest {
       try {
         return { compared: await this.#together(best.mode) }
       } catch (error) {
-        if (!isOutOfMemory(wordsOf(error))) throw error
-        // Slower modes that do fit beside ours would flatter it.
+        if (!isOutOfMemory(messageOf(error))) throw error
+        // A comparison with slower modes that need less memory would favour our side.
         this.close()
         return { compared: await this.#apart(best.mode, error) }
       }
@@ -173,7 +173,7 @@ export class Contest {
 
   async #together(mode: Mode): Promise<Compared> {
     const { starts, pairs, seconds } = this.#options
-    // Another mode would only take their memory.
+    // Another mode would take memory that these two need.
     if (this.#peer?.mode !== mode) {
       this.#peer?.side.close()
       this.#peer = undefined
@@ -183,32 +183,32 @@ export class Contest {
     return { peerMode: mode, ...(await compare(ours, this.#peer.side, { pairs, seconds })) }
   }
 
-  /** Each started anew for each of its windows. Throws why they do not run together where there is no time for that. */
-  async #apart(mode: Mode, why: unknown): Promise<Compared> {
+  /** Starts each side anew for each window. Throws `cause`, why the sides do not run together, if there is no time for that. */
+  async #apart(mode: Mode, cause: unknown): Promise<Compared> {
     const { starts, allowance, pairs, seconds } = this.#options
     try {
       allowance.begin(pairs * (startOf('ours') + startOf(mode) + 2 * (seconds + 1)))
     } catch {
-      throw why
+      throw cause
     }
     const ours = alone(() => starts.ours(this.#one, { lockstep: false }))
     const peer = alone(() => starts.pytorch(this.#one, mode))
     return { peerMode: mode, apart: true, ...(await compare(ours, peer, { pairs, seconds })) }
   }
 
-  /** Kept and told, whatever came of it. */
+  /** Records and logs the finding or the failure. */
   async #note(what: What, seconds: number, measure: () => Promise<Finding>): Promise<void> {
     this.#options.allowance.begin(seconds)
     const attempts = new Attempts()
     const finding = (await attempts.of(what, measure)) ?? { failure: attempts.failures[what]! }
-    // What answers no more is of no use to the next.
+    // A process that has failed is of no use to the next measurement.
     if ('failure' in finding && (what === 'ours' || what === 'compared')) this.close()
     this.#options.journal.note(subjectOf(this.#one, what), what, finding)
-    this.#options.tell(`${this.#one.name}: ${what}: ${inWords(finding)}`)
+    this.#options.log(`${this.#one.name}: ${what}: ${inWords(finding)}`)
   }
 }
 
-/** A side that has the GPU's memory for as long as its window lasts. */
+/** A side that holds memory of the GPU during its windows only. */
 function alone(start: () => Promise<Runner>): Contestant {
   return {
     run: async (seconds) => {
@@ -222,7 +222,7 @@ function alone(start: () => Promise<Runner>): Contestant {
   }
 }
 
-/** PyTorch's fastest mode of those wanted, as far as they are known. */
+/** The fastest of PyTorch's wanted modes that have been measured. */
 export function bestOf(
   one: Case,
   { journal, modes }: Pick<ContestOptions, 'journal' | 'modes'>
@@ -244,6 +244,6 @@ function inWords(finding: Finding): string {
   return `${ratio.toFixed(2)} times PyTorch's ${peerMode}${apart ? ', each alone on the GPU' : ''}`
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

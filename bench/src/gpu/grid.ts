@@ -9,19 +9,19 @@ const BATCHES: Readonly<Record<string, readonly number[]>> = {
   resnet50: [16, 32]
 }
 
-/** Of the same kind are words of which a case has one. */
+/** The kind of a filter's word; a case has one word of each kind. */
 function kindOf(word: string): string {
   if (/^[bk]\d+$/.test(word)) return word[0]!
   return word === 'f32' || word === 'bf16' ? 'precision' : 'model'
 }
 
 /**
- * The whole comparison, in the order of its worth: every model at batch 16 first. Words narrow it as they narrow other cases; without a precision it is
- * bfloat16. Throws UNKNOWN_NAME, and INVALID_OPTION where nothing is left.
+ * The cases of the whole comparison that match the filters, the most important first: every model at batch 16. The default precision is bfloat16.
+ * Throws UNKNOWN_NAME, and INVALID_OPTION if no case matches.
  */
 export function gridCases(filters: readonly string[]): readonly Case[] {
   const words = filters.flatMap((filter) => filter.split(/\s+/)).filter((word) => word !== '')
-  // Refuses strangers.
+  // Refuses unknown words.
   chosenCases(words)
   const wanted = (kind: string): string[] => words.filter((word) => kindOf(word) === kind)
   const takes = (kind: string, word: string): boolean => wanted(kind).length === 0 || wanted(kind).includes(word)

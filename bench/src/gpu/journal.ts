@@ -5,10 +5,10 @@ import type { Spread } from '../statistics.js'
 import type { Mode } from './modes.js'
 import type { Place } from './place.js'
 
-/** What is measured of a case: ours, with the learners in lockstep, one of PyTorch's modes, or ours and PyTorch's best in turns. */
+/** A measurement of a case: our learners, our learners in lockstep, one of PyTorch's modes, or our learners and PyTorch's fastest mode in turns. */
 export type What = 'ours' | 'lockstep' | 'compared' | Mode
 
-/** Images/s of the windows of one process. */
+/** Images per second in the windows of one process. */
 export interface Rate extends Spread {
   readonly n: number
   readonly median: number
@@ -16,11 +16,11 @@ export interface Rate extends Spread {
 
 export interface Compared extends Comparison {
   readonly peerMode: Mode
-  /** Both do not fit into the memory together: each was started anew for each of its windows, and alone. */
+  /** The memory does not hold both sides: each was started anew, and alone, for each of its windows. */
   readonly apart?: true
 }
 
-/** What one measurement found, or why it could not be made. */
+/** The result of a measurement, or the reason of its failure. */
 export type Finding = { readonly rate: Rate } | { readonly compared: Compared } | { readonly failure: string }
 
 /** A line of the journal. */
@@ -28,27 +28,27 @@ export type Entry = Finding &
   Place & {
     readonly date: string
     readonly seed: number
-    /** `resnet32 b16 k8 bf16`; without the learners where they make no difference. */
+    /** `resnet32 b16 k8 bf16`; without the learners if they make no difference. */
     readonly subject: string
     readonly what: What
   }
 
-/** Of our learners, and of PyTorch. */
+/** The seed of our learners and of PyTorch. */
 const SEED = 1
-/** A measurement that has failed so often is not tried again. */
+/** A measurement that has failed this many times is not tried again. */
 const TRIES = 2
 
 const NAME = 'bench-gpu.jsonl'
 
 /**
- * Every measurement as soon as it is made, a line each: a bench that is cut off has lost the one in progress alone, and is gone on with by the next
- * start. Without a folder it is kept as long as the process.
+ * Writes each measurement as a line as soon as it is made: an interrupted bench loses only the measurement in progress, and the next start continues.
+ * Without a folder the journal lives as long as the process.
  */
 export class Journal {
   readonly #place: Place
   readonly #file: string | undefined
   readonly #entries: Entry[]
-  /** Of this process, which tries nothing twice. */
+  /** The failures of this process, which tries no measurement twice. */
   readonly #failed = new Set<string>()
 
   constructor(place: Place, folder?: string) {
@@ -58,7 +58,7 @@ export class Journal {
     this.#entries = folder === undefined ? [] : readEntries(folder).filter((entry) => isOf(entry, place))
   }
 
-  /** The last that was found; a failure where nothing was and it is not to be tried again. */
+  /** The latest result, or the failure of a measurement that is not to be tried again. */
   known(subject: string, what: What): Finding | undefined {
     const own = this.#entries.filter((entry) => entry.subject === subject && entry.what === what)
     const found = own.findLast((entry) => !('failure' in entry))
@@ -78,7 +78,7 @@ function isOf(entry: Place, { commit, device, torch }: Place): boolean {
   return entry.commit === commit && entry.device === device && entry.torch === torch
 }
 
-/** All lines of a folder's journal; one that was cut off says nothing. */
+/** All lines of a folder's journal, without an incomplete last line. */
 export function readEntries(folder: string): Entry[] {
   const file = join(folder, NAME)
   if (!existsSync(file)) return []
@@ -93,7 +93,7 @@ export function readEntries(folder: string): Entry[] {
     })
 }
 
-/** On a line of its own, in the place of one that was cut off. */
+/** Appends the entry as a line, in the place of an incomplete last line. */
 function append(file: string, entry: Entry): void {
   if (existsSync(file)) {
     const before = readFileSync(file)

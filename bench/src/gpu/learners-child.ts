@@ -1,4 +1,4 @@
-// Our learners, as ../learners-child.ts has them. What ends them is said in one line: no more is told of a process that ends before it is ready.
+// Runs ../learners-child.ts, and writes an error as one line: a Side reports no more of a process that ends before it is ready.
 function end(error: unknown): never {
   const code = error instanceof Error && 'code' in error ? `${String(error.code)}: ` : ''
   process.stderr.write(`${code}${error instanceof Error ? error.message : String(error)}\n`)

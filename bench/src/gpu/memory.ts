@@ -1,4 +1,4 @@
-/** Whether words of ours, of PyTorch or of one of NVIDIA's libraries say that the GPU's memory was at its end. */
-export function isOutOfMemory(words: string): boolean {
-  return /out.?of.?memory|ALLOC(ATION)?_FAILED/i.test(words)
+/** Whether an error message, ours, PyTorch's or that of one of NVIDIA's libraries, says that the GPU has no memory left. */
+export function isOutOfMemory(message: string): boolean {
+  return /out.?of.?memory|ALLOC(ATION)?_FAILED/i.test(message)
 }

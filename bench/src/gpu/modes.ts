@@ -1,18 +1,18 @@
 /**
- * How PyTorch may train on a GPU; `stacked` are as many replicas as we have learners, by torch.func, without averaging, and `stacked-eager` is
- * what is tried where those cannot be recorded. peers/pytorch_gpu.py tells what each is.
+ * The modes in which PyTorch can train on a GPU; peers/pytorch_gpu.py describes each. `stacked` trains as many replicas as we have learners, by
+ * torch.func and without averaging; `stacked-eager` is tried if those cannot be recorded as a graph.
  */
 export const MODES = ['eager', 'graph', 'stacked', 'stacked-eager', 'compile-graph', 'compile'] as const
 export type Mode = (typeof MODES)[number]
 
-/** Those that are tried unless others are named. */
+/** The modes that are tried by default. */
 export const USUAL_MODES: readonly Mode[] = ['eager', 'graph', 'stacked', 'compile-graph', 'compile']
 
 export function isMode(word: string): word is Mode {
   return MODES.some((mode) => mode === word)
 }
 
-/** Seconds in which a mode is warm, or is given up: what is compiled is searched for, too. */
+/** Seconds after which a mode that is not warm is given up. Compilation includes a search for kernels. */
 export const WARM: Readonly<Record<Mode, number>> = {
   eager: 60,
   graph: 60,

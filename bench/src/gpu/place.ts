@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { commit } from '../results.js'
 
-/** Of what, and where it is measured: figures of two places are not compared. */
+/** The version that is measured, and the device. Figures of two places are not compared. */
 export interface Place {
   readonly commit: string
   readonly device: string
@@ -11,7 +11,7 @@ export interface Place {
   readonly torch: string
 }
 
-/** `ARBALEST_COMMIT` is the commit where the sources have come without their history. */
+/** The environment variable `ARBALEST_COMMIT` names the commit if the sources have no git history. */
 export async function placeOf(torch: string): Promise<Place> {
   const [device, driver] = await gpu()
   return { commit: process.env['ARBALEST_COMMIT'] || (await commit()), device, driver, torch }

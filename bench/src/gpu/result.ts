@@ -4,24 +4,24 @@ import { isOutOfMemory } from './memory.js'
 import { MODES, isStacked, type Mode } from './modes.js'
 import type { Compared, Entry, Finding, Rate, What } from './journal.js'
 
-/** What is known of a case. */
+/** All results of a case. */
 export interface Result {
   readonly bench: 'gpu'
   readonly case: string
   readonly peer: 'pytorch'
   readonly unit: 'images/s'
   readonly ours?: Rate
-  /** Of ours with the learners in lockstep, where there are several. */
+  /** Our rate with the learners in lockstep, if there are several. */
   readonly lockstep?: Rate
-  /** Each of the peer's modes that was tried, or why it did not run. */
+  /** The rate of each mode of the peer that was tried, or the reason of its failure. */
   readonly peerModes: Readonly<Partial<Record<Mode, Rate | string>>>
-  /** Ours and the fastest of them in turns. */
+  /** Our learners and the peer's fastest mode in turns. */
   readonly compared?: Compared
-  /** What of ours could not be measured, and why. */
+  /** The measurements of our side that failed, and why. */
   readonly failures: Readonly<Partial<Record<What, string>>>
 }
 
-/** Of a case, by what `known` has of it. */
+/** The result of a case, from the findings that `known` returns. */
 export function resultOf(one: Case, known: (subject: string, what: What) => Finding | undefined): Result {
   const find = (what: What): Finding | undefined => known(subjectOf(one, what), what)
   const rateOf = (what: What): Rate | undefined => {
@@ -49,8 +49,8 @@ export function resultOf(one: Case, known: (subject: string, what: What) => Find
 }
 
 /**
- * Whether there is nothing more to find. More learners than the GPU has memory for are found to be so, and so is a PyTorch that runs by itself and not
- * in the comparison.
+ * Whether no measurement is missing. A lack of memory is a finding: too many learners for the GPU, or a mode of PyTorch that runs alone but not beside
+ * our learners.
  */
 export function isWhole({ compared, failures }: Result): boolean {
   const found = Object.entries(failures)
@@ -59,12 +59,12 @@ export function isWhole({ compared, failures }: Result): boolean {
   return found.length === 0 ? compared !== undefined : found.every(tooLarge)
 }
 
-/** A result as it is committed: with all that is needed to judge it. */
+/** A result as it is committed, with the circumstances of its measurement. */
 export type SavedResult = Result & Pick<Entry, 'commit' | 'device' | 'driver' | 'torch' | 'date' | 'seed'>
 
 /**
- * What a journal has, a result a case: of the commit, the GPU and the PyTorch with which the case was measured last, in the order in which cases
- * were begun.
+ * One result for each case of a journal, in the order in which the cases were begun: that of the commit, the GPU and the PyTorch with which the case was
+ * measured last.
  */
 export function savedResults(entries: readonly Entry[], cases: (name: string) => Case): readonly SavedResult[] {
   const ofAll = entries.filter(({ subject }) => isCase(subject))

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Another process that takes a whole core until it is disposed of. */
+/** A process that keeps a core busy until it is disposed of. */
 export function busyNeighbour(): Disposable {
   const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
   const kill = () => void child.kill('SIGKILL')

@@ -9,24 +9,24 @@ const MODELS = ['lenet', 'resnet20']
 const STARTS = [1, 2, 4, 6]
 const LOADS = ['idle', 'busy'] as const
 
-/** The machine's load while a run searches; `change`: it was idle until the run had settled, then busy. */
-type Course = Load | 'change'
+/** The machine's load during a search; `change`: idle until the run has settled, then busy. */
+type SearchLoad = Load | 'change'
 
 /** One line of `--json`. */
 interface Result extends Found {
   readonly bench: 'population'
   readonly model: string
-  readonly course: Course
+  readonly load: SearchLoad
   readonly start: number
-  /** What the found population trains of what the sweep's best one does at that load: 1 where it is the best one, null where none was found. */
+  /** The rate of the found population, divided by that of the best one of the sweep at this load; null if none was found. */
   readonly share: number | null
-  /** The pairs of windows behind the share; null where there is nothing to compare. */
+  /** The windows from which the share was computed; null if the best one was found, or none. */
   readonly comparison: Comparison | null
   readonly sweeps: Readonly<Record<Load, Rates>>
 }
 
-/** What a run finds from a start: on an idle machine and when the load changes then, or on a busy one. */
-async function tuned(model: string, start: number, load: Load): Promise<readonly (readonly [Course, Found])[]> {
+/** The results of a run that starts with `start` learners: on a busy machine, or on an idle one and again after the load has changed. */
+async function tuned(model: string, start: number, load: Load): Promise<readonly (readonly [SearchLoad, Found])[]> {
   using _ = neighbourOf(load)
   using run = new TunedRun(model, BATCH, start, SWEPT.length)
   const first = await run.first()
@@ -38,21 +38,21 @@ async function tuned(model: string, start: number, load: Load): Promise<readonly
   ]
 }
 
-/** Every start, idle, then busy half-way, then busy from the first; each with its share of what the sweep's best trains. */
+/** Searches from every start: on an idle machine, after a change to a busy one, and on a busy one from the beginning. */
 async function* searches(model: string, sweeps: Result['sweeps'], options: BenchOptions): AsyncGenerator<Result> {
-  for (const load of LOADS) {
+  for (const first of LOADS) {
     for (const start of STARTS) {
-      for (const [course, found] of await tuned(model, start, load)) {
-        const at = course === 'idle' ? 'idle' : 'busy'
+      for (const [load, found] of await tuned(model, start, first)) {
+        const at = load === 'idle' ? 'idle' : 'busy'
         const none = found.learners === null
         const comparison = none ? null : await shareOfBest(model, found.learners, at, sweeps[at], options)
-        yield { bench: 'population', model, course, start, share: none ? null : (comparison?.ratio ?? 1), comparison, sweeps, ...found }
+        yield { bench: 'population', model, load, start, share: none ? null : (comparison?.ratio ?? 1), comparison, sweeps, ...found }
       }
     }
   }
 }
 
-/** A sweep over populations, and what the tuner settles on from several starts: idle, beside a busy process, and where that comes later. */
+/** A sweep over populations, and the populations on which the tuner settles from several starts: on an idle machine, beside a busy process, and after a change. */
 export const population: Bench = {
   summary: 'the population that the tuner finds, against a full sweep',
   filters: [`models: ${MODELS.join(', ')}`],
@@ -74,7 +74,7 @@ export const population: Bench = {
   }
 }
 
-function cells({ course, start, learners, share, seconds }: Result): string[] {
+function cells({ load, start, learners, share, seconds }: Result): string[] {
   const ofBest = share === null ? '' : `${(100 * share).toFixed(0)}%`
-  return [`  ${course === 'change' ? 'idle, then busy' : course}`, String(start), String(learners ?? 'none'), ofBest, seconds.toFixed(0)]
+  return [`  ${load === 'change' ? 'idle, then busy' : load}`, String(start), String(learners ?? 'none'), ofBest, seconds.toFixed(0)]
 }

@@ -4,19 +4,19 @@ import { compare, type Comparison } from '../pairs.js'
 import { median } from '../statistics.js'
 import { busyNeighbour } from './busy-neighbour.js'
 
-/** Learners of a sweep. */
+/** The numbers of learners of a sweep. */
 export const SWEPT = [1, 2, 3, 4, 5, 6] as const
 export const BATCH = 16
 
-/** Of the machine beside what is measured: nothing, or a process that takes a whole core. */
+/** The machine's other work: none, or a process that keeps a core busy. */
 export type Load = 'idle' | 'busy'
 
-/** Images a second of one learner, two and so on. */
+/** Images per second of one learner, of two and so on. */
 export type Rates = readonly number[]
 
 type Windows = Pick<BenchOptions, 'pairs' | 'seconds'>
 
-/** In turns, so that a machine whose speed drifts moves all populations. */
+/** Measures all populations in turns: if the machine's speed drifts, all rates change. */
 export async function sweep(model: string, load: Load, { pairs, seconds }: Windows): Promise<Rates> {
   const rates = SWEPT.map((): number[] => [])
   for (let turn = 0; turn < pairs; turn++) {
@@ -34,8 +34,8 @@ export async function sweep(model: string, load: Load, { pairs, seconds }: Windo
 }
 
 /**
- * What so many learners train of what the best of a sweep do at the same load; null where they are that best. Measured anew, in pairs: the
- * windows in which a population came out as the best of six flatter it.
+ * The rate of `learners` against that of the best population of a sweep at the same load; null if they are the best one. Both are measured again, in
+ * pairs: the windows that made a population the best of six were probably too good for it.
  */
 export async function shareOfBest(model: string, learners: number, load: Load, rates: Rates, windows: Windows): Promise<Comparison | null> {
   const best = rates.indexOf(Math.max(...rates)) + 1
@@ -54,7 +54,7 @@ export async function shareOfBest(model: string, learners: number, load: Load, r
   }
 }
 
-/** What else takes processor time at a load. */
+/** The process that makes the load. */
 export function neighbourOf(load: Load): Disposable | undefined {
   return load === 'busy' ? busyNeighbour() : undefined
 }

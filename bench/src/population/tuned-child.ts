@@ -3,7 +3,7 @@ import { workloadOf } from '../cases.js'
 import { randomDataset } from '../random-dataset.js'
 import type { Decision } from './tuned-run.js'
 
-/** Trains with a population that is tuned, from so many learners; prints every decision as a line of JSON, and is ended from outside. */
+/** Trains with a tuned population that begins with `start` learners, and prints every decision as a line of JSON until the parent process ends it. */
 const [model = '', batch = '', start = '', most = ''] = process.argv.slice(2)
 const job = train({
   model,

@@ -6,11 +6,11 @@ import { ArbalestError } from '../errors.js'
 
 export type Decision = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason'>
 
-/** What the tuner came to. */
+/** The result of a search. */
 export interface Found {
-  /** The learners that it settled on; null where it was still looking when its time was over. */
+  /** The number of learners on which the tuner settled; null if the time was over before. */
   readonly learners: number | null
-  /** Until then. */
+  /** The time until then. */
   readonly seconds: number
   readonly decisions: readonly Decision[]
 }
@@ -19,10 +19,10 @@ const CHILD = fileURLToPath(new URL('tuned-child.js', import.meta.url))
 
 /** Seconds that a search may take. */
 const SEARCH = 180
-/** Seconds after which a change of the load has not been noticed. */
+/** Seconds in which the tuner must notice a change of the load. */
 const NOTICE = 90
 
-/** A job that tunes its population, in a process of its own, watched by its decisions. */
+/** A job that tunes its population, in a process of its own that reports the decisions. */
 export class TunedRun implements Disposable {
   readonly #child: ChildProcess
   readonly #decisions: Decision[] = []
@@ -48,12 +48,12 @@ export class TunedRun implements Disposable {
     process.once('exit', this.#end)
   }
 
-  /** What it settles on from its start. */
+  /** The result of the first search. */
   first(): Promise<Found> {
     return this.#found(performance.now(), () => this.#settled !== undefined, SEARCH)
   }
 
-  /** What it settles on after a change of the load, which it must notice by itself. Where it does not, it has stayed with what it had. */
+  /** The result after a change of the load, which the tuner must notice by itself. If it does not, the population stays as it was. */
   async afterChange(): Promise<Found> {
     const began = performance.now()
     const before = this.#settled ?? null
@@ -68,7 +68,7 @@ export class TunedRun implements Disposable {
     this.#end()
   }
 
-  /** Waits, for so many seconds at most; throws ACTOR_GONE. */
+  /** Waits until `done`, for at most `seconds`. Throws ACTOR_GONE. */
   async #found(began: number, done: () => boolean, seconds: number): Promise<Found> {
     const deadline = began + 1000 * seconds
     while (!done() && !this.#failure && performance.now() < deadline) {

@@ -53,7 +53,7 @@ describe('The comparison on a GPU', () => {
       modes: USUAL_MODES,
       pairs: 2,
       seconds: 0.001,
-      tell: (line) => void told.push(line),
+      log: (line) => void told.push(line),
       ...more
     }
   }

@@ -11,7 +11,7 @@ import { isDrawn, type ReportedCase } from './report.js'
 import { appendRecord, readRecords } from './results-file.js'
 import type { Outcome, RunRecord, RunStep } from './run.js'
 
-/** A case with what its files in a folder hold: finished runs and paces, which are added to one by one. */
+/** A case and its files in a folder: the finished runs and the paces. */
 export class CaseFolder implements ReportedCase {
   readonly one: TtaCase
   readonly #folder: string
@@ -42,7 +42,7 @@ export class CaseFolder implements ReportedCase {
     return findingsOf(this.one, this.#records, this.#paces)
   }
 
-  /** Makes a run; undefined where it did not end in so many seconds. */
+  /** Makes a run. Resolves with undefined if it does not end in `seconds`. */
   async run(step: RunStep, seconds: number): Promise<RunRecord | undefined> {
     const start = performance.now()
     const outcome = await inChild<Outcome>('run-child.js', step, seconds)
@@ -54,7 +54,7 @@ export class CaseFolder implements ReportedCase {
     return record
   }
 
-  /** Measures paces in the place of those of the set; undefined where it did not end in so many seconds. */
+  /** Measures the paces of the set again. Resolves with undefined if that does not end in `seconds`. */
   async pace(set: PaceSet, specs: readonly PaceSpec[], seconds: number): Promise<Paces | undefined> {
     const { model, data, weightDecay, precision } = this.one
     const request: PaceRequest = { model, data, weightDecay, precision, specs }
@@ -67,7 +67,7 @@ export class CaseFolder implements ReportedCase {
     return paces
   }
 
-  /** Where there is enough for one. */
+  /** Draws the plot, if there are enough results. */
   async draw(): Promise<void> {
     if (!isDrawn(this)) return
     await writeFile(join(this.#folder, `tta-${this.one.name}.svg`), await plotOf(this.one, this.findings, this.#paces.methods!))
@@ -77,7 +77,7 @@ export class CaseFolder implements ReportedCase {
 const runsFile = ({ name }: TtaCase, folder: string): string => join(folder, `tta-${name}.jsonl`)
 const pacesFile = ({ name }: TtaCase, folder: string): string => join(folder, `tta-${name}-pace.json`)
 
-/** When, of what and where something was measured. */
+/** The date, the version and the machine of a measurement. */
 async function provenance(): Promise<{ readonly date: string; readonly commit: string; readonly machine: string }> {
   const { processor, cores, backends } = engine.describe()
   const cpu = backends.find(({ name }) => name === 'cpu')

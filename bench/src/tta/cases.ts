@@ -1,65 +1,65 @@
 import { unknownName } from '../errors.js'
 
-/** The rules that are compared: gradients averaged in every step against models averaged in every step. */
+/** The rules that are compared: one averages gradients in every step, two average models in every step. */
 export const RULES = ['ssgd', 'sma', 'easgd'] as const
 export type TtaRule = (typeof RULES)[number]
 
-/** What a rule is tuned over: as many for each rule, so that all of them have the same budget. */
+/** The hyperparameters of a rule. */
 export interface Tuning {
   readonly rate: number
-  /** The learners' own; under S-SGD that of the one optimiser. */
+  /** The learners' momentum; under S-SGD that of the one optimiser. */
   readonly momentum: number
-  /** The central model's (mu): SMA's alone, and never 0, with which SMA is EA-SGD. */
+  /** The momentum of SMA's central model (mu); it is never 0, because SMA would then be EA-SGD. */
   readonly syncMomentum: number
 }
 
-/** A model that has to reach an accuracy on a data set. */
+/** A model, a data set and the accuracy to reach. */
 export interface TtaCase {
   readonly name: string
-  /** As the report heads it. */
+  /** Its heading in the report. */
   readonly title: string
   readonly model: string
   readonly data: string
-  /** Test accuracy, a share. */
+  /** The test accuracy to reach, from 0 to 1. */
   readonly target: number
   readonly learners: readonly number[]
-  /** Samples of a learner's step, of which the best is taken. */
+  /** The candidates for the number of samples of a learner's step. */
   readonly batches: readonly number[]
-  /** What each rule is tuned over: as many for each, so that all have the same budget. */
+  /** The candidates for each rule's hyperparameters: equally many, so that all rules have the same budget. */
   readonly tunings: Readonly<Record<TtaRule, readonly Tuning[]>>
-  /** So many best of a grid are run again on a second seed, and both seeds decide; with 1 the first seed decides alone. */
+  /** The number of best tunings that run again on a second seed; both seeds then decide. With 1 the first seed decides alone. */
   readonly finalists: number
   readonly weightDecay: number
   readonly precision: 'f32' | 'bf16'
-  /** The rate's course: it drops to a tenth at `drops`, or rises and falls once over the whole run. */
+  /** The learning rate drops to a tenth at `drops`, or rises and falls once in the run. */
   readonly schedule: 'multistep' | 'one-cycle'
-  /** Epochs; none where the rate has one cycle. */
+  /** Epochs; none with one cycle. */
   readonly drops: readonly number[]
-  /** A run that has not reached the target by this epoch has not reached it. */
+  /** The length of a run. */
   readonly epochs: number
   /** Epochs between two evaluations. */
   readonly evaluateEvery: number
-  /** Length of a tuning run, of a measured one; the rate's course is as much shorter. */
+  /** The length of a tuning run divided by that of a measured one; its schedule is scaled likewise. */
   readonly tuningScale: number
-  /** Measured runs of each rule and number of learners. */
+  /** The number of measured runs of each rule and number of learners. */
   readonly runs: number
 }
 
-/** Momentum of the learners', at each rate. */
+/** Tunings with momentum of the learners. */
 const heavy = (rates: readonly number[], syncMomentum = 0): readonly Tuning[] =>
   rates.map((rate) => ({ rate, momentum: 0.9, syncMomentum }))
 
-/** None of the learners', at ten times each rate, so that a step goes as far. */
+/** Tunings without momentum of the learners, at ten times each rate, so that the steps are as long. */
 const plain = (rates: readonly number[], syncMomentum = 0): readonly Tuning[] =>
   rates.map((rate) => ({ rate: Number((10 * rate).toPrecision(6)), momentum: 0, syncMomentum }))
 
-/** Momentum with the learners or without, at each rate. SMA's central model has 0.9, as in its paper; beside momentum of the learners' 0.5. */
+/** Tunings with and without momentum of the learners. The momentum of SMA's central model is 0.9, as in its paper, and 0.5 beside that of the learners. */
 function grids(rates: readonly number[]): TtaCase['tunings'] {
   const alike = [...heavy(rates), ...plain(rates)]
   return { ssgd: alike, easgd: alike, sma: [...heavy(rates, 0.5), ...plain(rates, 0.9)] }
 }
 
-/** Where there is time for four tunings: without momentum a rule that has none elsewhere is left out. */
+/** There is time for four tunings only: S-SGD and EA-SGD have none without momentum. */
 const RESNET_RATES = heavy([0.025, 0.05, 0.1, 0.2])
 
 const CASES: readonly TtaCase[] = [

@@ -4,7 +4,7 @@ import { methodsOf, type Findings } from './plan.js'
 import { RULE_TITLES } from './report.js'
 import type { RunRecord } from './run.js'
 
-/** The central model on the test set after so many seconds of training. */
+/** The test accuracy of the central model after `seconds` of training. */
 export interface CurvePoint {
   readonly rule: string
   readonly learners: number
@@ -13,14 +13,14 @@ export interface CurvePoint {
   readonly accuracy: number
 }
 
-/** Measured runs as curves, and the mean of each method's. */
+/** The curves of the measured runs, and the mean curve of each method. */
 export interface Curves {
   readonly runs: readonly CurvePoint[]
-  /** As far as the shortest goes: where one has ended a mean would jump. Without runs that diverged, which have no part in it; of seed 0. */
+  /** Each as long as its shortest run, after which the mean would jump; without the runs that diverged; with seed 0. */
   readonly means: readonly CurvePoint[]
 }
 
-/** Points of a mean; between them it is straight. */
+/** Points of a mean curve. */
 const POINTS = 60
 
 export function curvesOf(one: TtaCase, { measured, batch = 0 }: Findings, paces: Paces): Curves {
@@ -54,7 +54,7 @@ function meanOf(runs: readonly (readonly CurvePoint[])[]): readonly CurvePoint[]
   })
 }
 
-/** On the straight line between two points; of a time before the first or after the last that one's. */
+/** Linear between two points, and constant before the first and after the last one. */
 function accuracyAt(points: readonly CurvePoint[], seconds: number): number {
   const next = points.findIndex((point) => point.seconds >= seconds)
   if (next <= 0) return points.at(next)!.accuracy

@@ -1,15 +1,15 @@
-/** What a few values say of what they are drawn from. */
+/** An estimate from a few values. */
 export interface Estimate {
-  /** Their mean, or another middle. */
+  /** Their mean, or another average. */
   readonly mean: number
-  /** Sample standard deviation; 0 of one value. */
+  /** Sample standard deviation; 0 for one value. */
   readonly deviation: number
   readonly n: number
-  /** Half of the 95% interval around the mean, by Student's t; infinite of one value. */
+  /** Half of the 95% interval around the mean, by Student's t; infinite for one value. */
   readonly error: number
 }
 
-/** Undefined of no values. */
+/** Undefined without values. */
 export function estimate(values: readonly number[], middle = average): Estimate | undefined {
   const n = values.length
   if (n === 0) return undefined
@@ -18,7 +18,7 @@ export function estimate(values: readonly number[], middle = average): Estimate 
   return { mean: middle(values), deviation, n, error: n > 1 ? (studentT95(n - 1) * deviation) / Math.sqrt(n) : Infinity }
 }
 
-/** Of what is estimated by `a`, times a factor that is itself estimated, apart from it. Deviation and number are those of `a`. */
+/** The product of `a` and a factor that was estimated independently. The number of values is that of `a`. */
 export function product(a: Estimate, factor: Estimate): Estimate {
   return {
     mean: a.mean * factor.mean,
@@ -32,7 +32,7 @@ function average(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** Student's t for 95% on both sides, by degrees of freedom from 1 on; beyond, as many standard errors as the last. */
+/** Student's t for 95% on both sides, by degrees of freedom from 1 on; the last value serves for more degrees. */
 const T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 
 function studentT95(degrees: number): number {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { ArbalestError } from '../errors.js'
 
-/** What a module prints of a request, in a process of its own, with everything as new; undefined where it did not end in so many seconds. */
+/** Runs a module with a request in a new process. Resolves with the JSON that it prints, or with undefined if it does not end in `seconds`. */
 export async function inChild<T>(module: string, request: object, seconds: number): Promise<T | undefined> {
   const file = fileURLToPath(new URL(module, import.meta.url))
   const running = promisify(execFile)(process.execPath, [file, JSON.stringify(request)], {

@@ -1,12 +1,12 @@
 import { cpus } from 'node:os'
 
-/** What other processes keep from this one: seconds that were measured beside them are not to be trusted. */
+/** The processor time of other processes: times that are measured beside them are not reliable. */
 export class OtherWork {
   readonly #own = process.cpuUsage()
   readonly #busy = busyMilliseconds()
   readonly #began = performance.now()
 
-  /** Cores that others kept busy, in the mean since this was made. */
+  /** The mean number of cores that other processes have kept busy since this object was made. */
   cores(): number {
     const { user, system } = process.cpuUsage(this.#own)
     const others = busyMilliseconds() - this.#busy - (user + system) / 1000
@@ -14,7 +14,7 @@ export class OtherWork {
   }
 }
 
-/** Of all processors together. */
+/** The sum over all processors. */
 function busyMilliseconds(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0)
 }

@@ -3,15 +3,15 @@ import { OtherWork } from './other-work.js'
 import type { Pace, PaceRequest, Paces, PaceSpec } from './pace.js'
 import { ruleOptions } from './rules.js'
 
-/** Those who are compared take turns so often. */
+/** Turns of each method. */
 const ROUNDS = 7
-/** Of a turn, in seconds of training; what comes first is not counted: caches and clocks are not warm. */
+/** The length of a turn, and of its beginning that is not counted because caches and clocks are not warm, in seconds of training. */
 const TURN = 3
 const WARM = 0.6
-/** More than a turn has time for. */
+/** More epochs than a turn has time for. */
 const MOST_EPOCHS = 1000
 
-/** Seconds an epoch, of one turn. */
+/** Seconds per epoch in one turn. */
 async function turn(
   { model, weightDecay, precision }: PaceRequest,
   { rule, learners, batch, tuning }: PaceSpec,
@@ -23,7 +23,7 @@ async function turn(
     learners,
     batch,
     precision,
-    // It has no part in the speed, and a low one cannot diverge.
+    // The speed does not depend on it, and a low one cannot diverge.
     optimiser: { learningRate: 1e-4, momentum: tuning.momentum, weightDecay },
     synchroniser: ruleOptions(rule, tuning),
     until: { seconds: TURN, epochs: MOST_EPOCHS },
@@ -39,7 +39,7 @@ async function turn(
 
 async function measured(request: PaceRequest): Promise<Pick<Paces, 'paces' | 'otherWork'>> {
   const data = await openDataset(request.data)
-  // Kernels are generated before anything counts.
+  // Generates the kernels before the measurement.
   for (const spec of request.specs) await turn(request, spec, data)
   const rounds = request.specs.map((): number[] => [])
   const others = new OtherWork()

@@ -3,8 +3,8 @@ import { median } from '../statistics.js'
 import type { TtaCase, TtaRule, Tuning } from './cases.js'
 
 /**
- * Seconds that an epoch takes: the machine's share of a time to accuracy, as epochs are the rule's. It is measured apart, all at once and in turns,
- * so that the long runs may be made wherever there is time for them.
+ * A method whose pace, the seconds of an epoch, is measured. The pace depends on the machine, the epochs to an accuracy on the rule: paces are measured
+ * apart from the long runs, in turns, so that those runs may share the machine with other work.
  */
 export interface PaceSpec {
   readonly rule: TtaRule
@@ -14,27 +14,27 @@ export interface PaceSpec {
 }
 
 export interface Pace extends Omit<PaceSpec, 'tuning'> {
-  /** Of training alone, a value a round. */
+  /** Seconds of training, without evaluation: a value for each turn. */
   readonly secondsAnEpoch: readonly number[]
 }
 
-/** What was measured together. */
+/** Paces that were measured together. */
 export interface Paces {
   readonly paces: readonly Pace[]
-  /** Cores that other processes kept busy meanwhile, in the mean. */
+  /** The mean number of cores that other processes kept busy during the measurement. */
   readonly otherWork: number
   readonly date: string
   readonly commit: string
   readonly machine: string
 }
 
-/** `batches`: one learner at each batch, from which the batch is chosen. `methods`: all that is compared, at that batch. */
+/** `batches`: one learner at each batch, to choose the batch. `methods`: all compared methods at that batch. */
 export type PaceSet = 'batches' | 'methods'
 
-/** What is not there has not been measured. */
+/** A set that is absent has not been measured. */
 export type PaceFile = { readonly [S in PaceSet]?: Paces }
 
-/** What a child is asked to measure. */
+/** The request to the child process. */
 export interface PaceRequest {
   readonly model: string
   readonly data: string
@@ -43,7 +43,7 @@ export interface PaceRequest {
   readonly specs: readonly PaceSpec[]
 }
 
-/** Those of a method, a round each; undefined where they have not been measured. */
+/** The seconds per epoch of a method, a value for each turn; undefined if they have not been measured. */
 export function roundsOf(paces: Paces | undefined, method: Pick<PaceSpec, 'rule' | 'learners' | 'batch'>): readonly number[] | undefined {
   return paces?.paces.find(({ rule, learners, batch }) => rule === method.rule && learners === method.learners && batch === method.batch)
     ?.secondsAnEpoch
@@ -63,7 +63,7 @@ export async function readPaces(file: string): Promise<PaceFile> {
   }
 }
 
-/** Whole or not at all. */
+/** Writes the file completely or not at all. */
 export async function writePaces(file: string, paces: PaceFile): Promise<void> {
   await writeFile(`${file}.new`, `${JSON.stringify(paces, null, 2)}\n`)
   await rename(`${file}.new`, file)

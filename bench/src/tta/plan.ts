@@ -8,32 +8,32 @@ export interface Method {
   readonly learners: number
 }
 
-/** What is compared, in the order in which it is told. */
+/** The compared methods, in the order of the report. */
 export function methodsOf({ learners }: Pick<TtaCase, 'learners'>): readonly Method[] {
   return learners.flatMap((count) => RULES.map((rule) => ({ rule, learners: count })))
 }
 
-/** What is to be done next: runs that may be made in any order and at once, or paces that are measured together. */
+/** The next work: runs, in any order and at the same time, or paces that are measured together. */
 export type Step = { readonly runs: readonly RunStep[] } | { readonly set: PaceSet; readonly specs: readonly PaceSpec[] }
 
-/** What has been found so far; what is still open is not there. */
+/** The results so far. */
 export interface Findings {
   readonly batch: number | undefined
   readonly tuningOf: (method: Method) => Tuning | undefined
-  /** Finished runs that are told. */
+  /** The finished runs of the report. */
   readonly measured: readonly RunRecord[]
-  /** Whose paces make seconds of epochs. Known when all tunings are. */
+  /** The methods whose paces convert epochs to seconds; known when all tunings are. */
   readonly methods: readonly PaceSpec[] | undefined
-  /** Undefined when all is done. */
+  /** Undefined when everything is done. */
   readonly next: Step | undefined
-  /** Runs that are still to be made. */
+  /** The number of runs that are still to be made. */
   readonly left: number
 }
 
 /**
- * What the finished runs say, and what comes next: one learner finds the batch (by seconds, over all its tunings), then each method its own
- * tuning at that batch (by epochs), then all methods are measured, seed by seed. It depends on the records and the paces alone: a bench that was
- * ended anywhere goes on from there.
+ * The results of the finished runs, and the next step. First one learner finds the batch, by seconds and over all its tunings; then each method finds its
+ * tuning at that batch, by epochs; then all methods are measured, seed by seed. All depends only on the records and the paces, so that an interrupted bench
+ * can continue.
  */
 export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: PaceFile): Findings {
   const done = new Map(records.map((record) => [keyOf(record.spec), record]))
@@ -41,7 +41,7 @@ export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: P
   const methods = methodsOf(one)
   const first = { rule: 'ssgd', learners: 1 } as const
   const paceOf = (batch: number) => secondsAnEpoch(paces.batches, { ...first, batch }) ?? 1
-  // Runs too short to reach the target are told apart by what they come to, and must have had as many seconds.
+  // Runs that are too short for the target are ranked by their accuracy, and so all of them must train for the same time.
   const shareOf = (batch: number) => (one.tuningScale < 1 ? Math.min(...one.batches.map(paceOf)) / paceOf(batch) : 1)
   const grid = (stage: 'batch' | 'tuning', { rule, learners }: Method, batch: number) =>
     one.tunings[rule].map((tuning) =>
@@ -84,14 +84,14 @@ export function findingsOf(one: TtaCase, records: readonly RunRecord[], paces: P
   }
 }
 
-/** Of methods whose grid is known only with the batch. */
+/** The number of tuning runs that are known only when the batch is. */
 function unknownTunings({ tunings, learners, finalists }: TtaCase, batch: number | undefined): number {
   if (batch !== undefined) return 0
   const finals = finalists > 1 ? finalists : 0
   return methodsOf({ learners }).reduce((sum, { rule }) => sum + tunings[rule].length + finals, 0) - tunings.ssgd.length - finals
 }
 
-/** Whether there is a pace for each. */
+/** Whether the pace of every method has been measured. */
 function isPacedAs(paces: Paces | undefined, methods: readonly PaceSpec[]): boolean {
   return methods.every((method) => secondsAnEpoch(paces, method) !== undefined)
 }

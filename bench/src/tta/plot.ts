@@ -12,7 +12,7 @@ const COLOURS = { domain: Object.values(RULE_TITLES), range: ['#8a94a6', '#e4572
 const INK = '#2b2f36'
 const FAINT = '#e9ebef'
 
-/** Accuracy over seconds, a panel a number of learners, each run and the mean of the seeds; below, epochs and seconds to the target. An SVG. */
+/** An SVG. Above: accuracy over seconds, a panel for each number of learners, with each run and the mean of the seeds. Below: epochs and seconds to the target. */
 export async function plotOf(one: TtaCase, findings: Findings, paces: Paces): Promise<string> {
   const view = new View(parse(compile(specOf(one, findings, paces)).spec), { renderer: 'none' })
   try {
@@ -28,9 +28,9 @@ function specOf(one: TtaCase, findings: Findings, paces: Paces): TopLevelSpec {
   const counts = one.learners.filter((count) => runs.some(({ learners }) => learners === count))
   const longest = Math.max(...runs.map(({ seconds }) => seconds))
   const width = 300
-  // As wide as the panels above with what stands between them.
+  // As wide as the panels above with their gaps.
   const breadth = counts.length * width + (counts.length - 1) * 72 - 44
-  // What happens before is steep and the same for all.
+  // Below it the curves are steep and alike.
   const lowest = Math.max(0, 1 - 6 * (1 - one.target))
   const panels = counts.map((count, i) => {
     const curves = (points: readonly CurvePoint[], style: object) => ({
@@ -110,7 +110,7 @@ interface Bar {
   readonly low: number
   readonly high: number
   readonly text: string
-  /** Above the text: runs that reached the target, where not all did. */
+  /** Above the text: the number of runs that reached the target, if not all did. */
   readonly share: string
 }
 

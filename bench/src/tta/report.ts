@@ -8,10 +8,10 @@ import { WINDOW } from './target.js'
 
 export const RULE_TITLES: Readonly<Record<TtaRule, string>> = { ssgd: 'S-SGD', sma: 'SMA', easgd: 'EA-SGD' }
 
-/** Cores that others may keep busy; beyond, seconds are no longer to be trusted. */
+/** The number of cores that other processes may keep busy before seconds become unreliable. */
 const QUIET = 0.1
 
-/** A case that has been begun: what was found, and all that is in its files. */
+/** A case that has been begun: its results, and the contents of its files. */
 export interface ReportedCase {
   readonly one: TtaCase
   readonly findings: Findings
@@ -27,15 +27,15 @@ How long the same model takes to the same test accuracy under S-SGD, SMA and EA-
 \`npm run bench -- tta\`, which repeats the method of [Koliousis et al., VLDB 2019](https://www.vldb.org/pvldb/vol12/p1399-koliousis.pdf); the runs
 themselves are in \`tta-*.jsonl\` beside this.
 
-- **Reached** is a target by the first evaluation with which the median of the last ${WINDOW} is at least the target. The first evaluation at it is told apart.
+- **Reached**: the first evaluation at which the median of the last ${WINDOW} is at least the target. The first single evaluation at the target is reported too.
 - **Epochs** are passes over the training set by all learners together.
-- **Seconds** are epochs at the pace of the method: seconds of training an epoch, without set-up and evaluation, measured apart with all methods in turns on one quiet
-  machine; the median of the rounds.
-- **Batch**: samples of a learner's step, the best for one learner of a small grid, by seconds to the target. Under S-SGD k learners are one with k times the batch.
-- **Tuning**: every method has had a grid of the same size, on seeds that are not measured; the fewest epochs to the target win. Momentum is the learners', mu the central model's;
-  SMA always has the latter, for without it SMA is EA-SGD. Tuning runs that are too short for the target are told apart by the accuracy they come to, those of the batch after as many seconds.
-- **Measured**: ratios are of the same seed to S-SGD with as many learners, above 1 the target is reached sooner. Mean ± standard deviation over the runs that reached it;
-  in the sentences below a table, ± is half of a 95% interval, and that of seconds holds the paces' spread too.
+- **Seconds** are epochs times the pace of the method. The pace is the seconds of an epoch of training, without set-up and evaluation: the median of several turns, measured
+  separately for all methods on one quiet machine.
+- **Batch**: the samples of a learner's step. The best of a small grid for one learner, by seconds to the target. Under S-SGD k learners equal one learner with k times the batch.
+- **Tuning**: every method has a grid of the same size, on seeds that are not measured; the fewest epochs to the target win. Momentum is that of the learners, mu that of the central
+  model; SMA always has mu, because SMA without it is EA-SGD. Tuning runs that are too short for the target are ranked by their accuracy, those for the batch after equally many seconds.
+- **Ratios** compare with S-SGD on the same seed with as many learners: above 1 the target is reached sooner. Figures are mean ± standard deviation over the runs that reached it;
+  in the sentences below a table, ± is half of a 95% interval, which includes the spread of the paces for seconds.
 
 ${cases.map(section).join('\n')}`
 }
@@ -56,17 +56,17 @@ function section({ one, findings, records, paces }: ReportedCase): string {
   return [...lines, ...plot, ...table(told), '', ...remarks(told), ...atEnds(one, told), ''].join('\n')
 }
 
-/** Whether there is enough for a plot: every method with a run, and the paces. */
+/** Whether there are enough results for a plot: a run of every method, and the paces. */
 export function isDrawn({ one, findings, paces }: ReportedCase): boolean {
   return paces.methods !== undefined && findings.measured.length >= methodsOf(one).length
 }
 
 function state({ runs }: TtaCase, { batch, left, measured }: Findings): string {
-  const found = batch === undefined ? 'The batch is still being looked for' : `Batch ${batch}`
+  const found = batch === undefined ? 'The batch is not known yet' : `Batch ${batch}`
   const whole =
     left === 0
       ? `${runs} measured runs each.`
-      : `${measured.length} measured runs so far, ${left} runs are still to be made: what is below is not whole.`
+      : `${measured.length} measured runs so far, ${left} runs are missing: the figures below are incomplete.`
   return `${found}; ${whole}`
 }
 
@@ -76,14 +76,14 @@ function tunedOver(one: TtaCase): string {
   return (
     `Batches tried: ${batches.join(', ')}. Tunings of S-SGD and EA-SGD: ${grid('ssgd')}; of SMA: ${grid('sma')}. ` +
     (finalists > 1 ? `The ${finalists} best of each grid were run on a second seed, and both decided. ` : '') +
-    `${courseOfRate(one)}; ` +
+    `${scheduleText(one)}; ` +
     `evaluated every ${evaluateEvery === 1 ? 'epoch' : `${evaluateEvery} epochs`}, given up after ${epochs} epochs` +
-    (tuningScale === 1 ? '.' : `; tuning runs, with the course of their rates, are ${tuningScale} times as long.`) +
-    (one.precision === 'bf16' ? ' All of it in bfloat16, with float32 master weights.' : '')
+    (tuningScale === 1 ? '.' : `; tuning runs, with their schedules, are ${tuningScale} times as long.`) +
+    (one.precision === 'bf16' ? ' All runs use bfloat16, with float32 master weights.' : '')
   )
 }
 
-function courseOfRate({ schedule, drops, epochs }: TtaCase): string {
+function scheduleText({ schedule, drops, epochs }: TtaCase): string {
   if (schedule === 'one-cycle') return `The rate rises and falls once over ${epochs} epochs (one-cycle)`
   return drops.length > 0 ? `The rate drops to a tenth at epochs ${drops.join(' and ')}` : 'The rate is constant'
 }
@@ -128,7 +128,7 @@ function table(told: readonly MethodSummary[]): readonly string[] {
   return [header, rule, ...rows].map(line)
 }
 
-/** What the figures say, also where SMA does not win. A difference within the spread of its ratios is none. */
+/** The figures in words. A difference within the spread of the ratios counts as none. */
 function remarks(told: readonly MethodSummary[]): readonly string[] {
   const rivals = told.filter(({ rule }) => rule !== 'ssgd')
   return rivals.map((method) => {
@@ -143,7 +143,7 @@ function remarks(told: readonly MethodSummary[]): readonly string[] {
   })
 }
 
-/** Whose tuning has a neighbour on one side only: what lies beyond might serve it better. */
+/** The methods whose best rate lies at an end of the grid: one beyond it may be better. */
 function atEnds({ tunings }: TtaCase, told: readonly MethodSummary[]): readonly string[] {
   const ending = told.filter(({ rule, tuning }) => {
     const rates = tunings[rule]
@@ -156,7 +156,7 @@ function atEnds({ tunings }: TtaCase, told: readonly MethodSummary[]): readonly 
   return [`- The best rate lies at an end of its grid, so that a wider one might do better: ${names.join(', ')}.`]
 }
 
-/** Whether 1 lies outside of the 95% interval: a difference of two seeds is hardly ever one. */
+/** A difference counts if 1 lies outside of the 95% interval; that of two seeds hardly ever does. */
 function verdict(ratio: Estimate | undefined, what: string): string {
   if (!ratio) return `S-SGD did not reach it, so that ${what} cannot be compared`
   if (ratio.n < 2) return `${what} by one pair of runs alone (${ratio.mean.toFixed(2)})`
@@ -186,7 +186,7 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
-/** Each once. */
+/** Each name once. */
 function listed(names: readonly string[]): string {
   return [...new Set(names)].join('; ')
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { ArbalestError } from '../errors.js'
 import type { RunRecord } from './run.js'
 
-/** Finished runs, a line each. A line that was cut off by a crash is a run that is not finished. Throws DATA_CORRUPT. */
+/** The finished runs of a file, without an incomplete last line, which a crash leaves behind. Throws DATA_CORRUPT. */
 export async function readRecords(file: string): Promise<readonly RunRecord[]> {
   let text: string
   try {
@@ -20,14 +20,14 @@ export async function readRecords(file: string): Promise<readonly RunRecord[]> {
       return [JSON.parse(line) as RunRecord]
     } catch (cause) {
       if (i === lines.length - 1) return []
-      throw new ArbalestError('DATA_CORRUPT', `${file}: line ${i + 1} is no finished run; take it out, and the run is made again`, {
+      throw new ArbalestError('DATA_CORRUPT', `${file}: line ${i + 1} is not a finished run; delete it to repeat the run`, {
         cause
       })
     }
   })
 }
 
-/** On a line of its own, in the place of one that was cut off. Nothing is awaited in between, so that two that come at once both have a line. */
+/** Appends the record as a line, in the place of an incomplete last line. It awaits nothing, so that two simultaneous calls write two lines. */
 export function appendRecord(file: string, record: RunRecord): void {
   mkdirSync(dirname(file), { recursive: true })
   const before = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)

@@ -3,7 +3,7 @@ import type { Outcome, Point, RunSpec } from './run.js'
 import { ruleOptions } from './rules.js'
 import { reachedAt } from './target.js'
 
-/** Trains until the target is reached, to the last epoch, or until the run is given up. */
+/** Trains until the target is reached, the last epoch ends, or the run is given up. */
 async function outcomeOf(spec: RunSpec, giveUpAt: number): Promise<Outcome> {
   const { model, learners, batch, tuning, weightDecay, precision, schedule, drops, epochs, evaluateEvery, rule, seed } = spec
   const { rate, momentum } = tuning

@@ -1,9 +1,9 @@
 import type { TtaCase, TtaRule, Tuning } from './cases.js'
 
-/** `batch`: which batch is best. `tuning`: which rate and momenta. `measured`: what is told. */
+/** `batch`: finds the best batch. `tuning`: finds the rate and the momenta. `measured`: its figures are reported. */
 export type Stage = 'batch' | 'tuning' | 'measured'
 
-/** A run that is to be made: all that decides its outcome. */
+/** A run to be made: everything that determines its outcome. */
 export interface RunSpec {
   readonly stage: Stage
   readonly model: string
@@ -22,19 +22,19 @@ export interface RunSpec {
   readonly seed: number
 }
 
-/** A run, which is given up after so many epochs. */
+/** A run, and the epoch at which it is given up. */
 export interface RunStep {
   readonly run: RunSpec
   readonly giveUpAt: number
 }
 
-/** The central model on the test set after so many epochs. */
+/** The test accuracy of the central model after `epoch` epochs. */
 export interface Point {
   readonly epoch: number
   readonly accuracy: number
 }
 
-/** What came of a run. The same on a busy machine as on an idle one: what an epoch takes is measured apart. */
+/** The outcome of a run. It does not depend on the machine's load, because the time of an epoch is measured apart. */
 export interface Outcome {
   /** `givenUp`: it could no longer be the best of its contest. */
   readonly end: 'reached' | 'notReached' | 'givenUp' | 'diverged'
@@ -45,14 +45,14 @@ export interface Outcome {
 export interface RunRecord {
   readonly spec: RunSpec
   readonly outcome: Outcome
-  /** That the run took with set-up, warm-up and evaluation: what a budget is spent on. */
+  /** The time of the run with set-up, warm-up and evaluation, which is subtracted from the budget. */
   readonly spentSeconds: number
   readonly date: string
   readonly commit: string
   readonly machine: string
 }
 
-/** Two runs of the same key are the same run. */
+/** Two runs with the same key are the same run. */
 export function keyOf(spec: RunSpec): string {
   const {
     stage,
@@ -78,7 +78,7 @@ export function keyOf(spec: RunSpec): string {
   ])
 }
 
-/** A measured run of a case. */
+/** The measured run of a case with these parameters. */
 export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch: number, tuning: Tuning, seed: number): RunSpec {
   const { model, data, target, weightDecay, precision, schedule, drops, epochs, evaluateEvery } = one
   const course = { weightDecay, precision, schedule, drops, epochs, evaluateEvery }
@@ -86,8 +86,8 @@ export function measuredRun(one: TtaCase, rule: TtaRule, learners: number, batch
 }
 
 /**
- * The same as a run of another stage: on a seed that is never measured, and shortened, with the rate's drops, as the case says and by `share` of that;
- * evaluations are as many an epoch.
+ * The same run at another stage: on a seed that is never measured, and shortened, with its schedule, by the case's scale times `share`. Evaluations are as
+ * frequent.
  */
 export function tuningRun(one: TtaCase, stage: 'batch' | 'tuning', spec: RunSpec, share = 1): RunSpec {
   const shortened = (epochs: number) => Number((epochs * one.tuningScale * share).toPrecision(3))

@@ -5,25 +5,25 @@ import { roundsOf, type Paces } from './pace.js'
 import { methodsOf, type Findings, type Method } from './plan.js'
 import { firstCrossing, reachedAt } from './target.js'
 
-/** What the measured runs of a method say; estimates are over the runs that reached the target. */
+/** The measured runs of a method; the estimates are over the runs that reached the target. */
 export interface MethodSummary extends Method {
   readonly tuning: Tuning
   readonly runs: number
   readonly reached: number
   readonly epochs: Estimate | undefined
-  /** Epochs at the method's pace; undefined where that has not been measured. */
+  /** Epochs times the method's pace; undefined if the pace has not been measured. */
   readonly seconds: Estimate | undefined
-  /** Least, median and greatest of its rounds. */
+  /** The least, the median and the greatest pace. */
   readonly secondsAnEpoch: readonly [number, number, number] | undefined
-  /** To the first evaluation at the target. */
+  /** Epochs to the first evaluation at the target. */
   readonly firstEpochs: Estimate | undefined
-  /** Of S-SGD with as many learners, seed by seed: how many times fewer epochs; above 1 is better. */
+  /** The epochs of S-SGD with as many learners divided by those of this method, seed by seed; above 1 is better. */
   readonly fewerEpochs: Estimate | undefined
-  /** The same in seconds: times the ratio of the paces, round by round. */
+  /** The same ratio in seconds. */
   readonly sooner: Estimate | undefined
 }
 
-/** Methods that have been measured at all. */
+/** The summaries of all methods that have a measured run. */
 export function summaries(one: TtaCase, { measured, tuningOf, batch = 0 }: Findings, paces: Paces | undefined): readonly MethodSummary[] {
   const runsOf = ({ rule, learners }: Method) => measured.filter(({ spec }) => spec.rule === rule && spec.learners === learners)
   return methodsOf(one).flatMap((method): MethodSummary[] => {

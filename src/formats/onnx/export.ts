@@ -11,23 +11,23 @@ import type { Normalisation } from '../../model/normalisation.js'
 const IR_VERSION = 8
 const OPERATOR_SET = 17
 
-/** A protocol buffer cannot be longer. */
+/** The greatest length of a protocol buffer, in bytes. */
 const LONGEST = 2 ** 31 - 1
 
-/** What becomes part of the network beside its layers. */
+/** Further contents of the file. */
 export interface OnnxOptions {
-  /** Becomes part of the network, which then takes samples in 0 to 1; left out, it takes samples that are normalised already. */
+  /** Normalises the input inside the network, whose samples are then from 0 to 1. If omitted, the network takes normalised samples. */
   readonly normalisation?: Normalisation
-  /** What each class or token is called: a list as JSON under `classes` in the file's metadata, as in safetensors. */
+  /** The names of the classes or tokens, stored as a JSON list under `classes` in the file's metadata, as in safetensors. */
   readonly classNames?: readonly string[] | undefined
 }
 
 /**
- * A Model with its values as an ONNX file's bytes (operator set 17): `input` (N, ...sample), 64-bit ids for a model of tokens, to
- * `output` (N, ...), logits for a classifier, for any batch N. Batch norms take their running statistics; dropout is left out.
+ * The bytes of an ONNX file (operator set 17) with a model and its weights. The network maps `input` (N, ...sample), 64-bit ids for a model of tokens, to
+ * `output` (N, ...), logits for a classifier, for any batch N. Batch norms use their running statistics; dropout is omitted.
  *
- * `tensors` has the model's parameters and its batch norms' running means and variances by their names, which the file keeps.
- * Throws UNKNOWN_NAME where one is missing, SHAPE_MISMATCH where one has another shape, INVALID_OPTION for a model beyond 2 GB.
+ * `tensors` has the parameters and the running means and variances of batch norms by name; the file keeps these names. Throws UNKNOWN_NAME if one is
+ * missing, SHAPE_MISMATCH if one has another shape, INVALID_OPTION for a model of more than 2 GB.
  */
 export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames }: OnnxOptions = {}): Uint8Array {
   const graph = predictionGraph(model, normalisation)
@@ -57,7 +57,7 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation,
   })
 }
 
-/** What `exportOnnx` refuses of a Model, before it has values. Throws UNSUPPORTED_OPERATOR and INVALID_OPTION. */
+/** Throws if `exportOnnx` cannot export the model, whatever its weights: UNSUPPORTED_OPERATOR or INVALID_OPTION. */
 export function checkOnnx(model: Model): void {
   const graph = predictionGraph(model)
   for (const operator of graph.operators) onnxNodes(operator, graph, String)
@@ -67,7 +67,7 @@ export function checkOnnx(model: Model): void {
   )
 }
 
-/** A Graph as ONNX's nodes. Values keep their names; only `input` and `output` are the network's own. */
+/** Converts a Graph to ONNX nodes. Values keep their names, except for the network's `input` and `output`. */
 class Network {
   readonly nodes: NodeProto[] = []
   readonly #initializers = new Map<string, TensorProto>()
@@ -86,7 +86,7 @@ class Network {
     return [...this.#initializers.values()]
   }
 
-  /** (x - mean) / std, as the load segment does it; channels come second. */
+  /** Computes (x - mean) / std, as the load segment does, for samples (N, C, ...). */
   normalise({ mean, std }: Normalisation): void {
     this.#scale('Sub', 'mean', mean, 'input centred')
     this.#scale('Div', 'std', std, 'input normalised')
@@ -101,7 +101,7 @@ class Network {
     for (const id of operator.inputs) if (id !== NONE) this.#initialise(this.#graph.values[id]!)
   }
 
-  /** A network of dropout alone has no operator: its output is its input. */
+  /** A network of dropout alone has no nodes: its output is its input. */
   end(): void {
     const { operators, named } = this.#graph
     if (operators.length === 0) this.nodes.push(nodeProto(node('Identity', 'output', [this.#name(named['output']!)], 'output')))
@@ -140,7 +140,7 @@ function dataOf(name: string, shape: readonly number[], tensors: FloatTensors): 
 }
 
 function checkSize({ name }: Model, bytes: number): void {
-  // The rest of the file is short beside its weights.
+  // 1% is more than enough for the rest of the file.
   if (bytes > 0.99 * LONGEST)
     throw invalidOption('format', 'onnx', `model ${name} has ${bytes} bytes and an ONNX file at most ${LONGEST}; use safetensors`)
 }

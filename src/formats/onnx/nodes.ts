@@ -4,8 +4,8 @@ import type { OnnxNodes } from '../../model/operators/onnx.js'
 import { operatorRow } from '../../model/operators/table.js'
 
 /**
- * An operator of a forward Graph in mode `predict` as nodes of ONNX's operator set 17; `nameOf` gives the names of its values. Throws
- * UNSUPPORTED_OPERATOR for an operator that ends in a fused ReLU or add, and for those of training.
+ * Converts an operator of a forward Graph in mode `predict` to nodes of ONNX's operator set 17; `nameOf` returns the names of its values. Throws
+ * UNSUPPORTED_OPERATOR for an operator with a fused ReLU or sum, and for the operators of training.
  */
 export function onnxNodes(
   { kind, name, inputs, outputs, attributes }: Operator,

@@ -2,8 +2,7 @@ import protobuf from 'protobufjs/light.js'
 import type { OnnxNode } from '../../model/operators/onnx.js'
 
 /**
- * The messages of ONNX's protocol (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto) that an exported model needs, with the field
- * numbers given there.
+ * The messages of ONNX's protocol (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto) that an exported model needs, with their field numbers.
  */
 const MESSAGES = {
   ModelProto: {
@@ -70,7 +69,7 @@ interface AttributeProto {
 export interface NodeProto {
   readonly opType: string
   readonly name: string
-  /** '' stands for an optional input that is left out. */
+  /** '' stands for an omitted optional input. */
   readonly input: readonly string[]
   readonly output: readonly string[]
   readonly attribute: readonly AttributeProto[]
@@ -90,7 +89,7 @@ export interface ValueInfoProto {
 export interface ModelProto {
   readonly irVersion: number
   readonly producerName: string
-  /** Without a domain: ONNX's own operators. */
+  /** An empty domain is that of ONNX's own operators. */
   readonly opsetImport: readonly { readonly version: number }[]
   readonly metadataProps: readonly { readonly key: string; readonly value: string }[]
   readonly graph: {
@@ -102,7 +101,7 @@ export interface ModelProto {
   }
 }
 
-/** The message of a whole file. */
+/** The root message of a file. */
 export const modelMessage = protobuf.Root.fromJSON({
   nested: Object.fromEntries(
     Object.entries(MESSAGES).map(([message, fields]) => [
@@ -119,7 +118,7 @@ export const modelMessage = protobuf.Root.fromJSON({
   )
 }).lookupType('ModelProto')
 
-/** Trailing inputs that are left out are not named at all. */
+/** Removes the names of omitted trailing inputs. */
 export function nodeProto({ opType, name, inputs, output, attributes }: OnnxNode): NodeProto {
   const last = inputs.findLastIndex((input) => input !== '')
   const attribute = Object.entries(attributes).map(([key, value]): AttributeProto => {

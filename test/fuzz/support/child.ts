@@ -1,5 +1,5 @@
-// node child.js TARGET FIRST COUNT PLACE: runs inputs FIRST to FIRST + COUNT - 1; the file PLACE always says which is running, so that it is
-// known though the process dies. The last line of its output is a Report as JSON.
+// node child.js TARGET FIRST COUNT PLACE: runs inputs FIRST to FIRST + COUNT - 1. The file PLACE always has the number of the input that is running, which
+// is thus known if the process dies. The last line of the output is a Report as JSON.
 import { openSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ArbalestError } from '../../../src/errors.js'
@@ -30,7 +30,7 @@ for (let seed = Number(first); seed < until && wrong.length < 5; seed++) {
 const report: Report = { worked, codes, wrong, bytes: mostBytes() }
 console.log(JSON.stringify(report))
 
-/** Of this process's own memory: the figure of getrusage begins with what the parent had when it forked. */
+/** The peak memory of this process. That of getrusage includes the parent's memory at the fork. */
 function mostBytes(): number {
   return Number(/^VmHWM:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]) * 1024
 }

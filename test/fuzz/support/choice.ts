@@ -1,4 +1,4 @@
-/** What a seed chooses: the same in every process, so that an input that did harm is known by its number. */
+/** Random choices from a seed, the same in every process: the number of a harmful input reproduces it. */
 export class Choice {
   #state: number
 
@@ -6,7 +6,7 @@ export class Choice {
     this.#state = (Math.imul(seed, 0x9e3779b1) ^ Math.floor(seed / 2 ** 32)) >>> 0
   }
 
-  /** In [0, 1): mulberry32. */
+  /** A number in [0, 1), by mulberry32. */
   share(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)

@@ -3,7 +3,7 @@ import type { Choice } from './choice.js'
 const BYTES = [0, 1, 0x7f, 0x80, 0xff, 0x20, 0x22, 0x2c, 0x5b, 0x7b]
 const WORDS = [0, 1, 2 ** 16 - 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]
 
-/** What happens to files: bits flip, the end is lost, bytes come, go, are swapped or become a number of another size, or nothing is left. */
+/** Ways in which files are damaged: bits flip, the end is lost, bytes are inserted, deleted, swapped or replaced by a number, or the file is empty. */
 export function damaged(content: Uint8Array, choice: Choice): Buffer {
   let bytes: Buffer = Buffer.from(content)
   for (let left = 1 + choice.below(3); left > 0; left--) bytes = harm(bytes, choice)
@@ -37,7 +37,7 @@ function harm(bytes: Buffer, choice: Choice): Buffer {
   }
 }
 
-/** Where it matters most: half of the places lie among the first bytes. */
+/** A random place; half of the places lie in the first bytes, where headers are. */
 function placeIn(bytes: Buffer, choice: Choice): number {
   return choice.below(choice.happens(0.5) ? Math.min(32, bytes.length) : bytes.length)
 }

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What became of a row of inputs. */
+/** The results of a series of inputs. */
 export interface Report {
-  /** Inputs that were taken, and those that were refused by their code. */
+  /** The number of inputs that were accepted, and of those that were refused, by error code. */
   readonly worked: number
   readonly codes: Readonly<Record<string, number>>
-  /** Errors that no caller should see. */
+  /** Errors that are neither results nor refusals. */
   readonly wrong: { readonly seed: number; readonly error: string }[]
-  /** The most memory that the process had at any time. */
+  /** The peak memory of the process. */
   readonly bytes: number
 }
 
 const CHILD = fileURLToPath(new URL('child.js', import.meta.url))
 
-/** Runs inputs [first, first + count) of a target in a process of its own. Throws with the input's number where it crashes or hangs. */
+/** Runs inputs [first, first + count) of a target in a new process. Throws an error with the input's number if the process crashes or hangs. */
 export async function inputs(target: string, first: number, count: number, { seconds = 100 } = {}): Promise<Report> {
   const folder = await mkdtemp(join(tmpdir(), 'arbalest-fuzz-'))
   const place = join(folder, 'place')

@@ -4,7 +4,7 @@ const NUMBERS = [0, -0, 1, -1, 2, 3, 15, 63, 64, 65, 2 ** 31 - 1, 2 ** 31, 2 ** 
 const OTHERS = [NaN, Infinity, -Infinity, 0.5, 1e-300, undefined, null, true, false, '', 'plain', 'f64', 'u8', 'nChw8c', '__proto__', '\0']
 const ARRAYS = [Float32Array, Float64Array, Int32Array, Uint8Array, BigInt64Array]
 
-/** A value that nobody asked for. */
+/** A value of a random type. */
 export function junk(choice: Choice, depth = 2): unknown {
   const kind = choice.below(8)
   if (kind < 3) return choice.among(NUMBERS)
@@ -15,7 +15,7 @@ export function junk(choice: Choice, depth = 2): unknown {
   return Object.fromEntries(Array.from({ length: choice.below(3) }, (_, i) => [`name${i}`, junk(choice, depth - 1)]))
 }
 
-/** A copy of a value that has been harmed in one to three places: replaced, nudged, left out, doubled, taken from elsewhere in it or made to hold itself. */
+/** A copy of a value that is damaged in one to three places: replaced, changed slightly, deleted, doubled, copied from elsewhere in it or made circular. */
 export function harmed<T>(value: T, choice: Choice): T {
   const copy = structuredClone(value)
   const places = placesIn(copy)

@@ -3,10 +3,10 @@ import { gzipSync } from 'node:zlib'
 import type { Choice } from './choice.js'
 import { damaged } from './damage.js'
 
-/** Each takes a program of its own to unpack. */
+/** Unpacking each takes a process of its own. */
 const XZ_SHARE = 0.02
 
-/** A file's content as it comes, plain, gzip or xz, harmed before it was packed, after it, or not at all. */
+/** The content of a file: plain, gzip or xz, damaged before or after compression, or not at all. */
 export class PackedContent {
   readonly plain: Uint8Array
   readonly #gzip: Buffer

@@ -1,6 +1,6 @@
 import { ArbalestError, type ErrorCode } from '../../../src/errors.js'
 
-/** What a reader gives, or its refusal; a refusal by any code that is not its own is a fault of the reader. */
+/** The result of a reader. A refusal by a code that is not among `codes` becomes a fault. */
 export async function refusingBy<T>(codes: readonly ErrorCode[], read: () => T | Promise<T>): Promise<T> {
   try {
     return await read()
