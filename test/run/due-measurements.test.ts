@@ -10,6 +10,7 @@ import type { TrainOptions } from '../../src/options/train-options.js'
 import { train, trainWith } from '../../src/run/train.js'
 import { copies } from '../fakes/crowded-engine.js'
 import { Folder } from '../data/support/files.js'
+import { eventsOf } from '../support/events.js'
 import { warningsIn } from '../support/warnings.js'
 
 /** Slow steps, counted in memory that the test looks into. */
@@ -20,12 +21,6 @@ const SLOW = new URL(
     await replica.run(1)
   }`)}`
 )
-
-async function eventsOf(job: Job): Promise<JobEvent[]> {
-  const events: JobEvent[] = []
-  for await (const event of job) events.push(event)
-  return events
-}
 
 const measuredAt = (events: readonly JobEvent[]) => events.flatMap((event) => (event.event === 'evaluated' ? [event.iteration] : []))
 

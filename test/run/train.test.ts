@@ -7,6 +7,7 @@ import { trainWith } from '../../src/run/train.js'
 import { held } from '../fakes/engine.js'
 import { FAKES, tinyData, tinyModel } from '../fakes/job.js'
 import { refused } from '../support/codes.js'
+import { eventsOf } from '../support/events.js'
 import { rejection } from '../support/rejection.js'
 import { thrown } from '../support/thrown.js'
 
@@ -20,12 +21,6 @@ function start(options: Partial<TrainOptions> = {}, modules = {}): Job {
 
 /** Long enough that it ends only by being ended. */
 const ENDLESS = { until: { steps: 100_000_000 } }
-
-async function eventsOf(job: Job): Promise<JobEvent[]> {
-  const events: JobEvent[] = []
-  for await (const event of job) events.push(event)
-  return events
-}
 
 const ports = () => process.getActiveResourcesInfo().filter((resource) => resource === 'MessagePort').length
 
