@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'BACKEND_UNAVAILABLE'
   | 'ENGINE_MISSING'
   | 'OUT_OF_MEMORY'
+  | 'LIMIT_REACHED'
   | 'WRITE_FAILED'
   // It went wrong while it ran.
   | 'LOSS_NOT_FINITE'

@@ -21,9 +21,10 @@ export interface ReportOptions {
 
 /** Prints an error on stderr as `CODE: message` in one line; if several options are at fault, in one line for each. */
 export function reportError(error: unknown, { json, stack }: ReportOptions): void {
-  const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+  const limit = limitOf(error)
+  const code = error instanceof ArbalestError ? error.code : limit ? 'LIMIT_REACHED' : 'INTERNAL'
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
-  const text = withLimit(messageOf(error), error)
+  const text = limit ? `${messageOf(error)}; ${limit}` : messageOf(error)
   const lines = several ? text.split('\n') : [text.replaceAll(/\s*\n\s*/g, ' ')]
   const message = lines.map(printable).join('\n')
   if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)
@@ -31,14 +32,12 @@ export function reportError(error: unknown, { json, stack }: ReportOptions): voi
   if (stack) for (const each of stacksOf(error)) process.stderr.write(`${each}\n`)
 }
 
-/** Adds which limit of the system an error of Node.js is about, for Node gives only its code. */
-function withLimit(text: string, error: unknown): string {
-  for (const { code, message } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
-    if (code === 'EMFILE' || code === 'ENFILE') return `${text}; the system allows no more open files: raise the limit (ulimit -n)`
-    if (code === 'ERR_WORKER_INIT_FAILED' || /\bEAGAIN\b/.test(message))
-      return `${text}; the system allows no more threads: raise the limit (ulimit -u), or use fewer learners`
+/** The limit of the system that an error of Node.js is about, and how to raise it: Node gives only the system's code. */
+function limitOf(error: unknown): string | undefined {
+  for (const { code } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
+    if (code === 'EMFILE' || code === 'ENFILE') return 'the system allows no more open files: raise the limit (ulimit -n)'
   }
-  return text
+  return undefined
 }
 
 function* stacksOf(error: unknown): Generator<string> {

@@ -1,5 +1,5 @@
-import { Worker, type MessagePort } from 'node:worker_threads'
-import { invalidOption } from '../errors.js'
+import { Worker, type MessagePort, type WorkerOptions } from 'node:worker_threads'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { checkAddressSpace } from './address-space.js'
 import type { Cancel, Clock } from './clock.js'
 import { asError } from './errors-across-threads.js'
@@ -96,7 +96,7 @@ export class WorkerThread {
     return thread
   }
 
-  /** Throws INVALID_OPTION for a timeout that is not positive, OUT_OF_MEMORY, and Node's error if the options cannot be cloned. */
+  /** Throws INVALID_OPTION for a timeout that is not positive, OUT_OF_MEMORY, LIMIT_REACHED, and Node's error if the options cannot be cloned. */
   private constructor(first: ActorStart, host: WorkerHost, entry: URL, { shared, heartbeatTimeout: timeout }: WorkerThreadOptions) {
     if (timeout !== undefined && !(timeout > 0)) throw invalidOption('heartbeat.timeout', timeout, 'use more than 0 milliseconds')
     this.#host = host
@@ -107,12 +107,7 @@ export class WorkerThread {
         : { memory: new SharedArrayBuffer(4), every: Math.max(1, timeout / CHECKS / 2) }
     const workerData: ThreadStart = { first, shared: this.#shared, heartbeat }
     checkAddressSpace(starting)
-    this.#worker = new Worker(entry, {
-      name: shared ?? first.name,
-      workerData,
-      transferList: [first.port],
-      ...flagsForWorker()
-    })
+    this.#worker = startWorker(entry, { name: shared ?? first.name, workerData, transferList: [first.port], ...flagsForWorker() })
     starting++
     let isStarting = true
     const started = () => {
@@ -171,6 +166,17 @@ export class WorkerThread {
       this.#closed = true
       for (const listener of this.#heartbeatListeners) listener()
     })
+  }
+}
+
+/** Throws LIMIT_REACHED if the system refuses a further thread, for which Node's error has only the system's code. */
+function startWorker(entry: URL, options: WorkerOptions): Worker {
+  try {
+    return new Worker(entry, options)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INIT_FAILED') throw error
+    const message = 'threads: the system allows no more: raise the limit (ulimit -u, or pids of the container), or use fewer learners'
+    throw new ArbalestError('LIMIT_REACHED', message, { cause: error, data: { limit: 'threads' } })
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from './support/arbalest.js'
 
@@ -16,6 +17,20 @@ describe('The command line under limits of the system', () => {
       expect(status, `${args.join(' ')}: ${stderr}`).to.equal(0)
     }
     expect(limited('ulimit -n 40', 'train', '--batch', '0').stderr).to.match(/^INVALID_OPTION: --batch: received 0; [^\n]*\n$/)
+  })
+
+  it('says so if the system allows no more threads', function () {
+    // The limit does not hold for root, and counts all threads of a user: a user without others is wanted.
+    const asNobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'prlimit', '--nproc=12']
+    const trial = spawnSync(asNobody[0]!, [...asNobody.slice(1), process.execPath, '--version'])
+    if (process.getuid?.() !== 0 || trial.status !== 0) return this.skip()
+    const train = [process.execPath, join(ROOT, 'bin/arbalest.js'), 'train', '--model', 'mlp', '--steps', '1', '--learners', '2', '--json']
+    const { status, stdout, stderr } = spawnSync(asNobody[0]!, [...asNobody.slice(1), ...train], { encoding: 'utf8', cwd: tmpdir() })
+    expect(status).to.equal(1)
+    expect(stderr).to.match(
+      /^(LIMIT_REACHED|LEARNER_FAILED): [^\n]*threads: the system allows no more: raise the limit \(ulimit -u[^\n]*\n$/
+    )
+    expect(stdout.trimEnd().split('\n').at(-1)).to.match(/"event":"failed"/)
   })
 
   it('says which limit stops a run', () => {
