@@ -80,7 +80,7 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
 
   const scope = new JobScope(engine, modules.engine)
-  using _live = showLive(`${prepared.model.name} on ${prepared.dataset.name}`, () => scope.system.snapshot())
+  using _live = showLive({ name: `${prepared.model.name} on ${prepared.dataset.name}`, actors: () => scope.system.snapshot() })
   let actors: RunActors | undefined
   let population: PopulationControl | undefined
   let skips = 0

@@ -1,162 +1,109 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { connect, createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
 import { isMainThread, threadId } from 'node:worker_threads'
+import { ArbalestError } from '../errors.js'
+import { ask, isObject, liveSockets, processOf, serve, type Serving } from './live-socket.js'
 import type { ActorSnapshot } from './snapshot.js'
 
-/** What a process reports on its socket: names and numbers, as one line of JSON for each connection. */
+/** What a process tells of its jobs: names and numbers. */
 export interface LiveProcess {
   readonly pid: number
   readonly jobs: readonly LiveJob[]
 }
 
 export interface LiveJob {
+  /** Unique in its process. */
+  readonly id: string
   readonly name: string
   /** Seconds since it began. */
   readonly seconds: number
   readonly actors: readonly ActorSnapshot[]
 }
 
-/** `1234.sock` is served by the process of that id, `1234-5.sock` by a worker thread of it. */
-const SOCKET = /^([1-9]\d*)(?:-\d+)?\.sock$/
-/** The longest path that fits into a unix socket's address. */
-const LONGEST_PATH = 107
-/** Milliseconds that a process may take for its complete answer. */
+/** What a job shows to this user's other processes, and what it takes from them. */
+export interface ShownJob {
+  readonly name: string
+  readonly actors: () => readonly ActorSnapshot[]
+  /** Carries out a call, which is any JSON value, and answers with one. Absent: the job takes no calls. */
+  readonly call?: (call: unknown) => Promise<unknown>
+}
+
+/** The requests that a process answers. */
+type Request = { readonly ask: 'jobs' } | { readonly ask: 'call'; readonly job: string; readonly call: unknown }
+
+/** Milliseconds that a process may take to tell of its jobs. */
 const ANSWER_DEADLINE = 2_000
-/** The longest answer in characters: more than thousands of actors need. */
-const MAX_ANSWER = 2 ** 24
 
 /** One socket for each thread, however many jobs run there: the only module state of the runtime. */
-const jobs = new Set<() => LiveJob>()
-let serving: { readonly server: Server; readonly path: string } | undefined
+const jobs = new Map<string, ShownJob & { readonly began: number }>()
+let lastId = 0
+let serving: Serving | undefined
 
 /**
- * Shows a job's actors to this user's other processes until the result is disposed of. Keeps no process alive. The job stays invisible if
- * there is no folder that belongs to this user alone, or with ARBALEST_TOP=off.
+ * Shows a job to this user's other processes until the result is disposed of. Keeps no process alive. The job stays invisible if there is no
+ * folder that belongs to this user alone, or with ARBALEST_TOP=off.
  */
-export function showLive(name: string, actors: () => readonly ActorSnapshot[]): Disposable {
+export function showLive(job: ShownJob): Disposable {
   if (process.env['ARBALEST_TOP'] === 'off') return { [Symbol.dispose]() {} }
-  const began = performance.now()
-  const job = () => ({ name, seconds: (performance.now() - began) / 1000, actors: actors() })
-  jobs.add(job)
-  serving ??= serve()
+  const id = `${isMainThread ? '' : `${threadId}-`}${++lastId}`
+  jobs.set(id, { ...job, began: performance.now() })
+  serving ??= serve(answer)
   return {
     [Symbol.dispose]() {
-      if (jobs.delete(job) && jobs.size === 0) stopServing()
+      if (!jobs.delete(id) || jobs.size > 0) return
+      serving?.close()
+      serving = undefined
     }
   }
 }
 
 /** This user's processes that show jobs, in the order of their ids. Removes the sockets of processes that have ended. */
 export async function liveProcesses(): Promise<readonly LiveProcess[]> {
-  const paths = liveFolders()
-    .filter(isPrivate)
-    .flatMap((folder) => socketsIn(folder).map((name) => join(folder, name)))
-  const found = await Promise.all(paths.map(ask))
+  const found = await Promise.all(liveSockets().map(jobsAt))
   return found.filter((one) => one !== undefined).toSorted((a, b) => a.pid - b.pid)
 }
 
-function serve(): typeof serving {
-  const folder = makeLiveFolder()
-  const path = folder && join(folder, `${process.pid}${isMainThread ? '' : `-${threadId}`}.sock`)
-  if (path === undefined || path.length > LONGEST_PATH) return undefined
-  // An earlier process of the same id may have been killed and left its socket. Anything that cannot be removed is not ours.
-  if (!removed(path)) return undefined
-  removeDeadSockets(dirname(path))
-  const server = createServer((socket) => {
-    // A client that disconnects early must not disturb the job.
-    socket.on('error', () => {}).unref()
-    const live: LiveProcess = { pid: process.pid, jobs: [...jobs].map((job) => job()) }
-    socket.end(`${JSON.stringify(live)}\n`)
-  })
-  server.on('error', () => stopServing())
-  server.listen(path).unref()
-  process.once('exit', stopServing)
-  return { server, path }
-}
-
-function stopServing(): void {
-  if (!serving) return
-  process.off('exit', stopServing)
-  serving.server.close()
-  removed(serving.path)
-  serving = undefined
-}
-
-function removed(path: string): boolean {
-  try {
-    rmSync(path, { force: true })
-    return true
-  } catch {
-    return false
+/**
+ * Has a job of another process of this user carry out a call, and answers with its result. Rejects with the job's error, and with ACTOR_GONE if the
+ * process or the job has ended.
+ */
+export async function callJob(pid: number, job: string, call: unknown): Promise<unknown> {
+  const request: Request = { ask: 'call', job, call }
+  for (const path of liveSockets().filter((each) => processOf(each) === pid)) {
+    // A process has one socket for each of its threads that runs jobs.
+    const there = await jobsAt(path)
+    if (there?.jobs.some(({ id }) => id === job)) return ask(path, request, Infinity)
   }
+  throw new ArbalestError('ACTOR_GONE', `job ${job} of process ${pid}: it has ended`, { data: { pid, job } })
 }
 
-function socketsIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter((name) => SOCKET.test(name))
-  } catch {
-    return []
-  }
+function answer(request: unknown): unknown {
+  if (isObject(request) && request['ask'] === 'jobs') return told()
+  if (!isObject(request) || request['ask'] !== 'call') throw new ArbalestError('INVALID_OPTION', 'ask: use "jobs" or "call"')
+  const job = jobs.get(request['job'] as string)
+  if (!job) throw new ArbalestError('ACTOR_GONE', `job ${String(request['job'])}: it has ended`)
+  if (!job.call) throw new ArbalestError('INVALID_STATE', `job ${String(request['job'])}: it takes no calls`)
+  return job.call(request['call'])
 }
 
-/** undefined if there is no answer in time. */
-function ask(path: string): Promise<LiveProcess | undefined> {
-  return new Promise((resolve) => {
-    let text = ''
-    const socket = connect(path).setEncoding('utf8')
-    const fail = () => {
-      text = ''
-      socket.destroy()
-    }
-    // For the whole answer: a process that sends a byte now and then must not hold up the others.
-    const deadline = setTimeout(fail, ANSWER_DEADLINE)
-    socket.on('data', (more: string) => {
-      text += more
-      if (text.length > MAX_ANSWER) fail()
-    })
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      // A running process that is about to listen refuses, too; its socket stays.
-      if (error.code === 'ECONNREFUSED' && !processRuns(path)) rmSync(path, { force: true })
-    })
-    socket.on('close', () => {
-      clearTimeout(deadline)
-      resolve(parsed(text))
-    })
-  })
+function told(): LiveProcess {
+  const now = performance.now()
+  const all = [...jobs].map(([id, { name, actors, began }]) => ({ id, name, seconds: (now - began) / 1000, actors: actors() }))
+  return { pid: process.pid, jobs: all }
 }
 
-/** Removes the sockets of processes that were killed. */
-function removeDeadSockets(folder: string): void {
-  for (const name of socketsIn(folder)) if (!processRuns(name)) removed(join(folder, name))
+/** undefined unless the process answers in time with its jobs. */
+async function jobsAt(path: string): Promise<LiveProcess | undefined> {
+  const found = await ask(path, { ask: 'jobs' } satisfies Request, ANSWER_DEADLINE).catch(() => undefined)
+  return isLiveProcess(found) ? found : undefined
 }
 
-function processRuns(path: string): boolean {
-  try {
-    return process.kill(Number(SOCKET.exec(basename(path))?.[1]), 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
-}
-
-/** undefined unless the text is the answer of a process that shows its jobs. */
-function parsed(text: string): LiveProcess | undefined {
-  try {
-    const answer: unknown = JSON.parse(text)
-    return isLiveProcess(answer) ? answer : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isLiveProcess(answer: unknown): answer is LiveProcess {
-  return isObject(answer) && isNumber(answer['pid']) && Array.isArray(answer['jobs']) && answer['jobs'].every(isLiveJob)
+function isLiveProcess(found: unknown): found is LiveProcess {
+  return isObject(found) && isNumber(found['pid']) && Array.isArray(found['jobs']) && found['jobs'].every(isLiveJob)
 }
 
 function isLiveJob(job: unknown): job is LiveJob {
   return (
     isObject(job) &&
+    typeof job['id'] === 'string' &&
     typeof job['name'] === 'string' &&
     isNumber(job['seconds']) &&
     Array.isArray(job['actors']) &&
@@ -185,39 +132,6 @@ function isSnapshot(actor: unknown): actor is ActorSnapshot {
   )
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
-}
-
 function isNumber(value: unknown): boolean {
   return typeof value === 'number' && Number.isFinite(value)
-}
-
-/** Where this user's processes have their sockets, the preferred folder first. A system without sessions has no XDG_RUNTIME_DIR. */
-function liveFolders(): readonly string[] {
-  const session = process.env['XDG_RUNTIME_DIR']
-  const shared = join(tmpdir(), `arbalest-${userId()}`)
-  return session ? [join(session, 'arbalest'), shared] : [shared]
-}
-
-/** The first folder that exists or can be made for this user alone; undefined if there is none. */
-function makeLiveFolder(): string | undefined {
-  return liveFolders().find((folder) => {
-    try {
-      mkdirSync(folder, { mode: 0o700 })
-    } catch {
-      // It exists already or cannot be made; `isPrivate` tells which.
-    }
-    return isPrivate(folder)
-  })
-}
-
-/** Whether a folder belongs to this user alone. In a temporary directory others can make folders, and links to them. */
-function isPrivate(folder: string): boolean {
-  const found = lstatSync(folder, { throwIfNoEntry: false })
-  return found !== undefined && found.isDirectory() && found.uid === userId() && (found.mode & 0o077) === 0
-}
-
-function userId(): number {
-  return process.getuid?.() ?? 0
 }

@@ -50,7 +50,7 @@ describe('A hostile name', () => {
       heap: 0
     }
     const rates = { rate: 0, wait: null, handle: null, share: 0 }
-    const shown = topTable([{ pid: 1, name: HOSTILE, seconds: 1, actors: [{ ...actor, ...rates }] }], { colour: false })
+    const shown = topTable([{ pid: 1, id: HOSTILE, name: HOSTILE, seconds: 1, actors: [{ ...actor, ...rates }] }], { colour: false })
     for (const line of shown) expect(line).to.not.match(STEERING).and.not.include('\n')
   })
 

@@ -3,11 +3,12 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { expect } from 'chai'
-import { liveProcesses } from '../../src/runtime/live-processes.js'
-import { showLive } from '../../src/runtime/live-processes.js'
+import { ArbalestError } from '../../src/errors.js'
+import { callJob, liveProcesses, showLive } from '../../src/runtime/live-processes.js'
 import type { ActorSnapshot } from '../../src/runtime/snapshot.js'
+import { refused } from '../support/codes.js'
 
 const SERVE = new URL('../../src/runtime/live-processes.js', import.meta.url)
 
@@ -48,7 +49,7 @@ describe('a job that shows itself', () => {
 
   it('is found by other processes of its user, with its current state, until it ends', async () => {
     const actors = [ACTOR]
-    const shown = showLive('mlp on digits', () => actors)
+    const shown = showLive({ name: 'mlp on digits', actors: () => actors })
     try {
       expect(statSync(folder()).mode & 0o777).to.equal(0o700)
       actors.push({ ...ACTOR, name: 'learner 1' })
@@ -67,7 +68,7 @@ describe('a job that shows itself', () => {
   })
 
   it('shares one socket with the others of its process', async () => {
-    const shown = [showLive('a', () => []), showLive('b', () => [])]
+    const shown = [showLive({ name: 'a', actors: () => [] }), showLive({ name: 'b', actors: () => [] })]
     try {
       expect(readdirSync(folder())).to.have.length(1)
       expect((await liveProcesses()).flatMap(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal(['a', 'b'])
@@ -81,14 +82,14 @@ describe('a job that shows itself', () => {
 
   it('is not shown with ARBALEST_TOP=off', async () => {
     process.env['ARBALEST_TOP'] = 'off'
-    showLive('hidden', () => [])[Symbol.dispose]()
+    showLive({ name: 'hidden', actors: () => [] })[Symbol.dispose]()
     expect(readdirSync(session)).to.deep.equal([])
   })
 
   it('uses the next folder if others can read the first or own it', async () => {
     const hidden = (make: () => void) => {
       make()
-      const shown = showLive('careful', () => [])
+      const shown = showLive({ name: 'careful', actors: () => [] })
       const there = readdirSync(folder(), { withFileTypes: true }).length
       shown[Symbol.dispose]()
       rmSync(folder(), { recursive: true })
@@ -103,14 +104,14 @@ describe('a job that shows itself', () => {
     const elsewhere = mkdtempSync(join(session, 'elsewhere-'))
     expect(hidden(() => symlinkSync(elsewhere, folder()))).to.equal(0)
     process.env['XDG_RUNTIME_DIR'] = join(session, 'nowhere')
-    const shown = showLive('careful', () => [])
+    const shown = showLive({ name: 'careful', actors: () => [] })
     expect((await liveProcesses()).map(({ pid }) => pid)).to.deep.equal([process.pid])
     shown[Symbol.dispose]()
   })
 
   it('leaves nothing behind; the socket of a killed process is removed', async () => {
     const program = async (rest: string) => {
-      const body = `import { showLive } from '${SERVE.href}'\nshowLive('other', () => [])\nconsole.log('up')\n${rest}`
+      const body = `import { showLive } from '${SERVE.href}'\nshowLive({ name: 'other', actors: () => [] })\nconsole.log('up')\n${rest}`
       const child = spawn(process.execPath, ['--input-type=module', '-e', body], { stdio: ['ignore', 'pipe', 'inherit'] })
       await once(child.stdout, 'data')
       return child
@@ -132,8 +133,7 @@ describe('a job that shows itself', () => {
   })
 
   it('does not wait for a process that listens and never answers', async () => {
-    const shown = showLive('patient', () => [])
-    const { connect } = await import('node:net')
+    const shown = showLive({ name: 'patient', actors: () => [] })
     const silent = connect(socket())
     await once(silent, 'connect')
     expect(await liveProcesses()).to.have.length(1)
@@ -142,11 +142,12 @@ describe('a job that shows itself', () => {
   })
 
   it('is found although other sockets answer nonsense, drip or never end', async () => {
-    const shown = showLive('mlp on digits', () => [ACTOR])
+    const shown = showLive({ name: 'mlp on digits', actors: () => [ACTOR] })
     const answers: readonly ((peer: Socket) => void)[] = [
-      (peer) => peer.end('null'),
-      (peer) => peer.end('{}'),
-      (peer) => peer.end('{"pid":1,"jobs":[{"name":"x","seconds":1,"actors":[null]}]}'),
+      (peer) => peer.end('null\n'),
+      (peer) => peer.end('{"answer":null}'),
+      (peer) => peer.end('{}\n'),
+      (peer) => peer.end('{"answer":{"pid":1,"jobs":[{"id":"1","name":"x","seconds":1,"actors":[null]}]}}\n'),
       (peer) => void setInterval(() => peer.write(' '), 50).unref(),
       () => {}
     ]
@@ -173,8 +174,56 @@ describe('a job that shows itself', () => {
     // Beyond the largest id that Linux gives.
     const dead = join(folder(), `${2 ** 22 + 1}.sock`)
     writeFileSync(dead, '')
-    const shown = showLive('mlp on digits', () => [])
+    const shown = showLive({ name: 'mlp on digits', actors: () => [] })
     expect(readdirSync(folder())).to.deep.equal([`${process.pid}.sock`])
     shown[Symbol.dispose]()
+  })
+
+  describe('that takes calls', () => {
+    const call = async (given: unknown): Promise<unknown> => {
+      if (given === 'fail') throw new ArbalestError('INVALID_STATE', 'gate: it is shut; open it')
+      return { heard: given }
+    }
+
+    it('answers them, and says with a code why one fails', async () => {
+      using _deaf = showLive({ name: 'deaf', actors: () => [] })
+      using _shown = showLive({ name: 'open', actors: () => [], call })
+      const [deaf, open] = (await liveProcesses())[0]!.jobs
+      expect(await callJob(process.pid, open!.id, { method: 'pause', args: [1, 'x'] })).to.deep.equal({
+        heard: { method: 'pause', args: [1, 'x'] }
+      })
+      await refused('INVALID_STATE', () => callJob(process.pid, open!.id, 'fail'), 'gate: it is shut')
+      await refused('INVALID_STATE', () => callJob(process.pid, deaf!.id, 1), 'takes no calls')
+      await refused('ACTOR_GONE', () => callJob(process.pid, '99', 1), 'has ended')
+      await refused('ACTOR_GONE', () => callJob(2 ** 22 + 1, '1', 1), 'has ended')
+    })
+
+    it('fails a call with ACTOR_GONE whose process is killed', async () => {
+      const body = `import { showLive } from '${SERVE.href}'\nshowLive({ name: 'slow', actors: () => [], call: () => new Promise(() => {}) })
+        setInterval(() => {}, 1000)\nconsole.log('up')`
+      const child = spawn(process.execPath, ['--input-type=module', '-e', body], { stdio: ['ignore', 'pipe', 'inherit'] })
+      await once(child.stdout, 'data')
+      const { id } = (await liveProcesses())[0]!.jobs[0]!
+      const answer = callJob(child.pid!, id, 'anything')
+      setTimeout(() => child.kill('SIGKILL'), 200)
+      await refused('ACTOR_GONE', () => answer)
+    })
+
+    it('refuses what is not a request, and closes the connection of a client that never sends a line', async () => {
+      using _shown = showLive({ name: 'open', actors: () => [], call })
+      const say = async (text: string) => {
+        const peer = connect(socket()).setEncoding('utf8')
+        peer.on('error', () => {})
+        peer.write(text)
+        let answer = ''
+        peer.on('data', (more: string) => (answer += more))
+        await once(peer, 'close')
+        return answer
+      }
+      for (const line of ['{', '{}', 'null', '7', '{"ask":"stop"}', '{"ask":"call"}', '{"ask":"call","job":{},"call":1}'])
+        expect(JSON.parse(await say(`${line}\n`)), line).to.have.nested.property('error.code')
+      expect(await say('x'.repeat(2 ** 17))).to.equal('')
+      expect(await say('{"ask"')).to.equal('')
+    })
   })
 })

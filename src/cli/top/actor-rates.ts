@@ -31,23 +31,21 @@ export class JobPoller {
   /** The jobs of one process, or of all. */
   async poll(pid?: number): Promise<readonly JobRates[]> {
     const current = await liveProcesses()
-    const previous = new Map(this.#previous.map((process) => [process.pid, process.jobs]))
+    const previous = new Map(this.#previous.flatMap(({ pid: id, jobs }) => jobs.map((job) => [`${id} ${job.id}`, job])))
     this.#previous = current
     return current
       .filter((process) => pid === undefined || process.pid === pid)
-      .flatMap((process) => process.jobs.map((job, i) => jobRates(process.pid, job, previous.get(process.pid)?.[i])))
+      .flatMap((process) => process.jobs.map((job) => jobRates(process.pid, job, previous.get(`${process.pid} ${job.id}`))))
   }
 }
 
-function jobRates(pid: number, job: LiveJob, before: LiveJob | undefined): JobRates {
-  // A process may have ended one job and begun another.
-  const previous = before?.name === job.name && before.seconds < job.seconds ? before : undefined
+function jobRates(pid: number, job: LiveJob, previous: LiveJob | undefined): JobRates {
   const seconds = job.seconds - (previous?.seconds ?? 0)
   const actors = job.actors.map((actor) => {
     const earlier = previous?.actors.find(({ name }) => name === actor.name)
     return { ...actor, ...actorRates(earlier, actor, seconds) }
   })
-  return { pid, name: job.name, seconds: job.seconds, actors }
+  return { pid, id: job.id, name: job.name, seconds: job.seconds, actors }
 }
 
 /** The rates between two snapshots that are `seconds` apart; for a new actor, since its start. */

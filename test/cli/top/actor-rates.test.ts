@@ -45,7 +45,7 @@ describe('what `arbalest top` shows of an actor', () => {
       { ...IDLE, ...actorRates(undefined, IDLE, 10) },
       { ...IDLE, name: 'supervisor', thread: 0, heap: 0, restarts: 3, ...actorRates(IDLE, IDLE, 1) }
     ]
-    const job = { pid: 4711, name: 'lenet on mnist', seconds: 75, actors }
+    const job = { pid: 4711, id: '1', name: 'lenet on mnist', seconds: 75, actors }
     expect(topTable([job], { colour: false })).to.deep.equal([
       '4711  lenet on mnist  1:15',
       'actor       state  thread  waiting  messages   /s    wait     turn  in turn  restarts    heap',
