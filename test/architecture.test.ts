@@ -96,6 +96,13 @@ describe('The architecture', () => {
     ).to.deep.equal([])
   })
 
+  it('lets the thread of a learner start without the compiler, the operators and the file formats', () => {
+    const loaded = new Set([join(ROOT, 'src/actors/learner.ts'), join(ROOT, 'src/learner/built-in-learner.ts')])
+    for (const file of loaded) for (const { to } of loadedWith(file)) loaded.add(to)
+    expect(loaded.size).to.be.above(10)
+    expect([...loaded].map(name).filter((file) => /^src\/(compiler|model\/operators|formats|checkpoints)\//.test(file))).to.deep.equal([])
+  })
+
   it('has one name for one thing: no two files export a class or type of the same name', () => {
     const names = files.flatMap((file) =>
       [...readFileSync(file, 'utf8').matchAll(/^export (?:abstract )?(?:class|interface|type) (\w+)/gm)].map((match) => match[1]!)
@@ -215,6 +222,12 @@ function circlesOf(imports: readonly Import[]): string[][] {
   }
   for (const file of next.keys()) if (!order.has(file)) visit(file)
   return circles
+}
+
+/** The files that are loaded with a file: those of its static imports of values. */
+function loadedWith(from: string): Import[] {
+  const statements = readFileSync(from, 'utf8').matchAll(/^(?:import|export)\s(?!type\b)[^'"`;]*?from\s+'(\.[^']+)'/gm)
+  return [...statements].map((match) => ({ from, to: resolve(dirname(from), match[1]!.replace(/\.js$/, '.ts')) }))
 }
 
 /** Of files of ours: `import`, `export ... from`, `import()` and module URLs for workers. */

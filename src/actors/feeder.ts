@@ -78,7 +78,7 @@ export class Feeder implements FeederProtocol {
   async started(): Promise<void> {
     const { engine, threads, streams } = this.#options
     this.#engine = await loadEngine(engine)
-    this.#pool = new ReaderPool({ threads })
+    this.#pool = await ReaderPool.start({ threads })
     for (const { stream } of streams) this.#engine.watchStream(stream, () => this.#makeBatches())
   }
 

@@ -1,4 +1,4 @@
-import { Piscina } from 'piscina'
+import type { Piscina } from 'piscina'
 import { ArbalestError, messageOf } from '../errors.js'
 import type { ReadTask, UnreadableSample } from './reader-thread.js'
 
@@ -24,15 +24,23 @@ export function readerThreads(cores: number, requested?: number): number {
 export class ReaderPool implements AsyncDisposable {
   readonly #pool: Piscina<ReadTask, readonly UnreadableSample[]>
 
-  constructor({ threads }: { readonly threads: number }) {
-    this.#pool = new Piscina({
+  private constructor(pool: Piscina<ReadTask, readonly UnreadableSample[]>) {
+    this.#pool = pool
+  }
+
+  /** Starts the threads. */
+  static async start({ threads }: { readonly threads: number }): Promise<ReaderPool> {
+    // Loaded on demand: only data sets that stream need it.
+    const { Piscina } = await import('piscina')
+    const pool = new Piscina<ReadTask, readonly UnreadableSample[]>({
       filename: new URL('./reader-thread.js', import.meta.url).href,
       minThreads: threads,
       maxThreads: threads,
       recordTiming: false
     })
     // A thread died between two tasks; the pool has already replaced it.
-    this.#pool.on('error', () => {})
+    pool.on('error', () => {})
+    return new ReaderPool(pool)
   }
 
   /** Reads samples and returns those that cannot be read. Rejects with DATA_CORRUPT if every thread that tries the task dies. */

@@ -1,4 +1,4 @@
-import { compile, type CompileOptions } from '../compiler/compile.js'
+import type { compile, CompileOptions } from '../compiler/compile.js'
 import type { ParameterLayout, Program } from '../compiler/program.js'
 import type { Handle, ReplicaSpec, ReplicaVector } from '../engine/contract.js'
 import { checkRoom } from '../engine/free-memory.js'
@@ -29,6 +29,8 @@ export interface ProgramRecipe {
 export interface ProgramTarget {
   readonly spec: ReplicaSpec
   readonly dataset: Handle
+  /** The compiler; absent for the built-in learner, which binds no further programs and whose thread starts sooner without it. */
+  readonly compile: typeof compile | undefined
 }
 
 /** A learner's copy of the weights, and the job's training step on it. */
@@ -78,8 +80,8 @@ export class LearnerReplica extends BoundProgram {
     const { engine, handle: replica, stepping } = this.#state
     if (stepping) throw new ArbalestError('INVALID_STATE', 'program: received a call inside a step; call update() first')
     const { model, recipe } = this.#recipe
-    const { spec, dataset } = this.#target
-    const program = compile(model, loweringBackend(engine, spec.backend, spec.threads), {
+    const { spec, dataset, compile } = this.#target
+    const program = compile!(model, loweringBackend(engine, spec.backend, spec.threads), {
       ...recipe,
       mode,
       batch: mode === 'train' ? recipe.batch : (batch ?? recipe.batch),

@@ -4,7 +4,6 @@ import { ArbalestError, messageOf } from '../errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import { RunLog } from './run-log.js'
 import { EventSinks } from './sinks.js'
-import { TensorBoardFile } from './tensorboard.js'
 
 /** Where a run's events are written. */
 export interface RecordSettings {
@@ -27,7 +26,11 @@ export async function openSinks({ log, logDir, tensorboard }: RecordSettings): P
       makeFolder(logDir)
       sinks.add(new RunLog(join(logDir, `${run}.jsonl`), run))
     }
-    if (tensorboard !== undefined) sinks.add(await TensorBoardFile.open(tensorboard, run, now.getTime() / 1000))
+    if (tensorboard !== undefined) {
+      // Loaded on demand: the libraries of this format are the largest of all.
+      const { TensorBoardFile } = await import('./tensorboard.js')
+      sinks.add(await TensorBoardFile.open(tensorboard, run, now.getTime() / 1000))
+    }
     return sinks
   } catch (cause) {
     sinks.close()

@@ -65,7 +65,7 @@ function samplesOf(classes: Classes, classNames: readonly string[], recipe: Imag
 
 /** Reads every sample once. Throws DATA_CORRUPT with the unreadable files, or omits them if they are to be skipped. */
 async function checkImages(parts: readonly StreamedSamples[], { threads, onBadSample }: FeedOptions): Promise<StreamedSamples[]> {
-  await using pool = new ReaderPool({ threads: readerThreads(availableParallelism(), threads) })
+  await using pool = await ReaderPool.start({ threads: readerThreads(availableParallelism(), threads) })
   const unreadable = await Promise.all(parts.map((part) => unreadableItems(part, pool)))
   const [first, ...others] = unreadable.flatMap((found) => [...found])
   if (first && onBadSample !== 'skip') {

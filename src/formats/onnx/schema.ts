@@ -1,4 +1,5 @@
-import protobuf from 'protobufjs/light.js'
+import { createRequire } from 'node:module'
+import type { Type } from 'protobufjs/light.js'
 import type { OnnxNode } from '../../model/operators/onnx.js'
 
 /**
@@ -101,22 +102,19 @@ export interface ModelProto {
   }
 }
 
-/** The root message of a file. */
-export const modelMessage = protobuf.Root.fromJSON({
-  nested: Object.fromEntries(
-    Object.entries(MESSAGES).map(([message, fields]) => [
-      message,
-      {
-        fields: Object.fromEntries(
-          Object.entries(fields as Readonly<Record<string, readonly [string, number, string?]>>).map(([field, [type, id, rule]]) => [
-            field,
-            { type, id, ...(rule && { rule }) }
-          ])
-        )
-      }
-    ])
-  )
-}).lookupType('ModelProto')
+let message: Type | undefined
+
+/** The root message of a file. Its library is loaded at the first call: loading it takes longer than the rest of the formats. */
+export function modelMessage(): Type {
+  if (message) return message
+  const protobuf = createRequire(import.meta.url)('protobufjs/light.js') as typeof import('protobufjs/light.js')
+  const nested = Object.entries(MESSAGES).map(([name, given]) => {
+    const fields = Object.entries(given as Readonly<Record<string, readonly [string, number, string?]>>)
+    return [name, { fields: Object.fromEntries(fields.map(([field, [type, id, rule]]) => [field, { type, id, ...(rule && { rule }) }])) }]
+  })
+  message = protobuf.Root.fromJSON({ nested: Object.fromEntries(nested) }).lookupType('ModelProto')
+  return message
+}
 
 /** Removes the names of omitted trailing inputs. */
 export function nodeProto({ opType, name, inputs, output, attributes }: OnnxNode): NodeProto {
@@ -130,5 +128,5 @@ export function nodeProto({ opType, name, inputs, output, attributes }: OnnxNode
 }
 
 export function encodeModel(proto: ModelProto): Uint8Array {
-  return modelMessage.encode(proto).finish()
+  return modelMessage().encode(proto).finish()
 }
