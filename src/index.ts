@@ -38,6 +38,8 @@ export type {
   WentBackEvent
 } from './observe/events.js'
 export type { LoggedMetrics } from './observe/logged-metrics.js'
+export type { MetricName } from './metrics/metric-names.js'
+export type { ClassFigures, EvaluationMetrics } from './metrics/metrics.js'
 export type { PopulationChange, PopulationSchedule } from './schedules/population.js'
 export { readRuns, type RecordedRun } from './observe/read-runs.js'
 export type { AverageOptions, EmaOptions, LawaOptions, SwaOptions } from './options/average.js'
@@ -81,7 +83,7 @@ export { loadModel, type LoadModelOptions } from './trained/load-model.js'
 export type { TrainedModel } from './trained/trained-model.js'
 export type { GenerateOptions } from './trained/generate.js'
 export type { Classification } from './trained/classify.js'
-export type { Measurement } from './trained/evaluate.js'
+export type { EvaluateOptions, Measurement } from './trained/evaluate.js'
 
 export { loadOperators, type ComposedOperator } from './model/composed.js'
 export type { OperatorBuilder } from './model/operator-builder.js'

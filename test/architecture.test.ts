@@ -15,6 +15,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'runtime', only: ['errors.ts', 'own-module.ts'] },
   { name: 'schema', only: ['did-you-mean.ts', 'errors.ts'] },
   { name: 'model' },
+  { name: 'metrics', only: ['errors.ts', 'model'] },
   { name: 'compiler' },
   { name: 'engine' },
   { name: 'formats' },

@@ -1,4 +1,5 @@
 import { ArbalestError } from '../errors.js'
+import { tallyOf, type MetricPlan, type MetricTally, type TallyCounts } from '../metrics/metrics.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import type { BatchRange } from './sources.js'
 
@@ -30,6 +31,8 @@ export interface EvaluatorOptions {
   readonly statistics?: StatisticsPass
   /** This evaluator's share of the test samples. */
   readonly evaluate: readonly EvaluationPass[]
+  /** Absent if no metrics beside loss and accuracy are wanted. */
+  readonly metrics?: MetricPlan
 }
 
 /** Counts and sums over a share of the test samples. */
@@ -39,7 +42,11 @@ export interface Findings {
   readonly loss: number
   readonly correct: number
   readonly amongTop: number
+  /** Present if the options have `metrics`. */
+  readonly tally?: TallyCounts
 }
+
+type PassFindings = Pick<Findings, 'loss' | 'correct' | 'amongTop'>
 
 /** A native call lasts no longer than this, or one step, so that it can be cancelled between two. */
 const CALL_MILLISECONDS = 50
@@ -75,16 +82,17 @@ export class Evaluator {
   /** Measures the central model of the group's last whole round, or without a group the replica's model. */
   measure(): Findings {
     this.take()
-    const { evaluate } = this.#options
+    const { evaluate, metrics } = this.#options
+    const tally = metrics && tallyOf(metrics)
     const findings = { samples: 0, loss: 0, correct: 0, amongTop: 0 }
     for (const [index, pass] of evaluate.entries()) {
-      const { loss, correct, amongTop } = this.#pass(this.#evaluateSlots[index]!, pass)
+      const { loss, correct, amongTop } = this.#pass(this.#evaluateSlots[index]!, pass, tally)
       findings.samples += pass.steps * pass.batch
       findings.loss += loss * pass.batch
       findings.correct += correct
       findings.amongTop += amongTop
     }
-    return findings
+    return tally ? { ...findings, tally: tally.counts } : findings
   }
 
   #estimateStatistics(): void {
@@ -95,21 +103,28 @@ export class Evaluator {
     this.#pass(slot, statistics)
   }
 
-  #pass(slot: number, { steps, batch, position, countsTop = false }: BatchRange & { countsTop?: boolean }): Omit<Findings, 'samples'> {
+  #pass(
+    slot: number,
+    { steps, batch, position, countsTop = false }: BatchRange & { countsTop?: boolean },
+    tally?: MetricTally
+  ): PassFindings {
     const { replica } = this.#options
+    // Values cover one step only: they are read after each.
+    const readsValues = countsTop || tally !== undefined
     let done = 0
     let loss = 0
     let correct = 0
     let amongTop = 0
     while (done < steps) {
-      // `amongTop` is not part of the report and covers one step only: it is read after each.
-      const limits = { steps: countsTop ? 1 : steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
+      const limits = { steps: readsValues ? 1 : steps - done, milliseconds: CALL_MILLISECONDS, position: position + done * batch }
       const report = this.#engine.run(replica, slot, limits)
       if (report.outcome === 'cancelled') throw new ArbalestError('ABORTED', 'evaluation: it was cancelled')
       done += report.steps
       loss += report.lossSum
       correct += report.correctSum
-      if (countsTop && report.steps > 0) amongTop += this.#engine.readValue(replica, slot, 'amongTop')[0]!
+      if (!readsValues || report.steps === 0) continue
+      if (countsTop) amongTop += this.#engine.readValue(replica, slot, 'amongTop')[0]!
+      tally?.add(this.#engine.readValue(replica, slot, 'output'), this.#engine.readValue(replica, slot, 'target'))
     }
     return { loss, correct, amongTop }
   }

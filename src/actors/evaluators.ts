@@ -6,6 +6,7 @@ import type { EngineBackend } from '../compiler/program.js'
 import type { Handle } from '../engine/contract.js'
 import { isGpu } from '../engine/gpu.js'
 import { usableCores } from '../engine/machine.js'
+import { metricsOf, type EvaluationMetrics, type MetricPlan } from '../metrics/metrics.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 
 const EVALUATOR = new URL('./evaluator.js', import.meta.url)
@@ -23,6 +24,8 @@ export interface EvaluatorsOptions {
   readonly statistics?: StatisticsPass
   /** How many answers to a sample can be right or wrong; 0 if none. */
   readonly answers: number
+  /** Absent if no metrics beside loss and accuracy are wanted. */
+  readonly metrics?: MetricPlan | undefined
 }
 
 /** The quality of a model on test samples. */
@@ -34,6 +37,8 @@ export interface TestScores {
   readonly testAccuracy: number | null
   /** Share of samples whose class is among the likeliest, where the programs count these. */
   readonly testTopK?: number
+  /** Present if some are wanted. */
+  readonly testMetrics?: EvaluationMetrics
 }
 
 /** All evaluators of a job: each measures the same model on its share of the test samples, in a thread of its own. */
@@ -47,7 +52,7 @@ export class Evaluators {
   }
 
   static async start(options: EvaluatorsOptions, { engine, engineModule, system }: JobScope): Promise<Evaluators> {
-    const { feed, replicas, group, tests, shares, statistics } = options
+    const { feed, replicas, group, tests, shares, statistics, metrics } = options
     cancelIfFeedFails(feed, replicas, engine)
     const start = (evaluate: readonly EvaluationPass[], i: number) => {
       const own: EvaluatorOptions = {
@@ -56,7 +61,8 @@ export class Evaluators {
         test: tests[i]!,
         evaluate,
         ...(group !== undefined && { group }),
-        ...(statistics && { statistics })
+        ...(statistics && { statistics }),
+        ...(metrics && { metrics })
       }
       return system.spawn<typeof Evaluator>(EVALUATOR, 'Evaluator', own, { name: `evaluator ${i}` })
     }
@@ -70,9 +76,9 @@ export class Evaluators {
 
   /** Measures the model on all test samples. Call it while the learners rest: the evaluators use their cores. */
   async measure(): Promise<TestScores> {
-    const { answers, shares } = this.#options
+    const { answers, shares, metrics } = this.#options
     const findings = await Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
-    const total = (what: keyof Findings) => findings.reduce((sum, each) => sum + each[what], 0)
+    const total = (what: Exclude<keyof Findings, 'tally'>) => findings.reduce((sum, each) => sum + each[what], 0)
     const samples = total('samples')
     const share = (what: 'correct' | 'amongTop') => total(what) / (samples * answers)
     const countsTop = shares.some((passes) => passes.some((pass) => pass.countsTop))
@@ -80,7 +86,13 @@ export class Evaluators {
       samples,
       testLoss: total('loss') / samples,
       testAccuracy: answers > 0 ? share('correct') : null,
-      ...(countsTop && { testTopK: share('amongTop') })
+      ...(countsTop && { testTopK: share('amongTop') }),
+      ...(metrics && {
+        testMetrics: metricsOf(
+          metrics,
+          findings.map(({ tally }) => tally!)
+        )
+      })
     }
   }
 

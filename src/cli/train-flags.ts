@@ -59,6 +59,7 @@ export interface TrainFlags extends SizeFlags {
   readonly dryRun?: boolean
   readonly overfit?: number
   readonly evaluateEvery?: number
+  readonly metrics?: readonly string[]
   readonly keep?: string
   readonly logEvery?: number
   readonly log?: string
@@ -135,6 +136,7 @@ const PLACE = {
   dryRun: 'dryRun',
   overfit: 'overfit',
   evaluateEvery: 'evaluateEvery',
+  metrics: 'metrics',
   keep: 'keep',
   logEvery: 'logEvery',
   log: 'log',
@@ -179,6 +181,11 @@ export function addTrainFlags(command: Command): Command {
   command.option('--dry-run', 'compile, tell plan and memory, take two steps and end')
   whole('overfit', 'batches', 'train on so many batches only and say whether the loss collapses: a test of model and data')
   real('evaluate-every', 'epochs', 'from one measurement to the next, also parts of an epoch (1)')
+  command.option(
+    '--metrics <names>',
+    'what each measurement also tells: confusion, perClass, precision, recall, f1, r2, mae, rmse',
+    (names: string) => names.split(',')
+  )
   command.option('--keep <which>', 'last, or best: the central model that was measured best (last)')
   command.option('--lr, --learning-rate <number>', 'learning rate', realNumber('--learning-rate'))
   command.option('--lr-schedule <name>', 'constant, step, multistep, exponential, inverse, cosine, one-cycle (what suits the model)')

@@ -1,4 +1,5 @@
 import type { LevelName } from '../engine/contract.js'
+import type { EvaluationMetrics } from '../metrics/metrics.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 import type { LoggedMetrics } from './logged-metrics.js'
 
@@ -259,6 +260,8 @@ export interface EvaluatedEvent {
   readonly testPerplexity?: number
   /** Share of samples whose class is among the `topK` likeliest; present if the option `topK` is. */
   readonly testTopK?: number
+  /** The option `metrics`, if it names any. */
+  readonly testMetrics?: EvaluationMetrics
   /** That the evaluation took. */
   readonly seconds: number
 }
@@ -277,6 +280,8 @@ export interface FinishedEvent {
   readonly testLoss: number
   /** For texts only: e to the power of the loss per token. */
   readonly testPerplexity?: number
+  /** The option `metrics`, if it names any. */
+  readonly testMetrics?: EvaluationMetrics
   readonly imagesPerSecond: number
   /** At the end. */
   readonly learners: number

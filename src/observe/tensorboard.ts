@@ -99,8 +99,10 @@ function curvesOf(event: JobEvent): Readonly<Record<string, number>> {
       return Object.fromEntries(Object.entries(event.metrics).map(([name, value]) => [`${group}/${name}`, value]))
     }
     case 'evaluated': {
-      const { testLoss, testAccuracy } = event
-      return { 'test/loss': testLoss, ...(testAccuracy !== null && { 'test/accuracy': testAccuracy }) }
+      const { testLoss, testAccuracy, testMetrics = {} } = event
+      const numbers = Object.entries(testMetrics).filter(([, value]) => typeof value === 'number')
+      const metrics = Object.fromEntries(numbers.map(([name, value]) => [`test/${name}`, value as number]))
+      return { 'test/loss': testLoss, ...(testAccuracy !== null && { 'test/accuracy': testAccuracy }), ...metrics }
     }
     default:
       return {}

@@ -1,6 +1,7 @@
+import { METRIC_NAMES, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluatedEvent } from '../observe/events.js'
 import { option } from '../schema/group.js'
-import { either, kind, oneOf, real, whole } from '../schema/values.js'
+import { either, kind, list, oneOf, real, whole } from '../schema/values.js'
 
 /** `stop` ends the run; any other value lets it continue. */
 export type Verdict = 'stop' | void
@@ -21,7 +22,16 @@ export const evaluationOptions = {
     text: 'also tell how often the right class is among this many likeliest',
     flag: '--top-k <count>'
   }),
-  /** Which central model the trained model is: the `last` one (if omitted), or the one that was measured `best`. */
+  /**
+   * What every evaluation also tells, as `testMetrics`. Of classes and of yes-or-no answers: `confusion`, `perClass`, `precision`, `recall`, `f1`. Of numbers:
+   * `r2`, `mae`, `rmse`. None if omitted: each answer has to be looked at, which makes evaluations a little slower.
+   */
+  metrics: option(list<MetricName, MetricName>(oneOf(METRIC_NAMES), "a list of names, such as ['f1', 'confusion']"), {
+    text: `also tell, comma-separated: ${METRIC_NAMES.join(', ')}`,
+    flag: '--metrics <names>',
+    default: []
+  }),
+  /** Which central model the trained model is: the `last` one (if omitted), or the one that was measured `best`, by `until.monitor`. */
   keep: option(oneOf(['last', 'best']), { text: 'the trained model: last, or the best measured', flag: '--keep <which>', default: 'last' }),
   /** Called after each measurement and awaited; the run ends there if the result is `stop`. An error that it throws ends the run as its failure. */
   onEvaluated: option(kind<OnEvaluated>(isFunction, 'a function'), { text: 'called after each measurement' }),

@@ -1,6 +1,10 @@
+import { SCALAR_NAMES } from '../metrics/metric-names.js'
 import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { oneOf, real, whole } from '../schema/values.js'
 import type { Defaults } from './defaults.js'
+
+/** The figures by which central models can be compared. */
+const FIGURES = ['accuracy', 'loss', ...SCALAR_NAMES] as const
 
 const until = group({
   /** Passes over the training set. */
@@ -25,9 +29,12 @@ const until = group({
   }),
   /** 0 if omitted. */
   minDelta: option(real({ min: 0 }), { text: 'the least improvement, for --patience', flag: '--min-delta <number>', default: 0 }),
-  /** The figure whose improvement counts: `accuracy` if omitted, `loss` if there is no accuracy. */
-  monitor: option(oneOf(['accuracy', 'loss']), {
-    text: 'the figure whose improvement counts: accuracy or loss',
+  /**
+   * The figure whose improvement counts, for `patience`, for `keep: 'best'` and for the checkpoint that is kept as the best: `accuracy` if omitted, `loss` if there is no
+   * accuracy. Or one of `precision`, `recall`, `f1`, `r2`, `mae` and `rmse`, which is then measured.
+   */
+  monitor: option(oneOf(FIGURES), {
+    text: `the figure whose improvement counts: ${FIGURES.join(', ')}`,
     flag: '--monitor <figure>',
     otherwise: 'accuracy, if there is one'
   })

@@ -1,24 +1,24 @@
 import type { MeasuredModel } from '../checkpoints/resume.js'
+import { SCALARS } from '../metrics/metric-names.js'
 import type { EarlyEnd, EvaluatedEvent } from '../observe/events.js'
 import type { Monitored, UntilSettings } from '../options/until.js'
 
-type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss'>
+type Scores = Pick<EvaluatedEvent, 'testAccuracy' | 'testLoss' | 'testMetrics'>
 
-/**
- * How much better one measurement is than another: by accuracy where there is one, else by loss. Of equal accuracies the lower loss is better, by the
- * smallest number above 0. With `by` only that score counts.
- */
-export function improvement(now: Scores, before: Scores, by?: Monitored): number {
-  const { testAccuracy } = now
-  const lower = before.testLoss - now.testLoss
-  if (by === 'loss' || testAccuracy === null || before.testAccuracy === null) return lower
-  return testAccuracy - before.testAccuracy || (by === undefined && lower > 0 ? Number.MIN_VALUE : 0)
+/** The figure of a measurement that counts, so that higher is better: if none is named, accuracy where there is one, else loss. */
+export function scoreOf({ testAccuracy, testLoss, testMetrics }: Scores, monitor?: Monitored): number {
+  if (monitor === undefined || monitor === 'accuracy') return testAccuracy ?? -testLoss
+  if (monitor === 'loss') return -testLoss
+  // A run that was resumed with another monitor has not measured the figure before.
+  const value = testMetrics?.[monitor] ?? NaN
+  if (Number.isNaN(value)) return -Infinity
+  return SCALARS[monitor] === 'higher' ? value : -value
 }
 
 /** Decides after each measurement whether the run ends. */
 export class StoppingRules {
   readonly #until: UntilSettings
-  #best: Scores | undefined
+  #best: number | undefined
   #sinceBest = 0
 
   constructor(until: UntilSettings) {
@@ -35,21 +35,23 @@ export class StoppingRules {
     if (loss !== undefined && scores.testLoss <= loss) return 'loss'
     if (seconds >= most) return 'seconds'
     if (unplanned) return undefined
-    const by = monitor ?? (scores.testAccuracy === null ? 'loss' : 'accuracy')
-    const better = this.#best === undefined || improvement(scores, this.#best, by) > minDelta
-    if (better) this.#best = scores
+    const score = scoreOf(scores, monitor)
+    const better = this.#best === undefined || score - this.#best > minDelta
+    if (better) this.#best = score
     this.#sinceBest = better ? 0 : this.#sinceBest + 1
     return this.#sinceBest >= patience ? 'patience' : undefined
   }
 }
 
-/** Keeps the best central model of all that were measured. */
+/** Keeps the best central model of all that were measured; of equal ones the one with the lower loss. */
 export class BestModel {
+  readonly #monitor: Monitored | undefined
   #best: MeasuredModel | undefined
 
   /** `best`: the best model before the run was resumed. */
-  constructor(best?: MeasuredModel) {
+  constructor(best?: MeasuredModel, monitor?: Monitored) {
     this.#best = best
+    this.#monitor = monitor
   }
 
   get best(): MeasuredModel | undefined {
@@ -59,7 +61,12 @@ export class BestModel {
   /** Calls `weights` only if the model is better than all before. */
   async consider(measured: EvaluatedEvent, weights: () => Promise<MeasuredModel['weights']>): Promise<void> {
     if (!Number.isFinite(measured.testLoss)) return
-    if (this.#best && !(improvement(measured, this.#best.measured) > 0)) return
+    if (this.#best && !this.#isBetter(measured, this.#best.measured)) return
     this.#best = { measured, weights: await weights() }
+  }
+
+  #isBetter(now: EvaluatedEvent, before: EvaluatedEvent): boolean {
+    const [score, other] = [scoreOf(now, this.#monitor), scoreOf(before, this.#monitor)]
+    return score > other || (score === other && now.testLoss < before.testLoss)
   }
 }

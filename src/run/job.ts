@@ -124,7 +124,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
         return (await outcome).model.classify(samples, options)
       },
       generate: async (prompt, options) => (await outcome).model.generate(prompt, options),
-      evaluate: async (data) => (await outcome).model.evaluate(data),
+      evaluate: async (data, options) => (await outcome).model.evaluate(data, options),
       weights: async () => (await outcome).model.weights(),
       statistics: async () => (await outcome).model.statistics(),
       save: async (path, options) => (await outcome).model.save(path, options)

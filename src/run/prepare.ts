@@ -6,13 +6,17 @@ import type { Dataset } from '../data/dataset.js'
 import { openData } from '../data/open.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
+import type { Program } from '../compiler/program.js'
 import { loadOperators } from '../model/composed.js'
+import { checkSuits, isScalar } from '../metrics/metric-names.js'
+import type { MetricPlan } from '../metrics/metrics.js'
 import type { Model } from '../model/model.js'
 import { modelNamed } from '../model/zoo/index.js'
 import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
+import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
@@ -31,6 +35,8 @@ export interface PreparedRun {
   readonly dataset: Dataset
   readonly programs: RunPrograms
   readonly evaluators: number
+  /** What evaluations tell beside loss and accuracy. */
+  readonly metrics: MetricPlan | undefined
   /** The memory that was free before the run took any. */
   readonly budget: MemoryBudget
   /** Bytes that data may take. */
@@ -53,6 +59,7 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   const dataset = await openDataset(given)
   const model = await openModel(given, dataset)
   const programs = compilePrograms(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
+  const metrics = wantedMetrics(model, dataset, programs.predict, given)
   const layout = programs.train.parameters
   const asked = await loadRunSettings(given, dataset.train.count)
   checkLevels(asked.devices, asked.rule)
@@ -80,6 +87,7 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
     dataset,
     programs,
     evaluators,
+    metrics,
     budget,
     dataMemory,
     sourcePlan,
@@ -91,6 +99,22 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
     resumption,
     refused
   }
+}
+
+/** The metrics of the options, and the one that is monitored. Throws INVALID_OPTION for those that the model's task does not have. */
+function wantedMetrics(
+  model: Model,
+  dataset: Dataset,
+  predict: Program,
+  { metrics, until: { monitor } }: Settings
+): MetricPlan | undefined {
+  const task = taskOfModel(model, predict)
+  checkSuits(metrics, task)
+  if (monitor === 'accuracy' && task.kind === 'numbers')
+    throw invalidOption('until.monitor', monitor, 'the model gives numbers, not classes: use some of loss, r2, mae, rmse')
+  if (monitor === undefined || !isScalar(monitor)) return metricPlan([...new Set(metrics)], task, dataset)
+  checkSuits([monitor], task, 'until.monitor')
+  return metricPlan([...new Set([...metrics, monitor])], task, dataset)
 }
 
 async function openDataset({ data, dataDir: directory, context, images, overfit, batch }: Settings): Promise<Dataset> {

@@ -73,7 +73,7 @@ export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
   { kept, ended, seconds, planned, population, samples, checkpoints }: RunEnd
 ): Promise<FinishedEvent> {
-  const { testLoss, testAccuracy, testPerplexity, iteration } = kept
+  const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
   return {
     event: 'finished',
@@ -82,6 +82,7 @@ export async function finishedEvent(
     testAccuracy,
     testLoss,
     ...(testPerplexity !== undefined && { testPerplexity }),
+    ...(testMetrics && { testMetrics }),
     imagesPerSecond: perSecond(position, seconds),
     // A change at the round at which the run ended has not been made.
     learners: learnersAt(population, Math.max(0, round - 1)),

@@ -5,7 +5,7 @@ import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
-import { BestModel, StoppingRules } from './evaluation-rules.js'
+import { BestModel, scoreOf, StoppingRules } from './evaluation-rules.js'
 import type { JobControl } from './job.js'
 import type { PreparedRun } from './prepare.js'
 import { finishedEvent } from './run-events.js'
@@ -42,7 +42,7 @@ export class RunLoop {
     this.#control = control
     this.#training = new TrainingLoop(options, control)
     this.#stoppingRules = new StoppingRules(run.settings.until)
-    this.#best = new BestModel(best)
+    this.#best = new BestModel(best, run.settings.until.monitor)
     this.#evaluations = [...(run.resumption?.state.measurements ?? [])]
   }
 
@@ -100,6 +100,9 @@ export class RunLoop {
   async #evaluate({ unplanned = false } = {}): Promise<[measured: EvaluatedEvent, ended: EndReason | undefined]> {
     const event = await this.#measureAndSaveOnStop()
     const evaluation: PastEvaluation = { event, seconds: this.#training.seconds, ...(unplanned && { unplanned }) }
+    // Tables of every past evaluation would make checkpoints large.
+    const past = this.#evaluations.pop()
+    if (past) this.#evaluations.push({ ...past, event: withoutTables(past.event) })
     this.#evaluations.push(evaluation)
     const save = () => this.#save({ measured: event, evaluators: 'measured' })
     const ended = await this.#judge(evaluation).catch((error: unknown) => this.#failSaved(error, save))
@@ -119,7 +122,7 @@ export class RunLoop {
     const { run, actors, trace } = this.#options
     const start = performance.now()
     const measure = () => actors.evaluators.measure()
-    const { testLoss, testAccuracy, testTopK } = await (trace ? trace.during('evaluation', measure) : measure())
+    const { testLoss, testAccuracy, testTopK, testMetrics } = await (trace ? trace.during('evaluation', measure) : measure())
     const seconds = (performance.now() - start) / 1000
     const { iterations: iteration, position } = await actors.synchroniser.ask.status()
     const { train } = run.dataset
@@ -131,6 +134,7 @@ export class RunLoop {
       testLoss,
       testAccuracy,
       ...(testTopK !== undefined && { testTopK }),
+      ...(testMetrics && { testMetrics }),
       ...(isText && { testPerplexity: Math.exp(testLoss) }),
       seconds
     }
@@ -153,7 +157,7 @@ export class RunLoop {
     const { run, actors, checkpoints, population } = this.#options
     if (!checkpoints) return
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
-    const { learningRateScale, cuts, rule } = run.settings
+    const { learningRateScale, cuts, rule, until } = run.settings
     const state: LoopState = {
       identity: run.identity,
       learningRateScale,
@@ -165,8 +169,8 @@ export class RunLoop {
       population: population.schedule,
       measurements: this.#evaluations
     }
-    const score = measured && Number.isFinite(measured.testLoss) ? (measured.testAccuracy ?? -measured.testLoss) : undefined
-    await checkpoints.take(state, { evaluators, ...(score !== undefined && { score }) })
+    const score = measured && Number.isFinite(measured.testLoss) ? scoreOf(measured, until.monitor) : undefined
+    await checkpoints.take(state, { evaluators, ...(score !== undefined && Number.isFinite(score) && { score }) })
   }
 
   /** Emits a measurement and applies everything that depends on it. Returns why the run ends; undefined to go on. */
@@ -198,4 +202,10 @@ export class RunLoop {
     const changed = await (trace ? trace.during('change of the population', change) : change())
     if (changed) await this.#training.follow(run.scheduleFor(population.schedule))
   }
+}
+
+function withoutTables(event: EvaluatedEvent): EvaluatedEvent {
+  if (!event.testMetrics) return event
+  const { confusion: _, perClass: __, ...testMetrics } = event.testMetrics
+  return { ...event, testMetrics }
 }

@@ -107,7 +107,7 @@ export async function firstWeights(
 }
 
 function startEvaluators(
-  { model, dataset, programs, settings }: PreparedRun,
+  { model, dataset, programs, settings, metrics }: PreparedRun,
   scope: JobScope,
   {
     group,
@@ -134,7 +134,8 @@ function startEvaluators(
       tests: sources.tests,
       shares,
       ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),
-      answers: answersPerSample(model, dataset)
+      answers: answersPerSample(model, dataset),
+      metrics
     },
     scope
   )

@@ -10,7 +10,13 @@ import { loweringBackend } from '../engine/lowering.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
-import { answersPerSample, evaluationPasses } from './programs.js'
+import { checkSuits, METRIC_NAMES, usualMetrics, type MetricName } from '../metrics/metric-names.js'
+import type { EvaluationMetrics } from '../metrics/metrics.js'
+import { check } from '../schema/faults.js'
+import { list, oneOf } from '../schema/values.js'
+import { answersPerSample, evaluationPasses, metricPlan, taskOfModel } from './programs.js'
+
+const metricNames = list<MetricName, MetricName>(oneOf(METRIC_NAMES), "a list of names, such as ['f1', 'confusion']")
 
 /** The quality of a model on held-out samples. */
 export interface Measurement {
@@ -19,8 +25,15 @@ export interface Measurement {
   readonly testLoss: number
   /** Share of right answers, 0 to 1; null where the targets are not classes. */
   readonly testAccuracy: number | null
+  /** Metrics beside them: see `EvaluateOptions`. */
+  readonly testMetrics: EvaluationMetrics
   /** That the measurement took. */
   readonly seconds: number
+}
+
+export interface EvaluateOptions {
+  /** Which metrics are measured; if omitted, all that the model's task has, and `confusion` only up to 100 classes. */
+  readonly metrics?: readonly MetricName[]
 }
 
 /** A trained model in the engine. */
@@ -36,13 +49,25 @@ export interface EvaluatedModel {
   readonly normalisation: Normalisation
 }
 
-/** Measures the model on the test samples, with as many evaluators as in training. All of them have ended when it resolves. */
-export async function evaluate(evaluated: EvaluatedModel, statistics: FloatTensors, data: Dataset): Promise<Measurement> {
+/**
+ * Measures the model on the test samples, with as many evaluators as in training. All of them have ended when it resolves. Throws INVALID_OPTION for metrics that
+ * the model's task does not have, and UNKNOWN_NAME.
+ */
+export async function evaluate(
+  evaluated: EvaluatedModel,
+  statistics: FloatTensors,
+  data: Dataset,
+  { metrics: asked }: EvaluateOptions = {}
+): Promise<Measurement> {
   const start = performance.now()
   const { engine, module, model, program, normalisation } = evaluated
   const { backend } = program
   const { mean, std } = normalisation
   const passes = evaluationPasses(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend))
+  const task = taskOfModel(model, program)
+  if (asked !== undefined) checkSuits(check(metricNames, asked, { path: 'metrics' }), task)
+  const names = asked ?? usualMetrics(task)
+  const metrics = metricPlan(names, task, data)
   const scope = new JobScope(engine, module)
   const { handles } = scope
   try {
@@ -52,9 +77,9 @@ export async function evaluate(evaluated: EvaluatedModel, statistics: FloatTenso
     const { tests, streams } = makeTestSources(data, planTestSources(data, shares, memory), shares.length, scope)
     const feed = await startFeed(data, streams, scope, { seed: 0, skipped: () => {} })
     const replicas = copiesOf(evaluated, statistics, shares.length, scope)
-    const evaluators = await Evaluators.start({ feed, replicas, tests, shares, answers: answersPerSample(model, data) }, scope)
-    const { samples, testLoss, testAccuracy } = await Promise.race([evaluators.measure(), feed.failed])
-    return { samples, testLoss, testAccuracy, seconds: (performance.now() - start) / 1000 }
+    const evaluators = await Evaluators.start({ feed, replicas, tests, shares, answers: answersPerSample(model, data), metrics }, scope)
+    const { samples, testLoss, testAccuracy, testMetrics = {} } = await Promise.race([evaluators.measure(), feed.failed])
+    return { samples, testLoss, testAccuracy, testMetrics, seconds: (performance.now() - start) / 1000 }
   } finally {
     await scope.close()
   }

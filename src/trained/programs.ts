@@ -1,8 +1,11 @@
 import type { BatchRange } from '../actors/sources.js'
 import { compile, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
-import { answersOf, type Dataset } from '../data/dataset.js'
+import { answersOf, isStreamed, type Dataset } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
+import { targetMeans } from '../metrics/deviation-tally.js'
+import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
+import type { MetricPlan } from '../metrics/metrics.js'
 import type { Model } from '../model/model.js'
 
 /** Samples in a batch of evaluation and prediction: small enough for a core's cache, large enough for a few threads. */
@@ -49,6 +52,17 @@ export function evaluationPasses(
 /** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against. */
 export function answersPerSample({ loss }: Model, dataset: Dataset): number {
   return loss === 'binaryCrossEntropy' ? 1 : answersOf(dataset)
+}
+
+/** What a model answers to. `predict` is its program that predicts. */
+export function taskOfModel({ loss }: Model, predict: Program): Task {
+  return taskOf(loss, predict.values[predict.named['output']!]!.shape.slice(1))
+}
+
+/** What evaluators have to tally for these metrics; undefined for none. */
+export function metricPlan(names: readonly MetricName[], task: Task, { test }: Dataset): MetricPlan | undefined {
+  if (names.length === 0) return undefined
+  return { task, names, ...(task.kind === 'numbers' && !isStreamed(test) && { pivots: targetMeans(test.targets!, task.size) }) }
 }
 
 function batchRanges(samples: number): BatchRange[] {

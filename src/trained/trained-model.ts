@@ -11,7 +11,7 @@ import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
 import { generate, type GenerateOptions } from './generate.js'
-import { evaluate, type Measurement } from './evaluate.js'
+import { evaluate, type EvaluateOptions, type Measurement } from './evaluate.js'
 
 export interface TrainedModelOptions {
   readonly engine: Engine
@@ -141,11 +141,11 @@ export class TrainedModel {
   }
 
   /**
-   * Measures loss and accuracy on the test samples of a data set, normalised as in training, in several threads. Throws SHAPE_MISMATCH if the samples do
+   * Measures loss, accuracy and [other metrics](#evaluationmetrics) on the test samples of a data set, normalised as in training, in several threads. Throws SHAPE_MISMATCH if the samples do
    * not suit the model, and OUT_OF_MEMORY.
    */
-  async evaluate(data: Dataset): Promise<Measurement> {
-    return evaluate(this.#options, this.statistics(), data)
+  async evaluate(data: Dataset, options: EvaluateOptions = {}): Promise<Measurement> {
+    return evaluate(this.#options, this.statistics(), data, options)
   }
 
   /** Copies of the parameters by name, each in PyTorch's order. */

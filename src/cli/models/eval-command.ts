@@ -1,12 +1,23 @@
-import { datasetNames, loadModel, openData, textNames, type Dataset, type ImageFolderOptions, type TrainedModel } from '../../index.js'
+import {
+  datasetNames,
+  loadModel,
+  openData,
+  textNames,
+  type Dataset,
+  type EvaluateOptions,
+  type ImageFolderOptions,
+  type TrainedModel
+} from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { invalidFlag } from '../flag-values.js'
 import { count, duration, external, loss, percent } from '../text.js'
+import { metricLines } from './metric-tables.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
 interface EvalFlags extends ModelFlags, CommonFlags {
   readonly dataDir?: string
+  readonly metrics?: readonly string[]
 }
 
 const DATA = `the data set to measure on: ${datasetNames.join(', ')}, or a folder of images (digits)`
@@ -15,20 +26,26 @@ export const defineEval: DefineCommand = (command, { finish }) => {
   addModelFlags(command, { data: DATA })
     .argument('<file>', MODEL_FILE)
     .option('--data-dir <folder>', "the folder of the data set's files")
+    .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', (names: string) =>
+      names.split(',')
+    )
     .action(async (file: string, flags: EvalFlags) => finish(await runEval(file, flags)))
 }
 
-/** `arbalest eval`: measures a model's loss and accuracy on the test samples of a data set. */
-async function runEval(file: string, { data: name = 'digits', dataDir, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
+/** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
+async function runEval(file: string, { data: name = 'digits', dataDir, metrics, json = false, ...flags }: EvalFlags): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions({ ...flags, ...(datasetNames.includes(name) && { data: name }) }))
   const data = await dataFor(model, name, dataDir)
-  const measurement = await model.evaluate(data)
-  const { samples, testAccuracy, testLoss, seconds } = measurement
+  // `evaluate` checks the names.
+  const measurement = await model.evaluate(data, metrics && ({ metrics } as EvaluateOptions))
+  const { samples, testAccuracy, testLoss, testMetrics, seconds } = measurement
   if (json) process.stdout.write(`${JSON.stringify({ model: model.name, data: data.name, ...measurement })}\n`)
   else {
     const accuracy = testAccuracy === null ? '' : `test accuracy ${percent(testAccuracy)}, `
     const took = `${count(samples)} samples in ${duration(seconds)}`
     process.stdout.write(`${external(model.name)} on ${external(data.name)}: ${accuracy}test loss ${loss(testLoss)}; ${took}\n`)
+    const names = model.classNames ?? data.classNames
+    for (const line of metricLines(testMetrics, { classNames: names, asked: metrics !== undefined })) process.stdout.write(`${line}\n`)
   }
   return EXIT.done
 }

@@ -13,6 +13,7 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
+import { numbersText } from '../models/metric-tables.js'
 import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 
 /** The message of an event, the same on a terminal and in a file; undefined for an event that only the progress shows. */
@@ -136,11 +137,12 @@ function learnerCount(learners: number): string {
   return `${learners} ${learners === 1 ? 'learner' : 'learners'}`
 }
 
-type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testTopK' | 'testLoss' | 'testPerplexity'>
+type Measured = Pick<EvaluatedEvent, 'testAccuracy' | 'testTopK' | 'testLoss' | 'testPerplexity' | 'testMetrics'>
 
-function measurement({ testAccuracy, testTopK, testLoss, testPerplexity }: Measured): string {
+function measurement({ testAccuracy, testTopK, testLoss, testPerplexity, testMetrics = {} }: Measured): string {
   const accuracy = testAccuracy === null ? '' : `test accuracy ${colours.bold(percent(testAccuracy))}, `
   const topK = testTopK === undefined ? '' : `top-k accuracy ${percent(testTopK)}, `
   const perplexity = testPerplexity === undefined ? '' : ` (perplexity ${loss(testPerplexity)})`
-  return `${accuracy}${topK}test loss ${loss(testLoss)}${perplexity}`
+  const metrics = numbersText(testMetrics)
+  return `${accuracy}${topK}test loss ${loss(testLoss)}${perplexity}${metrics === '' ? '' : `, ${metrics}`}`
 }

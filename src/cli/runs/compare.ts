@@ -76,17 +76,20 @@ export function commonPoints(runs: readonly Pick<RecordedRun, 'progress'>[]): Lo
     .filter(({ losses }) => losses.filter((loss) => loss !== undefined).length > 1)
 }
 
-/** A metric of the user's own: its last value in each run, undefined if the run does not have it. */
+/** A metric, of an evaluation or of the user's own: its last value in each run, undefined if the run does not have it. */
 export interface MetricComparison {
   readonly metric: string
   readonly values: readonly (number | undefined)[]
 }
 
-/** Of `job.log`, in the order in which they were first logged. */
-export function loggedMetrics(runs: readonly Pick<RecordedRun, 'logged'>[]): MetricComparison[] {
-  const last = runs.map(({ logged }) => {
+/** Of evaluations, and of `job.log` in the order in which they were first logged. */
+export function comparedMetrics(runs: readonly Pick<RecordedRun, 'logged' | 'evaluated'>[]): MetricComparison[] {
+  const last = runs.map(({ logged, evaluated }) => {
+    const tested = Object.entries(evaluated.at(-1)?.testMetrics ?? {}).flatMap(([name, value]): [string, number][] =>
+      typeof value === 'number' ? [[`test/${name}`, value]] : []
+    )
     const own = logged.filter(({ learner }) => learner === null)
-    return new Map(own.flatMap(({ metrics }) => Object.entries(metrics)))
+    return new Map([...tested, ...own.flatMap(({ metrics }) => Object.entries(metrics))])
   })
   const metrics = new Set(last.flatMap((values) => [...values.keys()]))
   return [...metrics].map((metric) => ({ metric, values: last.map((values) => values.get(metric)) }))

@@ -9,8 +9,8 @@ import { invalidFlag } from '../flag-values.js'
 import { count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 import {
   commonPoints,
+  comparedMetrics,
   differences,
-  loggedMetrics,
   summaryOf,
   type LossPoint,
   type MetricComparison,
@@ -39,7 +39,7 @@ async function runRuns(paths: readonly string[], { run: wanted = [], compare = f
   if (plot !== undefined && extname(plot).toLowerCase() !== '.svg') throw invalidFlag('--plot', plot, 'plots are SVG: end the name in .svg')
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
-  const compared = { differences: differences(runs), metrics: loggedMetrics(runs), curves: commonPoints(runs) }
+  const compared = { differences: differences(runs), metrics: comparedMetrics(runs), curves: commonPoints(runs) }
   if (plot !== undefined) await writePlot(plot, runs)
   if (json) {
     for (const each of runs) process.stdout.write(`${JSON.stringify(summaryOf(each))}\n`)

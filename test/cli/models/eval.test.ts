@@ -33,7 +33,17 @@ describe('arbalest eval on a text', () => {
     const { code, lines, stderr } = await measured(TEXT, '--json')
     expect(code, stderr).to.equal(0)
     expect(lines[0]).to.include({ model: 'gpt', data: 'tinyshakespeare', samples: 24, testLoss })
-    expect((await measured(TEXT)).stdout).to.match(/^gpt on tinyshakespeare: test accuracy \d+\.\d\d%, test loss \d/)
+    const { stdout } = await measured(TEXT, '--metrics', 'f1,perClass,confusion')
+    expect(stdout).to.match(/^gpt on tinyshakespeare: test accuracy \d+\.\d\d%, test loss \d/)
+    const [, numbers, , classes, ...rows] = stdout.split('\n')
+    expect(numbers).to.match(/^F1 0\.\d{4}$/)
+    expect(classes).to.match(/^class  samples  precision  recall      F1$/)
+    expect(rows[1]).to.match(/^a +\d+ +(?:0|1)\.\d{4} +(?:0|1)\.\d{4} +(?:0|1)\.\d{4}$/)
+    expect(rows[6]).to.match(/^classes by row, answers by column:$/)
+    expect(rows[7]!.trim()).to.match(/^.*a +b +c +d$/)
+    expect((await measured(TEXT, '--metrics', 'r2')).stderr).to.match(
+      /^INVALID_OPTION: metrics: received "r2"; the model chooses among classes/
+    )
   })
 
   it('refuses a text with other characters, even as many, and data that is not a text', async () => {

@@ -1,0 +1,124 @@
+import type { MetricName, Task } from './metric-names.js'
+
+/** Counts by class or label; each is whole. */
+export interface ClassCounts {
+  /** Samples of the class. */
+  readonly samples: Float64Array
+  /** Answers of the class. */
+  readonly answers: Float64Array
+  /** Right answers of the class. */
+  readonly right: Float64Array
+  /** (classes, classes): samples of one class that were taken for another. */
+  readonly confusion: Float64Array | undefined
+}
+
+interface Ratios {
+  readonly class: number
+  readonly samples: number
+  readonly precision: number | null
+  readonly recall: number | null
+  readonly f1: number | null
+}
+
+/** Counts answers by class. A yes is a logit above 0, and is right where its target is above 1/2; the answer among classes is the first largest logit. */
+export class ClassTally {
+  readonly #task: Task
+  readonly #counts: ClassCounts
+
+  constructor({ task, names }: { readonly task: Task; readonly names: readonly MetricName[] }) {
+    const { size } = task
+    this.#task = task
+    const matrix = task.kind === 'labels' ? 2 : size
+    this.#counts = {
+      samples: new Float64Array(size),
+      answers: new Float64Array(size),
+      right: new Float64Array(size),
+      confusion: names.includes('confusion') ? new Float64Array(matrix * matrix) : undefined
+    }
+  }
+
+  static joined(plan: { readonly task: Task; readonly names: readonly MetricName[] }, states: readonly ClassCounts[]): ClassTally {
+    const tally = new ClassTally(plan)
+    for (const state of states)
+      for (const name of ['samples', 'answers', 'right', 'confusion'] as const)
+        state[name]?.forEach((count, i) => (tally.#counts[name]![i]! += count))
+    return tally
+  }
+
+  get counts(): ClassCounts {
+    return this.#counts
+  }
+
+  add(output: ArrayLike<number>, target: ArrayLike<number>): void {
+    if (this.#task.kind === 'labels') this.#addLabels(output, target)
+    else this.#addClasses(output, target)
+  }
+
+  /** All ratios; `names` of the plan says which are wanted. */
+  metrics() {
+    const { confusion } = this.#counts
+    const perClass = this.#perClass()
+    const occurring = perClass.filter(({ f1 }) => f1 !== null)
+    const macro = (name: 'precision' | 'recall' | 'f1') =>
+      occurring.reduce((sum, figures) => sum + (figures[name] ?? 0), 0) / occurring.length
+    return {
+      perClass,
+      precision: macro('precision'),
+      recall: macro('recall'),
+      f1: macro('f1'),
+      ...(confusion && { confusion: rows(confusion) })
+    }
+  }
+
+  #addClasses(output: ArrayLike<number>, target: ArrayLike<number>): void {
+    const { samples, answers, right, confusion } = this.#counts
+    const { size } = this.#task
+    for (let i = 0; i < target.length; i++) {
+      const own = target[i]!
+      let answer = 0
+      for (let c = 1; c < size; c++) if (output[i * size + c]! > output[i * size + answer]!) answer = c
+      samples[own]!++
+      answers[answer]!++
+      if (answer === own) right[own]!++
+      if (confusion) confusion[own * size + answer]!++
+    }
+  }
+
+  #addLabels(output: ArrayLike<number>, target: ArrayLike<number>): void {
+    const { samples, answers, right, confusion } = this.#counts
+    const { size } = this.#task
+    for (let i = 0; i < target.length; i++) {
+      const [own, answer] = [target[i]! > 0.5 ? 1 : 0, output[i]! > 0 ? 1 : 0]
+      const label = i % size
+      samples[label]! += own
+      answers[label]! += answer
+      right[label]! += own & answer
+      if (confusion) confusion[2 * own + answer]!++
+    }
+  }
+
+  #perClass(): Ratios[] {
+    const { samples, answers, right } = this.#counts
+    return Array.from(samples, (count, i) => {
+      const [answered, correct] = [answers[i]!, right[i]!]
+      const occurs = count + answered > 0
+      return {
+        class: i,
+        samples: count,
+        precision: occurs ? ratio(correct, answered) : null,
+        recall: count > 0 ? correct / count : null,
+        f1: occurs ? ratio(2 * correct, count + answered) : null
+      }
+    })
+  }
+}
+
+/** 0 if nothing is divided by nothing. */
+function ratio(part: number, whole: number): number {
+  return whole === 0 ? 0 : part / whole
+}
+
+function rows(matrix: Float64Array): number[][] {
+  const size = Math.sqrt(matrix.length)
+  return Array.from({ length: size }, (_, i) => [...matrix.subarray(i * size, (i + 1) * size)])
+}

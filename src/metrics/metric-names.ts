@@ -1,0 +1,74 @@
+import { invalidOption, together, type ArbalestError } from '../errors.js'
+import type { LossName } from '../model/operators/losses.js'
+
+/** What can be measured beside loss and accuracy. */
+export const METRIC_NAMES = ['confusion', 'perClass', 'precision', 'recall', 'f1', 'r2', 'mae', 'rmse'] as const
+export type MetricName = (typeof METRIC_NAMES)[number]
+
+/** Those that are a single number, by which models can be compared: whether the higher or the lower is better. */
+export const SCALARS = {
+  precision: 'higher',
+  recall: 'higher',
+  f1: 'higher',
+  r2: 'higher',
+  mae: 'lower',
+  rmse: 'lower'
+} as const satisfies Partial<Record<MetricName, 'higher' | 'lower'>>
+export type ScalarName = keyof typeof SCALARS
+export const SCALAR_NAMES = Object.keys(SCALARS) as ScalarName[]
+
+export function isScalar(name: string): name is ScalarName {
+  return Object.hasOwn(SCALARS, name)
+}
+
+/** What a model answers. */
+export interface Task {
+  /** - `classes`: one of several. - `labels`: each of several holds or does not. - `numbers`: as near to the targets as possible. */
+  readonly kind: 'classes' | 'labels' | 'numbers'
+  /** How many classes, labels or numbers. */
+  readonly size: number
+}
+
+/** The task of a model with this loss, whose outputs for a sample have this shape. */
+export function taskOf(loss: LossName, output: readonly number[]): Task {
+  const all = output.reduce((product, extent) => product * extent, 1)
+  if (loss === 'softmaxCrossEntropy') return { kind: 'classes', size: output.at(-1)! }
+  return { kind: loss === 'binaryCrossEntropy' ? 'labels' : 'numbers', size: all }
+}
+
+const SUITING: Readonly<Record<Task['kind'], readonly MetricName[]>> = {
+  classes: ['confusion', 'perClass', 'precision', 'recall', 'f1'],
+  labels: ['confusion', 'perClass', 'precision', 'recall', 'f1'],
+  numbers: ['r2', 'mae', 'rmse']
+}
+
+/** A larger matrix would be most of every log, and of the memory. */
+const MOST_CONFUSED = 1000
+
+/** A matrix that a person may still want to see. */
+const USUALLY_CONFUSED = 100
+
+/** The metrics that a task has, a large confusion matrix excepted. */
+export function usualMetrics(task: Task): readonly MetricName[] {
+  return SUITING[task.kind].filter((name) => refusalOf(name, task, USUALLY_CONFUSED) === undefined)
+}
+
+/** Throws INVALID_OPTION with every metric that the task does not have; `path` names the option. */
+export function checkSuits(names: readonly MetricName[], task: Task, path = 'metrics'): void {
+  const refusals = names.flatMap((name) => {
+    const fix = refusalOf(name, task)
+    return fix === undefined ? [] : [invalidOption(path, name, fix)]
+  })
+  if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+}
+
+function refusalOf(name: MetricName, { kind, size }: Task, mostConfused = MOST_CONFUSED): string | undefined {
+  const suiting = SUITING[kind]
+  if (!suiting.includes(name)) {
+    const what = { classes: 'chooses among classes', labels: 'answers yes or no', numbers: 'gives numbers, not classes' }[kind]
+    return `the model ${what}: use some of ${suiting.join(', ')}`
+  }
+  if (name !== 'confusion') return undefined
+  if (kind === 'labels' && size > 1) return `it is for one answer, and the model gives ${size}: use perClass`
+  return size > mostConfused ? `it is for at most ${mostConfused} classes, and there are ${size}: use perClass` : undefined
+}
