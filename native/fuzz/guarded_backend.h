@@ -1,14 +1,15 @@
-// The reference backend with memory that the sanitizers watch: every arena and vector has red zones, and none is large.
+// The reference backend with memory that the sanitizers watch: every arena and vector has red zones, and large ones are refused.
 #pragma once
 
 #include <cstdlib>
 #include <cstring>
 
 #include "cpu/reference/reference.h"
+#include "device/immediate_backend.h"
 
 namespace arbalest::fuzz {
 
-class GuardedBackend final : public Backend {
+class GuardedBackend final : public ImmediateBackend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override { return plain_.lower(request); }
   size_t bytes(const TensorSpec& spec) override { return plain_.bytes(spec); }
@@ -18,7 +19,6 @@ class GuardedBackend final : public Backend {
   void average(const AveragePass& pass) override { plain_.average(pass); }
   void blend(const BlendPass& pass) override { plain_.blend(pass); }
   void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override { plain_.squares(type, parts, sums); }
-  double measure_peak() override { return 1; }
   void use_threads(int threads) override { plain_.use_threads(threads); }
 
   void* allocate(size_t bytes) override {
@@ -31,7 +31,7 @@ class GuardedBackend final : public Backend {
   void release(void* memory, size_t) noexcept override { std::free(memory); }
 
  private:
-  // What fills it is computed within seconds, also by plain loops under sanitizers.
+  // Plain loops under sanitizers compute over this much within seconds.
   static constexpr size_t kMost = size_t{1} << 18;
 
   Backend& plain_ = *reference_backend();

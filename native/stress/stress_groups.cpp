@@ -205,7 +205,7 @@ class Owner {
   }
 
  private:
-  static bool streams(Backend& backend) { return backend.stream() != nullptr; }
+  static bool streams(const Backend& backend) { return backend.capabilities().streams; }
 
   // Those who train, or rest.
   std::vector<Learner*> members() const {

@@ -3,8 +3,7 @@ import { cancelIfFeedFails, type Feed } from './feed.js'
 import type { JobScope } from './job-scope.js'
 import type { BatchRange } from './sources.js'
 import type { EngineBackend } from '../compiler/program.js'
-import type { Handle } from '../engine/contract.js'
-import { isGpu } from '../engine/gpu.js'
+import type { Engine, Handle } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
 import { metricsOf, type EvaluationMetrics, type MetricPlan } from '../metrics/metrics.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
@@ -107,11 +106,11 @@ export class Evaluators {
 }
 
 /**
- * How many evaluators measure a model: one for each core that `learners` use in training, since the learners rest meanwhile. On GPUs one, on the first
- * GPU: it keeps that one busy.
+ * How many evaluators measure a model: one for each core that `learners` use in training, since the learners rest meanwhile. If the backend does not
+ * compute on cores, one evaluator, which keeps the first device busy.
  */
-export function evaluatorCount(backend: EngineBackend, learners = Infinity): number {
-  return isGpu(backend) ? 1 : Math.min(learners, usableCores())
+export function evaluatorCount(engine: Engine, backend: EngineBackend, learners = Infinity): number {
+  return engine.capabilities(backend).usesCores ? Math.min(learners, usableCores()) : 1
 }
 
 /** Divides every pass into `count` ranges of whole steps, as evenly as possible. Leaves out shares without samples. */

@@ -1,7 +1,9 @@
-import type { EngineBackend, LoweringAnswer, LoweringRequest, Precision, Program, SegmentName } from '../compiler/program.js'
+import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
+import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
 import type { GroupSpec, GroupStatus, LevelSpec } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
+import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
   ArenasSpec,
   OperatorProfile,
@@ -16,6 +18,8 @@ import type {
 export type * from './contract/data.js'
 export type * from './contract/groups.js'
 export type * from './contract/handle.js'
+export type * from './contract/machine.js'
+export type * from './contract/memory.js'
 export type * from './contract/replicas.js'
 
 /** Numbers as they lie in the engine, in canonical order. */
@@ -28,6 +32,8 @@ export type ValueArray = Float32Array | Float64Array | Int32Array | Uint8Array
 export interface Engine {
   /** What the machine and the native libraries offer. */
   describe(): MachineDescription
+  /** What the backend can do. Opens its library; throws BACKEND_UNAVAILABLE. */
+  capabilities(backend: EngineBackend): BackendCapabilities
 
   lower(backend: EngineBackend, request: LoweringRequest): LoweringAnswer
   bytes(backend: EngineBackend, shape: readonly number[], type: string, layout: string): number
@@ -131,6 +137,8 @@ export interface Engine {
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
 
+  /** The memory that a group and a replica will take. Allocates nothing. Throws the errors of `createGroup`, and INVALID_PROGRAM. */
+  countMemory(spec: MemorySpec): MemoryCount
   /**
    * Bytes that may still be taken of a device's own memory: of so many devices, from the number `first` on, where there is least. Undefined where
    * it is the machine's. Throws INVALID_OPTION where there are not so many.
@@ -163,25 +171,6 @@ export interface SnapshotParts {
 export interface SnapshotContents {
   readonly vectors: Readonly<Record<string, Float32Array | Float64Array>>
   readonly counts: Readonly<Record<string, number>>
-}
-
-export interface MachineDescription {
-  readonly processor: string
-  /** Of avx2, fma, avx512f, avx512_bf16, amx_bf16, ...: those that matter here. */
-  readonly features: readonly string[]
-  /** Cores this process may use: affinity and cgroup limits counted in. */
-  readonly cores: number
-  /** Bytes that this process may still take: the machine's and the cgroup's limits counted in. */
-  readonly freeMemory: number
-  readonly backends: readonly BackendDescription[]
-}
-
-export interface BackendDescription {
-  readonly name: EngineBackend
-  readonly available: boolean
-  /** Why it is not available and the mend, or its library's version. */
-  readonly detail: string
-  readonly precisions: readonly Precision[]
 }
 
 /** The engine of this thread: the export `engine` of the module at this address. An actor is given the address, because an engine cannot be posted. */

@@ -1,25 +1,26 @@
 import type { EngineBackend } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
 import type { Engine } from './contract.js'
-import { isGpu } from './gpu.js'
 
-/** Where memory is taken: on one device, or on the first few, each of which takes its share. */
-export interface Place {
+/** Where memory is allocated: on one device, or an equal share on each of several. */
+export interface MemoryPlace {
   readonly backend: EngineBackend
-  /** How many (1). */
+  /** The number of devices; 1 if omitted. */
   readonly devices?: number
-  /** The number of the first (0). */
+  /** The number of the first device; 0 if omitted. */
   readonly device?: number | undefined
 }
 
-/** Bytes that may still be taken there: of the GPU that has least, and else of the machine's memory. Throws INVALID_OPTION where there are not so many. */
-export function freeMemory(engine: Engine, { backend, devices = 1, device = 0 }: Place): number {
-  const own = isGpu(backend) ? engine.freeMemory(backend, devices, device) : undefined
-  return own ?? engine.describe().freeMemory
+/** Bytes that may still be allocated there: of the device with the least memory of its own, or of the machine's memory. Throws INVALID_OPTION if a device does not exist. */
+export function freeMemory(engine: Engine, { backend, devices = 1, device = 0 }: MemoryPlace): number {
+  return engine.freeMemory(backend, devices, device) ?? engine.describe().freeMemory
 }
 
-/** Throws OUT_OF_MEMORY where the engine may not take so many bytes more: they would be had at first, and end the process when they are touched. */
-export function checkRoom(engine: Engine, bytes: number, { what, ...place }: Place & { readonly what: string }): void {
+/**
+ * Throws OUT_OF_MEMORY, with the figures, if `bytes` are more than what is free. Without this check the allocation would succeed, and the system would end
+ * the process when the memory is first touched.
+ */
+export function checkMemory(engine: Engine, bytes: number, { what, ...place }: MemoryPlace & { readonly what: string }): void {
   const free = freeMemory(engine, place)
   if (bytes <= free) return
   const [wanted, there] = [bytes, free].map((size) => `${(size / 2 ** 20).toFixed(1)} MiB`)

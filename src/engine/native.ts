@@ -5,6 +5,7 @@ import { processorFeatures, processorName, usableCores, usableMemory } from './m
 
 /** What is the addon's alone to do; `describe` is put together here. */
 const CALLS = [
+  'capabilities',
   'lower',
   'bytes',
   'createDataset',
@@ -48,6 +49,7 @@ const CALLS = [
   'restoreReplica',
   'snapshotParts',
   'readSnapshot',
+  'countMemory',
   'freeMemory',
   'reserve',
   'keepToCores',

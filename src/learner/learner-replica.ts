@@ -1,7 +1,7 @@
 import type { compile, CompileOptions } from '../compiler/compile.js'
 import type { ParameterLayout, Program } from '../compiler/program.js'
 import type { Handle, ReplicaSpec, ReplicaVector } from '../engine/contract.js'
-import { checkRoom } from '../engine/free-memory.js'
+import { checkMemory } from '../engine/free-memory.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import type { Model } from '../model/model.js'
@@ -97,7 +97,7 @@ export class LearnerReplica extends BoundProgram {
   #growArena({ name, arenas: { activations } }: Program): void {
     if (activations <= this.#arenaBytes) return
     const { backend, device } = this.#target.spec
-    checkRoom(this.#state.engine, activations, { backend, device, what: `program ${name}` })
+    checkMemory(this.#state.engine, activations, { backend, device, what: `program ${name}` })
     this.#arenaBytes = activations
   }
 }

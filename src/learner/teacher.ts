@@ -3,7 +3,7 @@ import { compile } from '../compiler/compile.js'
 import type { EngineBackend, Precision, Program } from '../compiler/program.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
-import { checkRoom } from '../engine/free-memory.js'
+import { checkMemory } from '../engine/free-memory.js'
 import { invalidOption } from '../errors.js'
 import { importWeights } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
@@ -45,8 +45,8 @@ export class Teacher {
         ? { parameters: weights, statistics }
         : await importWeights(weights instanceof URL ? fileURLToPath(weights) : weights, model)
     const { elements, bytes } = program.parameters
-    const room = bytes + program.arenas.activations + program.arenas.statistics
-    checkRoom(engine, room, { backend, device, what: `teacher ${model.name}` })
+    const wanted = bytes + program.arenas.activations + program.arenas.statistics
+    checkMemory(engine, wanted, { backend, device, what: `teacher ${model.name}` })
     if (given.parameters.length !== elements)
       throw invalidOption('weights', `${given.parameters.length} numbers`, `give the ${elements} parameters of model ${model.name}`)
     const replica = engine.createReplica({ backend, device, layout: program.parameters, threads, seed: 0 })

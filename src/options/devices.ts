@@ -1,6 +1,6 @@
 import { BACKENDS, type BackendName, type EngineBackend } from '../compiler/program.js'
 import type { GroupRule, LevelName } from '../engine/contract.js'
-import { isGpu } from '../engine/gpu.js'
+import { knownCapabilities } from '../engine/capabilities.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
 import type { Faults } from '../schema/faults.js'
@@ -68,8 +68,6 @@ export interface DeviceSettings {
 
 export interface DevicesSettings {
   readonly devices: readonly DeviceSettings[]
-  /** Each is a GPU with memory of its own: the devices' level gives every one the sum. */
-  readonly gpus?: true
   /** The levels that there are. */
   readonly levels: readonly LevelName[]
   /** Whether `levels` are in the order that was asked for; otherwise it is measured. */
@@ -85,11 +83,10 @@ export interface GivenDevices {
 }
 
 export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSettings {
-  const gpus = isGpu(given.backend)
-  const settings = { devices: devicesOf(faults, given.devices, gpus), ...(gpus && { gpus }) }
-  const there = [...(settings.devices.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
-  if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
-  return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
+  const devices = devicesOf(faults, given)
+  const there = [...(devices.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
+  if (given.levels === undefined) return { devices, levels: there, ordered: false }
+  return { devices, levels: levelsOf(faults, given.levels, there), ordered: true }
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for. */
@@ -104,11 +101,12 @@ export function checkLevels({ devices: all, levels }: DevicesSettings, rule: Gro
     throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
 }
 
-function devicesOf(faults: Faults, given: GivenDevices['devices'] = 1, gpus: boolean): readonly DeviceSettings[] {
+function devicesOf(faults: Faults, { devices: given = 1, backend = 'cpu' }: Partial<GivenDevices>): readonly DeviceSettings[] {
   const usable = usableProcessors()
-  // The engine checks the number of GPUs. Any core may drive any of them.
-  if (typeof given === 'number' && gpus) return Array.from({ length: given }, () => ({ cores: [] }))
+  if (given === 1) return [{ cores: [] }]
   if (typeof given === 'number') {
+    // The engine checks the number of GPUs. Any core may drive any of them.
+    if (!knownCapabilities(backend)?.usesCores) return Array.from({ length: given }, () => ({ cores: [] }))
     if (given > usable.length) faults.refuse('devices', given, `use a whole number from 1 to ${usable.length}`)
     return divided(usable, Math.min(given, usable.length))
   }
@@ -124,9 +122,8 @@ function devicesOf(faults: Faults, given: GivenDevices['devices'] = 1, gpus: boo
   return given
 }
 
-/** Neighbours together, as evenly as possible; a single device may use all cores. */
+/** Neighbours together, as evenly as possible. */
 function divided(cores: readonly number[], count: number): readonly DeviceSettings[] {
-  if (count === 1) return [{ cores: [] }]
   const from = (i: number) => Math.floor((cores.length * i) / count)
   return Array.from({ length: count }, (_, i) => ({ cores: cores.slice(from(i), from(i + 1)) }))
 }

@@ -3,13 +3,13 @@ import { compile, type CompileOptions } from '../compiler/compile.js'
 import { memoryUse, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
 import { loadEngine, type Engine } from '../engine/contract.js'
-import { isGpu } from '../engine/gpu.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { usableCores } from '../engine/machine.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
 import { loadOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
-import { bytesOf, learnerMemory, sharedMemory, type LearnerMemory, type SharedMemory } from './memory/need.js'
+import { sma } from '../rules/sma.js'
+import { bytesOf, RunMemory, type LearnerMemory, type SharedMemory } from './memory/need.js'
 import { EVALUATION_BATCH } from '../trained/programs.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
@@ -77,12 +77,17 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     compile(model, backend, { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters })
   )
   const speeds = speedsOf(engine, threads, settings)
-  const operators = explainedOperators(train, speeds)
+  const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
+  const { learner, shared, updateBytes } = new RunMemory(engine, {
+    backend: name,
+    train,
+    group: { backend: name, layout: train.parameters, batch, rule: sma({}, { learners }), optimiser: train.segments.update[0]!.attributes },
+    evaluation: { programs: measuring, replicas: evaluatorCount(engine, name, learners) },
+    samples: 0,
+    arenas: arenas && totalArenas(arenas)
+  })
+  const operators = explainedOperators(train, speeds, updateBytes)
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
-  const arenas = isGpu(name) ? undefined : arenasFor(learners, { threads })
-  const sharing = { arenas: arenas && totalArenas(arenas) }
-  const learner = learnerMemory(train, sharing)
-  const shared = sharedMemory(train, { programs: measuring, replicas: evaluatorCount(name, learners) }, 0, sharing)
   return {
     model: model.name,
     input: model.input,
@@ -110,13 +115,12 @@ function speedsOf(engine: Engine, threads: number, assumed: Pick<ExplainOptions,
   return { flopsPerSecond, ...memory, measured: { arithmetic: assumed.flopsPerSecond === undefined, memory: every === undefined } }
 }
 
-function explainedOperators(program: Program, speeds: Speeds): readonly ExplainedOperator[] {
+function explainedOperators(program: Program, speeds: Speeds, updateBytes: number): readonly ExplainedOperator[] {
   const values = (ids: readonly number[]) => ids.filter((id) => id >= 0).map((id) => program.values[id]!)
   return SEGMENTS.flatMap((segment) =>
     program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
       const touched = [...values(inputs), ...values(outputs)].reduce((sum, { bytes }) => sum + bytes, 0)
-      // Of SMA with momentum: weights and velocity are read and written, gradients and the central model read, the correction written.
-      const bytes = kind === 'update' ? 7 * program.parameters.bytes : kind === 'reshape' ? 0 : touched
+      const bytes = kind === 'update' ? updateBytes : kind === 'reshape' ? 0 : touched
       const speed = bytes <= speeds.cacheBytes ? speeds.cacheBytesPerSecond : speeds.bytesPerSecond
       const [arithmetic, memory] = [flops / speeds.flopsPerSecond, bytes / speed]
       return {

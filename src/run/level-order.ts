@@ -16,8 +16,8 @@ export function levelSpec(name: LevelName): LevelSpec {
  * the only one, so every order gives the same bits.
  */
 export function chosenLevels(
-  engine: Pick<Engine, 'measureLevel'>,
-  { devices, gpus, levels, ordered }: DevicesSettings,
+  engine: Pick<Engine, 'capabilities' | 'measureLevel'>,
+  { devices, levels, ordered }: DevicesSettings,
   backend: EngineBackend,
   bytes: number
 ): LevelsEvent | undefined {
@@ -34,7 +34,9 @@ export function chosenLevels(
     measured.set(key, figures)
     return figures
   }
-  const timed = orders.map((order) => ({ levels: order, seconds: seconds(order, devices.length, gpus ? devices.length : 1, speed) }))
+  // Devices that share one memory have one sum, others have a sum each.
+  const sums = engine.capabilities(backend).memory === 'device' ? devices.length : 1
+  const timed = orders.map((order) => ({ levels: order, seconds: seconds(order, devices.length, sums, speed) }))
   const best = timed.reduce((one, other) => (other.seconds < one.seconds ? other : one))
   return {
     event: 'levels',
@@ -51,7 +53,7 @@ interface TimedOrder {
   readonly seconds: number
 }
 
-/** For the sums of one round. Each device has a part, until the level of devices adds them up to one sum, or to one on every GPU. */
+/** For the sums of one round. Each device has a part, until the level of devices adds the parts up to `sums` sums. */
 function seconds(
   order: readonly LevelName[],
   devices: number,

@@ -18,11 +18,11 @@ import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
+import { groupSpec } from './group-spec.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
-import { memoryNeed, type MemoryNeed } from './memory/need.js'
+import { RunMemory, type MemoryNeed } from './memory/need.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
-import { vectorCount } from './memory/vectors.js'
 import { firstBatches } from './overfit.js'
 import { compilePrograms, type RunPrograms } from './programs.js'
 import { checkReports, loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
@@ -66,10 +66,10 @@ export async function prepareRun(given: Settings, engine: Engine): Promise<Prepa
   checkReports(asked)
 
   const budget = MemoryBudget.now(engine, asked)
-  const evaluators = evaluatorCount(asked.backend, mostLearners(asked.population))
+  const evaluators = evaluatorCount(engine, asked.backend, mostLearners(asked.population))
   const dataMemory = budget.forData(engine)
   const sourcePlan = planRunSources({ dataset, programs, settings: asked, evaluators, dataMemory })
-  const need = needOf(programs, asked, { evaluators, samples: sourcePlan.bytes })
+  const need = memoryOf(engine, programs, asked, { dataset, evaluators, samples: sourcePlan.bytes }).need
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []
@@ -140,15 +140,20 @@ export function planRunSources({
   return planSources(dataset, { batch, learners: mostLearners(population), statistics, shares }, dataMemory)
 }
 
-function needOf(
+function memoryOf(
+  engine: Engine,
   { train, statistics, evaluate, predict }: RunPrograms,
   settings: RunSettings,
-  { evaluators, samples }: { readonly evaluators: number; readonly samples: number }
-): MemoryNeed {
+  { dataset, evaluators, samples }: { readonly dataset: Dataset; readonly evaluators: number; readonly samples: number }
+): RunMemory {
   const programs = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
-  const arenas = sharedArenas(settings)
-  return memoryNeed(train, { programs, replicas: evaluators }, samples, {
-    vectors: vectorCount(train, settings.rule, settings.average, settings.devices),
+  const arenas = sharedArenas(engine, settings)
+  return new RunMemory(engine, {
+    backend: settings.backend,
+    train,
+    group: groupSpec(train, settings, dataset.train.count),
+    evaluation: { programs, replicas: evaluators },
+    samples,
     arenas: arenas && totalArenas(arenas),
     checkpoints: settings.checkpoint !== undefined
   })

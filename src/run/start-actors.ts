@@ -19,12 +19,11 @@ import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { Trace } from '../observe/trace.js'
-import { averageInSamples } from '../options/average.js'
-import { iterationSamples, type Settings } from '../options/settings.js'
+import type { Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { sendingPort } from '../runtime/port.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
-import { levelSpec } from './level-order.js'
+import { groupSpec } from './group-spec.js'
 import { sharedArenas } from './memory/shared-arenas.js'
 import type { PreparedRun } from './prepare.js'
 import { trainingOptions } from './programs.js'
@@ -80,20 +79,7 @@ async function startSynchroniser(
   { model, dataset, programs, settings, resumption }: PreparedRun,
   { engine, system }: JobScope
 ): Promise<ActorRef<Synchroniser>> {
-  const { train } = programs
-  const { backend, rule, devices } = settings
-  const average = averageInSamples(settings.average, dataset.train.count)
-  const group = {
-    backend,
-    layout: train.parameters,
-    initial: await firstWeights(model, settings),
-    batch: iterationSamples(settings),
-    rule,
-    optimiser: train.segments.update[0]!.attributes,
-    ...(average && { average }),
-    devices: devices.devices.length,
-    levels: devices.levels.map(levelSpec)
-  }
+  const group = { ...groupSpec(programs.train, settings, dataset.train.count), initial: await firstWeights(model, settings) }
   return system.spawnLocal(Synchroniser, { engine, group, ...(resumption && { resumes: resumption.group }) }, { name: 'synchroniser' })
 }
 
@@ -157,7 +143,7 @@ async function startSupervisor(
   const layout = programs.train.parameters
   const program = handles.own(engine.createProgram(programs.train))
   const bytes = programs.train.arenas.activations
-  const arenas = sharedArenas(settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
+  const arenas = sharedArenas(engine, settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
   const task: LearnerTask = {
     model,
     step: programs.train,

@@ -72,7 +72,7 @@ export async function evaluate(
   const { handles } = scope
   try {
     const compiled = passes.map((pass) => ({ ...pass, program: handles.own(engine.createProgram(pass.program)) }))
-    const shares = shareOut(compiled, evaluatorCount(backend))
+    const shares = shareOut(compiled, evaluatorCount(engine, backend))
     const memory = Math.min(freeMemory(engine, { backend }), engine.describe().freeMemory)
     const { tests, streams } = makeTestSources(data, planTestSources(data, shares, memory), shares.length, scope)
     const feed = await startFeed(data, streams, scope, { seed: 0, skipped: () => {} })

@@ -4,7 +4,7 @@ import type { Program } from '../../src/compiler/program.js'
 import { inOrder } from '../../src/compiler/step.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
-import { checkRoom } from '../../src/engine/free-memory.js'
+import { checkMemory } from '../../src/engine/free-memory.js'
 import { predictionGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { modelNamed } from '../../src/model/zoo/index.js'
@@ -57,11 +57,11 @@ describe('scratch of a step that several threads run', function () {
   })
 })
 
-describe('checkRoom', () => {
+describe('checkMemory', () => {
   it('refuses what would end the process when it is touched', async () => {
     const full = { ...engine, describe: () => ({ ...engine.describe(), freeMemory: 2 ** 20 }) }
-    checkRoom(full, 2 ** 20, { backend: 'cpu', what: 'program' })
-    const refusal = () => checkRoom(full, 2 ** 21, { backend: 'cpu', what: 'program lenet' })
+    checkMemory(full, 2 ** 20, { backend: 'cpu', what: 'program' })
+    const refusal = () => checkMemory(full, 2 ** 21, { backend: 'cpu', what: 'program lenet' })
     await refused('OUT_OF_MEMORY', refusal, 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
   })
 
@@ -72,8 +72,8 @@ describe('checkRoom', () => {
       describe: () => machine,
       freeMemory: (_: string, devices: number, first: number) => (devices + first) * 2 ** 20
     }
-    checkRoom(gpu, 2 ** 21, { backend: 'cuda-host', device: 1, what: 'program' })
-    const refusal = () => checkRoom(gpu, 2 ** 21, { backend: 'cuda-host', what: 'program lenet' })
+    checkMemory(gpu, 2 ** 21, { backend: 'cuda-host', device: 1, what: 'program' })
+    const refusal = () => checkMemory(gpu, 2 ** 21, { backend: 'cuda-host', what: 'program lenet' })
     await refused('OUT_OF_MEMORY', refusal, 'program lenet: takes 2.0 MiB', '1.0 MiB are free')
   })
 })

@@ -1,5 +1,5 @@
 import type { OfferedTensor, Program } from '../../src/compiler/program.js'
-import type { Engine, Handle, ReplicaSpec, RunLimits, RunReport } from '../../src/engine/contract.js'
+import type { Engine, Handle, MemoryCount, MemorySpec, ReplicaSpec, RunLimits, RunReport } from '../../src/engine/contract.js'
 import { ArbalestError } from '../../src/errors.js'
 import { FakeGroup } from './group.js'
 import { memory } from './shared-memory.js'
@@ -19,6 +19,18 @@ export const engine: Engine = {
       { name: 'reference', available: true, detail: 'fake', precisions: ['f32'] }
     ]
   }),
+  capabilities: (backend) => {
+    const onCores = backend === 'cpu' || backend === 'reference'
+    return {
+      usesCores: onCores,
+      memory: onCores ? 'machine' : 'device',
+      streams: !onCores,
+      recording: !onCores,
+      asynchronousRules: onCores,
+      reordersTogether: false,
+      layoutsOfAnyType: false
+    }
+  },
   lower: (_backend, { inputs, outputs }) => ({
     inputs: inputs.map(plain),
     outputs: outputs.map(plain),
@@ -34,11 +46,18 @@ export const engine: Engine = {
   feedBatch: () => unsupported('feedBatch'),
   watchStream: () => undefined,
   streamStatus: () => ({ filling: 0, ready: 0, taken: 0, waiting: 0, batches: 0, waitSeconds: 0 }),
-  createProgram: (program) => hold(memory.locked(() => newProgram(program))),
+  createProgram(program) {
+    const handle = hold(memory.locked(() => newProgram(program)))
+    programs.set(handle, program)
+    return handle
+  },
   createGroup: (spec) => hold(memory.locked(() => FakeGroup.create(spec))),
   createReplica: (spec) => hold(memory.locked(() => newReplica(spec))),
   createArenas: () => hold(memory.locked(() => memory.allocate(1))),
-  release: (handle) => void held.delete(handle),
+  release(handle) {
+    held.delete(handle)
+    programs.delete(handle)
+  },
 
   bind(replica, program) {
     const slots = slotsOf(replica)
@@ -88,6 +107,7 @@ export const engine: Engine = {
 
   keepToCores: () => undefined,
   trim: () => undefined,
+  countMemory,
   freeMemory: () => undefined,
   reserve: () => undefined,
   measureLevel: () => 1e9,
@@ -137,6 +157,30 @@ function newReplica({ layout, group, learner, device = 0, arenas }: ReplicaSpec)
 function giveArenas(arenas: Handle, device: number): void {
   memory.numbers[arenas] ||= device + 1
   if (memory.numbers[arenas] !== device + 1) unsupported(`share arenas of device ${memory.numbers[arenas] - 1} with device ${device}`)
+}
+
+/** Programs that this thread holds. */
+const programs = new Map<Handle, Program>()
+
+/** That of a group with two central models, whose learners have a velocity and a correction. */
+function countMemory({ programs: handles, group }: MemorySpec): MemoryCount {
+  const all = handles.map((handle) => programs.get(handle)!)
+  const { bytes } = all[0]!.parameters
+  const largest = (arena: 'statistics' | 'activations') => Math.max(...all.map(({ arenas }) => arenas[arena]))
+  const trained = group ? bytes : 0
+  return {
+    group: group ? [2 * bytes] : [],
+    contribution: trained,
+    replica: {
+      weights: bytes,
+      gradients: trained,
+      optimiser: trained,
+      statistics: largest('statistics'),
+      activations: largest('activations')
+    },
+    snapshot: 2 * trained,
+    update: 7 * trained
+  }
 }
 
 function weightsOf(replica: Handle): Float64Array {

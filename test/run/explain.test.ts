@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { conv2d, defineModel, explain, flatten, linear, relu, zoo } from '../../src/index.js'
-import { memoryNeed } from '../../src/run/memory/need.js'
+import { RunMemory } from '../../src/run/memory/need.js'
+import { sma } from '../../src/rules/sma.js'
 import { compile } from '../../src/compiler/compile.js'
 import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
@@ -31,10 +32,13 @@ describe('explain', function () {
     const { memory } = await explain({ model: 'lenet', batch: 16, ...assumed })
     const options = { batch: 16, precision: 'f32', optimiser: { momentum: 0.9 } } as const
     const train = compile(modelNamed('lenet', familyOf('lenet')!.usual), loweringBackend(engine, 'cpu'), { ...options, mode: 'train' })
-    const need = memoryNeed(train, { programs: [train], replicas: 1 }, 0)
+    const rule = sma({}, { learners: 1 })
+    const group = { backend: 'cpu', layout: train.parameters, batch: 16, rule } as const
+    const objects = { backend: 'cpu', train, group, evaluation: { programs: [train], replicas: 1 }, samples: 0 } as const
+    const { need } = new RunMemory(engine, objects)
     expect(Object.values(memory.learner).reduce((total, bytes) => total + bytes, 0)).to.equal(need.perLearner)
     // Beside it, where checkpoints are taken, a copy of its weights and its momentum, and of the two central models and the one that is measured.
-    const copied = memoryNeed(train, { programs: [train], replicas: 1 }, 0, { checkpoints: true })
+    const { need: copied } = new RunMemory(engine, { ...objects, checkpoints: true })
     const { bytes } = train.parameters
     expect([copied.perLearner - need.perLearner, copied.shared - need.shared]).to.deep.equal([2 * bytes, 3 * bytes])
   })

@@ -15,6 +15,7 @@ import {
   type TrainOptions
 } from '../../src/index.js'
 import { usableCores } from '../../src/engine/machine.js'
+import { engine } from '../../src/engine/native.js'
 import { evaluatorCount } from '../../src/actors/evaluators.js'
 import { refused } from '../support/codes.js'
 
@@ -109,8 +110,8 @@ describe('A job on several GPUs (cuda-host)', function () {
   })
 
   it('is measured on one replica, which keeps a GPU busy', () => {
-    expect(evaluatorCount('cuda', 8)).to.equal(1)
-    expect(evaluatorCount('cpu', 8)).to.equal(Math.min(8, usableCores()))
+    expect(evaluatorCount(engine, 'cuda-host', 8)).to.equal(1)
+    expect(evaluatorCount(engine, 'cpu', 8)).to.equal(Math.min(8, usableCores()))
   })
 
   it('is refused where it wants more than there are', async () => {

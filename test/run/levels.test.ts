@@ -1,20 +1,27 @@
 import { expect } from 'chai'
 import { eventMessage } from '../../src/cli/reporters/messages.js'
-import type { LevelSpec } from '../../src/engine/contract.js'
+import type { Engine, LevelSpec } from '../../src/engine/contract.js'
 import { ruleOf } from '../../src/rules/rules.js'
 import { chosenLevels } from '../../src/run/level-order.js'
-import { vectorCount } from '../../src/run/memory/vectors.js'
+import { engine as native } from '../../src/engine/native.js'
+import { groupSpec } from '../../src/run/group-spec.js'
 import { smallTraining } from '../engine/support/small-training.js'
+import type { EngineBackend } from '../../src/compiler/program.js'
 import type { DevicesSettings } from '../../src/options/devices.js'
+import type { OptimiserSettings } from '../../src/options/optimiser.js'
+import { engine as fake } from '../fakes/engine.js'
 
 const BYTES = 1e6
 const TWO: DevicesSettings = { devices: [{ cores: [0] }, { cores: [1] }], levels: ['devices', 'hosts'], ordered: false }
 
 /** Levels of these speeds, in bytes a second by the number of parts, and what was asked for. */
-function engineOf(speeds: Record<LevelSpec['kind'], readonly number[]>): { asked: string[]; measureLevel: MeasureLevel } {
+function engineOf(
+  speeds: Record<LevelSpec['kind'], readonly number[]>
+): Pick<Engine, 'capabilities'> & { asked: string[]; measureLevel: MeasureLevel } {
   const asked: string[] = []
   return {
     asked,
+    capabilities: fake.capabilities,
     measureLevel: (_backend, { kind }, parts, bytes) => {
       asked.push(`${kind} ${parts} ${bytes}`)
       return speeds[kind][parts - 1]!
@@ -26,16 +33,24 @@ type MeasureLevel = (backend: string, level: LevelSpec, parts: number, bytes: nu
 describe('The memory of levels', () => {
   const { program } = smallTraining('reference', { momentum: 0.9 })
   const rule = ruleOf('sma', {}, { learners: 2, iterations: 0, iterationAt: (epoch) => epoch })
-  const vectors = (devices: DevicesSettings) => vectorCount(program, rule, undefined, devices).central
+  /** Vectors of the parameters' length that the group takes on each device, or in the memory that the devices share. */
+  const vectors = (devices: DevicesSettings, backend: EngineBackend = 'reference') => {
+    const optimiser = { update: {} } as OptimiserSettings
+    const group = groupSpec(program, { backend, rule, devices, average: undefined, batch: 2, optimiser }, 100)
+    const handle = native.createProgram(program)
+    const count = native.countMemory({ backend, programs: [handle], group })
+    native.release(handle)
+    return count.group.map((bytes) => bytes / program.parameters.bytes)
+  }
 
   it('is a double-buffered central model and a sum a device, and what each level has for the parts that come to it', () => {
-    expect(vectors({ devices: [{ cores: [] }], levels: [], ordered: false })).to.equal(2)
-    expect(vectors({ ...TWO, levels: ['devices'] })).to.equal(2 * (2 + 1) + 1)
-    expect(vectors(TWO)).to.equal(2 * (2 + 1) + 1 + 2)
-    expect(vectors({ ...TWO, levels: ['hosts', 'devices'] })).to.equal(2 * (2 + 1) + 2 * 2 + 1)
-    expect(vectors({ devices: [{ cores: [] }], levels: ['hosts'], ordered: false })).to.equal(2 + 1 + 2)
+    expect(vectors({ devices: [{ cores: [] }], levels: [], ordered: false })).to.deep.equal([2])
+    expect(vectors({ ...TWO, levels: ['devices'] })).to.deep.equal([2 * (2 + 1) + 1])
+    expect(vectors(TWO)).to.deep.equal([2 * (2 + 1) + 1 + 2])
+    expect(vectors({ ...TWO, levels: ['hosts', 'devices'] })).to.deep.equal([2 * (2 + 1) + 2 * 2 + 1])
+    expect(vectors({ devices: [{ cores: [] }], levels: ['hosts'], ordered: false })).to.deep.equal([2 + 1 + 2])
     // GPUs have each a sum of all.
-    expect(vectors({ ...TWO, gpus: true })).to.equal(2 * (2 + 1) + 2 + 2 * 2)
+    expect(vectors(TWO, 'cuda-host')).to.deep.equal([2 + 1 + 1 + 2, 2 + 1 + 1 + 2])
   })
 })
 
@@ -61,7 +76,7 @@ describe('The order of levels', () => {
   })
 
   it('has as many parts above GPUs as below them', () => {
-    const event = chosenLevels(engineOf({ devices: [1, 1e9], loopback: [1e8, 1e8] }), { ...TWO, gpus: true }, 'cuda', BYTES)!
+    const event = chosenLevels(engineOf({ devices: [1, 1e9], loopback: [1e8, 1e8] }), TWO, 'cuda', BYTES)!
     expect(event.orders.map(({ seconds }) => seconds)).to.deep.equal([2e-3 + 20e-3, 20e-3 + 2e-3])
     expect(event.levels).to.deep.equal(['devices', 'hosts'])
   })

@@ -1,4 +1,4 @@
-// The addon. This folder alone knows that JavaScript exists; src/engine/contract.ts is its other side.
+// The addon. Only this folder knows that JavaScript exists; src/engine/contract.ts is its other side.
 #include "binding/calls.h"
 
 namespace arbalest {
@@ -17,6 +17,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object addon) {
   add_replica_calls(addon);
   add_value_calls(addon);
   add_group_calls(addon);
+  add_memory_calls(addon);
   add_snapshot_calls(addon);
   return addon;
 }

@@ -1,4 +1,4 @@
-// The basis of the addon's calls: resolves handles, and turns failures into JavaScript errors with their code.
+// The basis of the addon's calls: finds the objects of handles, and turns C++ exceptions into JavaScript errors with their code.
 #pragma once
 
 #include <napi.h>
@@ -33,7 +33,7 @@ template <class T> std::shared_ptr<T> object_of(const Info& info, size_t argumen
 // The number of one of a replica's programs: the argument after the replica.
 inline int slot(const Info& info) { return js::small(info[1], "slot"); }
 
-// Kernels flush denormal numbers to zero on the thread that runs them; JavaScript's arithmetic on that thread must not.
+// Kernels make their thread flush denormal numbers to zero. JavaScript's arithmetic on that thread must not.
 class CallerFloatingPoint {
  public:
   CallerFloatingPoint() { std::fegetenv(&environment_); }
@@ -68,12 +68,13 @@ template <Napi::Value (*call)(const Info&)> void add(Napi::Object& addon, const 
   addon.Set(name, Napi::Function::New(addon.Env(), guarded<call>, name));
 }
 
-// A file each.
+// Each is one file.
 void add_machine_calls(Napi::Object& addon);
 void add_data_calls(Napi::Object& addon);
 void add_replica_calls(Napi::Object& addon);
 void add_value_calls(Napi::Object& addon);
 void add_group_calls(Napi::Object& addon);
+void add_memory_calls(Napi::Object& addon);
 void add_snapshot_calls(Napi::Object& addon);
 
 }  // namespace arbalest

@@ -1,4 +1,4 @@
-// Data sets in memory, and those that stream in.
+// Data sets in memory, and streams of batches.
 #include "binding/calls.h"
 #include "binding/dataset_values.h"
 #include "binding/objects.h"

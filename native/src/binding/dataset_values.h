@@ -1,4 +1,4 @@
-// A data set from JavaScript arrays, checked: nothing behind this needs to doubt a label again.
+// A data set from JavaScript arrays, with all labels checked.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace arbalest::js {
 
-// Elements of `count` tensors of a shape that has been looked at.
+// The number of elements of `count` tensors of a checked shape.
 inline size_t elements_of_all(const char* what, size_t count, const Shape& shape) {
   size_t elements = count;
   for (int64_t extent : shape)
@@ -18,7 +18,7 @@ inline size_t elements_of_all(const char* what, size_t count, const Shape& shape
   return elements;
 }
 
-// Windows of one row of tokens, which are their own targets.
+// Windows of one row of tokens; their targets are windows too.
 inline void read_windows(const Napi::Object& from, const Napi::Value& samples, Dataset& dataset) {
   dataset.stride = integer(from, "stride");
   dataset.classes = small(property(from, "classes"), "classes");

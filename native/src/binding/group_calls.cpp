@@ -46,7 +46,7 @@ Napi::Value set_restarts(const Info& info) {
   return info.Env().Undefined();
 }
 
-// A round's or an iteration's number; Infinity for never.
+// The number of a round or an iteration; Infinity stands for never.
 int64_t number_or_never(const Napi::Value& value, const char* what) {
   const double found = js::number(value, what);
   return std::isinf(found) && found > 0 ? kNever : js::integer(value, what);
@@ -97,7 +97,7 @@ Napi::Value read_central(const Info& info) {
 
 Napi::Value is_finite(const Info& info) { return Napi::Boolean::New(info.Env(), group_of(info)->is_finite()); }
 
-// Four numbers a span: level (-1: the rule), round, start and end in seconds.
+// Each span is four numbers: its level (-1 for the rule), its round, its start and its end in seconds.
 Napi::Value averaging_spans(const Info& info) {
   std::vector<double> numbers;
   for (const auto& [level, round, start, end] : group_of(info)->averaging_spans())

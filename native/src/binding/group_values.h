@@ -15,7 +15,7 @@ inline bool truth(const Napi::Object& from, const char* name) {
   return found.As<Napi::Boolean>().Value();
 }
 
-// Iterations of a period, samples of a batch: no product of them and of rounds overflows.
+// The most iterations of a period and samples of a batch, so that their products with the number of rounds do not overflow.
 constexpr int64_t kLongest = int64_t{1} << 30;
 
 inline int64_t at_least(const Napi::Object& from, const char* name, int64_t least, int64_t most = int64_t{1} << 53) {

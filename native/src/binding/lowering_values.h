@@ -1,11 +1,11 @@
-// What the compiler asks of a backend, operator by operator, and its answer.
+// The compiler's question about one operator, and the backend's answer.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "binding/values.h"
-#include "device/backend.h"
+#include "device/operators.h"
 
 namespace arbalest::js {
 
@@ -27,7 +27,7 @@ inline LoweringRequest lowering_request(const Napi::Value& value) {
           from.Has("threads") ? threads(from) : 1};
 }
 
-inline Napi::Value answered(Napi::Env env, Backend& backend, const std::vector<TensorSpec>& specs) {
+inline Napi::Value answered(Napi::Env env, Operators& operators, const std::vector<TensorSpec>& specs) {
   Napi::Array array = Napi::Array::New(env, specs.size());
   for (uint32_t i = 0; i < specs.size(); ++i) {
     if (specs[i].shape.empty()) {
@@ -37,16 +37,16 @@ inline Napi::Value answered(Napi::Env env, Backend& backend, const std::vector<T
     Napi::Object tensor = Napi::Object::New(env);
     tensor.Set("type", name_of(specs[i].type));
     tensor.Set("layout", specs[i].layout);
-    tensor.Set("bytes", static_cast<double>(backend.bytes(specs[i])));
+    tensor.Set("bytes", static_cast<double>(operators.bytes(specs[i])));
     array.Set(i, tensor);
   }
   return array;
 }
 
-inline Napi::Value lowering_answer(Napi::Env env, Backend& backend, const LoweringAnswer& answer) {
+inline Napi::Value lowering_answer(Napi::Env env, Operators& operators, const LoweringAnswer& answer) {
   Napi::Object result = Napi::Object::New(env);
-  result.Set("inputs", answered(env, backend, answer.inputs));
-  result.Set("outputs", answered(env, backend, answer.outputs));
+  result.Set("inputs", answered(env, operators, answer.inputs));
+  result.Set("outputs", answered(env, operators, answer.outputs));
   result.Set("scratchBytes", static_cast<double>(answer.scratch_bytes));
   Napi::Array pairs = Napi::Array::New(env, answer.in_place.size());
   for (uint32_t i = 0; i < answer.in_place.size(); ++i) {

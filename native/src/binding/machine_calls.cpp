@@ -1,4 +1,4 @@
-// What the machine and its backends offer, and how a backend runs an operator.
+// The machine and its backends: what they can do, their memory, and how they run an operator.
 #include "binding/calls.h"
 #include "binding/group_values.h"
 #include "binding/lowering_values.h"
@@ -19,8 +19,21 @@ Napi::Value describe(const Info& info) {
   return result;
 }
 
+Napi::Value capabilities(const Info& info) {
+  const Capabilities found = backend_named(js::string(info[0], "backend")).capabilities();
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("usesCores", found.uses_cores);
+  result.Set("memory", found.own_memory ? "device" : "machine");
+  result.Set("streams", found.streams);
+  result.Set("recording", found.recording);
+  result.Set("asynchronousRules", found.asynchronous_rules);
+  result.Set("reordersTogether", found.reorders_together);
+  result.Set("layoutsOfAnyType", found.layouts_of_any_type);
+  return result;
+}
+
 Napi::Value lower(const Info& info) {
-  Backend& backend = backend_named(js::string(info[0], "backend"));
+  Operators& backend = backend_named(js::string(info[0], "backend"));
   return js::lowering_answer(info.Env(), backend, backend.lower(js::lowering_request(info[1])));
 }
 
@@ -29,7 +42,7 @@ Napi::Value bytes(const Info& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(backend_named(js::string(info[0], "backend")).bytes(spec)));
 }
 
-// Of so many devices the least, from one on. Undefined where it is the machine's.
+// The least of `devices` devices, from the number `first` on. Undefined if they use the machine's memory.
 Napi::Value free_memory(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int devices = js::small(info[1], "devices"), first = js::small(info[2], "first");
@@ -42,7 +55,7 @@ Napi::Value free_memory(const Info& info) {
   return least ? Napi::Number::New(info.Env(), static_cast<double>(*least)) : info.Env().Undefined();
 }
 
-// On each of so many devices, from the first on.
+// On each of the first `devices` devices.
 Napi::Value reserve(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int devices = js::small(info[1], "devices");
@@ -86,12 +99,13 @@ Napi::Value measure_level(const Info& info) {
   return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1]), parts, static_cast<size_t>(bytes)));
 }
 
-Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), backend_named("cpu").measure_peak()); }
+Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), processor_peak()); }
 
 }  // namespace
 
 void add_machine_calls(Napi::Object& addon) {
   add<describe>(addon, "describe");
+  add<capabilities>(addon, "capabilities");
   add<lower>(addon, "lower");
   add<bytes>(addon, "bytes");
   add<free_memory>(addon, "freeMemory");

@@ -1,4 +1,4 @@
-// What groups and replicas go on from.
+// Snapshots: the states from which groups and replicas resume.
 #include "binding/calls.h"
 #include "binding/objects.h"
 #include "binding/typed_arrays.h"

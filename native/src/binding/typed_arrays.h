@@ -1,4 +1,4 @@
-// Numbers that JavaScript and the engine hand to each other, as typed arrays.
+// Numbers that pass between JavaScript and the engine, as typed arrays.
 #pragma once
 
 #include <napi.h>
@@ -13,7 +13,7 @@
 
 namespace arbalest::js {
 
-// The bytes of a typed array, which must be of the type and hold so many numbers.
+// The bytes of a typed array, which must have this type and `count` numbers.
 inline const std::byte* numbers(const Napi::Value& value, const std::string& what, Type type, size_t count) {
   if (!value.IsTypedArray()) wrong(what, "a typed array");
   const auto array = value.As<Napi::TypedArray>();
@@ -25,7 +25,7 @@ inline const std::byte* numbers(const Napi::Value& value, const std::string& wha
     throw Error("SHAPE_MISMATCH", what + ": received an array of another type of number; give " + name_of(type));
   if (array.ElementLength() != count)
     throw Error("SHAPE_MISMATCH", what + ": received " + std::to_string(array.ElementLength()) + " numbers; give " + std::to_string(count));
-  // Not by way of its ArrayBuffer: there is none where the memory is shared between threads.
+  // Does not ask for its ArrayBuffer: memory that is shared between threads has none.
   void* data = nullptr;
   if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, &data, nullptr, nullptr) != napi_ok) wrong(what, "a typed array");
   return static_cast<const std::byte*>(data);

@@ -1,4 +1,4 @@
-// What lies in a replica, read and written.
+// The values and vectors of a replica, read and written.
 #include "binding/calls.h"
 #include "binding/objects.h"
 #include "binding/typed_arrays.h"

@@ -1,4 +1,4 @@
-// From JavaScript values to the engine's structures and back. Every fault names the property and what was found in it.
+// From JavaScript values to the engine's structures and back. Every error names the property and the value that was received.
 #pragma once
 
 #include <napi.h>
@@ -42,7 +42,7 @@ inline int64_t integer(const Napi::Value& value, const std::string& what) {
 
 inline int64_t integer(const Napi::Object& from, const char* name) { return integer(property(from, name), name); }
 
-// A whole number that is kept in 32 bits: a learner, a slot, a value.
+// A whole number of 32 bits, such as the number of a learner, a slot or a value.
 inline int small(const Napi::Value& value, const std::string& what) {
   const int64_t found = integer(value, what);
   if (found < std::numeric_limits<int>::min() || found > std::numeric_limits<int>::max())
@@ -116,7 +116,7 @@ inline Attributes attributes(const Napi::Value& value) {
   return result;
 }
 
-// Of one learner.
+// The threads of one learner.
 inline int threads(const Napi::Object& from) {
   const int64_t found = integer(from, "threads");
   if (found < 1 || found > 1024) throw Error("INVALID_OPTION", "threads: received " + std::to_string(found) + "; give 1 to 1024");

@@ -1,4 +1,4 @@
-// Calls a JavaScript function from any thread, in the thread that it belongs to, and is silent once that has ended.
+// Calls a JavaScript function, from any thread, in the thread to which it belongs. Does nothing once that thread has ended.
 #pragma once
 
 #include <napi.h>
@@ -11,7 +11,7 @@ namespace arbalest {
 
 class WakeUp {
  public:
-  // Calls that follow one another before the function has run are one call; none of them keeps the thread from ending.
+  // Calls that are made before the function has run are joined into one. None of them keeps the thread alive.
   WakeUp(Napi::Env env, const Napi::Function& function) : call_(Napi::ThreadSafeFunction::New(env, function, "arbalest wake", 1, 1)) {
     call_.Unref(env);
   }
@@ -35,7 +35,7 @@ class WakeUp {
   Napi::ThreadSafeFunction call_;
 };
 
-// A call into a thread that has ended would abort the process: the hook, younger than the function's own, runs before it is taken down.
+// A call into a thread that has ended would abort the process. This hook is younger than the function's own and runs before it.
 inline std::function<void()> wake_up(Napi::Env env, const Napi::Function& function) {
   const auto wake = std::make_shared<WakeUp>(env, function);
   env.AddCleanupHook(
@@ -44,7 +44,7 @@ inline std::function<void()> wake_up(Napi::Env env, const Napi::Function& functi
         delete held;
       },
       new std::shared_ptr<WakeUp>(wake));
-  // Whoever gives up its last call closes it, in any thread. The hook has it too, so that it waits for one who is just closing.
+  // The last owner closes it, in any thread. The hook is an owner too, so that it waits for a thread that is closing it.
   const std::shared_ptr<WakeUp> caller(wake.get(), [wake](WakeUp* closed) { closed->close(); });
   return [caller] { (*caller)(); };
 }

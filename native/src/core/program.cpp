@@ -126,6 +126,12 @@ bool same_layout(const ParameterLayout& a, const ParameterLayout& b) {
   return true;
 }
 
+void check_parameters(const Program& program, const ParameterLayout& replica) {
+  if (same_layout(program.parameters, replica)) return;
+  throw Error("INVALID_PROGRAM",
+              "program " + program.name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
+}
+
 void Program::check() const {
   if (batch < 1 || batch > (int64_t{1} << 32)) invalid(*this, "a batch of " + std::to_string(batch) + " is not possible; use at least 1");
   for (size_t bytes : arenas)

@@ -56,7 +56,6 @@ struct ParameterLayout {
 
 // Throws INVALID_PROGRAM where parameters overlap, leave the vector or are out of order.
 void check_layout(const ParameterLayout& layout);
-bool same_layout(const ParameterLayout& a, const ParameterLayout& b);
 
 struct Program {
   std::string name, backend;
@@ -71,5 +70,9 @@ struct Program {
   // Throws INVALID_PROGRAM where anything lies outside its arena, names a value that is not there, or has no size.
   void check() const;
 };
+
+bool same_layout(const ParameterLayout& a, const ParameterLayout& b);
+// Throws INVALID_PROGRAM if the program has another parameter layout than its replica.
+void check_parameters(const Program& program, const ParameterLayout& replica);
 
 }  // namespace arbalest

@@ -11,6 +11,7 @@
 #include "cpu/memory.h"
 #include "cpu/primitive_kernel.h"
 #include "cpu/processor.h"
+#include "device/immediate_backend.h"
 
 namespace arbalest {
 namespace {
@@ -23,7 +24,7 @@ void check_precision(Type precision) {
   throw Error("UNSUPPORTED_PRECISION", "precision: received f64; the cpu backend computes in f32 and bf16, use the reference backend");
 }
 
-// oneDNN's own exceptions must not leave the library: they are known to it alone.
+// oneDNN's exceptions must not leave this library: no other code knows their type.
 template <class Work> auto guarded(const std::string& what, Work&& work) {
   try {
     return work();
@@ -33,7 +34,7 @@ template <class Work> auto guarded(const std::string& what, Work&& work) {
   }
 }
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public ImmediateBackend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.precision);
@@ -96,13 +97,11 @@ class CpuBackend final : public Backend {
   void* allocate(size_t bytes) override { return allocate_pages(bytes); }
   void release(void* memory, size_t bytes) noexcept override { release_pages(memory, bytes); }
 
-  double measure_peak() override { return kernels_.measure_peak(); }
-
   void use_threads(int threads) override {
     if (threads < 1) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; a replica has at least 1");
     omp_set_num_threads(threads);
     flush_denormals();
-    // The team's threads keep their state of floating-point arithmetic from one parallel region to the next.
+    // The threads of the team keep their floating-point mode from one parallel region to the next.
     if (threads > 1) {
 #pragma omp parallel num_threads(threads)
       flush_denormals();
@@ -117,7 +116,7 @@ class CpuBackend final : public Backend {
 }  // namespace
 
 Backend* cpu_backend() {
-  // Never destroyed: at the process's end other threads may still be in its kernels.
+  // Never destroyed: when the process ends, other threads may still run its kernels.
   static CpuBackend* const backend = new CpuBackend;
   return backend;
 }

@@ -4,8 +4,8 @@
 
 namespace arbalest {
 
-// The fast CPU backend: oneDNN for convolutions, linear layers and reorders, our own kernels for the rest. One for the process, made at
-// the first call. Throws BACKEND_UNAVAILABLE.
+// The fast CPU backend: oneDNN for convolutions, linear layers and reorders, our own kernels for everything else. The process has one, made
+// at the first call. Throws BACKEND_UNAVAILABLE.
 Backend* cpu_backend();
 
 }  // namespace arbalest

@@ -1,9 +1,10 @@
-// What libarbalest-cpu.so exports; see backend.h.
+// The exports of libarbalest-cpu.so; see backend.h.
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <string_view>
 
 #include "cpu/cpu_backend.h"
+#include "cpu/kernel_library.h"
 #include "cpu/processor.h"
 #include "cpu/reference/reference.h"
 #include "interface_hash.h"
@@ -33,3 +34,5 @@ extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_a
 }
 
 extern "C" __attribute__((visibility("default"))) const char* arbalest_backend_interface() { return ARBALEST_INTERFACE; }
+
+extern "C" __attribute__((visibility("default"))) double arbalest_processor_peak() { return arbalest::kernel_library().measure_peak(); }

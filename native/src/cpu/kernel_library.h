@@ -1,4 +1,4 @@
-// Finds and opens the kernel library that suits this processor; it lies beside the library that this code is in.
+// Finds and opens the kernel library that suits this processor; it is in the same folder as the library of this code.
 #pragma once
 
 #include "cpu/kernels/kernels.h"

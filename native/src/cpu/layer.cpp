@@ -52,7 +52,7 @@ void check_linear(const std::string& kind, const Layer& layer) {
 
 dnnl::memory::dims pair_of(const std::vector<double>& list) { return {list.begin(), list.end()}; }
 
-// A layer's forward pass, which oneDNN wants as a hint for the backward ones; w is left open, since both passes may want it differently.
+// A layer's forward pass, the hint that oneDNN's backward passes need. The layout of w is open: each pass may want its own.
 Layer forward_hint(const Layer& layer) {
   Layer hint = layer;
   hint.pass = Pass::forward;
@@ -62,8 +62,8 @@ Layer forward_hint(const Layer& layer) {
   return hint;
 }
 
-// oneDNN has fast implementations for x and y of one kind only, and its cache of primitives takes "plain" and "nhwc" for the same where
-// they are the same memory. There both go by one name, which follows the other tensor's.
+// oneDNN has fast implementations only for x and y of one layout, and its cache of primitives does not tell "plain" from "nhwc" where they
+// are the same memory. There the tensor gets the name of the other tensor's layout.
 TensorSpec beside(const TensorSpec& tensor, const TensorSpec& other) {
   TensorSpec named = tensor;
   if (!is_plain_and_nhwc(tensor.shape) || (tensor.layout != kPlain && tensor.layout != "nhwc")) return named;
@@ -130,10 +130,10 @@ Layer layer_of(const std::string& kind, const Attributes& attributes, const std:
     const auto& from = at.output ? outputs : inputs;
     TensorSpec& tensor = layer.tensors[role];
     if (at.index >= 0 && at.index < static_cast<int>(from.size())) tensor = from[at.index];
-    // A linear layer takes all axes but the last as one.
+    // A linear layer joins all axes but the last.
     if (!layer.convolution && (role == kX || role == kY) && tensor.shape.size() > 2)
       tensor.shape = {elements_of(tensor.shape) / tensor.shape.back(), tensor.shape.back()};
-    // Biases and all gradients of parameters are kept in f32 whatever the activations are.
+    // Biases and all gradients of parameters are f32 for every type of activations.
     tensor.type = role == kB || (role == kW && layer.pass == Pass::backward_weights) ? Type::f32 : precision;
   }
   layer.convolution ? check_convolution(kind, layer) : check_linear(kind, layer);

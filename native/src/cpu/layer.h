@@ -13,11 +13,11 @@ namespace arbalest {
 
 enum class Pass { forward, backward_data, backward_weights };
 
-// What a tensor is to a layer; a gradient has the role of what it is the gradient of.
+// The role of a tensor in a layer; a gradient has the role of its tensor.
 enum Role { kX, kW, kB, kY };
 inline constexpr int kRoles = 4;
 
-// Where a role is found among an operator's inputs or outputs; index -1: the pass does not touch it.
+// The place of a role among an operator's inputs or outputs; index -1: the pass does not use it.
 struct Position {
   bool output = false;
   int index = -1;
@@ -40,11 +40,11 @@ Position position_of(Pass pass, Role role);
 // oneDNN's name of the argument in that role.
 int argument_of(Pass pass, Role role);
 
-// Shapes checked against each other; element types are those that the layer computes in. Throws INVALID_PROGRAM.
+// The layer of an operator, with consistent shapes and the element types of its computation. Throws INVALID_PROGRAM.
 Layer layer_of(const std::string& kind, const Attributes& attributes, const std::vector<TensorSpec>& inputs,
                const std::vector<TensorSpec>& outputs, Type precision);
 
-// The primitive for the layouts named in `layer`, those left open chosen. Throws dnnl::error where oneDNN has none.
+// The primitive for the layouts named in `layer`; oneDNN chooses those that are open. Throws dnnl::error if oneDNN has none.
 dnnl::primitive_desc describe(const Layer& layer, const dnnl::engine& engine);
 
 }  // namespace arbalest

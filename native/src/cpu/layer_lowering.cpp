@@ -20,8 +20,8 @@ Grade grade_of(const std::string& implementation) {
   return product ? kGemm : kJit;
 }
 
-// oneDNN looks at the number of threads when it chooses. Layouts belong to a whole job and must not follow the caller's threads: they are
-// chosen as for one, and only then is it asked what that wants for more.
+// oneDNN's choice depends on the number of threads. Layouts belong to a whole job and must not depend on it: they are chosen for one
+// thread, and then oneDNN is asked for the scratch memory of all threads.
 class Threads {
  public:
   explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
@@ -35,15 +35,15 @@ class Threads {
 
 bool is_activation_layout(const std::string& layout) { return layout != kAny && layout != kPlain; }
 
-// Channels that fill no whole block would be padded (20 to 24, 50 to 56) and the padding multiplied: such layers run faster in nhwc. One
-// channel lies in memory as in the canonical layout, and is called so.
+// Channels that do not fill whole blocks would be padded (20 to 24, 50 to 56) and the padding multiplied: such layers run faster in nhwc.
+// An image of one channel is the same memory in nhwc as in the canonical layout, and gets the latter's name.
 std::string open_activation_layout(const Layer& layer, Role role, int channel_block) {
   const bool fills_blocks = layer.tensors[kY].shape[1] % channel_block == 0;
   if (layer.tensors[kX].type != Type::f32 || fills_blocks) return std::string(kAny);
   return layer.tensors[role].shape[1] == 1 ? std::string(kPlain) : "nhwc";
 }
 
-// What to try, best first. The offered layouts come before others as they cost no reorder.
+// The layouts to try, best first. The offered layouts come before others because they need no reorder.
 std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_block) {
   const auto offered = [&](Role role) { return layer.tensors[role].layout; };
   std::string x = offered(kX), y = offered(kY);
@@ -54,8 +54,8 @@ std::vector<Layouts> convolution_candidates(const Layer& layer, int channel_bloc
           {any, any, b, any},     {"nhwc", any, b, "nhwc"}, {b, any, b, b}};
 }
 
-// In f32 plain weights serve all three passes nearly as fast as packed ones, and spare each step a packing of every weight. In bf16 the
-// weights are copies in any case, packed as the pass likes them.
+// In f32 plain weights are nearly as fast as packed ones in all three passes, and no step has to pack them. In bf16 the weights are copies
+// in any case, packed as each pass needs them.
 std::vector<Layouts> linear_candidates(const Layer& layer) {
   const std::string plain(kPlain), any(kAny);
   if (layer.tensors[kX].type == Type::f32 || layer.pass == Pass::backward_weights)
@@ -76,7 +76,7 @@ Layer with_layouts(Layer layer, const Layouts& layouts) {
   return layer;
 }
 
-// The wanted layout's name, or that of the one which oneDNN chose.
+// The name of the wanted layout, or of the layout that oneDNN chose.
 std::string name_of(const Layer& layer, Role role, const std::string& wanted, const dnnl::primitive_desc& primitive) {
   const TensorSpec& tensor = layer.tensors[role];
   if (wanted != kAny || position_of(layer.pass, role).index < 0 || tensor.shape.empty()) return wanted;
@@ -85,8 +85,8 @@ std::string name_of(const Layer& layer, Role role, const std::string& wanted, co
   return name == "nhwc" && role != kW && is_plain_and_nhwc(tensor.shape) ? std::string(kPlain) : name;
 }
 
-// Asked for by its layouts' names, an implementation must be the one that oneDNN gave when it was free to choose. None where there is none,
-// or where its layouts have no names.
+// Asked for with named layouts, oneDNN must give the implementation that it gave when it was free to choose. None if it does not, or if the
+// layouts have no names.
 std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnnl::engine& engine) {
   try {
     const auto free = describe(with_layouts(layer, wanted), engine);
@@ -98,8 +98,8 @@ std::optional<Choice> tried(const Layer& layer, const Layouts& wanted, const dnn
     if (implementation == free.impl_info_str()) {
       return Choice{names, implementation, named.query_md(dnnl::query::scratchpad_md).get_size()};
     }
-  } catch (const dnnl::error&) {  // oneDNN has nothing for these layouts
-  } catch (const Error&) {        // a layout has no meaning here: a blocked one offered for two dimensions, say
+  } catch (const dnnl::error&) {  // oneDNN has no implementation for these layouts
+  } catch (const Error&) {        // the layout does not fit the tensor: a blocked one for two dimensions, for example
   }
   return std::nullopt;
 }

@@ -13,7 +13,7 @@ std::string shown(const Shape& shape) {
   return text + ")";
 }
 
-// A matrix as it lies, or with its last two axes exchanged.
+// A matrix, or its transpose: the last two axes exchanged.
 struct Operand {
   dnnl::memory::dims dims, strides;
 
@@ -31,7 +31,7 @@ struct Matmul {
   dnnl::memory::desc a, b, y;
 };
 
-// `specs`: a, b, y. Throws INVALID_PROGRAM where their shapes do not fit.
+// `specs`: a, b, y. Throws INVALID_PROGRAM if their shapes do not fit.
 Matmul matmul_of(const Attributes& attributes, const std::vector<TensorSpec>& inputs, const std::vector<TensorSpec>& outputs, Type type) {
   if (inputs.size() != 2 || outputs.size() != 1) throw Error("INVALID_PROGRAM", "matmul: it takes two tensors and gives one");
   const Shape &a = inputs[0].shape, &b = inputs[1].shape, &y = outputs[0].shape;

@@ -1,4 +1,5 @@
-// Products of two activations, batched, by oneDNN: y (..., M, O) = a (..., M, K) b (..., K, O), either of them transposed where asked.
+// Products of two activations, batched, by oneDNN: y (..., M, O) = a (..., M, K) b (..., K, O), each of them transposed if its attribute
+// says so.
 #pragma once
 
 #include <memory>

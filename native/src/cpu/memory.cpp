@@ -37,7 +37,7 @@ void* allocate_pages(size_t bytes) {
     if (memory == MAP_FAILED) throw_out_of_memory(bytes);
     return memory;
   }
-  // mmap aligns to small pages only: take one huge page more and give back what lies outside.
+  // mmap aligns to small pages only: map one huge page more, and unmap the part outside of the aligned range.
   void* taken = map(size + kHugePage);
   if (taken == MAP_FAILED) throw_out_of_memory(bytes);
   char* const begin = static_cast<char*>(taken);

@@ -6,7 +6,7 @@
 
 namespace arbalest {
 
-// Zeroed, aligned to a page; from 4 MiB on to 2 MiB, in huge pages where the system gives them. Throws OUT_OF_MEMORY.
+// Zeroed and aligned to a page; 4 MiB and more to 2 MiB, in huge pages if the system has them. Throws OUT_OF_MEMORY.
 void* allocate_pages(size_t bytes);
 void release_pages(void* memory, size_t bytes) noexcept;
 

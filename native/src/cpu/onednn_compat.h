@@ -1,4 +1,4 @@
-// All that differs between oneDNN 2 and 3: primitive descriptors are made from operation descriptors in 2, directly in 3.
+// The differences between oneDNN 2 and 3: primitive descriptors are made from operation descriptors in 2, directly in 3.
 // Shapes and layouts are in the memory descriptors; a default-constructed bias stands for none.
 #pragma once
 
@@ -11,14 +11,14 @@ struct ConvolutionGeometry {
   dnnl::memory::dims strides, padding;
 };
 
-// x, w, b and y of one layer; gradients have the layouts of what they are gradients of in these positions.
+// x, w, b and y of one layer; gradients are in the positions of their tensors.
 struct LayerDescriptors {
   dnnl::memory::desc x, w, b, y;
 };
 
-// `is_made`: whether a descriptor that was allowed to stay empty is one.
-// `strides_equal`: what == leaves out, strides along extents of 1. They touch no memory, but oneDNN's implementations recognise layouts by
-// them.
+// `is_made`: whether a descriptor that may be empty is not.
+// `strides_equal`: compares strides along extents of 1, which == ignores. They move no address, but oneDNN's implementations recognise
+// layouts by them.
 
 #if DNNL_VERSION_MAJOR >= 3
 

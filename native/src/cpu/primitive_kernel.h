@@ -9,8 +9,8 @@
 
 namespace arbalest {
 
-// Its arguments are listed once; run() hands the list to oneDNN's C interface, as the C++ one would copy a map at every call. A CPU stream
-// computes before it returns, so there is nothing to wait for.
+// The arguments are listed once. run() passes the list to oneDNN's C interface: the C++ one would copy a map at every call. A CPU stream
+// computes before it returns, so that run() need not wait.
 class PrimitiveKernel : public Kernel {
  public:
   struct Argument {
@@ -19,7 +19,7 @@ class PrimitiveKernel : public Kernel {
     void* data;
   };
 
-  // `scratch` was planned for the threads that the program was compiled for; where the primitive wants more, the kernel has its own.
+  // `scratch` was planned for the threads of the program. If the primitive needs more, the kernel allocates its own.
   PrimitiveKernel(const dnnl::primitive_desc_base& primitive, const std::vector<Argument>& arguments, const dnnl::engine& engine,
                   void* scratch, size_t scratch_bytes);
   void run(const StepContext& step) override;
@@ -36,7 +36,7 @@ class PrimitiveKernel : public Kernel {
 
 std::unique_ptr<Kernel> make_layer(const OperatorSpec& spec, const dnnl::engine& engine);
 
-// Between layouts and element types; lanes of padding in the output become zero.
+// Copies between layouts and element types; padding lanes of the output become zero.
 LoweringAnswer lower_reorder(const LoweringRequest& request, const dnnl::engine& engine);
 std::unique_ptr<Kernel> make_reorder(const Tensor& from, const Tensor& to, void* scratch, size_t scratch_bytes, const dnnl::engine& engine);
 

@@ -12,7 +12,7 @@
 namespace arbalest {
 namespace {
 
-// Each set's number holds the bits of the sets that it extends.
+// The number of each set has the bits of the sets that it extends.
 bool onednn_has(dnnl_cpu_isa_t isa) { return (static_cast<int>(dnnl::get_effective_cpu_isa()) & isa) == isa; }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// By thread, as the runtime's own choice of device is: a replica's thread queues on its replica's stream.
+// One for each thread, like the CUDA runtime's own current device: a learner's thread queues on its replica's stream.
 DeviceStream*& used_stream() {
   thread_local DeviceStream* stream = nullptr;
   return stream;
@@ -33,7 +33,7 @@ class Staging {
   size_t bytes_;
 };
 
-// What lies on the device of a data set, with its memory.
+// The copy of a data set on a device.
 class DatasetCopy {
  public:
   DatasetCopy(DeviceBackend& backend, const Dataset& data)
@@ -108,10 +108,10 @@ OperatorSpec DeviceBackend::as_seen(const OperatorSpec& spec) const {
 
 std::unique_ptr<Kernel> DeviceBackend::make(const OperatorSpec& spec) {
   OperatorSpec own = as_seen(spec);
-  // Ports that were left out at the end are absent ones.
+  // Ports that are omitted at the end are absent.
   own.inputs.resize(std::max<size_t>(own.inputs.size(), 7));
   own.outputs.resize(std::max<size_t>(own.outputs.size(), 4));
-  if (const Operator* op = find_operator(own.kind); op && op->make) return op->make(own, current());
+  if (const Operator* op = OperatorTable<Operator>::find(own.kind); op && op->make) return op->make(own, current());
   if (auto kernel = make_library(own, current())) return kernel;
   throw Error("UNSUPPORTED_OPERATOR", "operator: received " + spec.kind + "; the cuda backend has no such operator yet");
 }
@@ -184,5 +184,9 @@ void DeviceBackend::squares(Type type, std::span<const VectorPart> parts, std::s
 }
 
 void DeviceBackend::copy(void* to, const void* from, size_t bytes) { current().copy(seen(to), seen(from), bytes); }
+
+void DeviceBackend::read_together(std::span<const Reading> readings) {
+  for (const Reading& reading : readings) read(reading.to, reading.from, reading.bytes);
+}
 
 }  // namespace arbalest::cuda

@@ -1,4 +1,5 @@
-// What a GPU's backend and its stand-in have in common: lowering, our own kernels, the passes, and the ways between host and device.
+// The part that a GPU's backend and its stand-in share: capabilities, lowering, our own kernels, the passes, and copies between host and
+// device.
 #pragma once
 
 #include <memory>
@@ -13,10 +14,13 @@ class DeviceBackend : public Backend {
  public:
   explicit DeviceBackend(int number) : number_(number) {}
 
-  // Which of the devices it is.
+  // Which of the backend's devices it is.
   int number() const { return number_; }
-  // The calling thread's work that names no stream is this device's.
+  // Work of the calling thread that uses no stream goes to this device from now on.
   virtual void make_current() const noexcept {}
+  Capabilities capabilities() const override {
+    return {.own_memory = true, .streams = true, .recording = true, .reorders_together = true, .layouts_of_any_type = true};
+  }
   LoweringAnswer lower(const LoweringRequest& request) override;
   size_t bytes(const TensorSpec& spec) override;
   std::unique_ptr<Kernel> make(const OperatorSpec& spec) override;
@@ -30,13 +34,14 @@ class DeviceBackend : public Backend {
   Stream* use_stream(Stream* stream) noexcept override;
   size_t piece() const override { return SIZE_MAX; }
   void copy(void* to, const void* from, size_t bytes) override;
+  void read_together(std::span<const Reading> readings) override;
 
-  // An address as kernels see it, from one that `allocate` gave out. On a GPU they are the same.
+  // The address that kernels use for an address that `allocate` returned. On a GPU they are the same.
   virtual void* seen(const void* address) const { return const_cast<void*>(address); }
 
  protected:
-  // The stream that the calling thread uses, or the backend's own. Throws INTERNAL where it uses another device's: what is queued there
-  // would read and write this device's memory.
+  // The stream that the calling thread uses, or the backend's own. Throws INTERNAL if the thread uses a stream of another device: work that
+  // is queued there cannot use this device's memory.
   DeviceStream& current();
 
  private:

@@ -102,7 +102,7 @@ LoweringAnswer lower_operator(const LoweringRequest& request) {
   if (request.precision != Type::f32 && request.precision != Type::bf16)
     throw Error("UNSUPPORTED_PRECISION", "precision: received f64; the cuda backend computes in f32 and bf16, use the reference backend");
   if (request.kind == "reorder") return lower_reorder(request);
-  const Operator* found = find_operator(request.kind);
+  const Operator* found = OperatorTable<Operator>::find(request.kind);
   if (!found) throw Error("UNSUPPORTED_OPERATOR", "operator: received " + request.kind + "; the cuda backend has no such operator yet");
   const Operator& op = *found;
   if (!takes(op.inputs, request.inputs.size()) || !takes(op.outputs, request.outputs.size()))

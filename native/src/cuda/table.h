@@ -1,5 +1,5 @@
-// The table of all operators: how each lies in memory and how it is made ready. A file of operators/ adds its own when the library is
-// loaded, so that a new operator is one file here.
+// An operator of this library: how its tensors lie in memory, and the function that makes its kernel. Each family has a file of operators/,
+// which adds its operators to the table.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,13 @@
 
 #include "cuda/device_stream.h"
 #include "device/backend.h"
+#include "device/operator_table.h"
 
 namespace arbalest::cuda {
 
 using MadeKernel = std::unique_ptr<Kernel>;
 
-// What a tensor is to its operator; its layout and element type follow.
+// The role of a tensor in its operator, from which its layout and element type follow.
 enum class Port {
   image,     // an activation; channels last where it has pixels
   rows,      // an activation in canonical order
@@ -30,20 +31,14 @@ enum class Port {
 struct Operator {
   std::string kind;
   std::vector<Port> inputs, outputs;
-  // Null where the library computes it: cuDNN and cuBLASLt on a GPU, plain loops in the stand-in.
+  // Null if a library computes it: cuDNN or cuBLASLt on a GPU, plain loops in the stand-in.
   MadeKernel (*make)(const OperatorSpec&, DeviceStream&);
   std::vector<std::pair<int, int>> in_place = {};       // (output, input): the output may overwrite the input
   size_t (*scratch)(const LoweringRequest&) = nullptr;  // bytes beside its tensors
   const char* implementation = "own";
 };
 
-// An object of it at namespace scope adds operators to the table.
-struct Registered {
-  explicit Registered(std::vector<Operator> operators);
-};
-
-// Null where there is no such operator.
-const Operator* find_operator(const std::string& kind);
+using Registered = OperatorTable<Operator>::Registered;
 
 template <size_t (*Bytes)(const Shape&)> size_t by_first_input(const LoweringRequest& request) { return Bytes(request.inputs.at(0).shape); }
 

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A waiting reader looks at its flag this often.
+// A waiting reader checks its flag this often.
 constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
@@ -25,7 +25,7 @@ BatchStream::Reader::~Reader() {
   release();
   const std::lock_guard lock(stream_->mutex_);
   std::erase(stream_->readers_, this);
-  stream_->wake();  // what was made for this one is stale now
+  stream_->wake();  // the batches made for this reader are stale now
 }
 
 const Dataset* BatchStream::Reader::take(const Request& wish, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
@@ -78,7 +78,7 @@ std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
 
 BatchStream::BatchStream(StreamSpec spec) : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)) {}
 
-// The batch that follows the one at a position; without one, the first.
+// The batch after the one at `position`; without a position, the first batch.
 BatchStream::Request BatchStream::after(std::optional<uint64_t> position) const {
   Request next{position ? *position + static_cast<uint64_t>(spec_.batch) : spec_.from, spec_.batch, {}};
   if (next.position >= spec_.until) next.position = spec_.from;
@@ -86,7 +86,7 @@ BatchStream::Request BatchStream::after(std::optional<uint64_t> position) const 
   return next;
 }
 
-// How far the readers are: of an endless range as far as any of them that still lives, for they share it out; else where the last was.
+// How far the readers are. They share an endless range: the furthest live reader counts. Otherwise the position of the last request.
 std::optional<uint64_t> BatchStream::front() const {
   if (!endless()) return latest_;
   std::optional<uint64_t> furthest;
@@ -95,7 +95,7 @@ std::optional<uint64_t> BatchStream::front() const {
   return furthest;
 }
 
-// Whether a position is among the next that the readers will come to, as many as there are slots.
+// Whether the batch at a position is one of the next that the readers will ask for; there are as many of these as slots.
 bool BatchStream::is_ahead(uint64_t position) const {
   const std::optional<uint64_t> here = front();
   if (!here) return true;
@@ -107,7 +107,7 @@ bool BatchStream::is_ahead(uint64_t position) const {
   return (distance == 0 ? cycle : distance) <= static_cast<uint64_t>(spec_.slots);
 }
 
-// Made for a reader that is no more, or for a guess that was wrong. A slow reader's batch behind the others is not.
+// Whether the batch was made for a reader that has gone, or by a wrong guess. The batch of a slow reader, behind the others, is not stale.
 bool BatchStream::is_stale(const Slot& slot) const {
   if (!endless()) return !is_ahead(slot.request.position);
   std::optional<uint64_t> oldest;
@@ -120,7 +120,7 @@ bool BatchStream::is_wished(const Slot& slot) const {
   return std::any_of(readers_.begin(), readers_.end(), [&](const Reader* reader) { return reader->wish_ == slot.request; });
 }
 
-// The slot that is missed least. A batch that somebody waits for may take the place of one that nobody has asked for yet; one ahead not.
+// The slot whose batch is needed least. A batch that a reader waits for may replace one that has not been asked for; a batch ahead may not.
 BatchStream::Slot* BatchStream::reusable(bool urgent) {
   enum { kEmpty, kDone, kSpentAhead, kReadyAhead, kNever };
   const auto loss = [&](const Slot& slot) -> int {
@@ -143,7 +143,7 @@ BatchStream::Slot* BatchStream::reusable(bool urgent) {
 
 std::optional<BatchStream::Order> BatchStream::begin(const Request& request, bool urgent) {
   const auto stands = at_.find(request.position);
-  // Another batch at this position, one that was guessed, makes way.
+  // Replaces another batch at this position, which was a guess.
   Slot* slot = stands == at_.end() ? reusable(urgent) : stands->second;
   if (!slot || slot->filling || slot->holders > 0) return std::nullopt;
   if (slot->filled) at_.erase(slot->request.position);

@@ -1,10 +1,10 @@
-// Batches that are made while the learners train: a few slots, filled by a feeder ahead of those who take them.
+// Batches that are made while the learners train: a feeder fills a few slots ahead of the readers.
 //
-// A reader asks for the batch at a position; where no slot holds it the wish stands until the feeder has served it. So which batch a
-// reader gets depends on its position alone: a wrong guess of what comes next, a reader that dies, a feeder that is replaced cost time and
-// never a sample. Slots are the only memory, and their number bounds how far the feeder is ahead.
+// A reader asks for the batch at a position. If no slot holds it, the request stands until the feeder has served it. Which batch a
+// reader gets depends on its position alone: a wrong guess of the next batch, a dead reader or a replaced feeder costs time, but never a
+// sample. Slots are the only memory, and their number bounds how far the feeder is ahead.
 //
-// A batch that was taken stays in its slot until the slot is wanted: where there are as many slots as batches, each is made once.
+// A batch that was read stays in its slot until the slot is needed: if there are as many slots as batches, each batch is made once.
 #pragma once
 
 #include <atomic>
@@ -31,20 +31,20 @@ struct StreamSpec {
   int64_t count = 0;  // samples of the data set
   Shape sample;       // one sample's shape; bytes, as pixels are
   int32_t classes = 0;
-  int64_t batch = 0, slots = 0;         // samples of the usual batch, and how many batches are kept
-  uint64_t from = 0, until = kEndless;  // positions; a range with an end is read again and again
+  int64_t batch = 0, slots = 0;         // samples of the usual batch, and the number of batches that are kept
+  uint64_t from = 0, until = kEndless;  // positions; a range with an end is read repeatedly
 };
 
 struct StreamStatus {
   int64_t filling = 0, ready = 0, taken = 0;  // slots
   int64_t waiting = 0;                        // readers
-  int64_t batches = 0;                        // taken so far
-  double wait_seconds = 0;                    // that all readers have waited
+  int64_t batches = 0;                        // that were read so far
+  double wait_seconds = 0;                    // for which all readers have waited
 };
 
 class BatchStream {
  public:
-  // A batch to make: `count` samples from `position` on, or those of the data set that are named.
+  // A batch to make: `count` samples from `position` on, or the samples of the data set with these numbers.
   struct Request {
     uint64_t position = 0;
     int64_t count = 0;
@@ -53,8 +53,8 @@ class BatchStream {
     bool operator==(const Request&) const = default;
   };
 
-  // A batch that a feeder is to make now. Each has a number of its own: one that comes late, after others were told to make what stands at
-  // its position, is not taken for theirs.
+  // A batch that a feeder has to make now. Each order has its own number, so that a late batch is not taken for that of a newer
+  // order at the same position.
   struct Order {
     uint64_t turn = 0;
     Request request;
@@ -70,7 +70,7 @@ class BatchStream {
   };
 
  public:
-  // Whoever takes batches, one after another. What it wished for or holds is given up with it.
+  // Reads batches, one after another. Its destructor gives up the batch that it has asked for and the one that it holds.
   class Reader {
    public:
     explicit Reader(std::shared_ptr<BatchStream> stream);
@@ -78,10 +78,10 @@ class BatchStream {
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    // The batch, valid until `release`; null where the deadline comes first or `cancelled` is set, which is looked at every 10 ms.
+    // The batch, valid until `release`; null if the deadline comes first or `cancelled` is set, which is checked every 10 ms.
     const Dataset* take(const Request& wish, std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
     void release();
-    // Places of the samples in a batch of so many: 0, 1, 2, ...
+    // The places of `count` samples in their batch: 0, 1, 2, ...
     std::span<const int64_t> places(int64_t count);
 
    private:
@@ -89,17 +89,17 @@ class BatchStream {
     const std::shared_ptr<BatchStream> stream_;
     std::vector<int64_t> places_;
     std::optional<Request> wish_;
-    std::optional<uint64_t> last_;  // position asked for last
+    std::optional<uint64_t> last_;  // the position of its last request
     Slot* held_ = nullptr;
   };
 
   explicit BatchStream(StreamSpec spec);
 
-  // The next batch to make, where there is one and a slot for it: of those that are waited for, or of those `ahead`.
+  // The next batch to make, if there is one and a slot for it: one that a reader waits for or, with `ahead`, one ahead of the readers.
   std::optional<Order> next(bool ahead);
-  // The batch of an order; one that is not wanted any more is passed over. Throws LABEL_OUT_OF_RANGE and SHAPE_MISMATCH.
+  // The batch of an order. A batch that is no longer needed is ignored. Throws LABEL_OUT_OF_RANGE and SHAPE_MISMATCH.
   void feed(uint64_t turn, std::span<const std::byte> samples, std::span<const int32_t> labels);
-  // Calls `wake`, on any thread, when `next` may have something again. What another feeder was making is given out anew.
+  // Calls `wake`, on any thread, when `next` may have a batch again. Batches that another feeder was making are given out again.
   void watch(std::function<void()> wake);
 
   const StreamSpec& spec() const { return spec_; }
@@ -122,7 +122,7 @@ class BatchStream {
   std::vector<Slot> slots_;
   std::map<uint64_t, Slot*> at_;  // slots in use, by position
   std::vector<Reader*> readers_;
-  std::optional<uint64_t> latest_;  // position asked for last
+  std::optional<uint64_t> latest_;  // the position of the last request
   uint64_t turns_ = 0;              // orders given out
   std::function<void()> wake_;
   StreamStatus totals_;

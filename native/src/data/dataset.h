@@ -17,14 +17,14 @@ struct Dataset {
   Shape sample;                  // one sample's shape: (C, H, W), (T, F), (F), or (T) tokens
   Type sample_type = Type::u8;   // u8: pixels, read as 0 to 255 and divided by 255; f32: taken as they are; i32: token ids
   std::vector<uint8_t> samples;  // count * elements_of(sample) * size_of(sample_type) bytes
-  // Above 0: `samples` is one row of tokens, sample i the window that begins `stride` * i tokens on (token_windows.h), and its target, in
-  // the place of labels, the same window one token on.
+  // Above 0: `samples` is one row of tokens. Sample i is the window that begins at token `stride` * i (token_windows.h). Its target, which
+  // replaces the labels, is the window that begins one token later.
   int64_t stride = 0;
   Shape target;                 // empty: class numbers; else one target's shape
   std::vector<int32_t> labels;  // (count) where `target` is empty
   std::vector<float> targets;   // (count, target...) otherwise
   int32_t classes = 0;
-  // Each backend's own copy, where it wants one, in the memory of its device; backends guard it.
+  // Copies in the memories of devices, by backend. Backends make them, and guard this map.
   mutable std::map<const Backend*, std::shared_ptr<const void>> on_devices;
 
   bool classifies() const { return target.empty(); }

@@ -1,5 +1,5 @@
-// Which sample stands at a position of the endless sequence of epochs, and how it is cropped and flipped: one rule for every backend,
-// so that the batch is a function of (seed, position) wherever it is gathered.
+// The sample at a position of the endless sequence of epochs, and its crop and flip. All backends use this one rule, so that a batch is the
+// same function of seed and position on each of them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace arbalest {
 struct LoadOptions {
   uint64_t count = 0;   // samples of the dataset
   int64_t padding = 0;  // zero pixels added on each side before a crop of the image's own size; 0: no crop
-  bool flip = false;    // mirror every other image, on average
+  bool flip = false;    // mirror each image with a probability of 1/2
   bool shuffled = false;
 };
 

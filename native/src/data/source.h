@@ -8,7 +8,7 @@
 namespace arbalest {
 
 struct Source {
-  // One of the two, or none for a program that loads nothing.
+  // One of them is set; neither for a program that loads no samples.
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<BatchStream> stream;
 

@@ -1,4 +1,4 @@
-// Where a sample of token ids begins: a sample of its own, or a window of one long row. One rule for every backend.
+// The first token of a sample, which is stored separately or is a window of one long row. All backends use this one rule.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace arbalest {
 
-// The number of tokens before sample `index` of a data set of tokens. Windows that are shuffled all move by a number of tokens, less than a
-// stride, that is another one every epoch: with windows side by side an epoch is one pass over the text, cut at other places each time.
+// The number of tokens before sample `index` of a data set of tokens. In a shuffled epoch all windows move by the same number of tokens. It
+// is less than a stride and changes with the epoch: if windows do not overlap, each epoch cuts the text at other places.
 inline int64_t first_token(const Dataset& data, bool shuffled, uint64_t seed, uint64_t epoch, uint64_t index) {
   const int64_t length = elements_of(data.sample);
   if (data.stride == 0) return static_cast<int64_t>(index) * length;

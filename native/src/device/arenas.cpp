@@ -9,12 +9,12 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
-Arenas::Arenas(Backend& backend, size_t bytes, int count) : bytes_(bytes), slots_(static_cast<size_t>(count)) {
-  for (Slot& slot : slots_) slot.memory = Memory(backend, bytes);
+Arenas::Arenas(DeviceMemory& device, size_t bytes, int count) : bytes_(bytes), slots_(static_cast<size_t>(count)) {
+  for (Slot& slot : slots_) slot.memory = Memory(device, bytes);
 }
 
-// With an arena for everybody each keeps to its own, whose lines its core's cache may still have. Otherwise memory that has been touched
-// comes before memory that has not.
+// If there is an arena for each user, each keeps its own, which its core's cache may still hold. Otherwise an arena that has been touched
+// is preferred: it takes no new memory.
 int Arenas::choose(const ArenaUser& user) const {
   const auto free = [&](int slot) { return !slots_[static_cast<size_t>(slot)].lent; };
   const auto touched = [&](int slot) { return slots_[static_cast<size_t>(slot)].touched; };

@@ -1,5 +1,6 @@
-// The activations of a device's learners: so many arenas of one size as learners compute at once, lent for the part of a step that uses
-// them. A learner that waits for its group holds none. Memory is touched where an arena is first lent.
+// Memory for the activations of a device's learners: as many arenas of one size as learners can compute at once. An arena is lent to a
+// learner from the beginning of a step to the end of its gradient, so that a learner that waits for its group holds none. The memory of an
+// arena is first touched when it is first lent.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@ class ArenaUser;
 
 class Arenas {
  public:
-  Arenas(Backend& backend, size_t bytes, int count);
+  Arenas(DeviceMemory& device, size_t bytes, int count);
 
   size_t bytes() const { return bytes_; }
   int count() const { return static_cast<int>(slots_.size()); }
@@ -27,22 +28,22 @@ class Arenas {
   friend class ArenaUser;
   struct Slot {
     Memory memory;
-    int residents = 0;  // users whose home it is
+    int residents = 0;  // users that have it as their home
     bool lent = false, touched = false;
   };
 
-  int choose(const ArenaUser& user) const;  // a free one, or -1
+  int choose(const ArenaUser& user) const;  // the number of a free arena, or -1
   void lend(int slot, ArenaUser& user);
 
   const size_t bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
-  std::deque<ArenaUser*> queue_;  // who waits, the first come first
+  std::deque<ArenaUser*> queue_;  // users that wait, in order of arrival
   int users_ = 0;
 };
 
-// One replica's place among those who share arenas, and the arena that it has been lent.
+// One of the replicas that share arenas, and the arena that it has been lent.
 class ArenaUser {
  public:
   explicit ArenaUser(std::shared_ptr<Arenas> arenas);
@@ -50,13 +51,13 @@ class ArenaUser {
   ArenaUser(const ArenaUser&) = delete;
   ArenaUser& operator=(const ArenaUser&) = delete;
 
-  // Waits for its turn. False where it has not come by the deadline, or the user is cancelled.
+  // Waits until an arena is lent to this user. False if that has not happened by the deadline, or if the user is cancelled.
   bool take(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
-  // What lies there is lost. Goes to the one who has waited longest.
+  // The arena's contents are lost. The user that has waited longest gets the arena.
   void give_back();
 
   bool has() const { return slot_ >= 0; }
-  // Of the one that it has or had last; at first that of its home.
+  // The number of the arena that it has, or had last; at first that of its home.
   int index() const { return last_; }
   std::byte* data() const { return arenas_->slots_[static_cast<size_t>(index())].memory.data(); }
   const Arenas& arenas() const { return *arenas_; }
@@ -65,7 +66,7 @@ class ArenaUser {
   friend class Arenas;
   const std::shared_ptr<Arenas> arenas_;
   int home_ = 0, last_ = 0;
-  std::atomic<int> slot_{-1};  // written under the lock, by whoever lends
+  std::atomic<int> slot_{-1};  // written with the lock held, by the thread that lends the arena
 };
 
 }  // namespace arbalest

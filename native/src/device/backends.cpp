@@ -13,10 +13,10 @@
 namespace arbalest {
 namespace {
 
-// Where a backend is found, and what brings it where it is not.
+// The library of a backend, and how to get it if it is missing.
 struct Source {
   const char* library;
-  const char* mend;
+  const char* fix;
 };
 
 const Source kCpu{"libarbalest-cpu.so", "run `npx arbalest setup`, which installs oneDNN and builds it"};
@@ -37,12 +37,12 @@ std::string folder_of_this_library() {
   return path.substr(0, path.find_last_of('/'));
 }
 
-// A library of other sources would be called by a table that is not its own.
+// A library that was built from other sources has other virtual tables.
 void check_interface(void* library, const std::string& backend, const Source& source) {
   const auto interface = reinterpret_cast<ArbalestBackendInterface>(dlsym(library, "arbalest_backend_interface"));
   if (interface && std::string_view(interface()) == ARBALEST_INTERFACE) return;
   throw Error("BACKEND_UNAVAILABLE",
-              "backend " + backend + ": " + source.library + " was built from other sources than the engine beside it; " + source.mend);
+              "backend " + backend + ": " + source.library + " was built from other sources than the engine beside it; " + source.fix);
 }
 
 // A library stays open until the process ends: kernels made by it may be running in any thread.
@@ -54,10 +54,10 @@ void* opened(const std::string& backend) {
   void*& library = libraries[source.library];
   const std::string path = folder_of_this_library() + "/" + source.library;
   if (!library && access(path.c_str(), R_OK) != 0)
-    throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": it is not built on this machine; " + source.mend);
+    throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": it is not built on this machine; " + source.fix);
   if (library) return library;
   void* const found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!found) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": " + dlerror() + "; " + source.mend);
+  if (!found) throw Error("BACKEND_UNAVAILABLE", "backend " + backend + ": " + dlerror() + "; " + source.fix);
   check_interface(found, backend, source);
   return library = found;
 }
@@ -83,6 +83,8 @@ Backend& backend_named(const std::string& name, int device) {
   throw Error("INVALID_OPTION", "device: received " + std::to_string(device) + "; backend " + name + " has " + std::to_string(count) +
                                     (count == 1 ? " device" : " devices") + " here: give a number from 0 to below that");
 }
+
+double processor_peak() { return symbol<ArbalestProcessorPeak>("cpu", "arbalest_processor_peak")(); }
 
 LibraryReport about_library_of(const std::string& backend) {
   try {

@@ -1,4 +1,4 @@
-// Opens backend libraries when a program first asks for one; a machine that lacks one never notices.
+// Opens the library of a backend when the backend is first asked for. A missing library matters only to programs that use its backend.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace arbalest {
 
-// "cpu", "reference", "cuda", or "cuda-host", the stand-in for tests. Throws BACKEND_UNAVAILABLE with the loader's words and the mend,
-// UNKNOWN_NAME for anything else.
+// "cpu", "reference", "cuda", or "cuda-host", the stand-in for tests: its first device. Throws BACKEND_UNAVAILABLE with the loader's
+// message and the fix, and UNKNOWN_NAME for any other name.
 Backend& backend_named(const std::string& name);
 
-// That of one of its devices. Throws INVALID_OPTION where there is none of this number.
+// The device of this number. Throws INVALID_OPTION if there is none.
 Backend& backend_named(const std::string& name, int device);
 
 // One line of JSON about the library of a backend, or the reason why it cannot be opened.
@@ -20,5 +20,8 @@ struct LibraryReport {
   std::string detail;
 };
 LibraryReport about_library_of(const std::string& backend);
+
+// Floating-point operations a second that one thread sustains in fused multiply-adds. Takes about 100 ms.
+double processor_peak();
 
 }  // namespace arbalest

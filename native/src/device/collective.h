@@ -1,5 +1,5 @@
-// Sums over ranks, each of which has memory of its own and a vector in it: the GPUs of this process, and beside them those of others, where
-// a collective spans processes. A backend that has several devices makes one for them.
+// Sums over ranks. Each rank is a device with a memory of its own, in which its vector lies: a GPU of this process or, if the collective
+// spans processes, of another one. A backend whose devices have memories of their own makes collectives for them.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@ namespace arbalest {
 
 class Collective {
  public:
-  // One rank's place in a sum: where its vector lies, where the sum goes, which may be there too, and the stream of its device.
+  // One rank's part in a sum: its vector, the place for the sum, which may be that of the vector, and the stream of its device.
   struct Place {
     const void* from = nullptr;
     void* to = nullptr;
     Stream* stream = nullptr;
   };
 
-  // What it has queued is done, or has been given up.
+  // All sums that it has queued must be done or given up.
   virtual ~Collective() = default;
 
-  // The first of this process's ranks, and how many there are in all processes.
+  // The first rank of this process, and the number of ranks in all processes.
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Queues a sum of `count` elements over all ranks, given the places of this process's; the sum is there, with the same bits for every
-  // rank, when each stream has come to it. All processes ask for the same sums in the same order.
+  // Queues a sum of `count` elements over all ranks; `places` are those of this process's ranks. A rank has the sum when its stream has
+  // come to that point, and all ranks get the same bits. All processes call this for the same sums in the same order.
   virtual void all_reduce(Type type, size_t count, std::span<const Place> places) = 0;
-  // Throws what has gone wrong with what is queued. The ranks that it has not hit may be waiting for the one that it has.
+  // Throws the error of a sum that has failed on a rank; other ranks may be waiting for that rank.
   virtual void check() = 0;
-  // What is queued ends as it may, so that no stream waits for it for ever. It is of no use any more.
+  // Ends all queued sums, whatever their results, so that no stream waits for ever. The collective cannot be used again.
   virtual void give_up() noexcept = 0;
 };
 

@@ -1,26 +1,72 @@
-// A queue of work on a device, in order, beside the queues of other replicas. Events order queues among each other; nothing ever waits for
-// a whole device.
+// Queues of work on a device. Each replica has its own, in whose order its work runs; events order the work of several queues. No call
+// waits for a whole device.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 namespace arbalest {
+
+struct Dataset;
+struct StepContext;
 
 class Stream {
  public:
   virtual ~Stream() = default;
 };
 
-// A point in a queue. Null stands for one that has been reached.
+// A point in a stream. A null pointer stands for a point that has been reached.
 class Event {
  public:
   virtual ~Event() = default;
   virtual bool reached() = 0;
 };
 
-// Work that was recorded once; its kernels read what changes from step to step where `Backend::begin` puts it.
+// Kernels that were recorded once. When they run again they read the step's position, seed and samples that `Streams::begin` has set.
 class Recording {
  public:
   virtual ~Recording() = default;
   virtual void run() = 0;
+};
+
+// The streams of one device. The work of the calling thread goes to the stream that it uses: kernels are made for that stream, and passes,
+// copies and events are queued on it.
+class Streams {
+ public:
+  virtual ~Streams() = default;
+
+  // A new stream. Null for a backend without streams, whose work is done when a call returns.
+  virtual std::unique_ptr<Stream> stream() = 0;
+  // The calling thread uses this stream from now on; null stands for the backend's own. Returns the stream that it used before.
+  virtual Stream* use_stream(Stream* stream) noexcept = 0;
+
+  // The point behind all work that has been queued so far.
+  virtual std::shared_ptr<Event> record() = 0;
+  // Work that is queued from now on runs after `event`. The caller does not wait.
+  virtual void wait(const std::shared_ptr<Event>& event) = 0;
+  // The caller waits until all queued work is done. Throws the errors of that work.
+  virtual void synchronise() = 0;
+
+  // Kernels that are queued from now on read this step's position, seed and samples.
+  virtual void begin(const StepContext& step) = 0;
+  // Copies a streamed batch to the device, for the `load` kernels of the step that has begun. Only for backends with streams: elsewhere
+  // these kernels read the data set of the context.
+  virtual void bring(const Dataset& batch) = 0;
+  // Records the kernels that `work` queues, to be run again at the cost of one. Only for backends whose capabilities have `recording`.
+  virtual std::unique_ptr<Recording> capture(const std::function<void()>& work) = 0;
+};
+
+// While it lives, the calling thread uses `stream`.
+class UsedStream {
+ public:
+  UsedStream(Streams& streams, Stream* stream) : streams_(streams), before_(streams.use_stream(stream)) {}
+  ~UsedStream() { streams_.use_stream(before_); }
+  UsedStream(const UsedStream&) = delete;
+  UsedStream& operator=(const UsedStream&) = delete;
+
+ private:
+  Streams& streams_;
+  Stream* const before_;
 };
 
 }  // namespace arbalest

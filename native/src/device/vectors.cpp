@@ -6,25 +6,25 @@
 
 namespace arbalest {
 
-Memory::Memory(Backend& backend, size_t bytes) : backend_(&backend), data_(bytes ? backend.allocate(bytes) : nullptr), bytes_(bytes) {}
+Memory::Memory(DeviceMemory& device, size_t bytes) : device_(&device), data_(bytes ? device.allocate(bytes) : nullptr), bytes_(bytes) {}
 
 Memory::Memory(Memory&& other) noexcept
-    : backend_(other.backend_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
-  std::swap(backend_, other.backend_);
+  std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
 Memory::~Memory() {
-  if (data_) backend_->release(data_, bytes_);
+  if (data_) device_->release(data_, bytes_);
 }
 
 namespace {
 
-// The two ends of one parameter: where it lies in the vector, and in canonical order.
+// One parameter as it lies in a vector, and as it lies in canonical order.
 Tensor placed(const PlacedParameter& parameter, const std::byte* vector) {
   return {parameter.spec, const_cast<std::byte*>(vector) + parameter.offset};
 }
@@ -34,9 +34,9 @@ Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
           const_cast<std::byte*>(canonical) + parameter.canonical * size_of(parameter.spec.type)};
 }
 
-template <class T> bool each_is_finite(Backend& backend, const std::byte* vector, size_t begin, size_t end) {
+template <class T> bool each_is_finite(DeviceMemory& device, const std::byte* vector, size_t begin, size_t end) {
   std::vector<T> values(end - begin);
-  backend.read(values.data(), vector + begin * sizeof(T), values.size() * sizeof(T));
+  device.read(values.data(), vector + begin * sizeof(T), values.size() * sizeof(T));
   return std::ranges::all_of(values, [](T value) { return std::isfinite(value); });
 }
 
@@ -47,23 +47,23 @@ bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t beg
   double squares = 0;
   backend.squares(type, {&part, 1}, {&squares, 1});
   if (std::isfinite(squares)) return true;
-  // Squares overflow where the numbers themselves do not yet.
+  // The squares of large finite numbers overflow: look at the numbers themselves.
   return type == Type::f64 ? each_is_finite<double>(backend, vector, begin, end) : each_is_finite<float>(backend, vector, begin, end);
 }
 
-void check_sizes(Backend& backend, const ParameterLayout& layout) {
+void check_sizes(Operators& operators, const ParameterLayout& layout) {
   for (const PlacedParameter& parameter : layout.parameters)
-    if (parameter.bytes < backend.bytes(parameter.spec))
+    if (parameter.bytes < operators.bytes(parameter.spec))
       throw Error("INVALID_PROGRAM", "parameter " + parameter.name + ": it has " + std::to_string(parameter.bytes) +
-                                         " bytes where its layout takes " + std::to_string(backend.bytes(parameter.spec)));
+                                         " bytes where its layout takes " + std::to_string(operators.bytes(parameter.spec)));
 }
 
-void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* out) {
-  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(placed(parameter, vector), canonical(parameter, out));
+void to_canonical(Operators& operators, const ParameterLayout& layout, const std::byte* vector, std::byte* out) {
+  for (const PlacedParameter& parameter : layout.parameters) operators.reorder(placed(parameter, vector), canonical(parameter, out));
 }
 
-void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* in, std::byte* vector) {
-  for (const PlacedParameter& parameter : layout.parameters) backend.reorder(canonical(parameter, in), placed(parameter, vector));
+void from_canonical(Operators& operators, const ParameterLayout& layout, const std::byte* in, std::byte* vector) {
+  for (const PlacedParameter& parameter : layout.parameters) operators.reorder(canonical(parameter, in), placed(parameter, vector));
 }
 
 }  // namespace arbalest

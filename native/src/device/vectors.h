@@ -1,4 +1,4 @@
-// Vectors laid out like the parameters: owned memory, and the way to and from canonical order.
+// Vectors laid out like the parameters: the memory that owns them, and copies to and from canonical order.
 #pragma once
 
 #include <memory>
@@ -8,34 +8,34 @@
 
 namespace arbalest {
 
-// Zeroed memory of one backend, given back when it goes.
+// Zeroed memory of one device, released by the destructor.
 class Memory {
  public:
   Memory() = default;
-  Memory(Backend& backend, size_t bytes);
+  Memory(DeviceMemory& device, size_t bytes);
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
   size_t bytes() const { return bytes_; }
-  // Null where there is none.
-  Backend* backend() const { return backend_; }
+  // Where it lies; null for an object without memory.
+  DeviceMemory* device() const { return device_; }
 
  private:
-  Backend* backend_ = nullptr;
+  DeviceMemory* device_ = nullptr;
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };
 
-// Throws INVALID_PROGRAM where a parameter has fewer bytes than its layout takes on the backend, or a layout that it does not know.
-void check_sizes(Backend& backend, const ParameterLayout& layout);
+// Throws INVALID_PROGRAM if a parameter has fewer bytes than its layout takes, or a layout that the backend does not know.
+void check_sizes(Operators& operators, const ParameterLayout& layout);
 
-// Whether all elements [begin, end) of a vector are finite numbers; done when the call returns.
+// Whether all elements [begin, end) of a vector are finite numbers. Done when the call returns.
 bool are_finite(Backend& backend, Type type, const std::byte* vector, size_t begin, size_t end);
 
-// `canonical` holds layout.elements numbers of the layout's type; `vector` holds layout.bytes.
-void to_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* vector, std::byte* canonical);
-void from_canonical(Backend& backend, const ParameterLayout& layout, const std::byte* canonical, std::byte* vector);
+// `canonical` has layout.elements numbers of the layout's type, `vector` has layout.bytes.
+void to_canonical(Operators& operators, const ParameterLayout& layout, const std::byte* vector, std::byte* canonical);
+void from_canonical(Operators& operators, const ParameterLayout& layout, const std::byte* canonical, std::byte* vector);
 
 }  // namespace arbalest

@@ -10,18 +10,11 @@ namespace arbalest {
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const TrainingGroup* group)
     : program_(std::move(program)), source_(source), memory_(memory) {
   const std::span<const Bucket> buckets = group ? group->buckets() : std::span<const Bucket>{};
-  for (size_t s = 0; s < kSegments; ++s) {
-    for (const PlacedOperator& op : program_->segments[s]) {
-      segments_[s].push_back(prepared(op));
-      if (op.kind != "update") continue;
-      const OptimiserSpec optimiser = optimiser_spec(op.attributes);
-      trains_ = true;
-      accumulate_ = optimiser.accumulate;
-      // Where the group takes gradients it has the optimiser.
-      memory_.provide_training(*program_, optimiser, buckets.empty());
-    }
-  }
-  if (trains_) {
+  for (size_t s = 0; s < kSegments; ++s)
+    for (const PlacedOperator& op : program_->segments[s]) segments_[s].push_back(prepared(op, group));
+  if (const auto optimiser = optimiser_of(*program_)) {
+    trains_ = true;
+    accumulate_ = optimiser->accumulate;
     const std::vector<int> last = last_writers(*program_, buckets);
     for (size_t bucket = 0; bucket < last.size(); ++bucket)
       if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);
@@ -30,13 +23,13 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
 }
 
 // What does not depend on where the activations lie.
-BoundOperator BoundProgram::prepared(const PlacedOperator& op) const {
+BoundOperator BoundProgram::prepared(const PlacedOperator& op, const TrainingGroup* group) const {
   BoundOperator bound;
   bound.placed = &op;
   for (const auto* ids : {&op.inputs, &op.outputs})
     for (int id : *ids)
       if (id >= 0) bound.bytes += static_cast<double>(program_->values[static_cast<size_t>(id)].bytes);
-  if (op.kind == "update") bound.bytes = 5.0 * static_cast<double>(memory_.layout().bytes);
+  if (op.kind == "update") bound.bytes = static_cast<double>(memory_.update_bytes(group));
   return bound;
 }
 
@@ -99,13 +92,13 @@ void BoundProgram::check_samples(const OperatorSpec& load) const {
 }
 
 bool BoundProgram::run_recorded(const StepContext& context) {
-  if (!std::exchange(ran_, true) || profiling_) return false;
+  Backend& backend = memory_.backend();
+  if (!backend.capabilities().recording || !std::exchange(ran_, true) || profiling_) return false;
   if (!recording_)
-    recording_ = memory_.backend().capture([&] {
+    recording_ = backend.capture([&] {
       for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
         for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
     });
-  if (!recording_) return false;
   recording_->run();
   return true;
 }

@@ -27,7 +27,7 @@ struct BoundOperator {
 
 class BoundProgram {
  public:
-  // `group`: that it trains in, or null. Throws INVALID_PROGRAM, INVALID_STATE, SHAPE_MISMATCH.
+  // The memory has what the program needs. `group`: in which it trains, or null. Throws INVALID_PROGRAM, INVALID_STATE, SHAPE_MISMATCH.
   BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const TrainingGroup* group);
 
   const Program& program() const { return *program_; }
@@ -53,7 +53,7 @@ class BoundProgram {
   bool profiling() const { return profiling_; }
 
  private:
-  BoundOperator prepared(const PlacedOperator& op) const;
+  BoundOperator prepared(const PlacedOperator& op, const TrainingGroup* group) const;
   OperatorSpec placed(const PlacedOperator& op) const;
   void check_samples(const OperatorSpec& load) const;
 

@@ -48,6 +48,12 @@ OptimiserSpec optimiser_spec(const Attributes& attributes) {
   return spec;
 }
 
+std::optional<OptimiserSpec> optimiser_of(const Program& program) {
+  for (const PlacedOperator& op : program.segments[static_cast<size_t>(Segment::update)])
+    if (op.kind == "update") return optimiser_spec(op.attributes);
+  return std::nullopt;
+}
+
 // Bytes; every parameter begins at a multiple of it.
 constexpr size_t kLine = 64;
 
@@ -126,6 +132,16 @@ std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t be
   pass.bias1 = 1 - std::pow(spec_.beta1, static_cast<double>(steps_));
   pass.bias2 = 1 - std::pow(spec_.beta2, static_cast<double>(steps_));
   return pass;
+}
+
+size_t Optimiser::step_bytes(OptimiserPass::Meeting meeting) const {
+  OptimiserPass pass;
+  pass.meeting = meeting;
+  const size_t end = ranges_.empty() ? 0 : ranges_.back().end;
+  size_t bytes = 0;
+  for (std::optional<OptimiserPass> next = first_pass(pass, 0, end); next; next = first_pass(pass, next->end, end))
+    bytes += bytes_moved(*next);
+  return bytes;
 }
 
 void Optimiser::restart() {

@@ -36,6 +36,8 @@ struct OptimiserSpec {
 
 // Throws INVALID_PROGRAM for numbers that no optimiser takes.
 OptimiserSpec optimiser_spec(const Attributes& attributes);
+// The optimiser of the program's `update`; none for a program that does not train.
+std::optional<OptimiserSpec> optimiser_of(const Program& program);
 
 // A vector laid out like the parameters, by what it holds.
 enum class Vector : uint8_t { weights, gradients, velocity, first_moment, second_moment };
@@ -55,6 +57,8 @@ class Optimiser {
   void apply(OptimiserPass pass, size_t begin, size_t end) const;
   // The first of the passes that apply() makes of them: over elements that are trained alike. None where all are frozen.
   std::optional<OptimiserPass> first_pass(OptimiserPass pass, size_t begin, size_t end) const;
+  // Bytes that a step reads and writes.
+  size_t step_bytes(OptimiserPass::Meeting meeting) const;
   // As new: zeroed states, and no step behind it.
   void restart();
 
@@ -62,6 +66,8 @@ class Optimiser {
   void capture(Snapshot& snapshot, const std::string& prefix) const;
   void restore(const Snapshot& snapshot, const std::string& prefix);
 
+  // Of its states.
+  size_t bytes() const { return first_.bytes() + second_.bytes(); }
   // Null for a state that this optimiser does not keep.
   Memory* state(Vector which);
   int64_t steps() const { return steps_; }

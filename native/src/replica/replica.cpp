@@ -65,10 +65,8 @@ StepLoop& Replica::steps(int slot) const {
 }
 
 int Replica::bind(std::shared_ptr<const Program> program, const Source& source) {
-  if (!same_layout(program->parameters, layout()))
-    throw Error("INVALID_PROGRAM",
-                "program " + program->name + ": its parameter layout is not the replica's; compile it with the replica's parameters");
-  memory_.provide(*program);
+  check_parameters(*program, layout());
+  memory_.provide(*program, !group_ || !group_->has_optimiser());
   const UsedStream used(backend_, stream_.get());
   backend_.synchronise();
   // Primitives are made for as many threads as will run them.

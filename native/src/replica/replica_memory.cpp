@@ -8,32 +8,49 @@ ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shar
     : backend_(backend),
       layout_(std::move(layout)),
       weights_(std::move(weights)),
+      shares_weights_(weights_ != nullptr),
       user_(arenas ? std::make_unique<ArenaUser>(std::move(arenas)) : nullptr) {
   check_sizes(backend_, layout_);
   if (!weights_) weights_ = std::make_shared<Memory>(backend_, layout_.bytes);
 }
 
-void ReplicaMemory::provide(const Program& program) {
+void ReplicaMemory::provide(const Program& program, bool owns_optimiser) {
   const auto wanted = [&](Arena arena) { return program.arenas[static_cast<size_t>(arena)]; };
   if (wanted(Arena::gradients) && !gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
-  if (!wanted(Arena::statistics)) return;
-  if (!statistics_.data()) statistics_ = Memory(backend_, wanted(Arena::statistics));
-  if (statistics_.bytes() != wanted(Arena::statistics))
-    throw Error("INVALID_PROGRAM",
-                "program " + program.name + ": its statistics are not laid out as the replica's; compile both from one model");
+  if (wanted(Arena::statistics)) {
+    if (!statistics_.data()) statistics_ = Memory(backend_, wanted(Arena::statistics));
+    if (statistics_.bytes() != wanted(Arena::statistics))
+      throw Error("INVALID_PROGRAM",
+                  "program " + program.name + ": its statistics are not laid out as the replica's; compile both from one model");
+  }
+  if (const auto optimiser = optimiser_of(program)) provide_training(program, *optimiser, owns_optimiser);
 }
 
-void ReplicaMemory::provide_training(const Program& program, const OptimiserSpec& optimiser, bool steps) {
+void ReplicaMemory::provide_training(const Program& program, const OptimiserSpec& optimiser, bool owns_optimiser) {
   if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
   if (optimiser.accumulate > 1 && !accumulated_.data()) accumulated_ = Memory(backend_, layout_.bytes);
   if (optimiser_ && !(optimiser_->spec() == optimiser))
     throw Error("INVALID_PROGRAM", "program " + program.name + ": its optimiser is not that of the replica's other programs");
-  if (!optimiser_ && steps) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
+  if (!optimiser_ && owns_optimiser) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
 }
 
 void ReplicaMemory::own_activations(size_t bytes) {
   user_.reset();
   activations_ = Memory(backend_, bytes);
+}
+
+ReplicaBytes ReplicaMemory::bytes() const {
+  ReplicaBytes bytes;
+  if (!shares_weights_) bytes.weights = weights_->bytes();
+  if (gradients_) bytes.gradients = gradients_->bytes();
+  bytes.statistics = statistics_.bytes();
+  bytes.activations = activations_.bytes();
+  bytes.optimiser = accumulated_.bytes() + (optimiser_ ? optimiser_->bytes() : 0);
+  return bytes;
+}
+
+size_t ReplicaMemory::update_bytes(const TrainingGroup* group) const {
+  return group ? group->update_bytes(optimiser_.get()) : optimiser_->step_bytes(OptimiserPass::Meeting::none);
 }
 
 std::byte* ReplicaMemory::address(const PlacedValue& value) const {

@@ -15,17 +15,20 @@
 
 namespace arbalest {
 
+// Bytes that a replica holds by itself; weights that it shares with others are not counted.
+struct ReplicaBytes {
+  size_t weights = 0, gradients = 0, statistics = 0, activations = 0;
+  size_t optimiser = 0;  // its states, and the gradients of earlier batches of a step
+};
+
 class ReplicaMemory {
  public:
   // `weights`: those that it shares with others, or null for weights of its own.
   ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<Arenas> arenas);
 
-  // Takes what the program wants beside its activations. Throws INVALID_PROGRAM where another program has laid out the statistics
-  // otherwise.
-  void provide(const Program& program);
-  // Takes what a training step wants, with an optimiser of its own where `steps` says so: its group may have it. Throws INVALID_PROGRAM
-  // where another program has another.
-  void provide_training(const Program& program, const OptimiserSpec& optimiser, bool steps);
+  // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
+  // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
+  void provide(const Program& program, bool owns_optimiser);
   // Whether the activations may lie in an arena that it shares, as they do from the first.
   bool shares(size_t bytes) const { return user_ && bytes <= user_->arenas().bytes(); }
   // From here on they are its own, so many bytes of them. Kernels that were made over them are of no use any more.
@@ -38,6 +41,9 @@ class ReplicaMemory {
   std::byte* address(const PlacedValue& value) const;
   std::byte* activations() const { return user_ ? user_->data() : activations_.data(); }
   size_t own_bytes() const { return activations_.bytes(); }
+  ReplicaBytes bytes() const;
+  // Bytes that one update reads and writes: the replica's own, or its group's.
+  size_t update_bytes(const TrainingGroup* group) const;
   // Null where the activations are its own.
   ArenaUser* user() const { return user_.get(); }
   size_t arena() const { return user_ ? static_cast<size_t>(user_->index()) : 0; }
@@ -58,10 +64,13 @@ class ReplicaMemory {
   void restore(const Snapshot& snapshot);
 
  private:
+  void provide_training(const Program& program, const OptimiserSpec& optimiser, bool owns_optimiser);
+
   Backend& backend_;
   const ParameterLayout layout_;
-  // The group may have them beside the replica: what a member has brought outlives it.
+  // The group may hold them too: a contribution outlives its replica.
   std::shared_ptr<Memory> weights_, gradients_;
+  const bool shares_weights_;
   Memory accumulated_, statistics_, activations_;
   std::unique_ptr<ArenaUser> user_;
   std::shared_ptr<Optimiser> optimiser_;  // made for the first program that trains; a step that it is due outlives the replica

@@ -29,7 +29,7 @@ const Memory& Snapshot::vector(const std::string& name) const {
 
 void Snapshot::give(const std::string& name, const Memory& to) const {
   const Memory& from = vector(name);
-  Backend& there = *to.backend();
+  DeviceMemory& there = *to.device();
   if (&there == &backend_) {
     backend_.copy(to.data(), from.data(), layout_.bytes);
     return backend_.synchronise();

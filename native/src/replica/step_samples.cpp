@@ -2,8 +2,8 @@
 
 namespace arbalest {
 
-StepSamples::StepSamples(Backend& backend, const Program& program, const Source& source, uint64_t seed, bool queues)
-    : backend_(backend), source_(source), batch_(program.batch), queues_(queues), context_{source.dataset.get(), seed, 0, {}} {
+StepSamples::StepSamples(Streams& streams, const Program& program, const Source& source, uint64_t seed, bool queues)
+    : streams_(streams), source_(source), batch_(program.batch), queues_(queues), context_{source.dataset.get(), seed, 0, {}} {
   if (source.stream && !program.segments[static_cast<size_t>(Segment::load)].empty()) reader_.emplace(source.stream);
 }
 
@@ -11,7 +11,7 @@ void StepSamples::begin(uint64_t position) {
   context_.position = position;
   context_.samples = {};
   request_ = {position, batch_, {}};
-  backend_.begin(context_);
+  streams_.begin(context_);
 }
 
 void StepSamples::choose(const std::vector<int64_t>& samples) {
@@ -24,7 +24,7 @@ void StepSamples::choose(const std::vector<int64_t>& samples) {
                                         std::to_string(source_ ? source_.count() - 1 : 0));
   request_.samples = samples;
   context_.samples = request_.samples;
-  backend_.begin(context_);
+  streams_.begin(context_);
 }
 
 Outcome StepSamples::fetch(Clock::time_point deadline, const std::atomic<bool>& cancelled, RunReport& report) {
@@ -35,7 +35,7 @@ Outcome StepSamples::fetch(Clock::time_point deadline, const std::atomic<bool>& 
   report.data_seconds += seconds_since(start);
   if (!context_.dataset) return cancelled ? Outcome::cancelled : Outcome::waiting;
   if (queues_) {
-    backend_.bring(*context_.dataset);
+    streams_.bring(*context_.dataset);
     reader_->release();
   }
   fetched_ = true;

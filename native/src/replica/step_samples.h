@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/program.h"
 #include "data/source.h"
-#include "device/backend.h"
+#include "device/stream.h"
 #include "replica/run.h"
 #include "replica/training_group.h"
 
@@ -18,7 +18,7 @@ namespace arbalest {
 class StepSamples {
  public:
   // `queues`: kernels run when their turn comes, and read a copy of what streams in.
-  StepSamples(Backend& backend, const Program& program, const Source& source, uint64_t seed, bool queues);
+  StepSamples(Streams& streams, const Program& program, const Source& source, uint64_t seed, bool queues);
 
   // The batch at this position.
   void begin(uint64_t position);
@@ -34,7 +34,7 @@ class StepSamples {
   const StepContext& context() const { return context_; }
 
  private:
-  Backend& backend_;
+  Streams& streams_;
   const Source source_;
   const int64_t batch_;
   const bool queues_;

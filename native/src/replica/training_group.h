@@ -60,6 +60,10 @@ class TrainingGroup {
   // The buckets in which the group takes gradients, in the order in which backward is likely to finish them; none where it takes no
   // gradients.
   virtual std::span<const Bucket> buckets() const { return {}; }
+  // Whether the group has the optimiser, and steps the central model with the learners' gradients.
+  bool has_optimiser() const { return !buckets().empty(); }
+  // Bytes that the update of a round's last step reads and writes. `optimiser`: the learner's own, null where the group has it.
+  virtual size_t update_bytes(const Optimiser* optimiser) const = 0;
   // The weights of every replica, where learners train the central model itself; else null.
   virtual std::shared_ptr<Memory> shared_weights() const { return nullptr; }
 

@@ -219,7 +219,7 @@ void AsynchronousGroup::update(int learner, const Ticket& ticket, const LearnerV
   }
   if (updates) {
     if (ticket.forgets) clear(*updates);
-    step.meeting = OptimiserPass::Meeting::accumulation;
+    step.meeting = meeting();
     step.contribution = updates->data();
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());

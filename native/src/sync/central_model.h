@@ -44,6 +44,8 @@ class CentralModel {
   void capture(int64_t round, Snapshot& snapshot) const;
   void restore(int64_t round, const Snapshot& snapshot);
 
+  // Bytes that a step of its optimiser reads and writes.
+  size_t step_bytes() const { return optimiser_->step_bytes(OptimiserPass::Meeting::none); }
   // Whether the rule needs the whole sum before it is applied to any part of it: for the norm of the gradients.
   bool needs_whole_sum() const { return optimiser_ && optimiser_->needs_norms(); }
 

@@ -7,7 +7,7 @@
 namespace arbalest {
 
 EvaluationAverage::EvaluationAverage(Backend& backend, const ParameterLayout& layout, const EvaluationAverageSpec& spec)
-    : backend_(backend), spec_(spec), type_(layout.type()) {
+    : passes_(backend), spec_(spec), type_(layout.type()) {
   for (Memory& average : averages_) average = Memory(backend, layout.bytes);
   if (spec.kind == EvaluationAverageSpec::Kind::lawa)
     for (int64_t i = 0; i < spec.window; ++i) window_.emplace_back(backend, layout.bytes);
@@ -24,12 +24,12 @@ void EvaluationAverage::apply(const std::byte* central, size_t begin, size_t end
   if (!takes_) return;
   const std::byte* const from = averages_[current_].data();
   std::byte* const to = averages_[1 - current_].data();
-  if (!learns) return backend_.blend({type_, begin, end, central, central, to, 1});
+  if (!learns) return passes_.blend({type_, begin, end, central, central, to, 1});
   if (spec_.kind != EvaluationAverageSpec::Kind::lawa) {
-    return backend_.blend({type_, begin, end, from, central, to, blend_factor()});
+    return passes_.blend({type_, begin, end, from, central, to, blend_factor()});
   }
-  backend_.blend({type_, begin, end, central, central, window_[static_cast<size_t>(taken_ % spec_.window)].data(), 1});
-  backend_.average({type_, begin, end, nullptr, to, models_, 1.0 / static_cast<double>(models_.size()), 0});
+  passes_.blend({type_, begin, end, central, central, window_[static_cast<size_t>(taken_ % spec_.window)].data(), 1});
+  passes_.average({type_, begin, end, nullptr, to, models_, 1.0 / static_cast<double>(models_.size()), 0});
 }
 
 double EvaluationAverage::blend_factor() const {

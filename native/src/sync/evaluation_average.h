@@ -33,7 +33,7 @@ class EvaluationAverage {
   // The weight of the next model in the average.
   double blend_factor() const;
 
-  Backend& backend_;
+  VectorPasses& passes_;
   const EvaluationAverageSpec spec_;
   const Type type_;
   Memory averages_[2];

@@ -8,8 +8,7 @@ namespace arbalest {
 namespace {
 
 void check_rule(Backend& backend, const GroupSpec& spec) {
-  // Its learners' threads read and write the same memory at the same time.
-  if (spec.asynchronous && backend.stream())
+  if (spec.asynchronous && !backend.capabilities().asynchronous_rules)
     throw Error("INVALID_OPTION", "synchroniser: received an asynchronous rule for a GPU; use a synchronous one, or backend cpu");
   if (spec.levels.empty()) return;
   if (spec.synchronous && spec.synchronous->lockstep)

@@ -133,7 +133,7 @@ int64_t SynchronousGroup::copy_central(size_t device, const Memory& vector) cons
   // The first device alone keeps the evaluation average, for all of them.
   const size_t source = spec_.average || device >= averaging_.devices() ? 0 : device;
   Backend& backend = averaging_.backend(source);
-  if (vector.backend() != &backend)
+  if (vector.device() != &backend)
     throw Error("INVALID_STATE",
                 "replica: it lies on another device than the model that is evaluated; create it on device " + std::to_string(source));
   const std::lock_guard lock(mutex_);

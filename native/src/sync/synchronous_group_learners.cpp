@@ -75,7 +75,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
 }
 
 void SynchronousGroup::check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const {
-  if (vectors.weights->backend() != &averaging_.backend(ticket.device))
+  if (vectors.weights->device() != &averaging_.backend(ticket.device))
     throw Error("INVALID_STATE", "learner: it meets the group on device " + std::to_string(ticket.device) +
                                      ", where its replica does not lie; create the replica with this device");
 }
@@ -126,7 +126,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
     if (member) contribution = contributes_copies() ? member->contribution : vectors.weights;
   }
   if (contribution && contributes_copies()) {
-    step.meeting = rule().central == CentralRule::sma ? OptimiserPass::Meeting::correction : OptimiserPass::Meeting::snapshot;
+    step.meeting = meeting();
     step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
     step.alpha = ticket.alpha;

@@ -5,7 +5,7 @@
 namespace arbalest {
 
 DeviceLevel::DeviceLevel(Backend& backend, Type type, size_t bytes, int devices)
-    : Level(backend, 1), backend_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
+    : Level(backend, 1), passes_(backend), type_(type), devices_(devices), sum_(backend, bytes) {}
 
 std::unique_ptr<Level::Request> DeviceLevel::start(BucketReduction reduction) {
   auto request = std::make_unique<Request>();
@@ -23,10 +23,10 @@ bool DeviceLevel::wait(Request& request, const std::atomic<bool>& given_up) {
     summands.push_back(part.vector);
     learners += part.learners;
   }
-  const size_t piece = std::min(backend_.piece(), range.end - range.begin);
+  const size_t piece = std::min(passes_.piece(), range.end - range.begin);
   for (size_t begin = range.begin; begin < range.end && learners > 0; begin += piece) {
     if (given_up) return false;
-    backend_.average({type_, begin, std::min(begin + piece, range.end), nullptr, sum_.data(), summands, 1, 0});
+    passes_.average({type_, begin, std::min(begin + piece, range.end), nullptr, sum_.data(), summands, 1, 0});
   }
   parts = {learners > 0 ? PartialSum{sum_.data(), learners} : PartialSum{}};
   return true;

@@ -18,7 +18,7 @@ class DeviceLevel final : public Level {
   bool wait(Request& request, const std::atomic<bool>& given_up) override;
 
  private:
-  Backend& backend_;
+  VectorPasses& passes_;
   const Type type_;
   const int devices_;
   Memory sum_;

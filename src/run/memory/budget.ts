@@ -1,5 +1,5 @@
+import type { EngineBackend } from '../../compiler/program.js'
 import type { Engine } from '../../engine/contract.js'
-import { isGpu } from '../../engine/gpu.js'
 import { freeMemory } from '../../engine/free-memory.js'
 import { ArbalestError } from '../../errors.js'
 import type { MemoryNeed } from './need.js'
@@ -23,13 +23,13 @@ export class MemoryBudget {
     this.devices = devices
   }
 
-  /** The memory that is free now: that of the GPU with the least, or of the machine. */
+  /** The memory that is free now: of the device with the least memory of its own, or of the machine. */
   static now(engine: Engine, { backend, devices: { devices } }: Pick<Settings, 'backend' | 'devices'>): MemoryBudget {
-    const gpus = isGpu(backend) ? devices.length : 1
-    return new MemoryBudget({ free: freeMemory(engine, { backend, devices: gpus }), devices: gpus })
+    const separate = hasDeviceMemory(engine, backend) ? devices.length : 1
+    return new MemoryBudget({ free: freeMemory(engine, { backend, devices: separate }), devices: separate })
   }
 
-  /** Bytes that data may take: it lies in the machine's memory, and with GPUs in theirs as well. */
+  /** Bytes that data may take: it lies in the machine's memory, and a copy of it in the memory of each device that has one. */
   forData(engine: Engine): number {
     return Math.min(this.free, engine.describe().freeMemory)
   }
@@ -60,8 +60,8 @@ export class MemoryBudget {
 }
 
 /**
- * The need, corrected on GPUs by the memory that the first learners have really taken: libraries allocate workspaces of sizes that are not known
- * beforehand. `before` is the budget before these learners.
+ * The need, corrected on devices with a memory of their own by what the first learners have really taken: the libraries of GPUs allocate workspaces of
+ * sizes that are not known beforehand. `before` is the budget before these learners.
  */
 export function measuredNeed(
   engine: Engine,
@@ -69,13 +69,13 @@ export function measuredNeed(
   need: MemoryNeed,
   before: MemoryBudget
 ): MemoryNeed {
-  if (!isGpu(settings.backend)) return need
+  if (!hasDeviceMemory(engine, settings.backend)) return need
   const taken = before.free - MemoryBudget.now(engine, settings).free
   return { ...need, perLearner: Math.max(need.perLearner, (taken - need.shared) / Math.ceil(settings.learners / before.devices)) }
 }
 
 /**
- * Allocates GPU memory for learners that the tuner will add, before training begins: allocations by the driver may stall all work of a GPU. Reserves
+ * Allocates device memory for learners that the tuner will add, before training begins: allocations by the driver may stall all work of a device. Reserves
  * enough to double the learners, but at most half of what is free.
  */
 export function reserveGrowth(
@@ -84,11 +84,15 @@ export function reserveGrowth(
   need: MemoryNeed
 ): void {
   const { backend, learners, population } = settings
-  if (!isGpu(backend) || !population.tuning) return
+  if (!hasDeviceMemory(engine, backend) || !population.tuning) return
   const { free, devices } = MemoryBudget.now(engine, settings)
   const wanted = Math.ceil(Math.min(learners, population.tuning.most - learners) / devices)
   const more = Math.min(wanted, Math.floor(free / 2 / need.perLearner))
   if (more > 0) engine.reserve(backend, devices, Math.ceil(more * need.perLearner))
+}
+
+function hasDeviceMemory(engine: Engine, backend: EngineBackend): boolean {
+  return engine.capabilities(backend).memory === 'device'
 }
 
 function tunedBytes({ perLearner }: MemoryNeed): number {

@@ -1,6 +1,5 @@
-import type { Program } from '../../compiler/program.js'
-import { sma } from '../../rules/sma.js'
-import { vectorCount, type VectorCount } from './vectors.js'
+import type { EngineBackend, Program } from '../../compiler/program.js'
+import type { Engine, MemoryCount, MemorySpec, ReplicaMemory } from '../../engine/contract.js'
 
 /** The engine memory of one learner, in bytes. */
 export interface LearnerMemory {
@@ -8,14 +7,14 @@ export interface LearnerMemory {
   readonly gradients: number
   /** The optimiser's states: velocity, or moments. */
   readonly velocity: number
-  /** The slot for the learner's contribution to a round: a correction under SMA. */
+  /** The learner's contribution to a round: a correction under SMA. */
   readonly correction: number
   readonly statistics: number
   /** Outputs of all operators, which share memory where they can, and scratch. */
   readonly activations: number
 }
 
-/** The engine memory that all learners of a run share, in bytes. */
+/** The engine memory that all learners of a run share, in bytes. Where devices have memories of their own, that of the device with most. */
 export interface SharedMemory {
   /** Arenas of activations, if more learners train than compute at once; otherwise each learner has its own activations. */
   readonly activations: number
@@ -32,72 +31,74 @@ export interface MemoryNeed {
   readonly shared: number
 }
 
-/** The programs of an evaluation, and the number of replicas that each is bound to. */
-export interface EvaluationNeed {
-  readonly programs: readonly Program[]
-  readonly replicas: number
-}
-
-export interface MemoryOptions {
-  /** Vectors as long as the parameters; by default those of synchronous model averaging. */
-  readonly vectors?: VectorCount
+/** What a run makes in the engine's memory. */
+export interface RunObjects {
+  readonly backend: EngineBackend
+  readonly train: Program
+  readonly group: NonNullable<MemorySpec['group']>
+  readonly evaluation: EvaluationObjects
+  /** Bytes. */
+  readonly samples: number
   /** Arenas of activations that the learners share; undefined if each learner has its own activations. */
   readonly arenas?: number | undefined
   /** Whether the run takes checkpoints: one at a time is kept in memory as a copy until it is written. */
   readonly checkpoints?: boolean
 }
 
-export function learnerMemory(train: Program, { vectors = averaging(train), arenas }: MemoryOptions = {}): LearnerMemory {
-  const { weights, gradients, statistics, activations } = train.arenas
-  return {
-    weights,
-    gradients,
-    velocity: vectors.optimiser * train.parameters.bytes,
-    correction: vectors.contribution * train.parameters.bytes,
-    statistics,
-    activations: arenas === undefined ? activations : 0
+/** The programs of an evaluation, and the number of replicas that are bound to all of them. */
+export interface EvaluationObjects {
+  readonly programs: readonly Program[]
+  readonly replicas: number
+}
+
+/** The memory of a run, as the engine counts it. */
+export class RunMemory {
+  readonly learner: LearnerMemory
+  readonly shared: SharedMemory
+  /** Bytes that the `update` of one learner reads and writes. */
+  readonly updateBytes: number
+  readonly #snapshot: number
+  readonly #objects: RunObjects
+
+  constructor(engine: Engine, objects: RunObjects) {
+    const { backend, train, group, evaluation, samples, arenas } = objects
+    const training = countMemory(engine, [train], { backend, group })
+    const evaluating = countMemory(engine, evaluation.programs, { backend })
+    const { optimiser: velocity, activations, ...replica } = training.replica
+    this.learner = { ...replica, velocity, correction: training.contribution, activations: arenas === undefined ? activations : 0 }
+    this.shared = {
+      activations: (arenas ?? 0) * activations,
+      central: Math.max(...training.group),
+      evaluation: evaluation.replicas * bytesOf(evaluating.replica),
+      samples
+    }
+    this.updateBytes = training.update
+    this.#snapshot = training.snapshot
+    this.#objects = objects
+  }
+
+  get need(): MemoryNeed {
+    const copied = this.#objects.checkpoints ? this.#checkpointCopies() : { perLearner: 0, shared: 0 }
+    return { perLearner: bytesOf(this.learner) + copied.perLearner, shared: bytesOf(this.shared) + copied.shared }
+  }
+
+  /** A checkpoint copies each learner's state, at most all vectors of the group, and the model that is evaluated with its statistics. */
+  #checkpointCopies(): MemoryNeed {
+    const { parameters, arenas } = this.#objects.train
+    return { perLearner: this.#snapshot, shared: this.shared.central + parameters.bytes + arenas.statistics }
   }
 }
 
-/** `samples` in bytes. */
-export function sharedMemory(
-  train: Program,
-  evaluation: EvaluationNeed,
-  samples: number,
-  { vectors = averaging(train), arenas = 0 }: MemoryOptions = {}
-): SharedMemory {
-  const { parameters } = train
-  const largest = (name: 'activations' | 'statistics') => Math.max(...evaluation.programs.map((program) => program.arenas[name]))
-  return {
-    activations: arenas * train.arenas.activations,
-    central: vectors.central * parameters.bytes,
-    evaluation: evaluation.replicas * (parameters.bytes + largest('activations') + largest('statistics')),
-    samples
+function countMemory(engine: Engine, programs: readonly Program[], spec: Omit<MemorySpec, 'programs'>): MemoryCount {
+  const handles = programs.map((program) => engine.createProgram(program))
+  try {
+    return engine.countMemory({ ...spec, programs: handles })
+  } finally {
+    for (const handle of handles) engine.release(handle)
   }
-}
-
-/** `samples` in bytes. */
-export function memoryNeed(train: Program, evaluation: EvaluationNeed, samples: number, options: MemoryOptions = {}): MemoryNeed {
-  const copied = options.checkpoints ? checkpointCopies(train, options.vectors ?? averaging(train)) : { perLearner: 0, shared: 0 }
-  return {
-    perLearner: bytesOf(learnerMemory(train, options)) + copied.perLearner,
-    shared: bytesOf(sharedMemory(train, evaluation, samples, options)) + copied.shared
-  }
-}
-
-/** A checkpoint copies each learner's weights and optimiser states, the group's vectors, and the model that is evaluated. */
-function checkpointCopies({ parameters, arenas }: Program, { optimiser, central }: VectorCount): MemoryNeed {
-  return {
-    perLearner: (1 + optimiser) * parameters.bytes + arenas.statistics,
-    shared: (1 + central) * parameters.bytes + arenas.statistics
-  }
-}
-
-function averaging(train: Program): VectorCount {
-  return vectorCount(train, sma({}, { learners: 1 }))
 }
 
 /** The sum of all parts. */
-export function bytesOf(parts: LearnerMemory | SharedMemory): number {
+export function bytesOf(parts: LearnerMemory | SharedMemory | ReplicaMemory): number {
   return Object.values(parts).reduce((sum: number, bytes: number) => sum + bytes, 0)
 }

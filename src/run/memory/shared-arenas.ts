@@ -1,4 +1,4 @@
-import { isGpu } from '../../engine/gpu.js'
+import type { Engine } from '../../engine/contract.js'
 import { usableCores } from '../../engine/machine.js'
 import type { DeviceSettings } from '../../options/devices.js'
 import type { Settings } from '../../options/settings.js'
@@ -7,17 +7,20 @@ import { mostLearners } from '../../schedules/population.js'
 /**
  * The number of arenas of activations that the learners of each device share: as many as learners that compute there at once. Undefined if each learner
  * has activations of its own: if there are never more learners than that; if a learner is the user's own, which may read activations between two calls;
- * if first steps are traced segment by segment; or if learners queue their work on a GPU.
+ * if first steps are traced segment by segment; or if learners queue their work on streams, which may still run when the next learner begins.
  */
-export function sharedArenas({
-  population,
-  learner,
-  threads,
-  trace,
-  backend,
-  devices: { devices }
-}: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend' | 'devices'>): readonly number[] | undefined {
-  if (learner !== undefined || (trace?.steps ?? 0) > 0 || isGpu(backend)) return undefined
+export function sharedArenas(
+  engine: Engine,
+  {
+    population,
+    learner,
+    threads,
+    trace,
+    backend,
+    devices: { devices }
+  }: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend' | 'devices'>
+): readonly number[] | undefined {
+  if (learner !== undefined || (trace?.steps ?? 0) > 0 || engine.capabilities(backend).streams) return undefined
   return arenasFor(mostLearners(population), { threads, devices })
 }
 

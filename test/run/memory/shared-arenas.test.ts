@@ -4,6 +4,7 @@ import { Random } from '../../../src/data/random.js'
 import { datasetFromArrays, train, type FinishedEvent, type TrainOptions } from '../../../src/index.js'
 import { arenasFor, sharedArenas } from '../../../src/run/memory/shared-arenas.js'
 import { trainWith } from '../../../src/run/train.js'
+import { engine } from '../../fakes/engine.js'
 import { FAKES, tinyData, tinyModel } from '../../fakes/job.js'
 import { skip } from '../../support/skip.js'
 
@@ -20,15 +21,15 @@ describe('arenas of activations', function () {
     const population = { schedule: [{ round: 0, learners: 1 }], tuning: undefined }
     const devices = { devices: [{ cores: [] }], levels: [], ordered: false } as const
     const plain = { threads: 1, backend: 'cpu', devices } as const
-    expect(sharedArenas({ ...plain, population })).to.equal(undefined)
+    expect(sharedArenas(engine, { ...plain, population })).to.equal(undefined)
     const crowd = { ...plain, population: { schedule: [{ round: 0, learners: cores + 1 }], tuning: undefined } }
-    expect(sharedArenas(crowd)).to.deep.equal([cores])
-    expect(sharedArenas({ ...crowd, learner: BUILT_IN })).to.equal(undefined)
+    expect(sharedArenas(engine, crowd)).to.deep.equal([cores])
+    expect(sharedArenas(engine, { ...crowd, learner: BUILT_IN })).to.equal(undefined)
     // Steps that are told in their segments need arenas of their learner's own.
-    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 20 } })).to.equal(undefined)
-    expect(sharedArenas({ ...crowd, trace: { file: 'trace.json', steps: 0 } })).to.deep.equal([cores])
+    expect(sharedArenas(engine, { ...crowd, trace: { file: 'trace.json', steps: 20 } })).to.equal(undefined)
+    expect(sharedArenas(engine, { ...crowd, trace: { file: 'trace.json', steps: 0 } })).to.deep.equal([cores])
     // What one has queued on a GPU may run while the next one queues.
-    expect(sharedArenas({ ...crowd, backend: 'cuda' })).to.equal(undefined)
+    expect(sharedArenas(engine, { ...crowd, backend: 'cuda' })).to.equal(undefined)
   })
 
   it('are those of a device: as many as its cores, and no more than its learners', () => {

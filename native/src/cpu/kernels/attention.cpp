@@ -254,7 +254,7 @@ int64_t heads_of(const Shapes& shapes, int64_t features) {
 }
 
 void check_forward(const Shapes& shapes) {
-  shapes.input_axes(0, 3);
+  shapes.input_rank(0, 3);
   const Shape& qkv = shapes.input(0);
   if (qkv[2] % 3 != 0) shapes.refuse("shape of input qkv", shown(qkv), "make its last extent three times the features");
   const int64_t heads = heads_of(shapes, qkv[2] / 3);
@@ -263,7 +263,7 @@ void check_forward(const Shapes& shapes) {
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.input_axes(1, 3);
+  shapes.input_rank(1, 3);
   const Shape& y = shapes.input(1);
   const int64_t heads = heads_of(shapes, y[2]);
   shapes.input_is(0, {y[0], y[1], 3 * y[2]});

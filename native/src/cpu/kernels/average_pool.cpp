@@ -84,12 +84,12 @@ template <class T> class AveragePoolBackward final : public Kernel {
 };
 
 void check_forward(const Shapes& shapes) {
-  shapes.input_axes(0, 4);
+  shapes.input_rank(0, 4);
   shapes.output_is(0, pooled(shapes, shapes.input(0)));
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.output_axes(0, 4);
+  shapes.output_rank(0, 4);
   shapes.input_is(0, pooled(shapes, shapes.output(0)));
 }
 

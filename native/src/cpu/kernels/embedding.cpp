@@ -132,24 +132,24 @@ Shape with(Shape shape, int64_t last) {
 }
 
 void check_embedding(const Shapes& shapes) {
-  shapes.input_axes(1, 2);
+  shapes.input_rank(1, 2);
   shapes.output_is(0, with(shapes.input(0), shapes.input(1)[1]));
 }
 
 void check_embedding_backward(const Shapes& shapes) {
-  shapes.output_axes(0, 2);
+  shapes.output_rank(0, 2);
   shapes.input_is(1, with(shapes.input(0), shapes.output(0)[1]));
 }
 
 void check_positions(const Shapes& shapes) {
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& x = shapes.input(0);
   shapes.input_is(1, {x.begin() + 1, x.end()});
   shapes.output_is(0, x);
 }
 
 void check_positions_backward(const Shapes& shapes) {
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& gy = shapes.input(0);
   shapes.output_is(0, {gy.begin() + 1, gy.end()});
 }

@@ -6,7 +6,7 @@ namespace arbalest::kernels {
 namespace {
 
 bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
-  const Operator* op = find_operator(request.kind);
+  const Operator* op = OperatorTable<Operator>::find(request.kind);
   if (!op) return false;
   answer = lower(*op, request);
   return true;
@@ -31,7 +31,7 @@ void check_lowered(const Operator& op, const OperatorSpec& spec) {
 }
 
 std::unique_ptr<Kernel> make_ours(const OperatorSpec& spec) {
-  const Operator* op = find_operator(spec.kind);
+  const Operator* op = OperatorTable<Operator>::find(spec.kind);
   if (!op) return nullptr;
   check_lowered(*op, spec);
   return op->make(spec);

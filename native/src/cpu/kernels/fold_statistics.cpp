@@ -37,7 +37,7 @@ class FoldStatistics final : public Kernel {
 };
 
 void check(const Shapes& shapes) {
-  shapes.input_axes(0, 1);
+  shapes.input_rank(0, 1);
   const Shape& statistic = shapes.input(0);
   for (size_t i : {1, 3, 4}) shapes.input_is(i, statistic);
   shapes.input_is(2, {1});

@@ -78,12 +78,12 @@ template <class T> class GlobalAveragePoolBackward final : public Kernel {
 };
 
 void check_forward(const Shapes& shapes) {
-  shapes.input_axes(0, 4);
+  shapes.input_rank(0, 4);
   shapes.output_is(0, {shapes.input(0)[0], shapes.input(0)[1]});
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.output_axes(0, 4);
+  shapes.output_rank(0, 4);
   shapes.input_is(0, {shapes.output(0)[0], shapes.output(0)[1]});
 }
 

@@ -133,7 +133,7 @@ Shape without_last(const Shape& shape) { return {shape.begin(), shape.end() - 1}
 void check_forward(const Shapes& shapes) {
   const double epsilon = shapes.attributes().number("epsilon");
   if (!(epsilon > 0 && std::isfinite(epsilon))) shapes.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& x = shapes.input(0);
   for (size_t i : {1, 2}) shapes.input_is(i, {x.back()});
   shapes.output_is(0, x);
@@ -141,7 +141,7 @@ void check_forward(const Shapes& shapes) {
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& x = shapes.input(0);
   shapes.input_is(1, {x.back()});
   for (size_t i : {2, 3}) shapes.input_is(i, without_last(x));

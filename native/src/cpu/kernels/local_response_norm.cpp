@@ -178,7 +178,7 @@ void check(const Shapes& shapes) {
   number("alpha", 0);
   number("beta", 0);
   number("k", 1e-6);
-  shapes.input_axes(0, 4);
+  shapes.input_rank(0, 4);
   shapes.output_is(0, shapes.input(0));
 }
 

@@ -192,14 +192,14 @@ void check_area(const Shapes& shapes) {
 
 void check_forward(const Shapes& shapes) {
   check_area(shapes);
-  shapes.input_axes(0, 4);
+  shapes.input_rank(0, 4);
   const Shape y = pooled(shapes, shapes.input(0));
   for (size_t i : {0, 1}) shapes.output_is(i, y);
 }
 
 void check_backward(const Shapes& shapes) {
   check_area(shapes);
-  shapes.output_axes(0, 4);
+  shapes.output_rank(0, 4);
   const Shape y = pooled(shapes, shapes.output(0));
   for (size_t i : {0, 1}) shapes.input_is(i, y);
 }

@@ -1,18 +1,9 @@
 #include "cpu/kernels/operator.h"
 
-#include <cmath>
-#include <map>
-
 #include "cpu/kernels/activation.h"
 
 namespace arbalest::kernels {
 namespace {
-
-// Made when the first file registers: the order in which files are initialised is not defined.
-std::map<std::string, Operator>& table() {
-  static std::map<std::string, Operator> operators;
-  return operators;
-}
 
 // Without a hint: what oneDNN's convolutions of this instruction set choose for many channels.
 std::string preferred_layout(Type type) {
@@ -64,74 +55,12 @@ TensorSpec answered(const Port& port, const TensorSpec& offered, Type type, cons
 // The operator with a port for each tensor of the request.
 Operator spelt_out(const Operator& op, const LoweringRequest& request) {
   Operator whole = op;
-  const auto repeat = [](std::vector<Port>& ports, size_t count) {
-    if (!ports.empty() && ports.back().repeats && ports.size() < count) ports.resize(count, Port(ports.back()));
-  };
-  repeat(whole.inputs, request.inputs.size());
-  repeat(whole.outputs, request.outputs.size());
+  repeat_last(whole.inputs, request.inputs.size());
+  repeat_last(whole.outputs, request.outputs.size());
   return whole;
 }
 
 }  // namespace
-
-std::string shown(const Shape& shape) {
-  std::string text = "(";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + ")";
-}
-
-void Shapes::refuse(const std::string& what, const std::string& received, const std::string& mend) const {
-  throw Error("INVALID_PROGRAM", std::string(op_.kind) + ": " + what + ": received " + received + "; " + mend);
-}
-
-void Shapes::input_is(size_t i, const Shape& expected) const {
-  if (has_input(i) && input(i) != expected) {
-    refuse(std::string("shape of input ") + op_.inputs[i].name, shown(input(i)), "make it " + shown(expected));
-  }
-}
-
-void Shapes::output_is(size_t i, const Shape& expected) const {
-  if (has_output(i) && output(i) != expected) {
-    refuse(std::string("shape of output ") + op_.outputs[i].name, shown(output(i)), "make it " + shown(expected));
-  }
-}
-
-void Shapes::input_axes(size_t i, size_t axes) const {
-  if (has_input(i) && input(i).size() != axes) {
-    refuse(std::string("shape of input ") + op_.inputs[i].name, shown(input(i)), "give it " + std::to_string(axes) + " axes");
-  }
-}
-
-void Shapes::input_axes_at_least(size_t i, size_t axes) const {
-  if (has_input(i) && input(i).size() < axes) {
-    refuse(std::string("shape of input ") + op_.inputs[i].name, shown(input(i)), "give it at least " + std::to_string(axes) + " axes");
-  }
-}
-
-void Shapes::output_axes(size_t i, size_t axes) const {
-  if (has_output(i) && output(i).size() != axes) {
-    refuse(std::string("shape of output ") + op_.outputs[i].name, shown(output(i)), "give it " + std::to_string(axes) + " axes");
-  }
-}
-
-int64_t Shapes::whole(const char* attribute, int64_t least, int64_t most) const {
-  const double value = attributes().number(attribute);
-  if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != std::floor(value)) {
-    refuse(attribute, std::to_string(value), "give a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  return static_cast<int64_t>(value);
-}
-
-std::array<int64_t, 2> Shapes::whole_pair(const char* attribute, int64_t least) const {
-  const std::vector<double>& values = attributes().list(attribute);
-  if (values.size() != 2) refuse(attribute, std::to_string(values.size()) + " numbers", "give two, for rows and columns");
-  for (double value : values) {
-    if (!(value >= static_cast<double>(least) && value < 0x1p31) || value != std::floor(value)) {
-      refuse(attribute, std::to_string(value), "give whole numbers from " + std::to_string(least));
-    }
-  }
-  return {static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])};
-}
 
 LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   const Operator op = spelt_out(given, request);
@@ -165,18 +94,6 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   if (op.scratch) answer.scratch_bytes = op.scratch(shapes);
   answer.implementation = std::string("own:") + kInstructionSet;
   return answer;
-}
-
-Registered::Registered(std::vector<Operator> operators) {
-  for (Operator& op : operators) {
-    const std::string kind = op.kind;
-    table().emplace(kind, std::move(op));
-  }
-}
-
-const Operator* find_operator(const std::string& kind) {
-  const auto found = table().find(kind);
-  return found == table().end() ? nullptr : &found->second;
 }
 
 }  // namespace arbalest::kernels

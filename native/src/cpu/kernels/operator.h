@@ -1,15 +1,16 @@
-// An operator of this library: its ports, the check of its shapes, and how it is made ready. Each file defines its own; entry.cpp lists
-// them.
+// An operator of this library: its ports, the check of its shapes, and the function that makes its kernel. Each family has a file, which
+// adds its operators to the table.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cpu/kernels/vector.h"
+#include "cpu/shape_checks.h"
 #include "device/backend.h"
+#include "device/operator_table.h"
 
 namespace arbalest::kernels {
 
@@ -43,12 +44,12 @@ struct Operator {
   size_t (*scratch)(const Shapes& shapes) = nullptr;  // bytes that one thread wants for a run
 };
 
-// The shapes of one use of an operator. Every check throws INVALID_PROGRAM with the port, what was received and the mend; an absent
-// optional port passes.
-class Shapes {
+// The shapes of one use of an operator.
+class Shapes : public ShapeChecks<Shapes> {
  public:
   Shapes(const Operator& op, const LoweringRequest& request) : op_(op), request_(request) {}
 
+  const Operator& op() const { return op_; }
   const Attributes& attributes() const { return request_.attributes; }
   const Shape& input(size_t i) const { return request_.inputs[i].shape; }
   const Shape& output(size_t i) const { return request_.outputs[i].shape; }
@@ -57,24 +58,12 @@ class Shapes {
   bool has_input(size_t i) const { return i < request_.inputs.size() && !input(i).empty(); }
   bool has_output(size_t i) const { return i < request_.outputs.size() && !output(i).empty(); }
 
-  void input_is(size_t i, const Shape& expected) const;
-  void output_is(size_t i, const Shape& expected) const;
-  void input_axes(size_t i, size_t axes) const;
-  void input_axes_at_least(size_t i, size_t axes) const;
-  void output_axes(size_t i, size_t axes) const;
-  // A whole number in [least, most].
-  int64_t whole(const char* attribute, int64_t least, int64_t most) const;
-  std::array<int64_t, 2> whole_pair(const char* attribute, int64_t least) const;
-  [[noreturn]] void refuse(const std::string& what, const std::string& received, const std::string& mend) const;
-
  private:
   const Operator& op_;
   const LoweringRequest& request_;
 };
 
-std::string shown(const Shape& shape);
-
-// All activations get the layout of the first input that has one of ours, so that nothing is reordered on the way.
+// All activations get the layout of the first input that has one of ours, so that the operator needs no reorders.
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
 
 // Null where the port is absent.
@@ -88,12 +77,6 @@ template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const
   return std::make_unique<Typed<float>>(spec);
 }
 
-// An object of it at namespace scope adds operators to the table: a new operator is one file.
-struct Registered {
-  explicit Registered(std::vector<Operator> operators);
-};
-
-// Null where there is no such operator.
-const Operator* find_operator(const std::string& kind);
+using Registered = OperatorTable<Operator>::Registered;
 
 }  // namespace arbalest::kernels

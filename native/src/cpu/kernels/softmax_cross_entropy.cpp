@@ -149,7 +149,7 @@ void check_smoothing(const Shapes& shapes) {
 
 void check_forward(const Shapes& shapes) {
   check_smoothing(shapes);
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& logits = shapes.input(0);
   shapes.input_is(1, {logits.begin(), logits.end() - 1});
   shapes.output_is(0, {1});
@@ -161,7 +161,7 @@ void check_forward(const Shapes& shapes) {
 
 void check_backward(const Shapes& shapes) {
   check_smoothing(shapes);
-  shapes.input_axes_at_least(0, 2);
+  shapes.input_rank_at_least(0, 2);
   const Shape& probabilities = shapes.input(0);
   shapes.input_is(1, {probabilities.begin(), probabilities.end() - 1});
   shapes.output_is(0, probabilities);

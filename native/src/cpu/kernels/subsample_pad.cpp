@@ -69,12 +69,12 @@ Shape subsampled(const Shapes& shapes, const Shape& x) {
 }
 
 void check_forward(const Shapes& shapes) {
-  shapes.input_axes(0, 4);
+  shapes.input_rank(0, 4);
   shapes.output_is(0, subsampled(shapes, shapes.input(0)));
 }
 
 void check_backward(const Shapes& shapes) {
-  shapes.output_axes(0, 4);
+  shapes.output_rank(0, 4);
   shapes.input_is(0, subsampled(shapes, shapes.output(0)));
 }
 

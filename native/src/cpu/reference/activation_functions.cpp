@@ -15,7 +15,7 @@ void check_gradient(const Request& request) {
 }
 
 void check_leak(const Request& request) {
-  const double slope = request.attributes.number("slope");
+  const double slope = request.attributes().number("slope");
   if (!(slope >= 0 && slope < 0x1p31)) request.refuse("slope", std::to_string(slope), "give a number of at least 0");
 }
 

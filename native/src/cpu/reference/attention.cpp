@@ -6,7 +6,7 @@
 namespace arbalest::reference {
 namespace {
 
-// Where the parts of one head lie in qkv (N, T, 3F) and y (N, T, F).
+// The places of the parts of one head in qkv (N, T, 3F) and y (N, T, F).
 struct Heads {
   Heads(const Shape& qkv, double count) : N(qkv[0]), T(qkv[1]), F(qkv[2] / 3), heads(static_cast<int64_t>(count)), width(F / heads) {}
   // part 0, 1, 2: query, key, value

@@ -1,4 +1,4 @@
-// Channels (axis 1) of several tensors side by side, and the gradient, which takes them apart again.
+// Channels (axis 1) of several tensors side by side, and the gradient, which separates them again.
 #include <algorithm>
 
 #include "cpu/reference/operator.h"
@@ -8,7 +8,7 @@ namespace {
 
 std::vector<Shape> parts_of(const Request& request, const Shape& whole, size_t count) {
   if (whole.size() != 2 && whole.size() != 4) request.refuse("shape", shown(whole), "give it 2 or 4 axes");
-  const std::vector<double>& channels = request.attributes.list("channels");
+  const std::vector<double>& channels = request.attributes().list("channels");
   std::vector<Shape> parts(channels.size(), whole);
   double sum = 0;
   for (size_t i = 0; i < channels.size(); ++i) {

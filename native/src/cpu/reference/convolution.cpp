@@ -14,12 +14,12 @@ int64_t groups_of(const Attributes& attributes) { return static_cast<int64_t>(at
 Shape result_of(const Request& request, const Shape& x, const Shape& w) {
   request.whole_pair("stride", 1);
   request.whole_pair("padding", 0);
-  const int64_t groups = request.attributes.has("groups") ? request.whole("groups", 1, w[0]) : 1;
+  const int64_t groups = request.attributes().has("groups") ? request.whole("groups", 1, w[0]) : 1;
   if (x[1] != w[1] * groups || w[0] % groups != 0) {
     request.refuse("weights of " + std::to_string(groups) + " groups", shown(w) + " for channels " + std::to_string(x[1]),
                    "give (outputs, channels / groups, rows, columns), both counts divisible by groups");
   }
-  const Window window = window_of(w, request.attributes);
+  const Window window = window_of(w, request.attributes());
   const Shape y{x[0], w[0], window.extent(0, x[2]), window.extent(1, x[3])};
   if (y[2] < 1 || y[3] < 1) request.refuse("image", shown(x), "make it, with its padding, at least as large as the kernel of " + shown(w));
   return y;

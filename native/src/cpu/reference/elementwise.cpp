@@ -22,7 +22,7 @@ void check_reshape(const Request& request) {
 
 void check_dropout(const Request& request) {
   check_same(request);
-  const double rate = request.attributes.number("rate");
+  const double rate = request.attributes().number("rate");
   if (!(rate >= 0 && rate < 1)) request.refuse("rate", std::to_string(rate), "give a number from 0 to below 1");
   request.whole("stream", 0, 0xffff0000);
 }

@@ -36,7 +36,7 @@ void check_backward_weights(const Request& request) {
   request.output_is(1, {gy.back()});
 }
 
-// What a matrix product is over: a (..., M, K) or (..., K, M), b (..., K, O) or (..., O, K), y (..., M, O).
+// The factors and the result of a matrix product: a (..., M, K) or (..., K, M), b (..., K, O) or (..., O, K), y (..., M, O).
 struct Product {
   Product(const Shape& a, const Shape& b, const Attributes& attributes)
       : transpose_a(attributes.number("transposeA", 0) != 0), transpose_b(attributes.number("transposeB", 0) != 0) {
@@ -52,7 +52,7 @@ void check_matmul(const Request& request) {
   request.input_rank_at_least(0, 2);
   request.input_rank(1, request.input(0).size());
   const Shape& a = request.input(0);
-  const Product product(a, request.input(1), request.attributes);
+  const Product product(a, request.input(1), request.attributes());
   Shape b = a, y = a;
   const size_t rank = a.size();
   b[rank - 2] = product.transpose_b ? product.O : product.K, b[rank - 1] = product.transpose_b ? product.K : product.O;

@@ -14,16 +14,16 @@ void check(const Request& request) {
     request.refuse("shape of output target", shown(target), "make it a batch of " + std::to_string(x[0]) + " too");
   }
   const int64_t padding = request.whole("padding", 0, 1 << 16);
-  if ((padding != 0 || request.attributes.number("flip") != 0) && x.size() != 4) {
+  if ((padding != 0 || request.attributes().number("flip") != 0) && x.size() != 4) {
     request.refuse("padding or flip of samples", shown(x), "use them for images (N, C, H, W) only");
   }
   for (const char* name : {"mean", "std"}) {
-    const size_t given = request.attributes.list(name).size();
+    const size_t given = request.attributes().list(name).size();
     if (given > 1 && given != static_cast<size_t>(x[1])) {
       request.refuse(name, std::to_string(given) + " numbers", "give none, one, or one a channel: " + std::to_string(x[1]));
     }
   }
-  for (double deviation : request.attributes.list("std")) {
+  for (double deviation : request.attributes().list("std")) {
     if (!(deviation > 0)) request.refuse("std", std::to_string(deviation), "give numbers above 0");
   }
 }
@@ -44,7 +44,7 @@ const Dataset& dataset_of(const OperatorSpec& op, const StepContext& step) {
   return *step.dataset;
 }
 
-// Sample n of the batch and, where windows are their own targets, its target.
+// Sample n of the batch and, for windows of tokens, its target.
 void load_tokens(const OperatorSpec& op, const Dataset& data, int64_t n, int64_t first) {
   const int64_t length = elements_of(data.sample);
   const auto* tokens = reinterpret_cast<const int32_t*>(data.samples.data()) + first;

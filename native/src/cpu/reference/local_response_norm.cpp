@@ -9,7 +9,7 @@ namespace {
 
 void check(const Request& request) {
   const auto number = [&](const char* name, double least) {
-    const double value = request.attributes.number(name);
+    const double value = request.attributes().number(name);
     if (!(value >= least && value < 0x1p31))
       request.refuse(name, std::to_string(value), "give a number of at least " + std::to_string(least));
   };

@@ -7,7 +7,7 @@ namespace arbalest::reference {
 namespace {
 
 void check_smoothing(const Request& request) {
-  const double smoothing = request.attributes.number("smoothing", 0);
+  const double smoothing = request.attributes().number("smoothing", 0);
   if (!(smoothing >= 0 && smoothing < 1)) request.refuse("smoothing", std::to_string(smoothing), "give a number from 0 to less than 1");
 }
 

@@ -8,7 +8,7 @@ namespace arbalest::reference {
 namespace {
 
 void check_epsilon(const Request& request) {
-  const double epsilon = request.attributes.number("epsilon");
+  const double epsilon = request.attributes().number("epsilon");
   if (!(epsilon > 0 && std::isfinite(epsilon))) request.refuse("epsilon", std::to_string(epsilon), "give a positive number, such as 1e-5");
 }
 
@@ -39,7 +39,7 @@ void check_backward(const Request& request) {
   const Shape& x = request.input(0);
   for (size_t i = 1; i < 4; ++i) request.input_is(i, {x[1]});
   for (size_t i = 4; i < 7; ++i) request.input_is(i, x);
-  if (request.attributes.number("relu", 0) != 0 && !request.has_input(4)) {
+  if (request.attributes().number("relu", 0) != 0 && !request.has_input(4)) {
     request.refuse("input y", "nothing", "give it: with relu the gradient is masked by y > 0");
   }
   request.output_is(0, x);

@@ -1,4 +1,4 @@
-// What the reference backend knows of an operator kind: its ports, the check of its shapes, and one plain loop for each storage type.
+// An operator of the reference backend: its ports, the check of its shapes, and one plain loop for each storage type.
 #pragma once
 
 #include <array>
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cpu/reference/bf16.h"
+#include "cpu/shape_checks.h"
 #include "device/backend.h"
+#include "device/operator_table.h"
 
 namespace arbalest::reference {
 
@@ -40,14 +42,14 @@ struct Port {
 
 struct Operator;
 
-// The shapes of one use of an operator, with checks that name the port, the shape received and the shape expected.
-class Request {
+// The shapes of one use of an operator.
+class Request : public ShapeChecks<Request> {
  public:
   Request(const Operator& op, const Attributes& attributes, std::vector<Shape> inputs, std::vector<Shape> outputs)
-      : attributes(attributes), op_(op), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+      : op_(op), attributes_(attributes), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
 
-  const Attributes& attributes;
-
+  const Operator& op() const { return op_; }
+  const Attributes& attributes() const { return attributes_; }
   const Shape& input(size_t i) const { return inputs_[i]; }
   const Shape& output(size_t i) const { return outputs_[i]; }
   size_t inputs() const { return inputs_.size(); }
@@ -55,19 +57,9 @@ class Request {
   bool has_input(size_t i) const { return !inputs_[i].empty(); }
   bool has_output(size_t i) const { return !outputs_[i].empty(); }
 
-  // Each throws INVALID_PROGRAM; a port that is absent passes.
-  void input_is(size_t i, const Shape& expected) const;
-  void output_is(size_t i, const Shape& expected) const;
-  void input_rank(size_t i, size_t rank) const;
-  void input_rank_at_least(size_t i, size_t rank) const;
-  void output_rank(size_t i, size_t rank) const;
-  // An attribute that must be a whole number in [least, most].
-  int64_t whole(const char* attribute, int64_t least, int64_t most) const;
-  std::array<int64_t, 2> whole_pair(const char* attribute, int64_t least) const;
-  [[noreturn]] void refuse(const std::string& what, const std::string& received, const std::string& mend) const;
-
  private:
   const Operator& op_;
+  const Attributes& attributes_;
   std::vector<Shape> inputs_, outputs_;
 };
 
@@ -83,21 +75,13 @@ struct Operator {
   Run run_for(Type precision) const { return run[precision == Type::f32 ? 0 : precision == Type::f64 ? 1 : 2]; }
 };
 
-std::string shown(const Shape& shape);
-
-// (N, C, H, W) and where an element of it lies.
+// (N, C, H, W), and the place of an element.
 struct Image {
   explicit Image(const Shape& shape) : n(shape[0]), c(shape[1]), h(shape[2]), w(shape[3]) {}
   int64_t at(int64_t in, int64_t ic, int64_t ih, int64_t iw) const { return ((in * c + ic) * h + ih) * w + iw; }
   int64_t n, c, h, w;
 };
 
-// An object of it at namespace scope adds operators to the table: a new operator is one file.
-struct Registered {
-  explicit Registered(std::vector<Operator> operators);
-};
-
-// Null where there is no such operator.
-const Operator* find_operator(const std::string& kind);
+using Registered = OperatorTable<Operator>::Registered;
 
 }  // namespace arbalest::reference

@@ -12,7 +12,7 @@ Shape pooled(const Request& request, const Shape& x) {
   if (padding[0] >= kernel[0] || padding[1] >= kernel[1]) {
     request.refuse("padding", shown({padding[0], padding[1]}), "make it less than the kernel of " + shown({kernel[0], kernel[1]}));
   }
-  const Window window(request.attributes);
+  const Window window(request.attributes());
   const Shape y{x[0], x[1], window.extent(0, x[2]), window.extent(1, x[3])};
   if (y[2] < 1 || y[3] < 1) request.refuse("image", shown(x), "make it, with its padding, at least as large as the kernel");
   return y;

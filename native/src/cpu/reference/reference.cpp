@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 
 #include "cpu/reference/operator.h"
-#include "cpu/reference/peak.h"
 #include "cpu/reference/reorder.h"
 #include "cpu/reference/vector_passes.h"
+#include "device/immediate_backend.h"
 
 namespace arbalest {
 namespace reference {
@@ -17,7 +17,7 @@ std::string name_of(Type type) { return kTypeNames[static_cast<size_t>(type)]; }
 
 Type wide(Type precision) { return precision == Type::bf16 ? Type::f32 : precision; }
 
-// What a port takes in a program of this precision, given what it is offered.
+// The element type of a port in a program of this precision, for a tensor that is offered with type `offered`.
 Type type_for(Role role, Type precision, Type offered) {
   switch (role) {
     case Role::activation: return precision;
@@ -32,22 +32,19 @@ Type type_for(Role role, Type precision, Type offered) {
 }
 
 const Operator& operator_of(const std::string& kind) {
-  if (const Operator* op = find_operator(kind)) return *op;
+  if (const Operator* op = OperatorTable<Operator>::find(kind)) return *op;
   throw Error("UNSUPPORTED_OPERATOR", "kind: received " + kind + "; use an operator kind that the reference backend runs");
 }
 
-// The operator with a port for each of so many tensors.
+// The operator with a port for each of its tensors.
 Operator spelt_out(const Operator& op, size_t inputs, size_t outputs) {
   Operator whole = op;
-  const auto repeat = [](std::vector<Port>& ports, size_t count) {
-    if (!ports.empty() && ports.back().repeats && ports.size() < count) ports.resize(count, Port(ports.back()));
-  };
-  repeat(whole.inputs, inputs);
-  repeat(whole.outputs, outputs);
+  repeat_last(whole.inputs, inputs);
+  repeat_last(whole.outputs, outputs);
   return whole;
 }
 
-// As many tensors as there are ports, absent optional ones as empty shapes.
+// The shape of each port; absent optional ports have empty shapes.
 std::vector<Shape> shapes_of(const Operator& op, const char* side, const std::vector<Port>& ports,
                              std::span<const TensorSpec* const> specs) {
   if (specs.size() > ports.size()) {
@@ -113,7 +110,7 @@ class LoopKernel : public Kernel {
   const Run run_;
 };
 
-class ReferenceBackend : public Backend {
+class ReferenceBackend final : public ImmediateBackend {
  public:
   LoweringAnswer lower(const LoweringRequest& request) override {
     check_precision(request.kind, request.precision);
@@ -178,7 +175,6 @@ class ReferenceBackend : public Backend {
   }
 
   void use_threads(int) override {}
-  double measure_peak() override { return reference::measure_peak(); }
 
  private:
   static void check(const Operator& op, const Attributes& attributes, const std::vector<const TensorSpec*>& inputs,

@@ -1,5 +1,5 @@
-// The reference backend: every operator as plain loops over canonical tensors, summed in double. It is the specification that the fast
-// backends are tested against, in f64 the oracle of all tolerances, and the engine of last resort where oneDNN cannot be had.
+// The reference backend: every operator as plain loops over canonical tensors, summed in double. It is the specification against
+// which the fast backends are tested, in f64 the oracle of all tolerances, and the only CPU backend where oneDNN cannot be installed.
 #pragma once
 
 #include "device/backend.h"

@@ -5,7 +5,7 @@
 
 namespace arbalest::reference {
 
-// Shapes must have as many elements, layouts must be plain; numbers beyond an integer type's range become its nearest.
+// Both tensors have the same number of elements and plain layouts. Numbers outside of an integer type's range become its nearest number.
 void reorder(const Tensor& from, const Tensor& to);
 
 }  // namespace arbalest::reference

@@ -1,4 +1,4 @@
-// What is left of an image without windows: one mean a channel, or every stride-th pixel for ResNet's shortcut A.
+// Smaller images without windows: one mean for each channel, or every stride-th pixel for ResNet's shortcut A.
 #include "cpu/reference/operator.h"
 
 namespace arbalest::reference {

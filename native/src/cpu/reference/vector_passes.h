@@ -1,4 +1,4 @@
-// The passes over parameter vectors, element by element as backend.h states them; in f32 or f64.
+// The passes over parameter vectors, element by element as device/vector_passes.h defines them; in f32 or f64.
 #pragma once
 
 #include "device/backend.h"

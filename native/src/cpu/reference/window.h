@@ -1,4 +1,4 @@
-// A window sliding over an image: what convolutions and poolings have in common.
+// A window that slides over an image, for convolutions and poolings.
 #pragma once
 
 #include "cpu/reference/operator.h"
@@ -12,14 +12,14 @@ struct Window {
       : kernel(kernel), stride(pair(attributes, "stride")), padding(pair(attributes, "padding")) {}
   explicit Window(const Attributes& attributes) : Window(pair(attributes, "kernel"), attributes) {}
 
-  // Rows or columns of the output from those of the input; below 1 where the window does not fit.
+  // Rows or columns of the output for those of the input; below 1 if the window does not fit.
   int64_t extent(size_t axis, int64_t input) const {
     const int64_t room = input + 2 * padding[axis] - kernel[axis];
     return room < 0 ? 0 : room / stride[axis] + 1;
   }
-  // Where tap `k` of output `o` lies in the input; outside of [0, input) it falls on the padding.
+  // The input of tap `k` of output `o`; outside of [0, input) it is padding.
   int64_t input_of(size_t axis, int64_t o, int64_t k) const { return o * stride[axis] + k - padding[axis]; }
-  // The output whose tap `k` lies on input `i`, or -1.
+  // The output whose tap `k` has the input `i`, or -1.
   int64_t output_of(size_t axis, int64_t i, int64_t k, int64_t outputs) const {
     const int64_t start = i + padding[axis] - k;
     if (start < 0 || start % stride[axis] != 0 || start / stride[axis] >= outputs) return -1;

@@ -41,6 +41,11 @@ class CudaBackend final : public DeviceBackend {
   // Made while its device is the calling thread's.
   explicit CudaBackend(int number) : DeviceBackend(number) {}
 
+  Capabilities capabilities() const override {
+    Capabilities all = DeviceBackend::capabilities();
+    all.recording = records_;
+    return all;
+  }
   int device_count() override { return gpu_count(); }
   Backend& device(int number) override { return *cuda_backend(number); }
   std::unique_ptr<Collective> collective(int devices) override { return nccl_collective(devices); }
@@ -98,12 +103,7 @@ class CudaBackend final : public DeviceBackend {
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
-  std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
-    if (!records_) return nullptr;
-    return std::make_unique<CudaRecording>(handle(), work);
-  }
-
-  double measure_peak() override { throw Error("UNSUPPORTED_OPERATOR", "measurePeak: the GPU's is measured by `npm run bench -- gpu`"); }
+  std::unique_ptr<Recording> capture(const std::function<void()>& work) override { return std::make_unique<CudaRecording>(handle(), work); }
 
  private:
   cudaStream_t handle() { return handle_of(current()); }

@@ -1,4 +1,4 @@
-// What libarbalest-cuda.so exports; see backend.h.
+// The exports of libarbalest-cuda.so; see backend.h.
 #include <string>
 #include <string_view>
 

@@ -99,8 +99,6 @@ class HostBackend final : public DeviceBackend {
     return std::make_unique<HostRecording>(stream, stream.end_recording());
   }
 
-  double measure_peak() override { return 0; }
-
  private:
   DeviceStream& own_stream() override { return own_stream_; }
   bool is_on_device(const void* address) const override { return on_device(address); }

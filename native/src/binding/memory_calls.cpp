@@ -1,0 +1,46 @@
+// The memory that a run will take, before any of it is allocated.
+#include "binding/calls.h"
+#include "binding/group_values.h"
+#include "binding/objects.h"
+#include "device/backends.h"
+#include "sync/memory_count.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value number_of(Napi::Env env, size_t bytes) { return Napi::Number::New(env, static_cast<double>(bytes)); }
+
+Napi::Value count(const Info& info) {
+  const Napi::Object from = js::object(info[0], "memory");
+  const Napi::Value group = js::property(from, "group");
+  const auto handles = js::list(js::property(from, "programs"), "programs",
+                                [&](const Napi::Value& program) { return object_of<ProgramObject>(info, program); });
+  std::vector<const Program*> programs;
+  for (const auto& program : handles) programs.push_back(program.get());
+  std::optional<GroupSpec> spec;
+  if (!group.IsUndefined()) spec = js::group_spec(js::object(group, "group"));
+  const MemoryCount count = count_memory(backend_named(js::string(from, "backend")), spec, programs);
+
+  const Napi::Env env = info.Env();
+  Napi::Object replica = Napi::Object::New(env);
+  replica.Set("weights", number_of(env, count.replica.weights));
+  replica.Set("gradients", number_of(env, count.replica.gradients));
+  replica.Set("optimiser", number_of(env, count.replica.optimiser));
+  replica.Set("statistics", number_of(env, count.replica.statistics));
+  replica.Set("activations", number_of(env, count.replica.activations));
+  Napi::Array devices = Napi::Array::New(env, count.group.size());
+  for (uint32_t device = 0; device < count.group.size(); ++device) devices.Set(device, number_of(env, count.group[device]));
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("group", devices);
+  result.Set("contribution", number_of(env, count.contribution));
+  result.Set("replica", replica);
+  result.Set("snapshot", number_of(env, count.snapshot));
+  result.Set("update", number_of(env, count.update));
+  return result;
+}
+
+}  // namespace
+
+void add_memory_calls(Napi::Object& addon) { add<count>(addon, "countMemory"); }
+
+}  // namespace arbalest

@@ -1,0 +1,77 @@
+// Checks of one use of an operator, for the fast kernels and for the reference alike. Every check throws INVALID_PROGRAM with the port, the
+// value received and the fix; an absent optional port passes.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/attributes.h"
+#include "core/error.h"
+#include "core/tensor.h"
+
+namespace arbalest {
+
+inline std::string shown(const Shape& shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + ")";
+}
+
+// The base of a class `Use` with op(), the operator; attributes(); and input(i), has_input(i), output(i), has_output(i), its shapes.
+template <class Use> class ShapeChecks {
+ public:
+  void input_is(size_t i, const Shape& expected) const {
+    if (use().has_input(i) && use().input(i) != expected) refuse_input(i, "make it " + shown(expected));
+  }
+  void output_is(size_t i, const Shape& expected) const {
+    if (use().has_output(i) && use().output(i) != expected) refuse_output(i, "make it " + shown(expected));
+  }
+  void input_rank(size_t i, size_t rank) const {
+    if (use().has_input(i) && use().input(i).size() != rank) refuse_input(i, "give it " + std::to_string(rank) + " dimensions");
+  }
+  void input_rank_at_least(size_t i, size_t rank) const {
+    if (use().has_input(i) && use().input(i).size() < rank) refuse_input(i, "give it at least " + std::to_string(rank) + " dimensions");
+  }
+  void output_rank(size_t i, size_t rank) const {
+    if (use().has_output(i) && use().output(i).size() != rank) refuse_output(i, "give it " + std::to_string(rank) + " dimensions");
+  }
+
+  // An attribute that must be a whole number in [least, most].
+  int64_t whole(const char* attribute, int64_t least, int64_t most) const {
+    const double value = use().attributes().number(attribute);
+    if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != std::floor(value))
+      refuse(attribute, std::to_string(value), "give a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return static_cast<int64_t>(value);
+  }
+  // An attribute of two whole numbers, for rows and columns.
+  std::array<int64_t, 2> whole_pair(const char* attribute, int64_t least) const {
+    const std::vector<double>& values = use().attributes().list(attribute);
+    if (values.size() != 2) refuse(attribute, std::to_string(values.size()) + " numbers", "give two, for rows and columns");
+    for (double value : values)
+      if (!(value >= static_cast<double>(least) && value < 0x1p31) || value != std::floor(value))
+        refuse(attribute, std::to_string(value), "give whole numbers from " + std::to_string(least));
+    return {static_cast<int64_t>(values[0]), static_cast<int64_t>(values[1])};
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const std::string& received, const std::string& fix) const {
+    throw Error("INVALID_PROGRAM", std::string(use().op().kind) + ": " + what + ": received " + received + "; " + fix);
+  }
+
+ private:
+  const Use& use() const { return static_cast<const Use&>(*this); }
+  [[noreturn]] void refuse_input(size_t i, const std::string& fix) const {
+    refuse(std::string("shape of input ") + use().op().inputs[i].name, shown(use().input(i)), fix);
+  }
+  [[noreturn]] void refuse_output(size_t i, const std::string& fix) const {
+    refuse(std::string("shape of output ") + use().op().outputs[i].name, shown(use().output(i)), fix);
+  }
+};
+
+// As many ports as there are tensors on this side of the operator, if the last port repeats.
+template <class Port> void repeat_last(std::vector<Port>& ports, size_t tensors) {
+  if (!ports.empty() && ports.back().repeats && ports.size() < tensors) ports.resize(tensors, Port(ports.back()));
+}
+
+}  // namespace arbalest
