@@ -5,17 +5,17 @@ import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
 
-/** What became of a lock: `held` by another open file description, of another process or of another thread of this one. */
+/** The result of locking a file: it is `held` if another open file description has the lock, in this process or in another. */
 export type FileLocking = 'taken' | 'held' | 'unsupported'
 
-/** The calls of native/src/binding: the engine's own, but for what the machine is asked in TypeScript. */
+/** The calls of native/src/binding: those of the engine, except that `describe` is about one library. */
 export type Addon = Omit<Engine, 'describe'> & {
   /** Of the library of one backend; opens it. */
   describe(backend: EngineBackend): { available: boolean; detail: string }
   lockFile(descriptor: number): FileLocking
 }
 
-/** From dist/src/engine/ and from nowhere else: the addon and its backend libraries lie in the package's native/build. */
+/** The address relative to dist/src/engine/: the addon and its backend libraries are in the package's native/build. */
 const ADDON = new URL('../../../native/build/Release/arbalest.node', import.meta.url)
 
 let loaded: Addon | undefined
@@ -33,7 +33,7 @@ export function addon(): Addon {
   return loaded
 }
 
-/** A call of the addon by its name. Throws ENGINE_MISSING where the addon has none of that name. */
+/** A call of the addon by its name. Throws ENGINE_MISSING if the addon has no such call. */
 export function entryOf<Name extends keyof Addon>(from: Addon, name: Name): Addon[Name] {
   if (typeof from[name] === 'function') return from[name]
   throw missing(`is of another version than this package (it has no ${name})`)
@@ -44,7 +44,7 @@ function missing(state: string, cause?: unknown): ArbalestError {
   return new ArbalestError('ENGINE_MISSING', message, { cause })
 }
 
-/** An addon's error carries its code as a property; what leaves the engine is an ArbalestError. */
+/** Turns an addon's error, whose code is a property, into an ArbalestError. */
 export function translated(error: unknown): unknown {
   if (error instanceof Error && !(error instanceof ArbalestError) && 'code' in error && typeof error.code === 'string')
     return new ArbalestError(error.code as ErrorCode, error.message, { cause: error })

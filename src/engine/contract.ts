@@ -22,15 +22,15 @@ export type * from './contract/machine.js'
 export type * from './contract/memory.js'
 export type * from './contract/replicas.js'
 
-/** Numbers as they lie in the engine, in canonical order. */
+/** Numbers of the engine, in canonical order. */
 export type ValueArray = Float32Array | Float64Array | Int32Array | Uint8Array
 
 /**
- * What an engine does, as the rest of the system sees it; `contract/` has the words for it. `native.ts` implements it over the addon;
- * `test/fakes/engine.ts` in plain TypeScript, so that every actor can be tested without native code.
+ * The interface of the engine; `contract/` has the types of its calls. `native.ts` implements it over the addon, and `test/fakes/engine.ts` in plain
+ * TypeScript, so that every actor can be tested without native code.
  */
 export interface Engine {
-  /** What the machine and the native libraries offer. */
+  /** The machine and the backends that are available on it. */
   describe(): MachineDescription
   /** What the backend can do. Opens its library; throws BACKEND_UNAVAILABLE. */
   capabilities(backend: EngineBackend): BackendCapabilities
@@ -40,39 +40,39 @@ export interface Engine {
 
   /** Copies the samples into engine memory, once for all learners. Throws LABEL_OUT_OF_RANGE, SHAPE_MISMATCH. */
   createDataset(spec: DatasetSpec): Handle
-  /** A data set whose batches are made while the learners train; to be bound as one in memory is. */
+  /** A data set whose batches are made while the learners train. It is bound in the same way as a data set in memory. */
   createStream(spec: StreamSpec): Handle
-  /** Checks the program whole. Throws INVALID_PROGRAM. */
+  /** Checks the whole program. Throws INVALID_PROGRAM. */
   createProgram(program: Program): Handle
   createGroup(spec: GroupSpec): Handle
-  /** A replica belongs to the thread that runs it, and may be made by any. Throws OUT_OF_MEMORY. */
+  /** A replica may be made by any thread, and is run by one. Throws OUT_OF_MEMORY. */
   createReplica(spec: ReplicaSpec): Handle
-  /** Memory for the activations of replicas that share it: taken where it is first used. Throws OUT_OF_MEMORY. */
+  /** Memory for the activations of replicas that share it. The system provides it when it is first used. Throws OUT_OF_MEMORY. */
   createArenas(spec: ArenasSpec): Handle
-  /** This thread holds the thing no longer. */
+  /** This thread no longer holds the object. */
   release(handle: Handle): void
 
-  // A stream's feeder: one at a time.
-  /** The next batch to make, where there is one and a slot for it: of those that a reader waits for, or of those ahead. */
+  // Of a stream's feeder. A stream has one feeder at a time.
+  /** The next batch to make: one that a reader waits for, or one ahead of the readers. Null if there is none, or no slot for it. */
   nextBatch(stream: Handle, which: 'waited' | 'ahead'): BatchRequest | null
-  /** The batch of a turn that `nextBatch` gave out, copied; one that is not wanted any more is passed over. Throws SHAPE_MISMATCH. */
+  /** Copies the batch of a turn that `nextBatch` gave out. A batch that is no longer needed is ignored. Throws SHAPE_MISMATCH. */
   feedBatch(stream: Handle, turn: number, samples: Uint8Array, labels: Int32Array): void
-  /** Calls `wake` in this thread when `nextBatch` may have something; what another feeder was making is given out anew. */
+  /** Calls `wake` in this thread when `nextBatch` may have a batch. Batches that another feeder was making are given out again. */
   watchStream(stream: Handle, wake: () => void): void
   streamStatus(stream: Handle): StreamStatus
 
-  // A replica's work.
-  /** Makes a program ready on the replica: primitives built, buffers placed. Returns its slot. */
+  // Of a replica.
+  /** Makes a program ready to run on the replica: builds its primitives and places its buffers. Returns its slot. */
   bind(replica: Handle, program: Handle, dataset?: Handle): number
   /** Runs up to `limits.steps` whole steps, no longer than `limits.milliseconds` or one step, whichever is longer. */
   run(replica: Handle, slot: number, limits: RunLimits): RunReport
   /**
-   * One segment of one step, for learners that compose their own. A step begins with the first segment that is run and ends with `update`; in
-   * a group its begin and `exchange` may have to wait for the others. Any outcome but `ran` means that the segment has not run: after
-   * `waiting` and `paused` call again, after `evicted` and `cancelled` the step is given up.
+   * Runs one segment of a step, for learners that compose their own steps. A step begins with the first segment that is run and ends with `update`. In a
+   * group the beginning and `exchange` may have to wait for the other learners. The segment has run only if the outcome is `ran`: after `waiting` or
+   * `paused` call again; after `evicted` or `cancelled` the step is lost.
    */
   runSegment(replica: Handle, slot: number, segment: SegmentName, limits?: SegmentLimits): RunOutcome
-  /** Asks a running `run` to return between two operators; callable from any thread. */
+  /** Asks a running `run` to return between two operators. Any thread may call it. */
   cancel(replica: Handle): void
   /** A named value in canonical order: floats as Float32Array (Float64Array for f64), class numbers as Int32Array, positions as bytes. */
   readValue(replica: Handle, slot: number, name: string): ValueArray
@@ -81,57 +81,58 @@ export interface Engine {
   readVector(replica: Handle, which: ReplicaVector): Float32Array | Float64Array
   writeVector(replica: Handle, which: ReplicaVector, data: Float32Array | Float64Array): void
   /**
-   * The replica's weights become what the group evaluates: its evaluation average, which lies on the first device, else the central model of its last
-   * whole round as the replica's own device has it. Returns that round. Throws INVALID_STATE for a replica that lies elsewhere.
+   * Copies the model that the group evaluates into the replica's weights: the evaluation average, which is on the first device, or the replica's device's
+   * copy of the central model of the last whole round. Returns the number of that round. Throws INVALID_STATE if the replica is on another device.
    */
   adopt(replica: Handle, group: Handle): number
-  /** Time, runs, flops and bytes of every operator since it was asked last; the first call starts the measuring. */
+  /** Time, runs, flops and bytes of every operator since the last call. The first call starts the measurement. */
   profile(replica: Handle, slot: number): readonly OperatorProfile[]
 
-  // A group's life. Everything takes effect at a round's number.
+  // Of a group. Every change takes effect at the number of a round.
   /**
-   * The learner takes part from the returned round on, starting from the central model, or with `resumed` from what its replica was restored to.
-   * On its `device`, 0 if left out, it meets that device's learners first; its replica lies there. Throws INVALID_STATE where it already takes part.
+   * The learner is a member from the returned round on. It starts from the central model or, with `resumed`, from the restored state of its replica. Its
+   * replica is on `device` (0 if omitted), where its contributions are first summed with those of the device's other learners. Throws INVALID_STATE if it
+   * is a member already.
    */
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
-  /** The learner is gone: the round that it holds up is completed without it. */
+  /** Ends the learner's membership. The round that waits for it is completed without it. */
   evict(group: Handle, learner: number): void
-  /** Rates of iterations from `fromIteration` on; the last one holds for ever. */
+  /** The learning rates of the iterations from `fromIteration` on. The last rate is also that of all later iterations. */
   setLearningRates(group: Handle, fromIteration: number, rates: Float32Array): void
-  /** At the start of each of these rounds every learner starts anew from the central model. */
+  /** At the start of each of these rounds every learner restarts from the central model, with a new optimiser. */
   setRestarts(group: Handle, rounds: readonly number[]): void
-  /** Learners finish with this round as the first that is not run; `run` then reports `paused`. Infinity lifts it. */
+  /** The first round that the learners do not run: there `run` reports `paused`. Infinity removes the pause. */
   setPause(group: Handle, round: number): void
-  /** The iteration that is not run any more, at which learners are paused for good; the last round may be a part of a period. */
+  /** The number of iterations after which the learners are paused for good. The last round may be shorter than a period. */
   setEnd(group: Handle, iterations: number): void
   /** Ends all waiting and running in the group now: `run` reports `cancelled`. */
   stop(group: Handle): void
   groupStatus(group: Handle): GroupStatus
-  /** Iterations that a learner has made, those before it joined counted in; the group's own for one that is no member. */
+  /** The iterations of a learner, including those of the run before it joined; for a learner that is not a member, the iterations of the group. */
   iterationOf(group: Handle, learner: number): number
-  /** Mean loss over the learners of each whole iteration since `fromIteration`; at most the last 65,536 are kept. */
+  /** The mean loss over the learners of each whole iteration since `fromIteration`. The last 65,536 are kept. */
   losses(group: Handle, fromIteration: number): Float32Array
-  /** What is evaluated, in canonical order: the evaluation average where the group has one, else the central model. */
+  /** The model that is evaluated, in canonical order: the evaluation average if the group has one, otherwise the central model. */
   readCentral(group: Handle): Float32Array | Float64Array
-  /** Whether the central model, and what is evaluated in its place, have finite numbers alone; a loss that is one does not say so. */
+  /** Whether all numbers of the central model and of the evaluation average are finite. A finite loss does not prove it. */
   isFinite(group: Handle): boolean
   /**
-   * What the group's rule and levels have done since it was asked last, the newest 4096 spans; the first call starts the recording. Four numbers a
-   * span: the level's place from the bottom, or -1 for passes by which the rule averages on the CPU's devices, those of several buckets that overlap in one span; the round; start and end in seconds
-   * of the clock that all threads of the machine share.
+   * The newest 4096 spans of the work of the group's rule and levels since the last call. The first call starts the recording. Each span is four numbers:
+   * the place of the level from the bottom, or -1 for the rule's own passes on the CPU (overlapping passes of several buckets are one span); the round; and
+   * start and end, in seconds of the clock that all threads of the machine share.
    */
   averagingSpans(group: Handle): Float64Array
-  /** Replaces the central model; only while no learner runs. */
+  /** Replaces the central model. Call it only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 
-  // What training goes on from. A snapshot is a copy: it may be read in any thread while training goes on.
-  /** Of a group whose learners rest. Throws INVALID_STATE while a round is in progress, OUT_OF_MEMORY. */
+  // The state from which training resumes. A snapshot is a copy: any thread may read it while training continues.
+  /** A snapshot of a group whose learners rest. Throws INVALID_STATE while a round is in progress, OUT_OF_MEMORY. */
   captureGroup(group: Handle): Handle
-  /** Of a replica between two steps, which is bound to a training step. */
+  /** A snapshot of a replica that is bound to a training step, between two steps. */
   captureReplica(replica: Handle): Handle
-  /** Before anybody joins. Throws SHAPE_MISMATCH where the snapshot is of a group under another rule. */
+  /** Call it before the first learner joins. Throws SHAPE_MISMATCH if the snapshot is of a group with another rule. */
   restoreGroup(group: Handle, parts: SnapshotContents): void
-  /** Once it is bound; the learner then joins `resumed`. Throws SHAPE_MISMATCH where the snapshot is of a replica with another optimiser. */
+  /** Call it after `bind`; the learner then joins `resumed`. Throws SHAPE_MISMATCH if the snapshot is of a replica with another optimiser. */
   restoreReplica(replica: Handle, parts: SnapshotContents): void
   snapshotParts(snapshot: Handle): SnapshotParts
   /** One of its vectors in canonical order. */
@@ -140,28 +141,28 @@ export interface Engine {
   /** The memory that a group and a replica will take. Allocates nothing. Throws the errors of `createGroup`, and INVALID_PROGRAM. */
   countMemory(spec: MemorySpec): MemoryCount
   /**
-   * Bytes that may still be taken of a device's own memory: of so many devices, from the number `first` on, where there is least. Undefined where
-   * it is the machine's. Throws INVALID_OPTION where there are not so many.
+   * Bytes that may still be allocated on the device with the least memory, among `devices` devices from the number `first` on. Undefined if the devices
+   * use the machine's memory. Throws INVALID_OPTION if a device does not exist.
    */
   freeMemory(backend: EngineBackend, devices: number, first: number): number | undefined
   /**
-   * Keeps so many bytes ready on each of the first devices, for what is made there from now on: the driver's own allocations may hold up all that a
-   * GPU does. Without effect where the memory is the machine's. Throws OUT_OF_MEMORY.
+   * Allocates `bytes` on each of the first `devices` devices, from which later objects get their memory: the driver's own allocations may stop all work
+   * of a GPU. Does nothing if the devices use the machine's memory. Throws OUT_OF_MEMORY.
    */
   reserve(backend: EngineBackend, devices: number, bytes: number): void
 
-  /** The calling thread, and those that it makes from here on, run on these cores only, where the system has such a thing. */
+  /** The calling thread, and threads that it starts later, run on these cores only, if the system supports this. */
   keepToCores(cores: readonly number[]): void
-  /** Returns freed memory to the system: the allocator of the C library keeps what threads that have ended freed. */
+  /** Returns freed memory to the system: the allocator of the C library keeps the memory that ended threads have freed. */
   trim(): void
-  /** Bytes a second that go into a level of a group that takes so many parts of so many bytes, a device's each: the best of a few passages. */
+  /** Bytes a second that enter a level of a group if each of `parts` devices has a part of `bytes`: the best of a few reductions. */
   measureLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number): number
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number
 }
 
-/** The names of a snapshot's vectors, and its counts: of a group `round`, `position`, and `fresh.<learner>`, 1 for a member yet to begin. */
+/** The names of a snapshot's vectors, and its counts. A group has `round`, `position`, and `fresh.<learner>`: 1 for a member that has not begun. */
 export interface SnapshotParts {
   readonly vectors: readonly string[]
   readonly counts: Readonly<Record<string, number>>

@@ -1,9 +1,10 @@
 import { addon } from './addon.js'
 
-/** What the CUDA library finds on this machine; each of `missing` is one sentence. */
+/** The CUDA library's report about this machine. */
 export interface CudaReport {
-  /** Of the CUDA runtime, the driver, NCCL, NVRTC, cuBLASLt and cuDNN: those that are there. */
+  /** Versions of those that are found of the CUDA runtime, the driver, NCCL, NVRTC, cuBLASLt and cuDNN. */
   readonly versions: Readonly<Record<string, string>>
+  /** For each of the others one sentence with the reason. */
   readonly missing: Readonly<Record<string, string>>
   readonly devices: readonly CudaDevice[]
 }
@@ -17,7 +18,7 @@ export interface CudaDevice {
   readonly freeMemory: number
 }
 
-/** Opens the CUDA library; the reason where it cannot be. Throws ENGINE_MISSING. */
+/** Opens the CUDA library. Returns the reason if it cannot be opened. Throws ENGINE_MISSING. */
 export function describeCuda(): CudaReport | string {
   const { available, detail } = addon().describe('cuda')
   return available ? (JSON.parse(detail) as CudaReport) : detail

@@ -1,6 +1,6 @@
 import type { Engine, Handle } from './contract.js'
 
-/** What a run has made in its engine, given back when the run ends. */
+/** The objects that a run has made in its engine. They are released when the run ends. */
 export class HandleScope {
   readonly #engine: Engine
   readonly #handles = new Set<Handle>()
@@ -14,13 +14,13 @@ export class HandleScope {
     return handle
   }
 
-  /** Somebody else's from here on. */
+  /** The caller owns the object from now on. */
   pass(handle: Handle): Handle {
     this.#handles.delete(handle)
     return handle
   }
 
-  /** The youngest first. */
+  /** Releases the newest object first. */
   release(): void {
     for (const handle of [...this.#handles].toReversed()) this.#engine.release(handle)
     this.#handles.clear()

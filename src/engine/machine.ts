@@ -8,7 +8,7 @@ export function usableCores(): number {
   return Math.max(1, share === undefined ? affinity : Math.min(affinity, Math.ceil(share)))
 }
 
-/** Their numbers; not less than `usableCores` where a cgroup's share does not say which. */
+/** The numbers of the cores that this process may run on. They may be more than `usableCores`, because a cgroup's share does not name cores. */
 export function usableProcessors(): readonly number[] {
   const [, list] = /^Cpus_allowed_list:\s*(\S+)$/m.exec(fileText('/proc/self/status') ?? '') ?? []
   if (list === undefined) return Array.from({ length: availableParallelism() }, (_, i) => i)
@@ -18,7 +18,7 @@ export function usableProcessors(): readonly number[] {
   })
 }
 
-/** Bytes that this process may still allocate: of the first source that knows. */
+/** Bytes that this process may still allocate, from the first source that knows. */
 export function usableMemory(sources: readonly (() => number)[] = [() => process.availableMemory(), freemem, totalmem]): number {
   // Each is 0 where the system does not say, as with a hidden /proc. If none is known, nothing is refused.
   for (const source of sources) {
@@ -32,7 +32,7 @@ export function processorName(): string {
   return cpus()[0]?.model.trim() ?? 'unknown'
 }
 
-/** Instruction sets that matter to the kernels, as the kernel names them. */
+/** Instruction sets that our kernels can use, by their names in /proc/cpuinfo. */
 const FEATURES = [
   'avx2',
   'fma',

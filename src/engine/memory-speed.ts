@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** How fast one thread reads and writes, both counted, in bytes a second. */
+/** The speed at which one thread copies, in bytes a second; reads and writes are both counted. */
 export interface MemorySpeed {
   /** From and to memory. */
   readonly bytesPerSecond: number
@@ -10,9 +10,9 @@ export interface MemorySpeed {
   readonly cacheBytes: number
 }
 
-/** More than any cache holds, but for those of a few servers. */
+/** Larger than any cache, except those of a few servers. */
 const LARGE = 2 ** 26
-/** Where the kernel does not tell the cache's size. */
+/** If the kernel does not report the size of the cache. */
 const USUAL_CACHE = 2 ** 20
 
 /** Takes about 100 ms. */

@@ -3,7 +3,7 @@ import { addon, entryOf, translated, type Addon } from './addon.js'
 import type { BackendDescription, Engine, MachineDescription } from './contract.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
-/** What is the addon's alone to do; `describe` is put together here. */
+/** The calls that are the addon's; `describe` is composed here. */
 const CALLS = [
   'capabilities',
   'lower',
@@ -58,7 +58,7 @@ const CALLS = [
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
 
-/** A call of the addon by name, looked up late so that a missing library is an error of the call and not of the import. */
+/** A call of the addon by name, looked up late so that a missing addon is an error of the call and not of the import. */
 function call<Name extends keyof Addon>(name: Name): Addon[Name] {
   const forwarded = (...values: unknown[]): unknown => {
     try {

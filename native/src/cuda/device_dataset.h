@@ -1,4 +1,4 @@
-// A data set's copy in device memory, made when a program that loads from it is first bound and kept as long as the data set.
+// The copy of a data set in device memory. It is made when a program that loads from it is first bound, and lives as long as the data set.
 #pragma once
 
 #include <memory>

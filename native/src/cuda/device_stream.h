@@ -1,4 +1,4 @@
-// What the operators need of a stream, whether a GPU's or the stand-in's.
+// The part of a stream that operators use, on a GPU and in the stand-in.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ class DeviceStream : public Stream {
   DeviceBackend& backend() { return backend_; }
   // Between two places in device memory, as kernels see them.
   virtual void copy(void* to, const void* from, size_t bytes) = 0;
-  // Device memory that each step's beginning fills; its address never changes.
+  // Device memory with the parameters of the present step; its address never changes.
   virtual const StepParameters* parameters() const = 0;
 
-  // Device memory for a pass that ends with a wait, kept for the next one. Threads that use one stream take turns.
+  // Device memory for a pass that ends with a wait, kept for later passes. Threads of one stream take turns.
   class Notes {
    public:
     Notes(DeviceStream& stream, size_t bytes);

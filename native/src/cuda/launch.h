@@ -25,11 +25,11 @@ namespace arbalest::cuda {
 
 inline constexpr int kThreads = 256;
 
-// What every GPU and toolkit takes, held to in the stand-in too: bytes of a launch's arguments, and of what a block's threads share without
-// more being asked for. The number of blocks needs no such look: they stand along the one axis that takes as many as a tensor has elements.
+// The limits of all GPUs and toolkits, which the stand-in checks too: bytes of a launch's arguments, and of a block's shared memory without
+// special settings. The number of blocks needs no check: they lie along the axis that allows as many blocks as a tensor has elements.
 inline constexpr size_t kMostArguments = 4096, kMostShared = 48 << 10;
 
-// Learners that a launch serves at once: the rows of a table among its arguments, which needs no copy of its own to the device.
+// The most learners of one launch: rows of a table among its arguments, which needs no separate copy to the device.
 inline constexpr int kMostTogether = 32;
 
 #if defined(__CUDACC__)
@@ -78,7 +78,7 @@ template <class P> void blocks(DeviceStream& stream, int64_t count, const P& pro
   queue_of(stream).submit([count, program] {
     for (int64_t block = 0; block < count; ++block) {
       typename P::Shared shared;
-      // As on a GPU nothing is there before it is written; these bits are not a number.
+      // As on a GPU, shared memory is not initialised; these bits are a NaN.
       std::memset(static_cast<void*>(&shared), 0xff, sizeof shared);
       for (int phase = 0; phase < P::kPhases; ++phase)
         for (int thread = 0; thread < kThreads; ++thread) program.run(phase, block, thread, shared);

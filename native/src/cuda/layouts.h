@@ -1,11 +1,11 @@
-// Layouts of the CUDA backend. An image whose channels, or whose pixels, are one lies the same either way and is called "plain".
+// Layouts of the CUDA backend. An image with one channel or one pixel is the same memory in both layouts and is called "plain".
 #pragma once
 
 #include "cuda/tensors.h"
 
 namespace arbalest::cuda {
 
-// Weights of a convolution, (O, KH, KW, I / groups): what "nhwc" is to activations.
+// Weights of a convolution, (O, KH, KW, I / groups): the counterpart of "nhwc" for activations.
 inline constexpr std::string_view kOhwi = "ohwi";
 
 inline bool lies_both_ways(const Shape& shape) { return shape.size() != 4 || shape[1] == 1 || shape[2] * shape[3] == 1; }

@@ -9,7 +9,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// The second output, where it is wanted, is a bias's gradient.
+// The second output, if it is present, is the gradient of a bias.
 size_t scratch_for_bias(const LoweringRequest& request) {
   const bool wanted = request.outputs.size() > 1 && !request.outputs[1].shape.empty();
   return wanted ? bias_scratch(request.outputs[1].shape[0]) : 0;
@@ -20,7 +20,7 @@ using enum Port;
 const Registered kOperators{{
     {"conv2d", {image, weights, wide}, {image}, nullptr, {}, nullptr, "convolution"},
     {"conv2dBackwardData", {image, weights}, {image}, nullptr, {}, nullptr, "convolution"},
-    // As cuDNN gives it, which sums in f32: the reorder that widens it reads those of all layers at once.
+    // In the type of cuDNN's output; it sums in f32. One reorder widens the gradients of all layers.
     {"conv2dBackwardWeights", {image, image}, {weights, wide}, nullptr, {}, scratch_for_bias, "convolution"},
     {"linear", {rows, weights, wide}, {rows}, nullptr, {}, nullptr, "matrix product"},
     {"linearBackwardData", {rows, weights}, {rows}, nullptr, {}, nullptr, "matrix product"},
@@ -30,7 +30,7 @@ const Registered kOperators{{
 
 bool is_ours(const std::string& layout) { return layout == kPlain || layout == kNhwc; }
 
-// The layout of all `alike` tensors: the first that is offered, where it is one of ours.
+// The layout of all `alike` tensors: that of the first input, if it is one of ours.
 std::string common_layout(const LoweringRequest& request) {
   for (const TensorSpec& input : request.inputs)
     if (!input.shape.empty() && is_ours(input.layout)) return lies_both_ways(input.shape) ? std::string(kPlain) : input.layout;
@@ -39,7 +39,7 @@ std::string common_layout(const LoweringRequest& request) {
 
 TensorSpec answered(TensorSpec offered, Port port, const LoweringRequest& request, const std::string& common) {
   if (offered.shape.empty()) return offered;
-  // Positions in a pooling window lie as the image that they belong to.
+  // Positions in pooling windows have the layout of their image.
   const bool activation = offered.type == Type::f32 || offered.type == Type::bf16;
   switch (port) {
     case Port::image:

@@ -1,4 +1,4 @@
-// How each operator is run: the layouts and element types that it takes and gives. The same on a GPU and in the stand-in.
+// The layouts and element types of the inputs and outputs of each operator, the same on a GPU and in the stand-in.
 #pragma once
 
 #include "device/backend.h"

@@ -36,7 +36,7 @@ struct Bf16 {
 };
 static_assert(sizeof(Bf16) == 2);
 
-// V neighbouring elements, aligned so that they are one access. 16 bytes are the widest that a thread reads at once.
+// V neighbouring elements, aligned for a single access. A thread reads at most 16 bytes at once.
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T at[V]; };
 
 template <class T> inline constexpr int kWidest = 16 / sizeof(T);

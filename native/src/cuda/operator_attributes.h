@@ -1,4 +1,4 @@
-// Attributes as the kernels take them.
+// Attributes in the types of the kernels' parameters.
 #pragma once
 
 #include "cuda/tensors.h"

@@ -1,4 +1,4 @@
-// Parts that lie side by side along a launch, each from its `first` on: a table that goes with the launch's arguments.
+// Parts of a launch, side by side, each from its `first` on: a table among the launch's arguments.
 #pragma once
 
 #include "cuda/everywhere.h"

@@ -1,4 +1,4 @@
-// A block's sum of what its threads found, as a tree of fixed order: the same bits in every run.
+// The sum of the results of a block's threads, as a tree of fixed order: the same bits in every run.
 #pragma once
 
 #include <cstdint>

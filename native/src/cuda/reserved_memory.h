@@ -1,4 +1,4 @@
-// Device memory that is given out in pieces. What lies there is never touched. One thread at a time.
+// Device memory that is given out in pieces, without reading or writing it. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class MemoryRange {
     return piece;
   }
 
-  // False where it is no piece of this range.
+  // False if it is not a piece of this range.
   bool give_back(void* piece) {
     const auto found = used_.find(static_cast<std::byte*>(piece));
     if (found == used_.end()) return false;
@@ -58,17 +58,17 @@ class MemoryRange {
   std::map<std::byte*, size_t> unused_, used_;
 };
 
-// Ranges that were taken from the driver before they were wanted.
+// Ranges that were taken from the driver before they were needed.
 class ReservedMemory {
  public:
   void add(void* begin, size_t bytes) { ranges_.emplace_back(begin, bytes); }
-  // Null where no range has so much in one piece.
+  // Null if no range has `bytes` in one piece.
   void* take(size_t bytes) {
     for (MemoryRange& range : ranges_)
       if (void* const piece = range.take(bytes)) return piece;
     return nullptr;
   }
-  // False where it comes from none of them.
+  // False if it is not a piece of any range.
   bool give_back(void* piece) {
     for (MemoryRange& range : ranges_)
       if (range.give_back(piece)) return true;
@@ -79,7 +79,7 @@ class ReservedMemory {
     for (const MemoryRange& range : ranges_) sum += range.unused();
     return sum;
   }
-  // Calls `release(begin, bytes)` for each range of which nothing is used, and forgets it.
+  // Calls `release(begin, bytes)` for each range without used pieces, and removes the range.
   template <class Release> void release_idle(const Release& release) {
     std::erase_if(ranges_, [&](const MemoryRange& range) {
       if (range.is_idle()) release(range.begin(), range.bytes());

@@ -1,12 +1,12 @@
-// Sums along rows: a group of neighbouring threads has a row each, adds up what its threads found as a tree of a fixed order, and then
-// every thread goes on with its row's sum.
+// Sums along rows. Each row has a group of neighbouring threads, whose results are added up as a tree of fixed order; then every thread
+// continues with the sum of its row.
 #pragma once
 
 #include "cuda/launch.h"
 
 namespace arbalest::cuda {
 
-// As many threads a row as find work in `length` items each of which is read on its own: whole warps first, then four items a thread.
+// The threads of a row of `length` items, each of which is one access: whole warps first, then four items for each thread.
 inline int lanes_of(int64_t length) {
   int lanes = 1;
   while (lanes < kThreads && lanes * (lanes < 32 ? 1 : 4) < length) lanes *= 2;

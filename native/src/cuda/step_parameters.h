@@ -1,4 +1,4 @@
-// What changes from step to step, in device memory: a captured graph reads it there and never needs to be captured anew.
+// The numbers that change from step to step, in device memory: a recorded graph reads them there and need not be recorded again.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Images as the kernels see them: (N, C, H, W) whose memory is nhwc, with 32-bit extents; lowering refuses tensors of 2^31 elements.
+// The kernels' images: (N, C, H, W) with nhwc memory and 32-bit extents; lowering refuses tensors of 2^31 elements.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,9 @@ struct Pixel {
 struct Window {
   int kernel[2], stride[2], padding[2];
 
-  // Where tap k of output o lies in the input; outside of [0, input) it falls on the padding.
+  // The input of tap k of output o; outside of [0, input) it is padding.
   EVERYWHERE int input_of(int axis, int o, int k) const { return o * stride[axis] + k - padding[axis]; }
-  // The output whose tap k lies on input i, or -1.
+  // The output whose tap k has the input i, or -1.
   EVERYWHERE int output_of(int axis, int i, int k, int outputs) const {
     const int start = i + padding[axis] - k;
     if (start < 0 || start % stride[axis] != 0 || start / stride[axis] >= outputs) return -1;

@@ -1,4 +1,4 @@
-/** Samples in memory and what is to be learnt of them: labels, targets, or the next token. */
+/** Samples in memory with their labels or targets; with `stride`, windows of tokens whose targets are the next tokens. */
 export interface DatasetSpec {
   readonly count: number
   /** One sample's shape: (C, H, W), (T, F), (F), or (T) tokens. */
@@ -6,8 +6,9 @@ export interface DatasetSpec {
   /** (count, ...sample): pixels 0 to 255 as bytes, floats taken as they are, or token ids. */
   readonly samples: Uint8Array | Float32Array | Int32Array
   /**
-   * The samples are windows of one row of tokens, each below `classes`, instead: sample i begins `stride` * i tokens on, and its target is the
-   * same window one token on. Shuffled, they all move by a number of tokens below the stride, another one every epoch, as far as there are any.
+   * The samples are windows of one row of tokens, each below `classes`: sample i begins at token `stride` * i, and its target is the window that begins
+   * one token later. In a shuffled epoch all windows move by the same number of tokens, which is less than the stride and changes with the epoch, if the
+   * row is long enough.
    */
   readonly stride?: number
   /** Class numbers (count), each below `classes`. */
@@ -18,7 +19,7 @@ export interface DatasetSpec {
   readonly targets?: Float32Array
 }
 
-/** Where batches come from that are made outside of the engine. Which batch a reader gets depends on its position alone. */
+/** A source of batches that are made outside of the engine. The batch that a reader gets depends on its position alone. */
 export interface StreamSpec {
   /** Samples of the data set. */
   readonly count: number
@@ -27,15 +28,15 @@ export interface StreamSpec {
   readonly classes: number
   /** Samples of the usual batch. */
   readonly batch: number
-  /** Batches that are kept: those ahead of the readers, and those that were read until their slots are wanted. */
+  /** The number of batches that are kept: those ahead of the readers, and those that were read, until their slots are needed. */
   readonly slots: number
-  /** The first position and the one after the last, read again and again; endless from 0 on if left out. */
+  /** The first position and the one after the last, a range that is read repeatedly; endless from 0 on if omitted. */
   readonly range?: readonly [number, number]
 }
 
-/** A batch to make: `count` samples from `position` on, or those of the data set that `samples` numbers. */
+/** A batch to make: `count` samples from `position` on, or the samples of the data set with the numbers `samples`. */
 export interface BatchRequest {
-  /** The number of the order: what is made of it is fed under it. */
+  /** The number under which the batch is fed. */
   readonly turn: number
   readonly position: number
   readonly count: number
@@ -43,13 +44,13 @@ export interface BatchRequest {
 }
 
 export interface StreamStatus {
-  /** Slots whose batch is being made, is ready, is being read. */
+  /** Slots whose batch is being made, is ready or is being read. */
   readonly filling: number
   readonly ready: number
   readonly taken: number
   /** Readers without their batch. */
   readonly waiting: number
-  /** Batches read so far, and the seconds that all readers have waited for them. */
+  /** Batches that were read so far, and the seconds for which all readers together have waited. */
   readonly batches: number
   readonly waitSeconds: number
 }

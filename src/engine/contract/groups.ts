@@ -1,61 +1,62 @@
 import type { EngineBackend, ParameterLayout } from '../../compiler/program.js'
 import type { Attributes } from '../../model/graph.js'
 
-/** A central model, and how the learners around it are kept together. */
+/** A central model, and the rule that keeps the learners around it together. */
 export interface GroupSpec {
   readonly backend: EngineBackend
   readonly layout: ParameterLayout
   /** The first central model, canonical. */
   readonly initial: Float32Array | Float64Array
-  /** Samples a learner takes in an iteration. */
+  /** Samples of one learner in an iteration. */
   readonly batch: number
   readonly rule: GroupRule
-  /** The learners' optimiser, as their programs' `update` has it: for the rule that takes gradients. */
+  /** The learners' optimiser, with the attributes of their programs' `update`; for the rule that takes gradients. */
   readonly optimiser?: Attributes
-  /** What is evaluated, saved and exported in the place of the central model. */
+  /** An average of the central model, which is evaluated, saved and exported in its place. */
   readonly average?: EvaluationAverage
-  /** Each has its own copy of the central model; 1 if left out. GPUs: the first so many, each with its own memory. Throws INVALID_OPTION above that. */
+  /** The number of devices, each with its own copy of the central model; 1 if omitted. GPUs are the first ones of the machine. Throws INVALID_OPTION if there are fewer. */
   readonly devices?: number
-  /** By which the devices' sums become one, from the bottom; `devices` is among them where there are several. Of synchronous rules only. */
+  /** The levels that add up the devices' sums, from the bottom; `devices` is one of them if there are several. Only for synchronous rules. */
   readonly levels?: readonly LevelSpec[]
 }
 
-/** The levels of averaging above the learners of one device: over the devices of this process, and over hosts. */
+/** The levels of the all-reduce above the learners of one device: over the devices of this process, and over hosts. */
 export type LevelName = 'devices' | 'hosts'
 
 /**
- * A level of the all-reduce: the devices of this process, or hosts, of which this one is the only one: what would go to the others comes back after
- * `latency` seconds.
+ * A level of the all-reduce: the devices of this process, or hosts. So far this host is the only one: with `loopback`, the data for other hosts comes back
+ * after `latency` seconds.
  */
 export type LevelSpec = { readonly kind: 'devices' } | { readonly kind: 'loopback'; readonly latency: number }
 
-/** How a group keeps its learners together. */
+/** The rule by which a group keeps its learners together. */
 export type GroupRule = SynchronousRule | AsynchronousRule
 
-/** Learners meet at every round's end. */
+/** Learners meet at the end of every round. */
 export interface SynchronousRule {
   readonly kind: 'synchronous'
   readonly central: CentralRule
-  /** Whether learners begin every round at the central model; else they go on with their own weights. */
+  /** Whether learners begin every round at the central model; otherwise they continue with their own weights. */
   readonly adopts: boolean
   /** Iterations of a round (tau). */
   readonly period: number
-  /** Iterations before this one make a round each. */
+  /** Each iteration before this one is a round. */
   readonly from: number
 }
 
 /**
- * What learners bring to a round's end, and what becomes of the central model z, which is z' afterwards:
+ * The learners' contributions at the end of a round, and the new central model z' that the rule makes of them and of the central model z:
  *
- * - `sma`: corrections c = alpha (x - z) from where a learner is before the round's last update, which the learners make too, w' = w - step - c;
- *   z' = z + sum c + momentum (z - the z of the round before). x is w, or under Nesterov momentum m with velocity v, which computes gradients at a point ahead
- *   of the learner, x = w + rate m v. `alpha` null: min(1/k, 1/2), taken anew when k changes. In `lockstep` all of this is
- *   one pass over all vectors, when the last learner has come; who reads or writes a vector of another's before has that one's step taken at once. Of groups without levels.
- * - `outer`: weights. D = z - mean w is a gradient to momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
- *   `perLearningRate`: D is divided by the learners' rate, and the step multiplied by it.
- * - `mean`: weights. z' is the mean of mean w over all rounds from iteration `from` on, and mean w itself before.
- * - `optimiser`: gradients, in every iteration. The optimiser takes one step on z with their mean, and the learners have none of their own;
- *   it wants `adopts` and a period of 1.
+ * - `sma`: the contributions are corrections c = alpha (x - z), where x is the learner's place before the round's last update. The learner makes the
+ *   correction too: w' = w - step - c. z' = z + sum c + momentum (z - the z of the round before). x is w; under Nesterov momentum m with velocity v, which
+ *   computes gradients at a point ahead of the learner, x = w + rate m v. If `alpha` is null it is min(1/k, 1/2), also when k changes. In `lockstep` all of
+ *   this is one pass over all vectors, made when the last learner has its gradient. A vector that is read or written earlier first gets its learner's step.
+ *   Lockstep is for groups without levels.
+ * - `outer`: the contributions are weights. D = z - mean w is the gradient for momentum SGD: u' = momentum u + D, z' = z - rate (nesterov ? D + momentum u' : u').
+ *   With `perLearningRate`, D is divided by the learners' rate and the step is multiplied by it.
+ * - `mean`: the contributions are weights. z' is the mean of mean w over all rounds from iteration `from` on; before that it is mean w itself.
+ * - `optimiser`: the contributions are gradients, in every iteration. The optimiser takes one step on z with their mean; the learners have no optimisers of
+ *   their own. It needs `adopts` and a period of 1.
  */
 export type CentralRule =
   | { readonly kind: 'sma'; readonly alpha: number | null; readonly momentum: number; readonly lockstep?: boolean }
@@ -69,36 +70,37 @@ export type CentralRule =
   | { readonly kind: 'mean'; readonly from: number }
   | { readonly kind: 'optimiser' }
 
-/** Learners meet the central model whenever they come to it. */
+/** Learners meet the central model without waiting for each other. */
 export interface AsynchronousRule {
   readonly kind: 'asynchronous'
   /**
-   * - `push`: a learner adds all its updates since the last time to the central model every `push` of its iterations, and takes the central
-   *   model for its own every `fetch`.
+   * - `push`: after every `push` of its iterations a learner adds the updates that it has made since its last push to the central model; after every `fetch`
+   *   of them it copies the central model into its own weights.
    * - `inPlace`: learners train the central model itself, without locks.
    */
   readonly exchange: { readonly kind: 'push'; readonly push: number; readonly fetch: number } | { readonly kind: 'inPlace' }
-  /** No learner begins an iteration when it is more than this many ahead of the slowest; null: never mind. */
+  /** A learner that is more than this many iterations ahead of the slowest waits; null: it never waits. */
   readonly slack: number | null
-  /** A round is so many iterations times the learners at its start, whoever makes them. */
+  /** A round is this many iterations times the number of learners at its start; any learner may make them. */
   readonly period: number
 }
 
 /**
- * An average of the central model, taken at the end of each round in which the samples handed out come to `from` plus a multiple of `every`.
- * `ema`: weighted by decay to the power of their ages; `swa`: the mean of all that were taken; `lawa`: of the last `window`. Until the first is taken it is z.
+ * An average of central models. A model is taken at the end of each round in which the number of samples handed out reaches `from` plus a multiple of
+ * `every`. `ema`: a model's weight is decay to the power of its age; `swa`: the mean of all models taken; `lawa`: the mean of the last `window` models. Until the
+ * first model is taken the average is the central model itself.
  */
 export type EvaluationAverage = { readonly from: number; readonly every: number } & (
   { readonly kind: 'ema'; readonly decay: number } | { readonly kind: 'swa' } | { readonly kind: 'lawa'; readonly window: number }
 )
 
-/** How far a group is. */
+/** The progress of a group. */
 export interface GroupStatus {
-  /** Whole rounds behind the central model. */
+  /** Rounds that the central model has completed. */
   readonly round: number
   /** Iterations whose losses are whole. */
   readonly iterations: number
-  /** Samples handed out: the position at which the next round begins. */
+  /** Samples that were handed out: the position at which the next round begins. */
   readonly position: number
   readonly members: readonly number[]
   /** Members that have arrived in the round in progress. */

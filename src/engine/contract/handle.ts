@@ -1,5 +1,5 @@
 /**
- * A thing in the engine by its number, which may be posted to another thread: it stays in the engine, is shared by all threads of the process, and
- * goes when every thread that holds it has released it or ended.
+ * The number of an object in the engine. It may be posted to another thread: all threads of the process share the object, which is destroyed when every
+ * thread that holds it has released it or ended.
  */
 export type Handle = number & { readonly __handle?: unique symbol }

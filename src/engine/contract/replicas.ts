@@ -1,28 +1,28 @@
 import type { EngineBackend, ParameterLayout, SegmentName } from '../../compiler/program.js'
 import type { Handle } from './handle.js'
 
-/** One copy of the weights, with all that a thread needs to run programs over it. */
+/** One copy of the weights, with the memory that a thread needs to run programs over it. */
 export interface ReplicaSpec {
   readonly backend: EngineBackend
-  /** On which of the backend's devices, 0 if left out: in whose memory it lies, and who computes. The CPU's cores are one. */
+  /** The number of the device that has the replica in its memory and computes with it; 0 if omitted. */
   readonly device?: number
   readonly layout: ParameterLayout
   readonly threads: number
   readonly seed: number
-  /** The group in which it trains, and as whom; absent for evaluation. */
+  /** The group in which it trains, and the number of its learner there; omitted for evaluation. */
   readonly group?: Handle
   readonly learner?: number
   /**
-   * Its activations lie in one of these while `run` computes, and nowhere while it waits: their values cannot be read. Whoever runs segments,
-   * writes values or binds a second program has activations of its own from then on.
+   * The arenas, one of which holds its activations while `run` computes; while it waits it has none, so that their values cannot be read. A replica gets
+   * activations of its own as soon as it runs single segments, is written a value or is bound to a second program.
    */
   readonly arenas?: Handle
 }
 
-/** So many arenas as replicas shall compute at once; others wait for their turn. */
+/** As many arenas as replicas compute at once; other replicas wait for their turn. */
 export interface ArenasSpec {
   readonly backend: EngineBackend
-  /** Of one: what the program of the replicas wants. */
+  /** Of one arena: the activations of the replicas' program. */
   readonly bytes: number
   readonly count: number
 }
@@ -30,27 +30,27 @@ export interface ArenasSpec {
 export interface RunLimits {
   readonly steps: number
   readonly milliseconds: number
-  /** Where the first batch begins in the sequence of samples; only for a replica without a group. */
+  /** The position of the first batch in the sequence of samples; only for a replica without a group. */
   readonly position?: number
-  /** Learning rate of `update`; in a group it takes the place of the group's own, but for a group that has the optimiser. */
+  /** The learning rate of `update`, in place of the group's own. Ignored if the group has the optimiser. */
   readonly learningRate?: number
 }
 
 export interface SegmentLimits extends Omit<RunLimits, 'steps'> {
-  /** The numbers of the samples that `load` takes, one for each of the batch, in the place of those whose turn it is. */
+  /** The numbers of the samples that `load` takes, as many as the batch has, in place of those at the step's position. */
   readonly samples?: readonly number[]
 }
 
 /**
- * - `ran`: as many steps as asked for, or time was up.
- * - `waiting`: in the middle of a step, for the rest of the group or for data; call again to go on.
+ * - `ran`: all steps that were asked for, or as many as the time allowed.
+ * - `waiting`: in the middle of a step, for other learners of the group or for data; call again to continue.
  * - `paused`: the group's pause round is reached.
  * - `evicted`: no longer a member.
  * - `cancelled`: by `cancel` or `stop`.
  */
 export type RunOutcome = 'ran' | 'waiting' | 'paused' | 'evicted' | 'cancelled'
 
-/** What a call of `run` has come to. */
+/** The result of a call of `run`. */
 export interface RunReport {
   readonly outcome: RunOutcome
   readonly steps: number
@@ -63,10 +63,10 @@ export interface RunReport {
   readonly dataSeconds: number
 }
 
-/** Under SGD with momentum there is a velocity, under Adam there are two moments; none where the group has the optimiser. */
+/** SGD with momentum has a velocity, Adam has two moments. A replica has neither if its group has the optimiser. */
 export type ReplicaVector = 'weights' | 'gradients' | 'velocity' | 'firstMoment' | 'secondMoment'
 
-/** What an operator of a bound program has taken so far. */
+/** The cost of an operator of a bound program since the last profile. */
 export interface OperatorProfile {
   readonly segment: SegmentName
   readonly kind: string

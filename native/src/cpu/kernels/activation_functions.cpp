@@ -7,7 +7,7 @@
 namespace arbalest::kernels {
 namespace {
 
-// Each function gives y of x; `slope` is dy/dx, of y or of x: what the backward operator reads.
+// Each function returns y of x; `slope` is dy/dx as a function of y or of x, whichever the backward operator reads.
 
 struct Sigmoid {
   explicit Sigmoid(const Attributes&) {}
@@ -154,7 +154,7 @@ template <class Function> Operator value_of(const char* kind, Check check) {
   return {kind, {{"x", Role::activation}}, {{"y", Role::activation}}, check, make_typed<Typed<Function>::template Value>, {{0, 0}}};
 }
 
-// `from` is what the slope is computed of.
+// `from` is the argument of the slope.
 template <class Function> Operator gradient_of(const char* kind, const char* from, Check check) {
   return {kind,  {{from, Role::activation}, {"gy", Role::activation}}, {{"gx", Role::activation}},
           check, make_typed<Typed<Function>::template Gradient>,       {{0, 1}, {0, 0}}};

@@ -1,8 +1,8 @@
 // Causal self-attention and its gradient, a head at a time by one thread: Vaswani et al., "Attention is all you need", NeurIPS 2017.
 //
-// Queries come in blocks of rows; a block's scores against all keys before it are the most that is ever in memory. The forward pass keeps
-// the logarithm of each row's sum, from which the backward pass makes the probabilities again (as FlashAttention does: Dao et al., NeurIPS
-// 2022).
+// Queries come in blocks of rows, so that at most the scores of one block are in memory. The forward pass keeps
+// the logarithm of each row's sum, from which the backward pass computes the probabilities again (as FlashAttention does: Dao et al.,
+// NeurIPS 2022).
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ struct Extents {
   float scale;
 
   int64_t items() const { return samples * heads; }
-  // About as many elementary operations as the parallel loops count elements by.
+  // The work of a head in elements, the unit of the parallel loops.
   int64_t work() const { return items() * length * length * width / 8; }
 };
 
@@ -76,7 +76,7 @@ template <class T> void store_rows(const float* from, T* to, int64_t stride, con
   }
 }
 
-// Memory for as many heads at a time as there are threads: what was planned for one thread, or the kernel's own.
+// Memory for as many heads at a time as there are threads: the planned scratch of one thread, or the kernel's own.
 class Scratch {
  public:
   Scratch(const OperatorSpec& spec, int64_t floats) : floats_(registers(floats)) {
@@ -134,7 +134,8 @@ template <class T> class Attention final : public Kernel {
     }
   }
 
-  // Of `seen` scores and what is masked behind them up to `end`: e to the power of each, relative to the highest. Returns 1 / their sum.
+  // Replaces `seen` scores, and the masked ones behind them up to `end`, by e to the power of each minus the highest. Returns 1 / their
+  // sum.
   float exponentiate(float* scores, int64_t seen, int64_t end, int64_t sample, int64_t head) const {
     std::fill(scores + seen, scores + end, kMasked);
     Floats highest = all(kMasked), total{};
@@ -292,7 +293,7 @@ std::vector<Operator> operators() {
        {{"gqkv", canonical}},
        check_backward,
        make_typed<AttentionBackward>,
-       // A head's rows are read whole before its gradients are written.
+       // All rows of a head are read before its gradients are written.
        {},
        scratch_of<AttentionBackward>},
   };

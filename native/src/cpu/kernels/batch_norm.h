@@ -1,4 +1,4 @@
-// What batch norm's passes share: numbers by channel, spread over the elements of a row.
+// The numbers of each channel for the passes of batch norm, spread over the elements of a row.
 #pragma once
 
 #include <cmath>

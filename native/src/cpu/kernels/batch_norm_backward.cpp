@@ -25,7 +25,7 @@ template <class T> struct Streams {
   }
 };
 
-// Which of the streams there are.
+// The streams that are present.
 template <bool Masked, bool Second, bool Residual> struct Variant {
   static constexpr bool masked = Masked, second = Second, residual = Residual;
 };

@@ -1,4 +1,4 @@
-// Channels of several activations side by side, and the gradient, which takes them apart again.
+// Channels of several activations side by side, and the gradient, which separates them again.
 #include "cpu/kernels/channel_runs.h"
 #include "cpu/kernels/operator.h"
 #include "cpu/kernels/parallel.h"
@@ -87,7 +87,7 @@ template <class T> class ConcatBackward final : public Kernel {
   std::vector<Share> shares_;
 };
 
-// The shapes of the parts of `whole`, which are alike but for their channels; `count` of them are there.
+// The shapes of the `count` parts of `whole`, which differ only in their channels.
 std::vector<Shape> parts_of(const Shapes& shapes, const Shape& whole, size_t count) {
   if (whole.size() != 2 && whole.size() != 4) shapes.refuse("shape", shown(whole), "give it 2 or 4 axes");
   const std::vector<double>& channels = shapes.attributes().list("channels");

@@ -39,7 +39,7 @@ template <class T> class Dropout final : public Kernel {
         x_(input<T>(spec, 0)),
         y_(output<T>(spec, 0)),
         stream_((kFirstOperator + static_cast<uint64_t>(spec.attributes.number("stream"))) << 32),
-        // uniform(r) >= rate, on the 24 bits that uniform() looks at.
+        // uniform(r) >= rate, on the 24 bits that uniform() uses.
         least_(static_cast<uint32_t>(std::ceil(static_cast<double>(static_cast<float>(spec.attributes.number("rate"))) * 0x1p24))),
         scale_(static_cast<float>(1 / (1 - spec.attributes.number("rate")))) {
     if (spec.inputs[0].spec.layout == kPlain) {
@@ -65,7 +65,7 @@ template <class T> class Dropout final : public Kernel {
     int64_t channel = 0, pixel = 0, at = 0;
     for (int64_t element = 0; element < elements_; element += kRun) {
       const PhiloxLanes random(step.seed, step.position + static_cast<uint64_t>(sample), stream_ | static_cast<uint64_t>(element / 4));
-      // All bits of what is kept, and none of what is dropped: a branch would be taken at random.
+      // All bits are set for kept elements and none for dropped ones: a branch could not be predicted.
       int32_t by_word[4][kLanes], kept[kRun];
       for (int i = 0; i < 4; ++i) {
         const Ints keeps = (random.words[i] >> 8) >= least_;

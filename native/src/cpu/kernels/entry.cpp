@@ -12,7 +12,7 @@ bool lower_ours(const LoweringRequest& request, LoweringAnswer& answer) {
   return true;
 }
 
-// Whoever wrote the program may not have asked `lower`: shapes, types and layouts are those of its answer.
+// A program may have been made without `lower`: its shapes, types and layouts must be those of the answer.
 void check_lowered(const Operator& op, const OperatorSpec& spec) {
   LoweringRequest request{spec.kind, spec.attributes, {}, {}, spec.precision};
   for (const Tensor& tensor : spec.inputs) request.inputs.push_back(tensor.spec);

@@ -1,4 +1,4 @@
-// e to the power of each lane, to about 2 units in the last place, for values of at most 88; what is below -87 gives 0.
+// e to the power of each lane, to about 2 units in the last place, for values of at most 88; 0 for values below -87.
 #pragma once
 
 #include "cpu/kernels/vector.h"
@@ -8,7 +8,7 @@ namespace arbalest::kernels {
 // Range reduction by ln 2 in two parts and a polynomial of degree 6: S. Moshier's Cephes library, expf.
 inline Floats exponential(Floats x) {
   const Floats scaled = x * 1.44269504088896341f;
-  // Rounds to the nearest whole number by what a float of this size has no room for.
+  // Rounds to the nearest whole number: a float of this size has no digits after the point.
   const Floats shifted = scaled + 12582912.0f;
   const Floats whole = shifted - 12582912.0f;
   Floats r = x - whole * 0.693359375f;

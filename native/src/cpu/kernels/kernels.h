@@ -1,4 +1,4 @@
-// What a kernel library exports: our own operators and the passes over parameter vectors, compiled for one instruction set.
+// The exports of a kernel library: our own operators and the passes over parameter vectors, compiled for one instruction set.
 // The CPU backend opens the library that suits the processor, once, and never closes it: kernels are code of that library.
 #pragma once
 
@@ -10,18 +10,18 @@ namespace arbalest {
 
 struct KernelLibrary {
   const char* instruction_set;
-  // Channels of a block in the layout that suits this instruction set best: 8 for nChw8c, 16 for nChw16c.
+  // Channels of a block in the best layout for this instruction set: 8 for nChw8c, 16 for nChw16c.
   int block;
-  // How an operator would be run; false where it is none of ours. Throws INVALID_PROGRAM where shapes, types or attributes disagree.
+  // Answers a lowering request; false if the library has no such operator. Throws INVALID_PROGRAM if shapes, types or attributes disagree.
   bool (*lower)(const LoweringRequest& request, LoweringAnswer& answer);
-  // The operator made ready; null where it is none of ours.
+  // The kernel of an operator; null if the library has no such operator.
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
   // f32 only.
   void (*optimise)(const OptimiserPass& pass);
   void (*average)(const AveragePass& pass);
   void (*blend)(const BlendPass& pass);
   double (*squares)(Type type, const void* vector, size_t begin, size_t end);
-  // Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms.
+  // Floating-point operations a second that one thread sustains in fused multiply-adds. Takes about 100 ms.
   double (*measure_peak)();
 };
 

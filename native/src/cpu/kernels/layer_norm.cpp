@@ -164,7 +164,7 @@ std::vector<Operator> operators() {
        {{"gx", canonical, true}, {"ggamma", parameter}, {"gbeta", parameter}},
        check_backward,
        make_typed<LayerNormBackward>,
-       // A row is read whole before its gradient is written, and each element again just before.
+       // The whole row is read before its gradient is written, and each element again just before its own.
        {{0, 4}, {0, 0}}},
   };
 }

@@ -37,7 +37,7 @@ template <class T> class Load final : public Kernel {
         floats_(normalisations_of(spec.attributes, shape_[1], 1)) {
     if (spec.outputs.size() > 1) target_ = spec.outputs[1];
     if (spec.outputs[0].spec.type == Type::i32) tokens_ = spec.outputs[0].as<int32_t>();
-    // Samples that are not images are rows of one pixel each: (N, F, 1, 1).
+    // Other samples than images are images of one pixel: (N, F, 1, 1).
     view_.images = shape_[0];
     if (shape_.size() == 4) {
       view_ = activation_of(spec.outputs[0].spec);
@@ -70,7 +70,7 @@ template <class T> class Load final : public Kernel {
   }
 
  private:
-  // Errors are found before any thread is woken.
+  // Checks everything before other threads are woken.
   const Dataset& checked(const StepContext& step) const {
     if (!step.dataset) throw Error("INVALID_STATE", "load: received no dataset; bind the program together with one");
     const Dataset& data = *step.dataset;
@@ -96,7 +96,7 @@ template <class T> class Load final : public Kernel {
     return data;
   }
 
-  // A sample and, where windows are their own targets, its target.
+  // A sample and, for windows of tokens, its target.
   void load_tokens(const Dataset& data, int64_t sample, int64_t first) const {
     const int64_t length = elements_of(data.sample);
     const auto* tokens = reinterpret_cast<const int32_t*>(data.samples.data()) + first;
@@ -134,7 +134,7 @@ template <class T> class Load final : public Kernel {
     }
   }
 
-  // One channel; `Step` is the distance of two pixels of the result where it is known.
+  // One channel; `Step` is the distance of two pixels of the result if it is known.
   template <int Step, class Pixel> void load_plane(const Pixel* from, Normalisation by, const LoadPlan& plan, T* to) const {
     const int64_t step = Step ? Step : view_.lanes, height = view_.height, width = view_.width;
     const T outside = from_float<T>(by.shift);

@@ -63,7 +63,7 @@ struct Form {
         beta(static_cast<float>(attributes.number("beta"))),
         k(static_cast<float>(attributes.number("k"))) {}
 
-  // Of the squares around each channel from `at` on.
+  // Sums of the squares around each channel from `at` on.
   Floats scale_of(const float* squares, int64_t at, int64_t unit) const { return k + scale * window(squares, at, unit, before, after); }
 
   static Floats window(const float* row, int64_t at, int64_t unit, int64_t before, int64_t after) {
@@ -90,7 +90,7 @@ class Workspace {
   std::vector<float> floats_;
 };
 
-// What both directions have: a tile at a time, each thread with rows of its own.
+// The base of both directions: one tile at a time, each thread with its own rows.
 class Tiled : public Kernel {
  public:
   Tiled(const OperatorSpec& spec, int rows)

@@ -49,7 +49,7 @@ template <class T> class MaxPool final : public Kernel {
     }
   }
 
-  // Whole windows of 2x2 in a row, up to `windows` or the first in which something is not a number. Returns how many.
+  // Whole windows of 2x2 in a row, up to `windows` or to the first with a NaN. Returns their number.
   template <class Lanes, bool Positioned>
   static int64_t pool_twos(const T* from, int64_t row_stride, int64_t stride, int64_t step, int64_t windows, const Strip& strip, T* y,
                            uint8_t* position) {
@@ -96,7 +96,7 @@ template <class T> class MaxPool final : public Kernel {
   const Window window_;
   const T* x_;
   T* y_;
-  uint8_t* position_;  // null where nobody wants it
+  uint8_t* position_;  // null if the output is absent
 };
 
 template <class T> class MaxPoolBackward final : public Kernel {

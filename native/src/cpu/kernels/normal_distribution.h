@@ -1,4 +1,4 @@
-// The standard normal distribution: how much of it lies below x, and its density there.
+// The standard normal distribution: its share below x, and its density at x.
 #pragma once
 
 #include "cpu/kernels/sigmoid.h"

@@ -5,7 +5,7 @@
 namespace arbalest::kernels {
 namespace {
 
-// Without a hint: what oneDNN's convolutions of this instruction set choose for many channels.
+// The layout without a hint: the choice of oneDNN's convolutions of this instruction set for many channels.
 std::string preferred_layout(Type type) {
   if (type == Type::bf16) return "nhwc";
   return kLanes == 16 ? "nChw16c" : "nChw8c";
@@ -24,7 +24,7 @@ std::string layout_of(const Operator& op, const LoweringRequest& request, Type t
   };
   const std::string* layout = first(op.inputs, request.inputs);
   if (!layout) layout = first(op.outputs, request.outputs);
-  // Images come from memory in canonical order, and the first convolution takes them so.
+  // Images are stored in canonical order, and the first convolution reads them so.
   if (!layout) return request.kind == "load" ? std::string(kPlain) : preferred_layout(type);
   return known_layout(*layout) ? *layout : std::string(kPlain);
 }

@@ -41,7 +41,7 @@ struct Operator {
   void (*check)(const Shapes& shapes);  // throws INVALID_PROGRAM
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
   std::vector<std::pair<int, int>> in_place = {};     // (output, input): the output may overwrite the input
-  size_t (*scratch)(const Shapes& shapes) = nullptr;  // bytes that one thread wants for a run
+  size_t (*scratch)(const Shapes& shapes) = nullptr;  // bytes for a run by one thread
 };
 
 // The shapes of one use of an operator.
@@ -66,7 +66,7 @@ class Shapes : public ShapeChecks<Shapes> {
 // All activations get the layout of the first input that has one of ours, so that the operator needs no reorders.
 LoweringAnswer lower(const Operator& op, const LoweringRequest& request);
 
-// Null where the port is absent.
+// Null if the port is absent.
 template <class T> const T* input(const OperatorSpec& spec, size_t i) { return i < spec.inputs.size() ? spec.inputs[i].as<T>() : nullptr; }
 
 template <class T> T* output(const OperatorSpec& spec, size_t i) { return i < spec.outputs.size() ? spec.outputs[i].as<T>() : nullptr; }

@@ -8,7 +8,7 @@
 
 namespace arbalest::kernels {
 
-// Waking the others costs some microseconds: about what one thread needs for so many elements.
+// Waking other threads costs some microseconds: about the time of one thread for this many elements.
 inline constexpr int64_t kElementsWorthThreads = 32768;
 
 inline bool worth_threads(int64_t elements) { return elements >= kElementsWorthThreads && omp_get_max_threads() > 1; }

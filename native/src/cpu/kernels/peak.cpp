@@ -1,4 +1,4 @@
-// What the processor can do at most: fused multiply-adds on registers, in more chains than their latency times their number a cycle.
+// The processor's peak: fused multiply-adds on registers, in more chains than needed to hide their latency.
 #include <chrono>
 
 #include "cpu/kernels/vector.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr int kChains = kLanes == 16 ? 24 : 12;
 constexpr int kTurns = 20000;
 
-// The chains' end, so that nothing of this can be left out.
+// The end of the chains, which the compiler must not remove.
 float multiply_add(float factor, float addend) {
   Floats chains[kChains];
   for (int i = 0; i < kChains; ++i) chains[i] = all(static_cast<float>(i));
@@ -31,7 +31,7 @@ double measure_peak() {
   const auto seconds_since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
   volatile float factor = 0.5f, result = 0;
   double best = 0;
-  // The best of many short windows: a neighbour's turn on the core is not the core's speed.
+  // The best of many short windows: other processes on the core must not count.
   for (const Clock::time_point start = Clock::now(); seconds_since(start) < 0.1;) {
     const Clock::time_point window = Clock::now();
     result = multiply_add(factor, 1.0f);

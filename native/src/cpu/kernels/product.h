@@ -13,11 +13,11 @@ struct Strided {
   int64_t row, column;
 };
 
-// Rows of the result in registers: with two registers each they, two of b and one of a fill what the instruction set has.
+// Rows of the result in registers: with two registers each, plus two of b and one of a, they use all registers.
 inline constexpr int kTileRows = kLanes == 16 ? 12 : kLanes == 8 ? 6 : 4;
 inline constexpr int kTileVectors = 2;
 
-// c (M, V registers) = a (M, depth) b (depth, V registers), or is added to.
+// c (M, V registers) = a (M, depth) b (depth, V registers); with Add, c += a b.
 template <int M, int V, bool Add>
 inline void tile(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row, int64_t depth) {
   Floats sums[M][V];
@@ -51,7 +51,7 @@ inline void tile_of(int64_t rows, const Strided& a, const float* b, int64_t b_ro
   if constexpr (M > 1) tile_of<M - 1, V, Add>(rows, a, b, b_row, c, c_row, depth);
 }
 
-// c (rows, columns) = a (rows, depth) b (depth, columns), or, with Add, is added to; `columns` fill whole registers.
+// c (rows, columns) = a (rows, depth) b (depth, columns); with Add, c += a b. `columns` fill whole registers.
 template <bool Add>
 inline void product(const Strided& a, const float* b, int64_t b_row, float* c, int64_t c_row, int64_t rows, int64_t columns,
                     int64_t depth) {

@@ -7,7 +7,7 @@ namespace arbalest::kernels {
 
 inline Floats magnitude_of(Floats x) { return reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff); }
 
-// 1 / (1 + e^-x): what it is for large negative x is kept too, not rounded to nothing.
+// 1 / (1 + e^-x), also exact for large negative x, where it is not rounded to 0.
 inline Floats sigmoid(Floats x) {
   const Floats power = exponential(-magnitude_of(x)), share = 1.0f / (1.0f + power);
   return x < 0.0f ? power * share : share;

@@ -51,7 +51,7 @@ template <class T> class SoftmaxCrossEntropy final : public Kernel {
   }
 
  private:
-  // Classes that come before the label in falling order, the first of equals first. A logit that is no number makes all of them better.
+  // Classes before the label in falling order, equal ones in their own order. If a logit is a NaN, all classes count.
   int64_t better_than_label(const T* z, int32_t label) const {
     const float labelled = to_float(z[label]);
     Ints better{};

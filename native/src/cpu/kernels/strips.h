@@ -1,4 +1,4 @@
-// An activation as strips: up to one register of lanes of every pixel of one block of one image. What pooling runs over, with one
+// An activation as strips: up to one register of lanes of every pixel of one block of one image. Pooling runs over strips, with one
 // instantiation for whole registers, one for partial ones, and one for the single lane of plain.
 #pragma once
 
@@ -41,7 +41,7 @@ struct SingleLane {
 struct Strip {
   int64_t image, block, lane;
   int width;
-  int channels;  // lanes from its first on that are no padding; may be more than its width, or none
+  int channels;  // lanes from its first on that are not padding; may be 0, or more than its width
 
   // Elements before the strip's first pixel in an activation with the same blocks and lanes.
   int64_t begin(const Activation& view) const { return view.offset(image, block) + lane; }

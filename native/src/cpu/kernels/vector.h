@@ -50,8 +50,8 @@ inline Floats load(const float* from) {
 
 inline void store(float* to, Floats value) { std::memcpy(to, &value, sizeof value); }
 
-// The conversions between 8, 16 and 32 bits are spelt out where GCC 12 takes them apart lane by lane. The zeroing forms of AVX-512's spare
-// it a false warning of values that are not set.
+// The conversions between 8, 16 and 32 bits are intrinsics because GCC 12 would convert lane by lane. The zeroing forms of AVX-512 avoid a
+// false warning about values that are not set.
 inline Words lengthened(Halves halves) {
 #if defined(__AVX512F__)
   return reinterpret_cast<Words>(_mm512_maskz_cvtepu16_epi32(0xffff, reinterpret_cast<__m256i>(halves)));
@@ -97,7 +97,7 @@ inline Bytes shortened(Ints values) {
 
 inline Floats widen(Halves halves) { return reinterpret_cast<Floats>(lengthened(halves) << 16); }
 
-// Rounds to nearest even; what is not a number stays none.
+// Rounds to nearest even; a NaN stays a NaN.
 inline Halves narrow(Floats value) {
   const Words bits = reinterpret_cast<Words>(value);
   const Words rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
@@ -194,7 +194,7 @@ inline void store(uint8_t* to, Ints value, int count) {
   std::memcpy(to, &bytes, static_cast<size_t>(count));
 }
 
-// Whole vectors where `Partial` is false: then `count` is not looked at.
+// Whole vectors if `Partial` is false: then `count` is ignored.
 template <bool Partial, class T> inline auto load(const T* from, int count) {
   if constexpr (Partial)
     return load(from, count);
@@ -229,7 +229,7 @@ template <> inline bf16 from_float<bf16>(float value) {
   return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// max(0, value), and what is not a number stays none, so that a diverged model shows in its loss.
+// max(0, value); a NaN stays a NaN, so that a diverged model shows in its loss.
 inline Floats rectified(Floats value) { return 0.0f > value ? Floats{} : value; }
 
 // Keeps `value` where `y` is positive: the gradient of rectified().
@@ -246,7 +246,7 @@ inline Floats square_root(Floats value) {
 #endif
 }
 
-// Into [-limit, limit]; what is not a number stays none.
+// Into [-limit, limit]; a NaN stays a NaN.
 inline Floats clamped(Floats value, float limit) {
   value = value > limit ? all(limit) : value;
   return value < -limit ? all(-limit) : value;

@@ -9,7 +9,7 @@ namespace {
 
 using Meeting = OptimiserPass::Meeting;
 
-// Which arrays a pass touches: each of them is read and written once.
+// The arrays of a pass: each is read and written once.
 enum class Rule { plain, momentum, nesterov, adam };
 struct Pass {
   Rule rule;
@@ -151,14 +151,14 @@ void blend(const BlendPass& pass) {
 
 double squares(Type type, const void* vector, size_t begin, size_t end) {
   require_floats(type);
-  // Sums of blocks whose bounds depend on the number of elements alone, added in their order.
+  // Sums of blocks whose bounds depend only on the number of elements, added in order.
   constexpr int64_t kBlocks = 256, kLeast = 8192;
   std::array<double, kBlocks> sums{};
   const auto* const values = static_cast<const float*>(vector) + begin;
   const auto elements = static_cast<int64_t>(end - begin);
   const int64_t size = std::max(kLeast, (elements + kBlocks - 1) / kBlocks), blocks = (elements + size - 1) / size;
   for_each(blocks, elements, [&](int64_t block) {
-    // In pieces short enough that a float holds their sums well.
+    // In pieces short enough for sums in float.
     constexpr int64_t kPiece = 512;
     double sum = 0;
     const int64_t last = std::min(elements, (block + 1) * size);

@@ -1,4 +1,4 @@
-// A window sliding over an image, clipped at its edges: what the pooling operators share.
+// A window that slides over an image and is clipped at its edges, for the pooling operators.
 #pragma once
 
 #include <algorithm>

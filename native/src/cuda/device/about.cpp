@@ -20,7 +20,7 @@ std::string quoted(const std::string& text) {
 
 std::string release(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
-// "name":"version", or "name":"why not" under `missing`.
+// "name":"version", or "name":"reason" under `missing`.
 template <class Version> void ask(const char* name, std::string& found, std::string& missing, Version version) {
   try {
     found += std::string(found.empty() ? "" : ",") + quoted(name) + ":" + quoted(version());

@@ -4,8 +4,8 @@
 
 namespace arbalest::cuda {
 
-// One line of JSON for `arbalest doctor`: devices with their memory, the driver, and the libraries with their versions or why they are not
-// there. Throws nothing.
+// One line of JSON for `arbalest doctor`: devices with their memory, the driver, and the libraries with their versions or the reasons why
+// they are missing. Throws nothing.
 std::string about();
 
 }  // namespace arbalest::cuda

@@ -17,12 +17,12 @@ namespace {
 namespace fe = cudnn_frontend;
 
 constexpr int64_t kMostWorkspace = int64_t{256} << 20;
-// Of those that cuDNN's heuristics order by promise, so many are timed.
+// The number of plans that are timed, the first in the order of cuDNN's heuristics.
 constexpr int64_t kMostTimed = 12;
-// Or as many as can be built and timed in this time: some are compiled first.
+// No more plans are built and timed after this time: some of them have to be compiled.
 constexpr std::chrono::milliseconds kLongestSearch{500};
 
-// ARBALEST_TUNE=0 takes the first that works: a search is long where many shapes come by once, or under a sanitizer.
+// ARBALEST_TUNE=0 takes the first plan that works: timing takes long for many shapes that are used once, or under a sanitizer.
 bool tunes() { return !is_set("ARBALEST_TUNE", "0"); }
 
 enum Uid : int64_t { kX = 1, kW = 2, kY = 3 };
@@ -50,7 +50,7 @@ void finish(const std::shared_ptr<fe::graph::Tensor_attributes>& output, const T
       .set_uid(uid);
 }
 
-// Asked for once: the driver takes milliseconds to answer.
+// Asked for once, because the driver takes milliseconds to answer.
 std::string name_of_device() {
   static std::mutex mutex;
   static std::map<int, std::string> names;
@@ -121,9 +121,9 @@ void ConvolutionPlan::build(const ConvolutionTensors& tensors, const Window& win
   check(graph_.validate(), "convolution");
   check(graph_.build_operation_graph(stream_.cudnn()), "convolution");
   check(graph_.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), "convolution");
-  // Neither what gives other bits in every run, nor what rounds its inputs to fewer than they have.
+  // No engine whose bits differ from run to run, and none that rounds its inputs to fewer bits.
   graph_.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC, fe::NumericalNote_t::DOWN_CONVERT_INPUTS});
-  // f32 means f32, unless it is asked otherwise.
+  // f32 is computed in f32 unless TF32 is asked for.
   if (type == Type::f32 && !tf32) graph_.deselect_numeric_notes({fe::NumericalNote_t::TENSOR_CORE});
   graph_.deselect_workspace_greater_than(kMostWorkspace);
   check(graph_.check_support(), "convolution");
@@ -132,13 +132,13 @@ void ConvolutionPlan::build(const ConvolutionTensors& tensors, const Window& win
 void ConvolutionPlan::choose(const std::string& key, Pointers pointers) {
   static PlanCache cache(PlanCache::default_file());
   if (const auto name = cache.find(key); name && take(*name)) return;
-  // One at a time: plans that are timed together measure each other.
+  // One thread at a time: plans that run together would disturb each other's times.
   static std::mutex one;
   const std::lock_guard lock(one);
   if (const auto name = cache.find(key); name && take(*name)) return;
   const Found found = fastest(pointers);
   plan_ = found.plan;
-  // What memory was short for may be faster another time.
+  // A plan for which memory was lacking may be faster: do not cache this choice.
   if (!tunes() || found.lacked_memory) return;
   std::string name;
   check(graph_.get_plan_name_at_index(plan_, name), "convolution");
@@ -173,7 +173,7 @@ ConvolutionPlan::Found ConvolutionPlan::fastest(Pointers& pointers) {
     try {
       time = time_of(i, static_cast<size_t>(bytes), pointers);
     } catch (const Error& error) {
-      // Another may do with less.
+      // Another plan may need less memory.
       if (error.code() != "OUT_OF_MEMORY") throw;
       lacked = error;
     }
@@ -188,11 +188,11 @@ ConvolutionPlan::Found ConvolutionPlan::fastest(Pointers& pointers) {
   throw Error("UNSUPPORTED_OPERATOR", "convolution: cuDNN has no deterministic way to compute it on this GPU");
 }
 
-// As a part of a recorded step, which is how it will run; none where it cannot be one.
+// The time as a part of a recorded step, as the plan will run; none if it cannot be recorded.
 std::optional<float> ConvolutionPlan::time_of(int64_t plan, size_t bytes, Pointers& pointers) {
   DeviceBackend& backend = stream_.backend();
   try {
-    // Its own: what a plan wants that is not taken, the stream shall not keep.
+    // A workspace of its own: the stream must not keep the workspace of a plan that is not chosen.
     const std::shared_ptr<void> workspace(bytes > 0 ? backend.allocate(bytes) : nullptr, [&](void* memory) {
       if (memory) backend.release(memory, bytes);
     });

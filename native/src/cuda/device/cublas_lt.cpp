@@ -21,7 +21,7 @@ CublasLt::CublasLt() : library_("cuBLASLt", "libcublasLt.so.13", "cu13") {
 }
 
 cublasLtHandle_t CublasLt::handle() const {
-  // A handle is tied to the device that is in use when it is made.
+  // A handle belongs to the device that is current when it is made.
   static std::mutex mutex;
   static std::map<int, cublasLtHandle_t> made;
   int device = 0;

@@ -19,7 +19,7 @@ struct CublasLt {
   decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristics;
 
-  // Of all threads that use the calling one's device, made at the first call.
+  // The handle of the calling thread's device, shared by its threads and made at the first call.
   cublasLtHandle_t handle() const;
 
   CublasLt();

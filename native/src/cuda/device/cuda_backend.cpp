@@ -38,7 +38,7 @@ int gpu_count() {
 
 class CudaBackend final : public DeviceBackend {
  public:
-  // Made while its device is the calling thread's.
+  // The device must be the calling thread's current one.
   explicit CudaBackend(int number) : DeviceBackend(number) {}
 
   Capabilities capabilities() const override {
@@ -128,7 +128,7 @@ class CudaBackend final : public DeviceBackend {
 
 Backend* cuda_backend(int device) {
   static std::mutex mutex;
-  // Never destroyed: streams of other threads may still be at work at the process's end.
+  // Never destroyed: when the process ends, streams of other threads may still be at work.
   static auto& backends = *new std::vector<CudaBackend*>(static_cast<size_t>(gpu_count()));
   const std::lock_guard lock(mutex);
   CudaBackend*& backend = backends.at(static_cast<size_t>(device));

@@ -4,8 +4,8 @@
 
 namespace arbalest::cuda {
 
-// One GPU, of those that CUDA_VISIBLE_DEVICES has. One for the process, made at the first call that names it. Throws BACKEND_UNAVAILABLE in
-// one sentence where there is no GPU, no driver, or one that is too old.
+// One of the GPUs that CUDA_VISIBLE_DEVICES names. The process has one backend for each, made at the first call for its number. Throws
+// BACKEND_UNAVAILABLE if there is no GPU or no driver, or if the driver is too old.
 Backend* cuda_backend(int device);
 
 }  // namespace arbalest::cuda

@@ -16,7 +16,7 @@ class CudaEvent final : public Event {
   bool reached() override {
     const cudaError_t state = cudaEventQuery(event_);
     if (state == cudaErrorNotReady) {
-      // An answer, and still the thread's last error, which the next launch would take for its own.
+      // "Not ready" is an answer, but also the thread's last error: clear it, or the next launch reports it.
       cudaGetLastError();
       return false;
     }

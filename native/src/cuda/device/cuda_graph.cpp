@@ -3,19 +3,19 @@
 namespace arbalest::cuda {
 namespace {
 
-// What breaks a recording from outside, as a wait of some other thread for the whole device, is over when it is tried again.
+// Another thread can break a recording, for example by a wait for the whole device. A second attempt then succeeds.
 constexpr int kAttempts = 3;
 
-// Null, having thrown nothing, where it was broken and may be tried again.
+// Null if the recording was broken and may be tried again.
 cudaGraph_t recorded(cudaStream_t stream, const std::function<void()>& record, bool again) {
-  // Of this thread alone: what other learners do meanwhile is not part of it, and not forbidden.
+  // Records this thread alone: other learners may work meanwhile, and are not recorded.
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording");
   cudaGraph_t graph = nullptr;
   try {
     record();
   } catch (...) {
     const bool broken = cudaStreamEndCapture(stream, &graph) == cudaErrorStreamCaptureInvalidated;
-    // What it was has been thrown; that the capture is broken follows from it.
+    // The error itself has been thrown; the broken capture is its consequence.
     cudaGetLastError();
     if (graph) cudaGraphDestroy(graph);
     if (broken && again) return nullptr;

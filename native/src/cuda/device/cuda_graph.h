@@ -1,4 +1,4 @@
-// Work that a stream was given to be recorded, as a graph that runs there as often as is wanted.
+// Recorded work of a stream, as a graph that runs on this stream any number of times.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@ namespace arbalest::cuda {
 
 class CudaGraph {
  public:
-  // `record` queues kernels on `stream` and nothing else; none of them runs yet. It is called again where another thread has broken it.
-  // Throws UNSUPPORTED_OPERATOR where one of them cannot be recorded, and whatever `record` throws; the stream is as before.
+  // `record` queues kernels on `stream` and does nothing else; none of them runs yet. It is called again if another thread has broken the
+  // recording. Throws UNSUPPORTED_OPERATOR if a kernel cannot be recorded, and the errors of `record`; the stream is then as before.
   CudaGraph(cudaStream_t stream, const std::function<void()>& record);
   ~CudaGraph() { cudaGraphExecDestroy(ready_); }
   CudaGraph(const CudaGraph&) = delete;

@@ -1,4 +1,4 @@
-// What the libraries need of a stream. Apart from the rest: cuDNN's frontend is much to compile.
+// The part of a stream that the libraries use. It is a file of its own because cuDNN's frontend takes long to compile.
 #include "cuda/device/cuda_stream.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace arbalest::cuda {
 
 CudaStream::~CudaStream() {
   const UsedDevice used(backend().number());
-  // Its own work only; what others have queued goes on.
+  // Waits for this stream only; other streams continue.
   cudaStreamSynchronize(stream_);
   convolution_plans_.clear();
   cudnn_.reset();

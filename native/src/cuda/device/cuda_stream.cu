@@ -6,7 +6,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// By value: the launch itself carries the numbers, so that nothing on the host has to be kept until the device has read it.
+// By value: the launch carries the numbers, so that no memory of the host has to be kept until the device has read it.
 struct SetParameters {
   StepParameters* to;
   StepParameters values;

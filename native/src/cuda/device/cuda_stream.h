@@ -1,4 +1,4 @@
-// A stream of the GPU, with the block that its steps' beginnings fill and the workspace that its libraries use.
+// A stream of the GPU, with the parameters of its present step and the workspace of its libraries.
 #pragma once
 
 #include <map>
@@ -28,13 +28,13 @@ class CudaStream final : public DeviceStream {
   const StepParameters* parameters() const override { return parameters_; }
   cudaStream_t handle() const { return stream_; }
 
-  // Queued: what changes from here on.
+  // Queued: the parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::span<const int64_t> samples);
   void bring(const Dataset& batch);
-  // Read when the call returns.
+  // The bytes are read when the call returns.
   void read(std::span<const Reading> readings) { outlet_.bring(readings, stream_); }
 
-  // At least so many bytes, one operator's at a time; what a captured graph has been given stays where it is.
+  // At least `bytes`, used by one operator at a time. A workspace that a recorded graph uses stays where it is.
   void* workspace(size_t bytes);
   // Made at the first call. Throws BACKEND_UNAVAILABLE.
   cudnnHandle_t cudnn();
@@ -46,7 +46,7 @@ class CudaStream final : public DeviceStream {
 
   cudaStream_t stream_ = nullptr;
   StepParameters* parameters_ = nullptr;
-  StepParameters sent_;  // what they are once all that is queued is done
+  StepParameters sent_;  // their values after all queued work
   Inlet samples_{backend()}, batch_{backend()}, labels_{backend()};
   Outlet outlet_;
 

@@ -10,18 +10,18 @@
 #include "cuda/device/nvrtc.h"
 
 namespace cudnn_frontend {
-// The frontend's own hook: what it looks symbols up in.
+// The frontend's own hook: the library in which it looks up symbols.
 void* cudnn_dlhandle = nullptr;
 }  // namespace cudnn_frontend
 
 namespace arbalest::cuda {
 namespace {
 
-// The first with all that the frontend's graphs need here for Hopper and Blackwell.
+// The first version with everything that our graphs need on Hopper and Blackwell.
 constexpr size_t kOldestCudnn = 90500;
 
 size_t open() {
-  // Kept open: cuDNN's engines look for both among what is loaded.
+  // Kept open: cuDNN's engines look for both among the loaded libraries.
   open_nvrtc();
   cublas_lt();
   static const DynamicLibrary library("cuDNN", "libcudnn.so.9", "cudnn");
@@ -33,11 +33,11 @@ size_t open() {
   return version;
 }
 
-// Kept for whoever comes next: cudnnDestroy waits for the whole device, which would hold up its other streams, and break what one of them
-// is recording.
+// Idle handles, kept for later streams: cudnnDestroy waits for the whole device, which would stop its other streams and break their
+// recordings.
 class IdleHandles {
  public:
-  // Null where none is idle on the device.
+  // Null if the device has no idle handle.
   cudnnHandle_t take(int device) {
     const std::lock_guard lock(mutex_);
     std::vector<cudnnHandle_t>& idle = idle_[device];
@@ -56,7 +56,7 @@ class IdleHandles {
   std::map<int, std::vector<cudnnHandle_t>> idle_;
 };
 
-// By a status' name, which is all that the frontend hands on: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED and its like.
+// By the name of a status, because the frontend passes on nothing else: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED and its like.
 bool is_short_of_memory(const std::string& name) { return name.find("ALLOCATION_FAILED") != std::string::npos; }
 
 // Never destroyed: streams of other threads may end with the process.
@@ -89,7 +89,7 @@ CudnnHandle::CudnnHandle(cudaStream_t stream) {
 }
 
 CudnnHandle::~CudnnHandle() {
-  // It outlives its stream, which is still there.
+  // The handle outlives its stream, which still exists.
   cudnn_frontend::detail::set_stream(handle_, nullptr);
   idle_handles().give_back(device_, handle_);
 }

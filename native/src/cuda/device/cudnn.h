@@ -13,7 +13,7 @@ namespace arbalest::cuda {
 // Opens cuDNN for the frontend, once for the process. Throws BACKEND_UNAVAILABLE. Returns its version, such as 91900.
 size_t open_cudnn();
 
-// What queues on one stream of the calling thread's device.
+// A handle that queues on one stream of the calling thread's device.
 class CudnnHandle {
  public:
   explicit CudnnHandle(cudaStream_t stream);
@@ -27,7 +27,7 @@ class CudnnHandle {
   cudnnHandle_t handle_ = nullptr;
 };
 
-// What a bad status means: OUT_OF_MEMORY, else UNSUPPORTED_OPERATOR. Throws DEVICE_FAILED where the device has failed.
+// The code of a bad status: OUT_OF_MEMORY or UNSUPPORTED_OPERATOR. Throws DEVICE_FAILED if the device has failed.
 Error error_of(cudnn_frontend::error_object status, const std::string& what);
 void check(cudnn_frontend::error_object status, const std::string& what);
 

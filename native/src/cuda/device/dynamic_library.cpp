@@ -16,7 +16,7 @@ std::string folder_of_this_library() {
   return path.substr(0, path.find_last_of('/'));
 }
 
-// Folders that may hold the library, as installed toolkits and as wheels are laid out; "" is the loader's own choice.
+// Folders that may contain the library, in installed toolkits and in wheels; "" is the loader's own choice.
 std::vector<std::string> folders_of(const std::string& package) {
   std::vector<std::string> roots;
   if (const char* given = std::getenv("ARBALEST_CUDA_PATH")) {
@@ -41,7 +41,7 @@ DynamicLibrary::DynamicLibrary(const std::string& what, const std::string& file,
   std::string refused;
   for (const std::string& folder : folders_of(package)) {
     const std::string path = folder + file;
-    // Global: cuDNN's own parts look for cuBLASLt and NVRTC among what is open.
+    // Global: cuDNN's own parts look for cuBLASLt and NVRTC among the open libraries.
     handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (handle_) return;
     if (const char* const why = dlerror(); why && refused.empty() && access(path.c_str(), F_OK) == 0) refused = why;

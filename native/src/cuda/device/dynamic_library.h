@@ -1,5 +1,5 @@
-// A library that is opened when it is first needed. It is looked for in ARBALEST_CUDA_PATH, in the project's .cuda folder, and where the
-// loader looks.
+// A library that is opened when it is first needed. It is searched for in ARBALEST_CUDA_PATH, in the project's .cuda folder, and in the
+// folders of the loader.
 #pragma once
 
 #include <string>

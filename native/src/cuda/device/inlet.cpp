@@ -20,7 +20,7 @@ const void* Inlet::bring(const void* from, size_t bytes, cudaStream_t stream) {
     pinned.bytes = bytes;
   }
   if (bytes_ < bytes) {
-    // Kernels may be reading what lies there.
+    // Kernels may still read the old memory.
     check(cudaStreamSynchronize(stream), "what goes to the GPU");
     if (void* const smaller = std::exchange(data_, nullptr)) backend_.release(smaller, std::exchange(bytes_, 0));
     data_ = backend_.allocate(bytes);

@@ -1,5 +1,5 @@
-// Bytes of the host on their way to one place on the device. They lie in pinned memory, of which there are two: the next bytes are written
-// into one while the device still reads those before them from the other.
+// Copies bytes of the host to one place on the device. It has two pinned buffers: the next bytes are written into one while the device
+// still reads the bytes before them from the other.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ class DeviceBackend;
 class Inlet {
  public:
   explicit Inlet(DeviceBackend& backend) : backend_(backend) {}
-  // All that was queued on the stream that it was used with is done.
+  // All work that was queued on its stream must be done.
   ~Inlet();
   Inlet(const Inlet&) = delete;
   Inlet& operator=(const Inlet&) = delete;
 
-  // Queued on `stream`, always the same one; `from` may change when the call returns. Where the bytes lie on the device, until the next are
-  // brought. Throws OUT_OF_MEMORY.
+  // Queues the copy on `stream`, which is always the same one. `from` may change when the call returns. Returns the address on the device,
+  // which is valid until the next call. Throws OUT_OF_MEMORY.
   const void* bring(const void* from, size_t bytes, cudaStream_t stream);
 
  private:

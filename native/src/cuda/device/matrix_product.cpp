@@ -10,13 +10,13 @@ namespace arbalest::cuda {
 namespace {
 
 constexpr uint64_t kMostWorkspace = 32u << 20;
-// Sums of parts in the order in which they happen to finish differ from run to run. This one has an order; so has that of the output's
-// type, which would round the parts to bfloat16.
+// Partial sums that are added in the order in which they finish differ from run to run. This scheme has a fixed order. So has the scheme of
+// the output's type, but it would round the parts to bfloat16.
 constexpr uint32_t kOrderedReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
 cudaDataType_t data_type(Type type) { return type == Type::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-// A matrix as cuBLASLt has it, columns first: row-major (r, c) is its (c, r). Or a batch of them, one behind the other.
+// A matrix in cuBLASLt's column-major order: our row-major (r, c) is its (c, r). Or a batch of consecutive matrices.
 struct Factor {
   const void* data;
   int64_t rows, columns;
@@ -24,14 +24,14 @@ struct Factor {
   int64_t batch = 1;
 };
 
-// Where every matrix of the batch begins, as the power of two up to 64 bytes: kernels that read more at once would fault.
+// The alignment of all matrices of the batch, a power of two up to 64 bytes: kernels with wider reads would fault.
 uint32_t alignment_of(const Factor& of) {
   const auto stride = of.batch == 1 ? uintptr_t{0} : static_cast<uintptr_t>(of.rows * of.columns) * size_of(of.type);
   const uintptr_t bits = reinterpret_cast<uintptr_t>(of.data) | stride | 64;
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-// d (m, n) = a b, columns first, a and b perhaps transposed; chosen once, run often.
+// d (m, n) = a b, column-major, with a and b transposed or not. The algorithm is chosen once and run often.
 class Product {
  public:
   Product(Factor a, bool transpose_a, Factor b, bool transpose_b, Factor d, bool tf32, CudaStream& stream)
@@ -88,7 +88,7 @@ class Product {
     int found = 0;
     const cublasStatus_t answer =
         blas.heuristics(handle_, &descriptor_, &a_layout_, &b_layout_, &d_layout_, &d_layout_, &preference, 1, &choice_, &found);
-    // So it says that there is none.
+    // cuBLASLt's way to say that it has no algorithm.
     if (answer != CUBLAS_STATUS_NOT_SUPPORTED) check(answer, "matmul");
     if (found == 0 || choice_.state != CUBLAS_STATUS_SUCCESS)
       throw Error("UNSUPPORTED_OPERATOR", "matrix product: cuBLASLt has no way to compute it on this GPU");
@@ -104,7 +104,7 @@ class Product {
   void* workspace_ = nullptr;
 };
 
-// y (M, O) = a b for each of a batch; a (K, M) and b (O, K) where they are transposed.
+// y (M, O) = a b for each matrix of a batch; a (K, M) and b (O, K) if they are transposed.
 MadeKernel make_batched(const OperatorSpec& spec, CudaStream& stream, bool tf32) {
   const bool across_a = flag(spec.attributes, "transposeA"), across_b = flag(spec.attributes, "transposeB");
   const Tensor &a = spec.inputs[0], &b = spec.inputs[1], &y = spec.outputs[0];

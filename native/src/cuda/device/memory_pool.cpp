@@ -7,7 +7,7 @@ constexpr size_t kGranule = 512;
 
 size_t rounded_up(size_t bytes) { return (bytes + kGranule - 1) / kGranule * kGranule; }
 
-// A block this many times larger than what is wanted is left for something larger.
+// A block that is more than this many times larger than needed is kept for a larger request.
 constexpr size_t kMostWaste = 2;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Device memory that is taken from the driver once and given out again: allocation by the driver waits for all that the GPU does.
+// Device memory that is taken from the driver once and reused: an allocation by the driver waits for all work of the GPU.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ class MemoryPool {
  public:
   ~MemoryPool();
 
-  // Not zeroed; aligned to 512 bytes. Where the driver has no more, what the pool holds unused is given back to it first. Throws
+  // Not zeroed; aligned to 512 bytes. If the driver has no more memory, the pool first returns its unused blocks to it. Throws
   // OUT_OF_MEMORY.
   void* take(size_t bytes);
-  // All work on it is done.
+  // All work on the memory must be done.
   void give_back(void* memory) noexcept;
-  // So much is there unused, and takers have theirs of it before the driver is asked. Throws OUT_OF_MEMORY.
+  // Keeps `bytes` unused in one piece, from which take() allocates before it asks the driver. Throws OUT_OF_MEMORY.
   void reserve(size_t bytes);
-  // Bytes that it holds and nobody uses.
+  // Bytes of the pool that are not in use.
   size_t unused();
 
  private:

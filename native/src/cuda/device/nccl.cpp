@@ -5,7 +5,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// The first for CUDA 13.
+// The first version for CUDA 13.
 constexpr int kOldestNccl = 22700;
 
 }  // namespace

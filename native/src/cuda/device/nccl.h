@@ -27,10 +27,10 @@ struct Nccl {
   DynamicLibrary library_;
 };
 
-// Opened at the first call, for the process. Throws BACKEND_UNAVAILABLE where it is not there, or too old. Needs no GPU.
+// Opened at the first call, for the process. Throws BACKEND_UNAVAILABLE if it is missing or too old. Needs no GPU.
 const Nccl& nccl();
 
-// Throws DEVICE_FAILED with NCCL's own words; `comm` may be null.
+// Throws DEVICE_FAILED with NCCL's own message; `comm` may be null.
 void check(ncclResult_t result, const char* what, ncclComm_t comm = nullptr);
 
 }  // namespace arbalest::cuda

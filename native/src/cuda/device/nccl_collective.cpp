@@ -15,8 +15,8 @@ ncclDataType_t type_of(Type type) {
   throw Error("UNSUPPORTED_OPERATOR", "collective: received elements of another type than f32; the device's vectors have no other");
 }
 
-// All ranks are the calling thread's, so that what each of them does is done within one group. Sums are queued by one thread, and never
-// captured: a recorded step that waited for other GPUs could not be told from one that hangs.
+// One thread has all ranks of this process and makes the calls of all of them in one group. Sums are never recorded: a recorded step that
+// waits for other GPUs could not be told from one that hangs.
 class NcclCollective final : public Collective {
  public:
   explicit NcclCollective(int devices) : ranks_(static_cast<size_t>(devices)) {
@@ -38,7 +38,7 @@ class NcclCollective final : public Collective {
       const cudaStream_t stream = handle_of(static_cast<DeviceStream&>(*place.stream));
       queued = nccl().all_reduce(place.from, place.to, count, elements, ncclSum, ranks_[rank], stream);
     }
-    // The group is closed whatever has become of it: the next one would be a part of it.
+    // Always close the group, or the next one would be a part of it.
     const ncclResult_t ended = nccl().end_group();
     cuda::check(queued, "devices");
     cuda::check(ended, "devices");
@@ -55,7 +55,7 @@ class NcclCollective final : public Collective {
   void give_up() noexcept override { close(nccl().abort); }
 
  private:
-  // In one group: a rank's end may wait for the others'.
+  // In one group, because the end of one rank may wait for the ends of the others.
   void close(ncclResult_t (*end)(ncclComm_t)) noexcept {
     if (is_closed_) return;
     is_closed_ = true;

@@ -6,7 +6,7 @@
 
 namespace arbalest::cuda {
 
-// Of the process's first so many GPUs, a rank each, by NCCL. Throws BACKEND_UNAVAILABLE, DEVICE_FAILED.
+// Sums over the first `devices` GPUs of the process by NCCL; each GPU is a rank. Throws BACKEND_UNAVAILABLE, DEVICE_FAILED.
 std::unique_ptr<Collective> nccl_collective(int devices);
 
 }  // namespace arbalest::cuda

@@ -14,8 +14,8 @@ std::string open() {
   int major = 0, minor = 0;
   get(&major, &minor);
   const std::string version = std::to_string(major) + "." + std::to_string(minor);
-  // It opens these itself, by their name alone, and a wheel's has no path to its own folder: every compilation would fail, and cuDNN would
-  // silently leave out the engines that it compiles.
+  // NVRTC opens these by name, and the one of a wheel does not search its own folder: every compilation would fail, and cuDNN would
+  // silently omit the engines that it compiles.
   static const DynamicLibrary builtins("NVRTC's own library", "libnvrtc-builtins.so." + version, "cu13");
   return version;
 }

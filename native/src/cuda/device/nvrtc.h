@@ -4,7 +4,7 @@
 
 namespace arbalest::cuda {
 
-// Opens the compiler that cuDNN makes some of its engines with, once for the process. Throws BACKEND_UNAVAILABLE. Returns its version, such
+// Opens the compiler that cuDNN uses for some of its engines, once for the process. Throws BACKEND_UNAVAILABLE. Returns its version, such
 // as "13.0".
 const std::string& open_nvrtc();
 

@@ -1,5 +1,5 @@
-// A few bytes of the device on their way to the host. They land in pinned memory: the driver copies into other memory of the host in pieces
-// of its own, while which no other learner's thread gets a word in.
+// Copies a few bytes of the device to the host, through pinned memory: the driver copies into other memory of the host piece by piece, and
+// blocks the threads of other learners meanwhile.
 #pragma once
 
 #include <mutex>
@@ -15,15 +15,15 @@ namespace arbalest::cuda {
 
 class Outlet {
  public:
-  // What it holds, each reading rounded up to kAligned.
+  // Its size. Each reading takes a multiple of kAligned.
   static constexpr size_t kBytes = 8192, kAligned = 16;
   static bool holds(std::span<const Reading> readings);
 
-  // All that it holds, with one wait for `stream`.
+  // Makes all readings, with one wait for `stream`.
   void bring(std::span<const Reading> readings, cudaStream_t stream);
 
  private:
-  // Threads that name no stream share the device's own.
+  // Threads that use no stream share the device's own.
   std::mutex turn_;
   PinnedMemory memory_{kBytes};
 };

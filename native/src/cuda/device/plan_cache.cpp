@@ -34,11 +34,11 @@ std::optional<std::string> PlanCache::find(const std::string& key) {
 
 void PlanCache::keep(const std::string& key, const std::string& plan) {
   const std::lock_guard lock(mutex_);
-  // Other processes may have added theirs.
+  // Other processes may have added lines.
   read();
   plans_.insert_or_assign(key, plan);
   if (file_.empty()) return;
-  // Whole or not at all: renamed into its place.
+  // Renamed into its place, so that no process reads half a file.
   std::error_code ignored;
   const std::filesystem::path path(file_);
   std::filesystem::create_directories(path.parent_path(), ignored);

@@ -1,4 +1,4 @@
-// Which of cuDNN's plans was fastest, by operator, shape, versions and GPU: measured once, kept in a file for the jobs that come.
+// The fastest of cuDNN's plans by operator, shape, versions and GPU, in a file: it is measured once, for all later jobs.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@ namespace arbalest::cuda {
 
 class PlanCache {
  public:
-  // Lines of "key<TAB>plan". A file that is not there, or cannot be written, costs measuring anew and nothing else.
+  // Lines of "key<TAB>plan". If the file is missing or cannot be written, plans are measured again.
   explicit PlanCache(std::string file);
 
   std::optional<std::string> find(const std::string& key);
   void keep(const std::string& key, const std::string& plan);
 
-  // $ARBALEST_CACHE, $XDG_CACHE_HOME/arbalest or ~/.cache/arbalest; empty where there is none of them.
+  // $ARBALEST_CACHE, $XDG_CACHE_HOME/arbalest or ~/.cache/arbalest; empty if none is set.
   static std::string default_file();
 
  private:

@@ -7,7 +7,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// So many runs are recorded at most, or as many as take about so long.
+// The most runs that are recorded, and about the longest time that they may take.
 constexpr int kMostRuns = 20;
 constexpr float kMilliseconds = 2;
 constexpr int kMeasured = 3;

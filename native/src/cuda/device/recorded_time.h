@@ -6,9 +6,9 @@
 
 namespace arbalest::cuda {
 
-// Milliseconds of a run of `work`, which queues on `stream`, among others in a recorded step: what the host takes to queue a small kernel
-// is more than the kernel takes, and would be all that is measured. Throws UNSUPPORTED_OPERATOR where it cannot be recorded, and what it
-// throws.
+// Milliseconds of one run of `work`, which queues on `stream`, measured in a recording of many runs: without a recording the time to queue
+// a small kernel, which is longer than the kernel, would be measured. Throws UNSUPPORTED_OPERATOR if `work` cannot be recorded, and the
+// errors of `work`.
 float milliseconds_recorded(cudaStream_t stream, const std::function<void()>& work);
 
 }  // namespace arbalest::cuda

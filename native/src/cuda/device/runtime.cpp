@@ -5,7 +5,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// Nothing that the program did: the machine has no GPU that it may use, or another driver than the library wants.
+// Not a fault of the program: the machine has no GPU that it may use, or a driver of the wrong version.
 bool is_unavailable(cudaError_t error) {
   switch (error) {
     case cudaErrorNoDevice:
@@ -22,12 +22,12 @@ bool is_unavailable(cudaError_t error) {
 }  // namespace
 
 void prepare_environment() {
-  // Learners' streams share this many ways into the GPU.
+  // The number of hardware queues that the learners' streams share.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
 void prepare_device() {
-  // A learner's thread waits for its loss: where there are more learners than cores it must let the others on while it does.
+  // A learner's thread that waits for its loss must not keep a core busy: there may be more learners than cores.
   check(cudaSetDeviceFlags(cudaDeviceScheduleYield), "device");
 }
 
@@ -53,7 +53,7 @@ bool is_sticky(cudaError_t error) {
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  // Told once, to whoever called: not again to the thread's next launch.
+  // Report the error once: clear it, or the thread's next launch would report it again.
   cudaGetLastError();
   const std::string words = std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
   if (error == cudaErrorMemoryAllocation)

@@ -1,4 +1,4 @@
-// Calls of the CUDA runtime, with their failures as our errors.
+// Calls of the CUDA runtime; their failures become our errors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,25 +9,25 @@
 
 namespace arbalest::cuda {
 
-// Throws OUT_OF_MEMORY, BACKEND_UNAVAILABLE where there is no driver or no device that can be used, UNSUPPORTED_OPERATOR for what cannot be
-// recorded, DEVICE_FAILED, and else INTERNAL with the runtime's own words. DEVICE_FAILED stays: it (an illegal address, say) has poisoned
-// the process's context, and nothing on this device will work again.
+// Throws OUT_OF_MEMORY, BACKEND_UNAVAILABLE if there is no driver or no usable device, UNSUPPORTED_OPERATOR for work that cannot be
+// recorded, DEVICE_FAILED, or INTERNAL with the runtime's own message. DEVICE_FAILED is final: its cause, such as an illegal address, has
+// destroyed the process's context, and no later call on this device succeeds.
 void check(cudaError_t error, const char* what);
 bool is_sticky(cudaError_t error);
 
-// Throws DEVICE_FAILED where the calling thread's device has failed: libraries only say then that something is wrong.
+// Throws DEVICE_FAILED if the calling thread's device has failed: the libraries do not report it so precisely.
 void check_device(const char* what);
 
-// What the driver reads when it starts: before the first call of the runtime, whoever makes it. Needs no GPU.
+// Sets the environment that the driver reads when it starts; called before the first call of the runtime. Needs no GPU.
 void prepare_environment();
-// How a thread waits for the calling thread's device: said to each device.
+// Sets how threads wait for the calling thread's device; called once for each device.
 void prepare_device();
 
-// The calling thread's work goes to this device. Never throws, for it stands in destructors, and every call of a context that has failed
-// tells of that failure: what comes next says so.
+// The calling thread's work goes to this device. Does not throw, because destructors call it. If the context has failed, the next call on
+// the device throws.
 void use_device(int device) noexcept;
 
-// For as long as it lives. Where that fails, what it was wanted for says so.
+// The same while it lives. If it fails, the next call on the device throws.
 class UsedDevice {
  public:
   explicit UsedDevice(int device) noexcept;
@@ -42,7 +42,7 @@ class UsedDevice {
 // After a kernel's launch.
 inline void check_launch() { check(cudaGetLastError(), "launch of a kernel"); }
 
-// Memory of the host that the device can reach, for as long as it lives.
+// Memory of the host that the device can access.
 class PinnedMemory {
  public:
   explicit PinnedMemory(size_t bytes) { check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "pinned memory"); }

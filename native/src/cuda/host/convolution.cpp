@@ -9,7 +9,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// Where the forward convolution's tensors lie; w's image is (O, C / groups, KH, KW).
+// The tensors of the forward convolution; the image of w is (O, C / groups, KH, KW).
 struct Geometry {
   Image x, w, y;
   Window window;

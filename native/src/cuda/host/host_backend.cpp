@@ -139,7 +139,7 @@ class HostBackend final : public DeviceBackend {
 
 Backend* host_backend(int device) {
   static std::mutex mutex;
-  // Never destroyed: streams of other threads may still be at work at the process's end.
+  // Never destroyed: when the process ends, streams of other threads may still be at work.
   static std::array<HostBackend*, kHostDevices> backends{};
   const std::lock_guard lock(mutex);
   HostBackend*& backend = backends[static_cast<size_t>(device)];

@@ -5,9 +5,9 @@
 namespace arbalest::cuda {
 
 // The CUDA backend without a GPU: the same kernels in plain loops on streams that are threads, over memory that the caller cannot touch.
-// What it finds of wrong indices, missing waits and host accesses is found on machines that have no GPU. It has kHostDevices devices, whose
-// memory is each one's own: a device that is given an address of another throws INTERNAL. It has as much as the machine, or so many bytes
-// as ARBALEST_CUDA_HOST_MEMORY says.
+// It finds wrong indices, missing waits and host accesses on machines without a GPU. It has kHostDevices devices with memories of their
+// own: a device that is given an address of another one throws INTERNAL. Each has as much memory as the machine, or the number of bytes in
+// ARBALEST_CUDA_HOST_MEMORY.
 inline constexpr int kHostDevices = 4;
 
 // One for the process.

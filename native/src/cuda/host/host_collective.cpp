@@ -14,7 +14,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// What the ranks' streams and whoever looks at the collective share.
+// The state that the ranks' streams share with the collective.
 class Outcome {
  public:
   bool is_given_up() {
@@ -29,7 +29,7 @@ class Outcome {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw Error("DEVICE_FAILED", failure_);
   }
-  // What waits for the event goes on when it is given up.
+  // Giving up lets the streams that wait for the event continue.
   std::shared_ptr<HostEvent> event() {
     auto made = std::make_shared<HostEvent>();
     const std::lock_guard lock(mutex_);

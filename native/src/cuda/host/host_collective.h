@@ -1,4 +1,4 @@
-// The stand-in's collective: streams and events in a fixed order. As NCCL's, a sum takes all ranks, and where one of them fails the others
+// The stand-in's collective: streams and events in a fixed order. As with NCCL, a sum needs all ranks; if one of them fails, the others
 // wait for it until the collective is given up.
 //
 // ARBALEST_CUDA_HOST_FAULT=RANK:SUM makes a rank of the collectives that are made from then on fail in its sum of that number, from 0 on.

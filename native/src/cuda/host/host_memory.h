@@ -1,6 +1,6 @@
-// The stand-in's device memory. Addresses that leave a backend are not the machine's own: whoever touches one directly, as nobody may on a
-// GPU, ends with a fault instead of a wrong number on another machine. They say whose they are: as GPUs, devices do not reach into each
-// other.
+// The stand-in's device memory. Its addresses are not those of the machine: code that reads or writes one directly, which a GPU's memory
+// does not allow, ends with a fault instead of a wrong number. An address contains the number of its device: as with GPUs, devices cannot
+// access each other's memory.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ inline constexpr uintptr_t kDeviceBit = uintptr_t{1} << 62;
 
 inline bool on_device(const void* address) { return (reinterpret_cast<uintptr_t>(address) & kDeviceBit) != 0; }
 
-// Where the device's number stands; the machine's own addresses end below it.
+// The bits of the device's number; the machine's own addresses are below them.
 inline constexpr int kNumberShift = 57;
 inline constexpr uintptr_t kOwnBits = (uintptr_t{1} << kNumberShift) - 1;
 
@@ -23,7 +23,7 @@ template <class T> T* device_address(T* own, int device) {
 
 inline int device_of(const void* address) { return static_cast<int>((reinterpret_cast<uintptr_t>(address) & ~kDeviceBit) >> kNumberShift); }
 
-// Of either kind.
+// The machine's address of either kind of address.
 template <class T> T* own_address(T* address) { return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(address) & kOwnBits); }
 
 }  // namespace arbalest::cuda

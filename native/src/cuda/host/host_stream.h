@@ -1,5 +1,5 @@
-// The stand-in's stream: a thread that works off what is queued, in order. It begins late and runs beside its caller, as a GPU does, so
-// that whoever forgets to wait for it is found by the tests of this machine.
+// The stand-in's stream: a thread that runs queued work in order. Like a GPU it starts late and runs beside its caller, so that tests on
+// this machine find code that does not wait for it.
 #pragma once
 
 #include <condition_variable>
@@ -35,7 +35,7 @@ class HostStream final : public DeviceStream {
   void submit(std::function<void()> work);
   void copy(void* to, const void* from, size_t bytes) override;
   const StepParameters* parameters() const override { return &parameters_; }
-  // What changes from here on in the queue.
+  // The parameters of the steps that are queued from now on.
   void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
   void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels);
 
@@ -43,7 +43,7 @@ class HostStream final : public DeviceStream {
   void wait(std::shared_ptr<HostEvent> event);
   void synchronise();
 
-  // Between these two what is submitted is kept and not run.
+  // Between these two calls submitted work is kept and not run.
   void begin_recording();
   std::vector<std::function<void()>> end_recording();
 

@@ -12,7 +12,7 @@ struct Counts {
 };
 
 Counts& counts() {
-  // Never destroyed: streams of other threads may still be at work at the process's end.
+  // Never destroyed: when the process ends, streams of other threads may still be at work.
   static auto* const counts = new Counts;
   return *counts;
 }

@@ -1,4 +1,4 @@
-// How often each of our kernels has been launched or recorded: for tests of which one does the work.
+// The number of launches and recordings of each of our kernels, for tests of the choice between kernels.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What cuDNN and cuBLASLt do on a GPU, in plain loops over the same layouts.
+// The operators of cuDNN and cuBLASLt as plain loops over the same layouts.
 #pragma once
 
 #include "cuda/table.h"

@@ -12,7 +12,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// Of a row's scores: the highest, and the sum of exp(score - highest).
+// The highest of a row's scores, and the sum of exp(score - highest).
 struct Exponentials {
   float highest, sum;
 };
@@ -35,7 +35,7 @@ template <class T> struct CausalSoftmax {
     return found;
   }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) {
-    // Of nothing, whose highest is not a number to subtract.
+    // Without scores there is no highest one to subtract.
     if (b.sum == 0) return a;
     if (a.sum == 0) return b;
     const float highest = fmaxf(a.highest, b.highest);

@@ -1,5 +1,5 @@
-// The gradient of causal self-attention. With p the probabilities, anew from the scores and the sum that the forward operator has kept,
-// d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel between them.
+// The gradient of causal self-attention. With p the probabilities, computed again from the scores and the sum that the forward operator
+// kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel between them.
 #include <cmath>
 
 #include "cuda/operators/batched_product.h"

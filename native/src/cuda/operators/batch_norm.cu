@@ -71,7 +71,7 @@ template <class T, int V> struct ChunkMoments {
 
 template <class T, int V> struct Normalise {
   static constexpr int kPhases = 4;
-  // Of the block's channels: up to 32 packs. Of each thread: what it adds to a channel's mean, and to its squares.
+  // The block's channels, up to 32 packs; and each thread's summands of a channel's mean and squares.
   struct Shared {
     float mean[32 * V], scale[32 * V], beta[32 * V];
     float weighted[kThreads], squares[kThreads];

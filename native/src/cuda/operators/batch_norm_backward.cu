@@ -11,7 +11,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// What both kernels read.
+// The inputs of both kernels.
 template <class T, int V> struct Gradients {
   const T* x;                    // (rows, C)
   const T* y;                    // (rows, C), null without relu
@@ -87,7 +87,7 @@ template <class T, int V> struct ChunkSums {
 
 template <class T, int V> struct BatchNormBackward {
   static constexpr int kPhases = 3;
-  // Of the block's channels, and of each thread what it adds to theirs.
+  // The sums of the block's channels, and each thread's summands.
   struct Shared {
     float mean[32 * V], inverse[32 * V], scale[32 * V], sum[32 * V], product[32 * V];
     float sums[kThreads], products[kThreads];

@@ -11,7 +11,7 @@ struct Matrices {
   int64_t rows, columns;  // as they lie
 };
 
-// to = a b for each of `count`, either perhaps transposed. A wide `to` keeps the sums of narrow factors as they are.
+// to = a b for each of `count` products, with a and b transposed or not. A wide `to` gets the unrounded sums of narrow factors.
 inline MadeKernel batched_product(int64_t count, Matrices a, bool transpose_a, Matrices b, bool transpose_b, Matrices to,
                                   DeviceStream& stream) {
   const auto tensor = [&](const Matrices& of) { return Tensor{{of.type, {count, of.rows, of.columns}, std::string(kPlain)}, of.data}; };

@@ -1,4 +1,4 @@
-// What surrounds a library's convolution or matrix product: bias and ReLU after it, the bias's gradient beside it.
+// The operations around a library's convolution or matrix product: bias and ReLU after it, the gradient of the bias.
 #pragma once
 
 #include "cuda/device_stream.h"
@@ -6,7 +6,7 @@
 
 namespace arbalest::cuda {
 
-// y = max(0, y + bias) over (rows, channels) in place; without a bias, or without relu, the other alone.
+// y = max(0, y + bias) over (rows, channels) in place; without a bias or without ReLU, only the other one.
 void queue_bias(const Tensor& y, int64_t channels, const float* bias, bool relu, DeviceStream& stream);
 
 // sums (channels) of gy (rows, channels) over its rows; `partials` holds bias_scratch(channels) bytes.

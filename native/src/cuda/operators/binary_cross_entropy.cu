@@ -1,5 +1,5 @@
-// The mean over all elements of -log of what the logistic function of a logit gives to its target, a number from 0 to 1. A block a sample,
-// then one block for the mean. A sample counts as correct where every logit is on its target's side.
+// The mean over all elements of the negative log-likelihood of the target, from 0 to 1, under the logistic function of the logit. One block
+// for each sample, then one for the mean. A sample counts as correct if every logit is on its target's side.
 #include <cmath>
 
 #include "cuda/launch.h"
@@ -10,7 +10,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// Of a sample, and then of all: the sum of losses, and how many are wrong: elements of a sample, samples of all.
+// Of a sample: the sum of its losses and the number of wrong elements. Of all: the sum of losses and the number of wrong samples.
 struct Losses {
   float sum;
   int wrong;

@@ -12,7 +12,7 @@ class Buffers {
 
   void* take(int64_t elements, size_t size) {
     const size_t at = end_;
-    // As the arenas align what lies in them.
+    // The alignment of buffers in arenas.
     end_ += (static_cast<size_t>(elements) * size + 63) / 64 * 64;
     return reinterpret_cast<void*>(begin_ + at);
   }

@@ -1,4 +1,4 @@
-// How blocks share out an nhwc image for work by channel: each block has some channels, side by side, and a chunk of the rows.
+// Divides an nhwc image among blocks for work by channel: each block has some neighbouring channels and a chunk of the rows.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct ChannelTiles {
   int chunk_rows;  // rows of a block
   int chunks;
 
-  // As many chunks as leave each thread a row, but `most_chunks`: images of small batches would else keep a few multiprocessors busy, and
-  // no more.
+  // As many chunks as leave each thread a row, but at most `most_chunks`: with fewer chunks, images of small batches would keep only a few
+  // multiprocessors busy.
   ChannelTiles(int rows_, int packs_, int most_chunks) : rows(rows_), packs(packs_), lanes(1) {
     while (lanes < packs && lanes < 32) lanes *= 2;
     columns = (packs + lanes - 1) / lanes;
@@ -42,7 +42,7 @@ struct ChannelTiles {
   }
 };
 
-// Partial sums that one kernel leaves to the next: every block of the latter goes through all of them.
+// The number of partial sums that one kernel leaves to the next, each of whose blocks reads all of them.
 inline constexpr int kMostPartials = 32;
 
 // Of the moments of each chunk, forwards and backwards.
@@ -50,7 +50,7 @@ inline size_t batch_norm_scratch(const Shape& x) {
   return static_cast<size_t>(kMostPartials) * static_cast<size_t>(x[1]) * 2 * sizeof(float);
 }
 
-// How a block's threads share out the partials of its channels: as many threads a channel as there are, each every so many chunks.
+// Divides the partial sums of a block's channels among its threads: each thread of a channel takes every `threads`-th chunk.
 struct PartialShares {
   int channels;  // of a block: a power of two up to kThreads
   int threads;   // a channel
@@ -59,7 +59,7 @@ struct PartialShares {
   EVERYWHERE int channel(int thread) const { return thread % channels; }
   EVERYWHERE int share(int thread) const { return thread / channels; }
   EVERYWHERE bool has(int thread) const { return share(thread) < threads; }
-  // What all threads of a channel have left in `found`, in the order of their chunks' first.
+  // The sum over all threads of a channel of their results in `found`, in the order of their first chunks.
   EVERYWHERE float sum(const float* found, int channel_) const {
     float all = 0;
     for (int k = 0; k < threads; ++k) all += found[k * channels + channel_];

@@ -1,4 +1,4 @@
-// Channels of several tensors side by side, and the gradient, which takes them apart again. A launch a part.
+// Channels of several tensors side by side, and the gradient, which separates them again. One launch for each part.
 #include <numeric>
 
 #include "cuda/launch.h"
@@ -21,7 +21,7 @@ template <class T, int V> struct CopyRows {
   }
 };
 
-// body(part, its channels, those before it) for each of them; a tensor that has both is (N, C, ...), channels last.
+// body(part, its channels, the channels before it) for each part; tensors are (N, C, ...), channels last.
 template <class Body> void for_parts(const OperatorSpec& spec, const Body& body) {
   size_t part = 0;
   int before = 0;
@@ -40,7 +40,7 @@ template <class T, int V> struct Copies {
   }
 };
 
-// The channels that every part begins and ends with a multiple of.
+// The greatest common divisor of all parts' bounds, in channels.
 int64_t common_run(const OperatorSpec& spec, int64_t channels) {
   int64_t run = channels;
   for_parts(spec, [&](size_t, int own, int) { run = std::gcd(run, int64_t{own}); });

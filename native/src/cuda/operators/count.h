@@ -1,4 +1,4 @@
-// A number of samples that a loss gives beside itself.
+// A number of samples, the second result of a loss.
 #pragma once
 
 #include "core/tensor.h"

@@ -1,5 +1,5 @@
 // Rows of a table by token, and its gradient: each token's rows of gy are added in the order of the batch by the threads of the token's
-// first occurrence, so that sums need no atomics. A token that the table has not makes its row NaN, which ends the run with
+// first occurrence, so that sums need no atomics. A token outside of the table makes its row NaN, which ends the run with
 // LOSS_NOT_FINITE: a kernel cannot throw.
 #include <limits>
 

@@ -1,5 +1,5 @@
 // The statistics of all samples of `count` batches of one size and of one batch more: Chan, Golub and LeVeque, "Algorithms for computing
-// the sample variance", 1983. The variance stays biased and includes what the batches' means differ by.
+// the sample variance", 1983. The variance stays biased and includes the differences between the means of the batches.
 #include "cuda/launch.h"
 #include "cuda/operators/queued.h"
 

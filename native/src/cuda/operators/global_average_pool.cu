@@ -4,7 +4,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// One thread a channel of a sample: neighbours in a warp read neighbours in memory, and small batches still fill the device.
+// One thread for each channel of a sample: neighbours in a warp read neighbours in memory, and small batches still fill the device.
 template <class T> struct GlobalAveragePool {
   const T* x;  // (N, H, W, C)
   T* y;        // (N, C)

@@ -1,4 +1,4 @@
-// The heads of causal self-attention apart: one matrix a sequence and head, as batched products take them.
+// Separates the heads of causal self-attention: one matrix for each sequence and head, for batched products.
 #pragma once
 
 #include "cuda/launch.h"

@@ -10,7 +10,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// What both kernels over rows read.
+// The inputs of both kernels over rows.
 template <class T, int V> struct NormalisedRows {
   const T* x;             // (N, F)
   const T* gy;            // (N, F)

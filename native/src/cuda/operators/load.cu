@@ -1,6 +1,5 @@
-// Gathers a batch from a data set that lies on the device, or takes the one that streamed in: order, crop and flip by load_plan.h, then
-// pixels divided by 255, minus mean, over deviation. Position, seed, chosen samples and what streamed in are read from the step's
-// parameters.
+// Gathers a batch from a data set on the device, or takes a streamed batch: order, crop and flip by load_plan.h, then pixels divided by
+// 255, minus mean, over deviation. Position, seed, chosen samples and the streamed batch are read from the step's parameters.
 #include <algorithm>
 
 #include "cuda/device_dataset.h"
@@ -14,7 +13,7 @@ namespace {
 
 constexpr int kMostChannels = 16;
 
-// (x - mean) / deviation of a channel; one entry serves all where there is but one.
+// (x - mean) / deviation of a channel; a single entry is for all channels.
 struct Normalisation {
   float mean[kMostChannels], deviation[kMostChannels];
   bool by_channel;
@@ -32,14 +31,14 @@ Normalisation normalisation_of(const Attributes& attributes) {
   return result;
 }
 
-// Where sample n of the batch comes from.
+// The source of sample n of the batch.
 EVERYWHERE LoadPlan plan_of(const LoadOptions& options, const StepParameters& step, int n) {
   LoadPlan plan = load_plan(options, step.seed, step.position + static_cast<uint64_t>(n));
   if (step.samples) plan.index = static_cast<uint64_t>(step.samples[n]);
   return plan;
 }
 
-// Where a learner's batch goes, and what says which it is.
+// The outputs of a learner's batch, and the step parameters that choose it.
 template <class T> struct LearnerBatch {
   const StepParameters* step;
   T* x;            // (N, C, H, W), plain or nhwc
@@ -47,8 +46,8 @@ template <class T> struct LearnerBatch {
   T* target;       // (N, target_elements) or null
 };
 
-// A block a sample: its plan is made once, by one thread. Learners are rows of a table, and have one after another the blocks of their
-// batches.
+// One block for each sample; one of its threads makes the plan. Learners are rows of a table, and the blocks of their batches follow one
+// another.
 template <class T, class From> struct LoadSamples {
   static constexpr int kPhases = 2;
   struct Shared {
@@ -100,7 +99,7 @@ template <class T, class From> struct LoadSamples {
   EVERYWHERE static float read(int at, const float* sample) { return sample[at]; }
 };
 
-// Token ids: samples of their own, or windows of one long row, as token_windows.h has them.
+// Token ids: separate samples, or windows of one long row by token_windows.h.
 struct LoadTokens {
   const int32_t* tokens;
   const int32_t* labels;  // (count) or null
@@ -108,7 +107,7 @@ struct LoadTokens {
   const StepParameters* step;
   LoadOptions options;
   int64_t stride;   // 0: samples of their own
-  uint64_t shifts;  // by how many tokens an epoch's windows may move
+  uint64_t shifts;  // the number of possible moves of an epoch's windows
   int length, samples;
 
   EVERYWHERE void operator()(int64_t i) const {
@@ -156,7 +155,7 @@ void check(const OperatorSpec& spec, const Dataset& data) {
 }
 
 MadeKernel make_load(const OperatorSpec& spec, DeviceStream& stream) {
-  // Of pixels with class numbers, in an order that is not made here.
+  // For pixels with class numbers whose order is given.
   static const Dataset streamed;
   const Dataset& data = spec.dataset ? *spec.dataset : streamed;
   check(spec, data);

@@ -32,7 +32,7 @@ template <class T> struct LocalResponseNorm {
   EVERYWHERE void operator()(int64_t i) const { y[i] = T(float(from.x[i]) * powf(from.scale(i), -from.beta)); }
 };
 
-// What each result's gradient says to every channel of its window: gy * x * s^(-beta - 1).
+// The summand of each result's gradient for every channel of its window: gy * x * s^(-beta - 1).
 template <class T> struct WindowGradients {
   Channels<T> from;
   const T* gy;   // (rows, C)

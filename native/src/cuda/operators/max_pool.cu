@@ -45,7 +45,7 @@ template <class T, int V> struct MaxPool {
   }
 };
 
-// Every input pixel gathers from the windows that it lies in, so that nothing is added twice at once.
+// Every input pixel gathers from the windows that contain it, so that no two threads add to one pixel.
 template <class T, int V> struct MaxPoolBackward {
   const uint8_t* position;  // (N, OH, OW, C)
   const T* pgy;             // (N, OH, OW, C)

@@ -1,4 +1,4 @@
-// Where elements of a tensor lie when it is written in another order.
+// The places of a tensor's elements in another order.
 #pragma once
 
 #include "cuda/layouts.h"
@@ -6,7 +6,7 @@
 
 namespace arbalest::cuda {
 
-// Both are (N, C, H, W), in canonical order or channels last; other tensors have but one order.
+// Both are (N, C, H, W), in canonical order or channels last; other tensors have a single order.
 struct Order {
   int channels = 1, pixels = 1;
   bool from_last = false, to_last = false;  // channels last
@@ -21,7 +21,7 @@ struct Order {
   }
 
   EVERYWHERE bool same() const { return from_last == to_last; }
-  // Of element i of the target, in the source.
+  // The place in the source of element i of the target.
   EVERYWHERE int64_t at(int64_t i) const {
     if (same()) return i;
     const int64_t elements = static_cast<int64_t>(pixels) * channels, sample = i / elements;

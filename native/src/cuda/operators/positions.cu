@@ -1,4 +1,4 @@
-// y = x + a table that all samples share, such as one vector a place of a sequence; the table's gradient is a sum over samples.
+// y = x + a table that all samples share, such as one vector for each place of a sequence; the table's gradient is a sum over samples.
 #include "cuda/launch.h"
 #include "cuda/operators/queued.h"
 

@@ -1,4 +1,4 @@
-// A kernel whose run() queues work that was decided when it was made.
+// A kernel whose run() queues the work that was chosen when the kernel was made.
 #pragma once
 
 #include <utility>
@@ -25,7 +25,8 @@ template <class Element, int Width> struct PackOf {
   static constexpr int V = Width;
 };
 
-// Calls `make` with the element type and the widest pack that divides `run`, the elements that lie side by side and may be taken together.
+// Calls `make` with the element type and the widest pack that divides `run`, the number of neighbouring elements that may be taken
+// together.
 template <class Make> MadeKernel by_packs(Type type, int64_t run, Make&& make) {
   if (type == Type::f32) return run % kWidest<float> == 0 ? make(PackOf<float, kWidest<float>>{}) : make(PackOf<float, 1>{});
   if (type == Type::bf16) return run % kWidest<Bf16> == 0 ? make(PackOf<Bf16, kWidest<Bf16>>{}) : make(PackOf<Bf16, 1>{});

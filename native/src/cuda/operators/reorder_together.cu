@@ -8,7 +8,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// As many as a pack of the narrower type has.
+// The elements of a pack of the narrower type.
 constexpr int kRun = kWidest<Bf16>;
 
 template <class From, class To> struct Converted {
@@ -46,7 +46,7 @@ template <class From, class To> struct Conversion {
   }
 };
 
-// As many launches as these tensors take.
+// Launches for all of these tensors.
 template <class From, class To> class Conversions {
  public:
   void add(const Tensor& from, const Tensor& to) {

@@ -2,7 +2,7 @@
 
 namespace arbalest::cuda {
 
-// Both ends are plain, so that nothing moves but to another place.
+// Both tensors are plain: a copy, if they are not in the same place.
 MadeKernel make_reshape(const OperatorSpec& spec, DeviceStream& stream) {
   void* const to = spec.outputs[0].data;
   const void* const from = spec.inputs[0].data;

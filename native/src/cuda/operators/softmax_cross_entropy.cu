@@ -1,5 +1,5 @@
-// The mean over a batch of -log softmax(logits)[target]. A block a sample, then one block for the mean. A target that is no class makes the
-// loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw.
+// The mean over a batch of -log softmax(logits)[target]. A block a sample, then one block for the mean. A target that is not a class makes
+// the loss NaN, which ends the run with LOSS_NOT_FINITE: a kernel cannot throw.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +11,7 @@
 namespace arbalest::cuda {
 namespace {
 
-// What is kept of a sample between the two kernels.
+// The results of a sample that the first kernel leaves to the second.
 struct Row {
   float loss;
   int correct, among_top;
@@ -94,7 +94,7 @@ template <class T> struct SoftmaxRows {
         probabilities[sample * classes + k] = T(expf(float(logits[sample * classes + k]) - all.highest) / all.sum);
     if (thread != 0) return;
     const bool known = target[sample] >= 0 && target[sample] < classes;
-    // From the highest on: what is added up stays small.
+    // Relative to the highest, so that the summands stay small.
     const float mean = all.logits / static_cast<float>(classes) - all.highest;
     const float loss = logf(all.sum) - (1 - smoothing) * (all.target - all.highest) - (smoothing > 0 ? smoothing * mean : 0.0f);
     rows[sample] = {known ? loss : std::numeric_limits<float>::quiet_NaN(), known && before == 0, known && before < top};

@@ -1,5 +1,5 @@
-// One step of an optimiser, for one learner or for many: there the learner is an index into a table of pointers, so that one launch serves
-// all learners of a device. See OptimiserPass for the formulas.
+// One step of an optimiser, for one learner or for many. With many, the learner is an index into a table of pointers, so that one launch
+// serves all learners of a device. See OptimiserPass for the formulas.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace arbalest::cuda {
 
-// What differs from learner to learner.
+// The pointers and numbers of one learner.
 struct LearnerVectors {
   const float* weights = nullptr;    // (P)
   float* next = nullptr;             // (P); may be weights
@@ -31,8 +31,8 @@ struct OptimiserRates {
   float alpha = 0, ahead = 0;
 };
 
-// Rounded by itself, and never a part of a multiply-add: a correction has the same bits where it is added up at once and where it is
-// written first.
+// Rounded by itself, and never a part of a multiply-add: a correction has the same bits whether it is added up at once or written
+// first.
 EVERYWHERE inline float rounded_product(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fmul_rn(a, b);
@@ -41,7 +41,7 @@ EVERYWHERE inline float rounded_product(float a, float b) {
 #endif
 }
 
-// V elements of one learner, held in registers between what reads and what writes them.
+// V elements of one learner, held in registers between the reads and the writes.
 template <int V> struct LearnerStep {
   Pack<float, V> weights, next, correction;
 
@@ -81,7 +81,7 @@ template <int V> struct Optimise {
   LearnerVectors of;
   OptimiserRates rates;
   const float* central;  // (P) or null
-  int64_t first_pack;    // before which nothing is touched
+  int64_t first_pack;    // packs before it are not touched
 
   EVERYWHERE void operator()(int64_t i) const {
     const int64_t pack = first_pack + i;

@@ -1,5 +1,5 @@
-// The sums of the squares of many parts of vectors, in an order that their lengths alone decide: a table by value, so that two launches do
-// for as many as it holds.
+// The sums of the squares of many parts of vectors, in an order that depends only on their lengths. The parts are a table by value, so that
+// two launches are enough for all of its rows.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct SquaredPart {
   int64_t elements = 0;
   int first = 0, blocks = 0;  // of the table's blocks
 
-  // Each thread of a block takes 16 elements at least, and no part more partial sums than one block adds up.
+  // Each thread of a block takes at least 16 elements, and a part has no more partial sums than one block can add up.
   static int blocks_for(int64_t elements) { return static_cast<int>(std::clamp<int64_t>(elements / (kThreads * 16), 1, kThreads)); }
 };
 
@@ -50,7 +50,7 @@ struct PartialSquares {
   EVERYWHERE void finish(int64_t block, int, const Sum& sum) const { partials[block] = sum; }
 };
 
-// A block a part.
+// One block for each part.
 struct SumOfPartials {
   using Sum = double;
 
