@@ -43,7 +43,7 @@ void run(Input& input) {
     replica.write_value(slot, name, canonical.data());
   }
   std::vector<std::byte> canonical(program->parameters.elements * size_of(program->parameters.type()));
-  for (Vector which : {Vector::weights, Vector::gradients}) replica.read_vector(which, canonical.data());
+  for (VectorName which : {VectorName::weights, VectorName::gradients}) replica.read_vector(which, canonical.data());
   for (Segment segment : {Segment::load, Segment::forward, Segment::backward, Segment::exchange, Segment::update})
     replica.run_segment(slot, segment, limits);
 }

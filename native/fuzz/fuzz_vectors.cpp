@@ -1,7 +1,7 @@
 // Any parameter layout: refused with a code, or its vectors go to canonical order and back unchanged, and any optimiser steps over them.
 #include <cstdlib>
 
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "guarded_backend.h"
 #include "harness.h"
 

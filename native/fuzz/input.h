@@ -87,7 +87,7 @@ class Input {
       parameter.spec = spec();
       parameter.offset = natural();
       parameter.bytes = natural();
-      parameter.canonical = natural();
+      parameter.canonical_offset = natural();
       parameter.frozen = below(2) != 0;
       layout.parameters.push_back(std::move(parameter));
     }
@@ -114,7 +114,7 @@ class Input {
     for (auto& segment : program.segments)
       for (size_t left = below(64); left > 0; --left) segment.push_back(placed_operator());
     program.parameters = layout();
-    for (size_t& bytes : program.arenas) bytes = natural();
+    for (size_t& bytes : program.arena_bytes) bytes = natural();
     for (size_t left = below(16); left > 0; --left) {
       const std::string name = word();
       program.named[name] = static_cast<int>(number());

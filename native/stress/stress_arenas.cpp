@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "cpu/reference/reference.h"
-#include "device/arenas.h"
+#include "device/activation_arenas.h"
 #include "harness.h"
 
 namespace arbalest::stress {
@@ -21,7 +21,7 @@ bool holds(const std::byte* arena, std::byte mark) {
   return std::all_of(arena, arena + kBytes, [&](std::byte each) { return each == mark; });
 }
 
-void use(const std::shared_ptr<Arenas>& arenas, uint64_t seed, int turns) {
+void use(const std::shared_ptr<ActivationArenas>& arenas, uint64_t seed, int turns) {
   Chance chance(seed);
   while (turns > 0) {
     ArenaUser user(arenas);
@@ -45,7 +45,7 @@ void use(const std::shared_ptr<Arenas>& arenas, uint64_t seed, int turns) {
 void run(Backend&, Chance& chance) {
   const int64_t learners = chance.between(1, 5);
   // What lies in an arena is written and read here.
-  const auto arenas = std::make_shared<Arenas>(*reference_backend(), kBytes, static_cast<int>(chance.between(1, learners)));
+  const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), kBytes, static_cast<int>(chance.between(1, learners)));
   std::vector<std::thread> threads;
   for (int64_t learner = 0; learner < learners; ++learner)
     threads.emplace_back([&arenas, seed = static_cast<uint64_t>(chance.between(0, 1 << 30))] { use(arenas, seed, 200); });

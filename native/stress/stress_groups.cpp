@@ -152,7 +152,7 @@ class Learner {
     const Type type = group_.layout().type();
     const Memory seen(backend_, group_.layout().bytes);
     return meets_central([&] {
-      group_.settle(id_);
+      group_.finish_due_step(id_);
       group_.follow();
       backend_.blend({type, 0, group_.layout().bytes / size_of(type), vectors.weights->data(), zero.data(), seen.data(), 0});
     });

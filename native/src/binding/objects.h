@@ -7,7 +7,7 @@
 #include "binding/calls.h"
 #include "core/program.h"
 #include "data/source.h"
-#include "device/arenas.h"
+#include "device/activation_arenas.h"
 #include "replica/replica.h"
 #include "sync/group.h"
 
@@ -25,9 +25,9 @@ struct GroupObject {
   static constexpr char kKind[] = "group";
   std::unique_ptr<Group> group;
 };
-struct ArenasObject : Arenas {
+struct ArenasObject : ActivationArenas {
   static constexpr char kKind[] = "set of arenas";
-  using Arenas::Arenas;
+  using ActivationArenas::ActivationArenas;
 };
 struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";

@@ -85,7 +85,7 @@ inline Program program(const Napi::Value& value) {
   program.parameters = parameter_layout(property(from, "parameters"));
   const Napi::Object arenas = object(property(from, "arenas"), "arenas");
   for (const char* name : {"weights", "gradients", "statistics", "activations"})
-    program.arenas[static_cast<size_t>(arena(name))] = size(arenas, name);
+    program.arena_bytes[static_cast<size_t>(arena(name))] = size(arenas, name);
   const Napi::Object named = object(property(from, "named"), "named");
   const Napi::Array names = named.GetPropertyNames();
   for (uint32_t i = 0; i < names.Length(); ++i) {

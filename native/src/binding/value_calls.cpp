@@ -22,20 +22,20 @@ Napi::Value write_value(const Info& info) {
   return info.Env().Undefined();
 }
 
-Vector vector_named(const Napi::Value& value) {
+VectorName vector_named(const Napi::Value& value) {
   const std::string name = js::string(value, "vector");
-  if (name == "weights") return Vector::weights;
-  if (name == "gradients") return Vector::gradients;
-  if (name == "velocity") return Vector::velocity;
-  if (name == "firstMoment") return Vector::first_moment;
-  if (name == "secondMoment") return Vector::second_moment;
+  if (name == "weights") return VectorName::weights;
+  if (name == "gradients") return VectorName::gradients;
+  if (name == "velocity") return VectorName::velocity;
+  if (name == "firstMoment") return VectorName::first_moment;
+  if (name == "secondMoment") return VectorName::second_moment;
   throw Error("UNKNOWN_NAME", "vector: received " + name + "; use one of weights, gradients, velocity, firstMoment, secondMoment");
 }
 
 Napi::Value read_vector(const Info& info) {
   const auto replica = object_of<ReplicaObject>(info, 0);
   const ParameterLayout& layout = replica->layout();
-  const Vector which = vector_named(info[1]);
+  const VectorName which = vector_named(info[1]);
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { replica->read_vector(which, canonical); });
 }
 

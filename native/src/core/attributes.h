@@ -1,4 +1,4 @@
-// An operator's numbers and lists of numbers by name, as src/model/graph.ts documents them for each kind.
+// An operator's numbers and lists of numbers by name, as the files of src/model/operators/ document them for each kind.
 #pragma once
 
 #include <map>

@@ -39,13 +39,13 @@ void check_values(const Program& program) {
                            std::to_string(canonical));
     if (value.offset % 64 != 0)
       invalid(program, "value " + value.name + " begins at byte " + std::to_string(value.offset) + "; use a multiple of 64");
-    check_range(program, "value " + value.name, value.offset, value.bytes, program.arenas[static_cast<size_t>(value.arena)]);
+    check_range(program, "value " + value.name, value.offset, value.bytes, program.arena_bytes[static_cast<size_t>(value.arena)]);
   }
 }
 
 void check_operators(const Program& program) {
   const int count = static_cast<int>(program.values.size());
-  const size_t scratch_arena = program.arenas[static_cast<size_t>(Arena::activations)];
+  const size_t scratch_arena = program.arena_bytes[static_cast<size_t>(Arena::activations)];
   for (const auto& segment : program.segments) {
     for (const PlacedOperator& op : segment) {
       // Any number of tensors may be reordered together.
@@ -88,7 +88,7 @@ void check_layout(const ParameterLayout& layout) {
     if (parameter.spec.layout.empty()) fault("it has no layout");
     if (parameter.spec.type != Type::f32 && parameter.spec.type != Type::f64) fault("parameters are f32 or f64");
     if (parameter.spec.type != layout.parameters.front().spec.type) fault("parameters of one job have one type");
-    if (parameter.canonical != canonical) fault("it does not follow the parameter before it in the canonical vector");
+    if (parameter.canonical_offset != canonical) fault("it does not follow the parameter before it in the canonical vector");
     if (parameter.offset < end || parameter.offset % 64 != 0) fault("it overlaps the parameter before it or is not aligned to 64 bytes");
     const size_t least = static_cast<size_t>(elements_of(parameter.spec.shape)) * size_of(parameter.spec.type);
     if (parameter.bytes < least || parameter.bytes > layout.bytes || parameter.offset > layout.bytes - parameter.bytes)
@@ -134,10 +134,11 @@ void check_parameters(const Program& program, const ParameterLayout& replica) {
 
 void Program::check() const {
   if (batch < 1 || batch > (int64_t{1} << 32)) invalid(*this, "a batch of " + std::to_string(batch) + " is not possible; use at least 1");
-  for (size_t bytes : arenas)
+  for (size_t bytes : arena_bytes)
     if (bytes > kLargest) invalid(*this, "an arena has more bytes than any memory");
   for (Arena arena : {Arena::weights, Arena::gradients})
-    if (arenas[static_cast<size_t>(arena)] > parameters.bytes) invalid(*this, "an arena of parameters is larger than the parameter vector");
+    if (arena_bytes[static_cast<size_t>(arena)] > parameters.bytes)
+      invalid(*this, "an arena of parameters is larger than the parameter vector");
   check_layout(parameters);
   check_values(*this);
   check_operators(*this);

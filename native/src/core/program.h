@@ -38,8 +38,8 @@ struct PlacedParameter {
   std::string name;
   TensorSpec spec;
   size_t offset = 0, bytes = 0;
-  size_t canonical = 0;  // elements before it in the canonical vector
-  bool frozen = false;   // nobody ever changes it
+  size_t canonical_offset = 0;  // elements before it in the canonical vector
+  bool frozen = false;          // nobody ever changes it
 };
 
 struct ParameterLayout {
@@ -64,7 +64,7 @@ struct Program {
   std::vector<PlacedValue> values;
   std::array<std::vector<PlacedOperator>, kSegments> segments;
   ParameterLayout parameters;
-  std::array<size_t, kArenas> arenas{};
+  std::array<size_t, kArenas> arena_bytes{};
   std::map<std::string, int> named;
 
   // Throws INVALID_PROGRAM where anything lies outside its arena, names a value that is not there, or has no size.

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "cpu/kernel_library.h"
-#include "cpu/layer_lowering.h"
-#include "cpu/layouts.h"
-#include "cpu/matmul.h"
 #include "cpu/memory.h"
-#include "cpu/primitive_kernel.h"
+#include "cpu/onednn/layer_lowering.h"
+#include "cpu/onednn/layouts.h"
+#include "cpu/onednn/matmul.h"
+#include "cpu/onednn/primitive_kernel.h"
 #include "cpu/processor.h"
 #include "device/immediate_backend.h"
 

@@ -107,7 +107,7 @@ bool BatchStream::is_ahead(uint64_t position) const {
   return (distance == 0 ? cycle : distance) <= static_cast<uint64_t>(spec_.slots);
 }
 
-// Whether the batch was made for a reader that has gone, or by a wrong guess. The batch of a slow reader, behind the others, is not stale.
+// Whether the batch was made for a reader that has gone, or by a wrong guess. A batch that a slow reader still needs is not stale.
 bool BatchStream::is_stale(const Slot& slot) const {
   if (!endless()) return !is_ahead(slot.request.position);
   std::optional<uint64_t> oldest;

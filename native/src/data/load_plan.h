@@ -1,5 +1,5 @@
 // The sample at a position of the endless sequence of epochs, and its crop and flip. All backends use this one rule, so that a batch is the
-// same function of seed and position on each of them.
+// same function of seed and position on each. Streamed batches come cropped and flipped (src/actors/feeder.ts).
 #pragma once
 
 #include <cstdint>

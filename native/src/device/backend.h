@@ -2,7 +2,7 @@
 //   Operators     lower, bytes, make, reorder
 //   VectorPasses  optimise, average, optimise_and_average, blend, squares, piece
 //   DeviceMemory  allocate, release, reserve, free_memory, copy, zero, read, write, read_together
-//   Streams       stream, use_stream, record, wait, synchronise, begin, bring, capture
+//   Streams       stream, use_stream, mark, queue_after, synchronise, begin, bring, record_kernels
 //   Backend       all of these, for one device, and the devices beside it
 // A backend whose work is done when a call returns derives from ImmediateBackend (immediate_backend.h), which has no streams.
 #pragma once
@@ -28,7 +28,8 @@ class Backend : public Operators, public VectorPasses, public DeviceMemory, publ
   // The same for all devices of a backend.
   virtual Capabilities capabilities() const = 0;
 
-  // The number of devices, this one included. Devices that are groups of cores are one and the same Backend; there may be kMostDevices.
+  // The number of devices, this one included. Groups of cores are all one Backend over the machine's memory: there may be kMostDevices of
+  // them.
   virtual int device_count() = 0;
   // The device of this number, which is below device_count(). It is made when it is first asked for.
   virtual Backend& device(int number) = 0;

@@ -33,13 +33,13 @@ class ImmediateBackend : public Backend {
 
   std::unique_ptr<Stream> stream() final { return nullptr; }
   Stream* use_stream(Stream*) noexcept final { return nullptr; }
-  std::shared_ptr<Event> record() final { return nullptr; }
-  void wait(const std::shared_ptr<Event>&) final {}
+  std::shared_ptr<Event> mark() final { return nullptr; }
+  void queue_after(const std::shared_ptr<Event>&) final {}
   void synchronise() final {}
   void begin(const StepContext&) final {}
   void bring(const Dataset&) final { throw Error("INTERNAL", "bring: called on a backend without streams; report this"); }
-  std::unique_ptr<Recording> capture(const std::function<void()>&) final {
-    throw Error("INTERNAL", "capture: called on a backend that records nothing; report this");
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>&) final {
+    throw Error("INTERNAL", "record_kernels: called on a backend that records nothing; report this");
   }
 };
 

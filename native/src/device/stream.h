@@ -40,10 +40,10 @@ class Streams {
   // The calling thread uses this stream from now on; null stands for the backend's own. Returns the stream that it used before.
   virtual Stream* use_stream(Stream* stream) noexcept = 0;
 
-  // The point behind all work that has been queued so far.
-  virtual std::shared_ptr<Event> record() = 0;
-  // Work that is queued from now on runs after `event`. The caller does not wait.
-  virtual void wait(const std::shared_ptr<Event>& event) = 0;
+  // An event behind all work that has been queued so far.
+  virtual std::shared_ptr<Event> mark() = 0;
+  // All work that is queued from now on runs after `event`. The caller does not wait.
+  virtual void queue_after(const std::shared_ptr<Event>& event) = 0;
   // The caller waits until all queued work is done. Throws the errors of that work.
   virtual void synchronise() = 0;
 
@@ -53,7 +53,7 @@ class Streams {
   // these kernels read the data set of the context.
   virtual void bring(const Dataset& batch) = 0;
   // Records the kernels that `work` queues, to be run again at the cost of one. Only for backends whose capabilities have `recording`.
-  virtual std::unique_ptr<Recording> capture(const std::function<void()>& work) = 0;
+  virtual std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) = 0;
 };
 
 // While it lives, the calling thread uses `stream`.

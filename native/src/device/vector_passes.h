@@ -19,11 +19,11 @@ namespace arbalest {
 //   next = w - s, minus the correction where there is one
 struct OptimiserPass {
   enum class Algorithm : uint8_t { sgd, adam };
-  // What the pass writes to `contribution` for the learners' group.
-  enum class Meeting : uint8_t {
+  // The learner's contribution to its group, which the pass writes to `contribution`.
+  enum class ContributionKind : uint8_t {
     none,
     correction,    // c = alpha*(w + ahead*v - central), with the v before the step; `next` is reduced by c too
-    snapshot,      // `next`
+    copy,          // `next`
     accumulation,  // what the contribution held before, plus s
   };
 
@@ -40,7 +40,7 @@ struct OptimiserPass {
   bool nesterov = false;
   double beta1 = 0, beta2 = 0, epsilon = 0, bias1 = 1, bias2 = 1;
 
-  Meeting meeting = Meeting::none;
+  ContributionKind contribution_kind = ContributionKind::none;
   const void* central = nullptr;
   void* contribution = nullptr;
   double alpha = 0, ahead = 0;
@@ -50,11 +50,11 @@ struct OptimiserPass {
 constexpr size_t bytes_moved(const OptimiserPass& pass) {
   // Weights and gradients are read, `next` is written, and each state is read and written.
   size_t vectors = 3 + (pass.first ? 2 : 0) + (pass.second ? 2 : 0);
-  switch (pass.meeting) {
-    case OptimiserPass::Meeting::none: break;
-    case OptimiserPass::Meeting::snapshot: vectors += 1; break;
-    case OptimiserPass::Meeting::correction:
-    case OptimiserPass::Meeting::accumulation: vectors += 2; break;
+  switch (pass.contribution_kind) {
+    case OptimiserPass::ContributionKind::none: break;
+    case OptimiserPass::ContributionKind::copy: vectors += 1; break;
+    case OptimiserPass::ContributionKind::correction:
+    case OptimiserPass::ContributionKind::accumulation: vectors += 2; break;
   }
   return vectors * (pass.end - pass.begin) * size_of(pass.type);
 }
@@ -86,7 +86,7 @@ struct VectorPart {
   size_t begin = 0, end = 0;
 };
 
-// Called by many threads at once.
+// Called by many threads at once. Implemented in cpu/kernels/vector_passes.cpp, cpu/reference/vector_passes.cpp and cuda/passes/.
 class VectorPasses {
  public:
   virtual ~VectorPasses() = default;

@@ -95,7 +95,7 @@ bool BoundProgram::run_recorded(const StepContext& context) {
   Backend& backend = memory_.backend();
   if (!backend.capabilities().recording || !std::exchange(ran_, true) || profiling_) return false;
   if (!recording_)
-    recording_ = backend.capture([&] {
+    recording_ = backend.record_kernels([&] {
       for (Segment segment : {Segment::load, Segment::forward, Segment::backward})
         for (const BoundOperator& op : operators(segment)) kernel(op)->run(context);
     });

@@ -10,7 +10,7 @@
 #include "data/source.h"
 #include "device/backend.h"
 #include "replica/replica_memory.h"
-#include "replica/run.h"
+#include "replica/run_report.h"
 #include "replica/training_group.h"
 
 namespace arbalest {

@@ -134,9 +134,9 @@ std::optional<OptimiserPass> Optimiser::first_pass(OptimiserPass pass, size_t be
   return pass;
 }
 
-size_t Optimiser::step_bytes(OptimiserPass::Meeting meeting) const {
+size_t Optimiser::step_bytes(OptimiserPass::ContributionKind contribution_kind) const {
   OptimiserPass pass;
-  pass.meeting = meeting;
+  pass.contribution_kind = contribution_kind;
   const size_t end = ranges_.empty() ? 0 : ranges_.back().end;
   size_t bytes = 0;
   for (std::optional<OptimiserPass> next = first_pass(pass, 0, end); next; next = first_pass(pass, next->end, end))
@@ -166,11 +166,11 @@ std::array<std::pair<const char*, const Memory*>, 2> Optimiser::named_states() c
   return {{{spec_.algorithm == Algorithm::adam ? "firstMoment" : "velocity", &first_}, {"secondMoment", &second_}}};
 }
 
-Memory* Optimiser::state(Vector which) {
+Memory* Optimiser::state(VectorName which) {
   const bool adam = spec_.algorithm == Algorithm::adam;
-  if (which == Vector::velocity && !adam && first_.data()) return &first_;
-  if (which == Vector::first_moment && adam) return &first_;
-  if (which == Vector::second_moment && adam) return &second_;
+  if (which == VectorName::velocity && !adam && first_.data()) return &first_;
+  if (which == VectorName::first_moment && adam) return &first_;
+  if (which == VectorName::second_moment && adam) return &second_;
   return nullptr;
 }
 

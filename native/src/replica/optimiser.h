@@ -12,12 +12,12 @@
 #include "core/attributes.h"
 #include "core/program.h"
 #include "device/backend.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "replica/snapshot.h"
 
 namespace arbalest {
 
-// What the operator `update` says (src/model/graph.ts).
+// The attributes of the operator `update` (src/compiler/optimiser.ts).
 //
 // SGD as in PyTorch. Adam: Kingma and Ba, ICLR 2015; AdamW: Loshchilov and Hutter, ICLR 2019. LARS: You, Gitman and Ginsburg, "Large batch
 // training of convolutional networks", 2017: the gradient of each parameter of more than one dimension is multiplied by trust*|w| / (|g| +
@@ -39,8 +39,8 @@ OptimiserSpec optimiser_spec(const Attributes& attributes);
 // The optimiser of the program's `update`; none for a program that does not train.
 std::optional<OptimiserSpec> optimiser_of(const Program& program);
 
-// A vector laid out like the parameters, by what it holds.
-enum class Vector : uint8_t { weights, gradients, velocity, first_moment, second_moment };
+// The vectors of a replica that can be read and written by name.
+enum class VectorName : uint8_t { weights, gradients, velocity, first_moment, second_moment };
 
 class Optimiser {
  public:
@@ -52,13 +52,13 @@ class Optimiser {
 
   // Counts the next step; where norms are needed, `weights` and `gradients`, whose multiple by `scale` is meant, are whole.
   void begin(const std::byte* weights, const std::byte* gradients, double scale = 1);
-  // Elements [begin, end) of that step, by as many threads as there are pieces. Of `pass` the vectors, the rate, the scale and the meeting
-  // are given, the rest is filled in. Frozen parameters are passed over.
+  // Elements [begin, end) of that step, by as many threads as there are pieces. Of `pass` the vectors, the rate, the scale and the
+  // contribution are given, the rest is filled in. Frozen parameters are passed over.
   void apply(OptimiserPass pass, size_t begin, size_t end) const;
   // The first of the passes that apply() makes of them: over elements that are trained alike. None where all are frozen.
   std::optional<OptimiserPass> first_pass(OptimiserPass pass, size_t begin, size_t end) const;
   // Bytes that a step reads and writes.
-  size_t step_bytes(OptimiserPass::Meeting meeting) const;
+  size_t step_bytes(OptimiserPass::ContributionKind contribution_kind) const;
   // As new: zeroed states, and no step behind it.
   void restart();
 
@@ -69,7 +69,7 @@ class Optimiser {
   // Of its states.
   size_t bytes() const { return first_.bytes() + second_.bytes(); }
   // Null for a state that this optimiser does not keep.
-  Memory* state(Vector which);
+  Memory* state(VectorName which);
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 

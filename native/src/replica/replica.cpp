@@ -11,7 +11,7 @@ ParameterLayout checked(ParameterLayout layout, const TrainingGroup* group) {
   return layout;
 }
 
-std::shared_ptr<Arenas> checked(std::shared_ptr<Arenas> arenas, const Stream* stream) {
+std::shared_ptr<ActivationArenas> checked(std::shared_ptr<ActivationArenas> arenas, const Stream* stream) {
   // What is queued on a stream still uses the arena when `run` goes on.
   if (arenas && stream)
     throw Error("INVALID_OPTION", "arenas: received some; replicas on a GPU have activations of their own: leave them out");
@@ -20,14 +20,14 @@ std::shared_ptr<Arenas> checked(std::shared_ptr<Arenas> arenas, const Stream* st
 
 }  // namespace
 
-// The calling thread works for the replica: on its stream, after all that its group has queued, or has yet to do, on its vectors.
-class Replica::Turn {
+// Access to the replica's memory by the calling thread: on its stream, after all work of its group on its vectors, queued or due.
+class Replica::Access {
  public:
-  explicit Turn(const Replica& replica) : Turn(replica, true) {}
-  // A training step need not settle: its own calls to the group wait where they must.
-  Turn(const Replica& replica, bool settles) : used_(replica.backend_, replica.stream_.get()) {
+  explicit Access(const Replica& replica) : Access(replica, true) {}
+  // A training step need not finish the due step: its own calls to the group wait where they must.
+  Access(const Replica& replica, bool finishes_due_step) : used_(replica.backend_, replica.stream_.get()) {
     if (!replica.group_) return;
-    if (settles) replica.group_->settle(replica.learner_);
+    if (finishes_due_step) replica.group_->finish_due_step(replica.learner_);
     replica.group_->follow();
   }
 
@@ -71,7 +71,7 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   backend_.synchronise();
   // Primitives are made for as many threads as will run them.
   backend_.use_threads(threads_);
-  const size_t bytes = program->arenas[static_cast<size_t>(Arena::activations)];
+  const size_t bytes = program->arena_bytes[static_cast<size_t>(Arena::activations)];
   const bool shares = slots_.empty() && memory_.shares(bytes);
   if (!shares && (memory_.user() || bytes > memory_.own_bytes())) own_activations(bytes);
   const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, cancelled_};
@@ -81,21 +81,21 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
 
 // Large enough for every program.
 void Replica::own_activations(size_t bytes) {
-  for (const auto& each : slots_) bytes = std::max(bytes, each->bound().program().arenas[static_cast<size_t>(Arena::activations)]);
+  for (const auto& each : slots_) bytes = std::max(bytes, each->bound().program().arena_bytes[static_cast<size_t>(Arena::activations)]);
   memory_.own_activations(bytes);
   for (const auto& each : slots_) each->moved();
 }
 
 RunReport Replica::run(int slot, const RunLimits& limits) {
   StepLoop& steps = this->steps(slot);
-  const Turn turn(*this, !steps.bound().trains());
+  const Access access(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
   return steps.run(limits);
 }
 
 Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits) {
   StepLoop& steps = this->steps(slot);
-  const Turn turn(*this, !steps.bound().trains());
+  const Access access(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
   if (memory_.user()) own_activations();
   return steps.run_segment(segment, limits);
@@ -109,7 +109,7 @@ TensorSpec Replica::value_spec(int slot, const std::string& name) const {
 }
 
 void Replica::read_value(int slot, const std::string& name, std::byte* canonical) {
-  const Turn turn(*this);
+  const Access access(*this);
   const PlacedValue& value = steps(slot).bound().readable(name);
   if (memory_.user() && value.arena == Arena::activations)
     throw Error("INVALID_STATE",
@@ -118,36 +118,36 @@ void Replica::read_value(int slot, const std::string& name, std::byte* canonical
 }
 
 void Replica::write_value(int slot, const std::string& name, const std::byte* canonical) {
-  const Turn turn(*this);
+  const Access access(*this);
   const PlacedValue& value = steps(slot).bound().readable(name);
   if (memory_.user() && value.arena == Arena::activations) own_activations();
   backend_.reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, memory_.address(value)});
 }
 
-void Replica::read_vector(Vector which, std::byte* canonical) {
-  const Turn turn(*this);
+void Replica::read_vector(VectorName which, std::byte* canonical) {
+  const Access access(*this);
   to_canonical(backend_, layout(), memory_.vector(which).data(), canonical);
 }
 
-void Replica::write_vector(Vector which, const std::byte* canonical) {
-  const Turn turn(*this);
+void Replica::write_vector(VectorName which, const std::byte* canonical) {
+  const Access access(*this);
   from_canonical(backend_, layout(), canonical, memory_.vector(which).data());
 }
 
 int64_t Replica::adopt(const TrainingGroup& group) {
-  const Turn turn(*this);
+  const Access access(*this);
   if (!same_layout(layout(), group.layout()))
     throw Error("INVALID_PROGRAM", "replica: its parameter layout is not the group's; compile its programs with the group's parameters");
   return group.copy_central(device_, memory_.weights());
 }
 
 void Replica::capture(Snapshot& snapshot) const {
-  const Turn turn(*this);
+  const Access access(*this);
   memory_.capture(snapshot);
 }
 
 void Replica::restore(const Snapshot& snapshot) {
-  const Turn turn(*this);
+  const Access access(*this);
   memory_.restore(snapshot);
 }
 

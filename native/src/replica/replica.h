@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "data/source.h"
-#include "device/arenas.h"
+#include "device/activation_arenas.h"
 #include "device/backend.h"
 #include "replica/replica_memory.h"
-#include "replica/run.h"
+#include "replica/run_report.h"
 #include "replica/step_loop.h"
 #include "replica/training_group.h"
 
@@ -26,7 +26,7 @@ struct ReplicaSpec {
   int learner = -1;
   // With arenas the activations lie in one of them while `run` computes. They become the replica's own as soon as it has a second program,
   // runs segments one by one or is written a value.
-  std::shared_ptr<Arenas> arenas = nullptr;
+  std::shared_ptr<ActivationArenas> arenas = nullptr;
 };
 
 class Replica {
@@ -44,8 +44,8 @@ class Replica {
   TensorSpec value_spec(int slot, const std::string& name) const;
   void read_value(int slot, const std::string& name, std::byte* canonical);
   void write_value(int slot, const std::string& name, const std::byte* canonical);
-  void read_vector(Vector which, std::byte* canonical);
-  void write_vector(Vector which, const std::byte* canonical);
+  void read_vector(VectorName which, std::byte* canonical);
+  void write_vector(VectorName which, const std::byte* canonical);
   // The weights become what the group evaluates. Returns the number of the last whole round.
   int64_t adopt(const TrainingGroup& group);
   // The weights and the optimiser's states; between two steps.
@@ -56,7 +56,7 @@ class Replica {
   Backend& backend() const { return backend_; }
 
  private:
-  class Turn;
+  class Access;
 
   StepLoop& steps(int slot) const;
   void own_activations(size_t bytes = 0);

@@ -4,7 +4,8 @@
 
 namespace arbalest {
 
-ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<Arenas> arenas)
+ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights,
+                             std::shared_ptr<ActivationArenas> arenas)
     : backend_(backend),
       layout_(std::move(layout)),
       weights_(std::move(weights)),
@@ -15,7 +16,7 @@ ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shar
 }
 
 void ReplicaMemory::provide(const Program& program, bool owns_optimiser) {
-  const auto wanted = [&](Arena arena) { return program.arenas[static_cast<size_t>(arena)]; };
+  const auto wanted = [&](Arena arena) { return program.arena_bytes[static_cast<size_t>(arena)]; };
   if (wanted(Arena::gradients) && !gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
   if (wanted(Arena::statistics)) {
     if (!statistics_.data()) statistics_ = Memory(backend_, wanted(Arena::statistics));
@@ -50,7 +51,7 @@ ReplicaBytes ReplicaMemory::bytes() const {
 }
 
 size_t ReplicaMemory::update_bytes(const TrainingGroup* group) const {
-  return group ? group->update_bytes(optimiser_.get()) : optimiser_->step_bytes(OptimiserPass::Meeting::none);
+  return group ? group->update_bytes(optimiser_.get()) : optimiser_->step_bytes(OptimiserPass::ContributionKind::none);
 }
 
 std::byte* ReplicaMemory::address(const PlacedValue& value) const {
@@ -63,9 +64,9 @@ std::byte* ReplicaMemory::address(const PlacedValue& value) const {
   return nullptr;
 }
 
-const Memory& ReplicaMemory::vector(Vector which) {
-  if (which == Vector::weights) return *weights_;
-  if (which == Vector::gradients) {
+const Memory& ReplicaMemory::vector(VectorName which) {
+  if (which == VectorName::weights) return *weights_;
+  if (which == VectorName::gradients) {
     if (!gradients_) gradients_ = std::make_shared<Memory>(backend_, layout_.bytes);
     return *gradients_;
   }

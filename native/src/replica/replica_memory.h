@@ -1,4 +1,4 @@
-// What a replica computes in: vectors laid out like the parameters, statistics, the optimiser's states, and activations, which are its own
+// The memory of a replica: vectors laid out like the parameters, statistics, the optimiser's states, and activations, which are its own
 // or lie in an arena that it shares.
 #pragma once
 
@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/program.h"
-#include "device/arenas.h"
+#include "device/activation_arenas.h"
 #include "device/backend.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "replica/optimiser.h"
 #include "replica/snapshot.h"
 #include "replica/training_group.h"
@@ -23,15 +23,15 @@ struct ReplicaBytes {
 
 class ReplicaMemory {
  public:
-  // `weights`: those that it shares with others, or null for weights of its own.
-  ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<Arenas> arenas);
+  // `weights`: shared with other replicas; null for its own, which are zeros until its first step copies the central model.
+  ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<ActivationArenas> arenas);
 
   // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
   // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
   void provide(const Program& program, bool owns_optimiser);
-  // Whether the activations may lie in an arena that it shares, as they do from the first.
+  // Whether the activations, of this size, are in an arena that it shares; at first they are if there are arenas.
   bool shares(size_t bytes) const { return user_ && bytes <= user_->arenas().bytes(); }
-  // From here on they are its own, so many bytes of them. Kernels that were made over them are of no use any more.
+  // Allocates activations of its own and leaves the shared arenas. Kernels must be made again over them.
   void own_activations(size_t bytes);
 
   Backend& backend() const { return backend_; }
@@ -44,16 +44,16 @@ class ReplicaMemory {
   ReplicaBytes bytes() const;
   // Bytes that one update reads and writes: the replica's own, or its group's.
   size_t update_bytes(const TrainingGroup* group) const;
-  // Null where the activations are its own.
+  // Null if the activations are its own.
   ArenaUser* user() const { return user_.get(); }
   size_t arena() const { return user_ ? static_cast<size_t>(user_->index()) : 0; }
 
   const Memory& weights() const { return *weights_; }
   // Throws UNKNOWN_NAME for a state that its optimiser does not keep.
-  const Memory& vector(Vector which);
+  const Memory& vector(VectorName which);
   LearnerVectors vectors() { return {weights_, gradients_, optimiser_}; }
 
-  // Of a step of several batches: the gradients of one are kept aside; in the end elements [begin, end) become the mean over all.
+  // For a step of several batches: adds up the gradients of one batch; replaces elements [begin, end) by the mean over all batches.
   void keep_gradients(bool first);
   void average_gradients(size_t begin, size_t end, int64_t batches);
   // One step of its own optimiser.
@@ -68,12 +68,12 @@ class ReplicaMemory {
 
   Backend& backend_;
   const ParameterLayout layout_;
-  // The group may hold them too: a contribution outlives its replica.
+  // Shared: the group may still read them after the replica has gone.
   std::shared_ptr<Memory> weights_, gradients_;
   const bool shares_weights_;
   Memory accumulated_, statistics_, activations_;
   std::unique_ptr<ArenaUser> user_;
-  std::shared_ptr<Optimiser> optimiser_;  // made for the first program that trains; a step that it is due outlives the replica
+  std::shared_ptr<Optimiser> optimiser_;  // of the first program that trains; shared, as the group may still take a due step
 };
 
 }  // namespace arbalest

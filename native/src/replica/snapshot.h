@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 
 namespace arbalest {
 

@@ -4,7 +4,7 @@ namespace arbalest {
 
 void StepGradients::begin() {
   begun_ = 1;
-  arrived_ = settled_ = false;
+  arrived_ = averaged_ = false;
 }
 
 void StepGradients::advance() {
@@ -13,13 +13,13 @@ void StepGradients::advance() {
   arrived_ = false;
 }
 
-void StepGradients::settle(size_t begin, size_t end) {
+void StepGradients::average(size_t begin, size_t end) {
   if (begun_ > 1) memory_.average_gradients(begin, end, begun_);
 }
 
-void StepGradients::settle() {
-  if (!settled_) settle(0, memory_.elements());
-  settled_ = true;
+void StepGradients::average() {
+  if (!averaged_) average(0, memory_.elements());
+  averaged_ = true;
 }
 
 }  // namespace arbalest

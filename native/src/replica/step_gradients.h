@@ -20,18 +20,18 @@ class StepGradients {
   int64_t finished() const { return arrived_ ? begun_ : begun_ - 1; }  // and those whose backward has run
   bool last() const { return begun_ == batches_; }
 
-  // After the last batch: elements [begin, end) become the mean over all batches.
-  void settle(size_t begin, size_t end);
-  // The same for all of them, once.
-  void settle();
-  // They have been settled range by range.
-  void settled() { settled_ = true; }
+  // After the last batch: replaces elements [begin, end) by the mean over all batches.
+  void average(size_t begin, size_t end);
+  // The same for all elements, once.
+  void average();
+  // All ranges have been averaged.
+  void mark_averaged() { averaged_ = true; }
 
  private:
   ReplicaMemory& memory_;
   const int64_t batches_;
   int64_t begun_ = 1;
-  bool arrived_ = false, settled_ = false;
+  bool arrived_ = false, averaged_ = false;
 };
 
 }  // namespace arbalest

@@ -135,7 +135,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     gradients_.arrive();
   }
   const bool offers = segment_ == Segment::backward && gradients_.last() && group_ && !group_->buckets().empty();
-  if (offers && !loss_is_finite()) return Outcome::cancelled;
+  if (offers && !check_loss()) return Outcome::cancelled;
   if (segment_ == Segment::exchange) {
     give_arena_back();
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return outcome;
@@ -144,7 +144,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (!run_operators(segment_, offers)) return Outcome::cancelled;
   } else if (offers) {
     for (const BoundOperator& op : bound_.operators(Segment::backward)) offer(op);
-    gradients_.settled();
+    gradients_.mark_averaged();
   }
   if (segment_ == Segment::backward && !gradients_.last())
     begin_batch();
@@ -173,7 +173,7 @@ bool StepLoop::run_operators(Segment segment, bool offers) {
     if (offers) offer(op);
   }
   if (segment == Segment::backward) gradients_.arrive();
-  if (offers) gradients_.settled();
+  if (offers) gradients_.mark_averaged();
   if (segment == Segment::load) samples_.release();
   return true;
 }
@@ -201,23 +201,23 @@ void StepLoop::give_arena_back() {
 void StepLoop::offer(const BoundOperator& op) {
   for (size_t bucket : op.completes) {
     const auto& [begin, end] = group_->buckets()[bucket];
-    gradients_.settle(begin, end);
+    gradients_.average(begin, end);
     group_->offer(owner_.learner, *ticket_, bucket, memory_.vectors());
   }
 }
 
-// What would spread to the central model is looked at before it can. False where the group has been stopped for it.
-bool StepLoop::loss_is_finite() {
-  measures_.settle();
+// Checks the loss before the step can reach the central model. False if it is not finite, for which the group has been stopped.
+bool StepLoop::check_loss() {
+  measures_.read();
   const double loss = measures_.loss();
   return std::isfinite(loss) || group_->report(owner_.learner, ticket_->iteration, loss);
 }
 
 // The group meets before the first operator of `exchange`.
 Outcome StepLoop::meet(Clock::time_point deadline, RunReport& report) {
-  if (bound_.trains()) gradients_.settle();
+  if (bound_.trains()) gradients_.average();
   if (!group_) return Outcome::done;
-  if (!loss_is_finite()) return Outcome::cancelled;
+  if (!check_loss()) return Outcome::cancelled;
   const Clock::time_point start = Clock::now();
   const Outcome outcome = group_->await(owner_.learner, *ticket_, deadline, owner_.cancelled);
   report.wait_seconds += seconds_since(start);

@@ -11,7 +11,7 @@
 #include "data/source.h"
 #include "replica/bound_program.h"
 #include "replica/replica_memory.h"
-#include "replica/run.h"
+#include "replica/run_report.h"
 #include "replica/step_gradients.h"
 #include "replica/step_measures.h"
 #include "replica/step_samples.h"
@@ -50,7 +50,7 @@ class StepLoop {
   Outcome take_arena(Clock::time_point deadline, RunReport& report);
   void give_arena_back();
   void offer(const BoundOperator& op);
-  bool loss_is_finite();
+  bool check_loss();
   Outcome meet(Clock::time_point deadline, RunReport& report);
   void update();
   void complete(RunReport& report);

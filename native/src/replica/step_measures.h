@@ -1,4 +1,4 @@
-// What a step measures: its loss, and the samples that it got right, over all its batches.
+// The measures of a step over all its batches: its loss, and the number of correct samples.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ class StepMeasures {
   StepMeasures(const Program& program, const ReplicaMemory& memory);
 
   void begin();
-  // A further batch of the same step: those of the one before are added up.
+  // Another batch of the same step: adds the measures of the batch before to those of earlier ones.
   void advance();
-  // The arena in which they lie is about to be given back.
+  // Reads the measures from the arena, which is about to be given back.
   void keep();
-  // The batch is measured: its values are read now and not after what is queued next, for which the host would wait.
-  void settle() {
+  // Reads the measures of the batch, if that has not been done. Call it before more work is queued, for which the host would wait.
+  void read() {
     if (!kept_) keep();
   }
 
@@ -31,7 +31,7 @@ class StepMeasures {
   using Pair = std::array<double, 2>;  // of loss and correct
 
   Pair both() {
-    settle();
+    read();
     return {earlier_[0] + (*kept_)[0], earlier_[1] + (*kept_)[1]};
   }
 

@@ -10,7 +10,7 @@
 #include "core/program.h"
 #include "data/source.h"
 #include "device/stream.h"
-#include "replica/run.h"
+#include "replica/run_report.h"
 #include "replica/training_group.h"
 
 namespace arbalest {

@@ -9,9 +9,9 @@
 #include "core/buckets.h"
 #include "core/clock.h"
 #include "core/program.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "replica/optimiser.h"
-#include "replica/run.h"
+#include "replica/run_report.h"
 
 namespace arbalest {
 
@@ -21,9 +21,9 @@ struct Ticket {
   uint64_t position = 0;  // of its batches in the sequence of samples
   size_t device = 0;      // whose copy of the central model it reads
   double rate = 0, alpha = 0;
-  bool contributes = false;  // in the round's last iteration: the member brings its contribution
-  bool adopts = false;       // the step begins at the central model,
-  bool forgets = false;      // with a restarted optimiser
+  bool contributes = false;         // in the round's last iteration: the member brings its contribution
+  bool adopts = false;              // the step begins at the central model
+  bool restarts_optimiser = false;  // the step begins with a new optimiser
 };
 
 // The vectors of a replica that its group reads and writes.
@@ -41,21 +41,21 @@ class TrainingGroup {
 
   // Hands out the learner's next iteration, once the round before allows it.
   virtual Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) = 0;
-  // The weights become the central model where the ticket says so.
+  // Copies the central model into the weights if the ticket says so.
   virtual void begin(const Ticket& ticket, const LearnerVectors& vectors) = 0;
-  // The gradient of a bucket is whole. Called only where buckets() has any.
+  // The gradient of a bucket is complete. Called only if buckets() has any.
   virtual void offer(int, const Ticket&, size_t, const LearnerVectors&) {}
-  // Waits until all that the update reads is there.
+  // Waits until the update can read everything that it needs of the group.
   virtual Outcome await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) = 0;
   // The optimiser's step, and what the rule adds to it.
   virtual void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
-  // The member's iteration is over. False where the loss is not finite: the group has been stopped.
+  // The loss of the member's iteration, which is over unless the loss is not finite: then the group is stopped, and the result is false.
   virtual bool report(int learner, int64_t iteration, double loss) = 0;
 
-  // The calling thread's stream goes on after all that the group has queued on its learners' vectors.
+  // The calling thread's stream continues after all work that the group has queued on its learners' vectors.
   virtual void follow() const {}
-  // Before the learner's vectors are read or written between two steps: does or queues what the group has yet to do there.
-  virtual void settle(int) {}
+  // Called before the learner's vectors are read or written between two steps: takes, or queues, the step that the group has not yet taken.
+  virtual void finish_due_step(int) {}
 
   // The buckets in which the group takes gradients, in the order in which backward is likely to finish them; none where it takes no
   // gradients.

@@ -150,7 +150,7 @@ Ticket AsynchronousGroup::hand_out(FreeMember& member) {
   ticket.iteration = round.taken_iterations();
   ticket.position = position_;
   ticket.rate = schedule_.rate(ticket.iteration);
-  ticket.forgets = member.fresh;
+  ticket.restarts_optimiser = member.fresh;
   if (!rule().in_place) {
     ticket.adopts = member.fresh || member.own_iterations % rule().fetch == 0;
     ticket.contributes = (member.own_iterations + 1) % rule().push == 0;
@@ -201,7 +201,7 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
 }
 
 void AsynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
-  if (ticket.forgets) vectors.optimiser->restart();
+  if (ticket.restarts_optimiser) vectors.optimiser->restart();
   if (ticket.adopts) central_.fetch(vectors.weights->data());
 }
 
@@ -218,8 +218,8 @@ void AsynchronousGroup::update(int learner, const Ticket& ticket, const LearnerV
     if (const FreeMember* const member = members_.find(learner)) updates = member->contribution;
   }
   if (updates) {
-    if (ticket.forgets) clear(*updates);
-    step.meeting = meeting();
+    if (ticket.restarts_optimiser) clear(*updates);
+    step.contribution_kind = contribution_kind();
     step.contribution = updates->data();
   }
   vectors.optimiser->begin(vectors.weights->data(), vectors.gradients->data());

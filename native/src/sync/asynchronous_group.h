@@ -38,7 +38,7 @@ class AsynchronousGroup final : public GroupState {
   Outcome await(int, const Ticket&, Clock::time_point, const std::atomic<bool>&) override { return Outcome::done; }
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   bool report(int learner, int64_t iteration, double loss) override;
-  size_t update_bytes(const Optimiser* optimiser) const override { return optimiser->step_bytes(meeting()); }
+  size_t update_bytes(const Optimiser* optimiser) const override { return optimiser->step_bytes(contribution_kind()); }
   std::shared_ptr<Memory> shared_weights() const override { return rule().in_place ? central_.weights() : nullptr; }
 
  private:
@@ -61,8 +61,10 @@ class AsynchronousGroup final : public GroupState {
   int64_t whole_iterations() const override;
 
   const AsynchronousRule& rule() const { return *spec_.asynchronous; }
-  // What a member's optimiser writes for the group.
-  OptimiserPass::Meeting meeting() const { return rule().in_place ? OptimiserPass::Meeting::none : OptimiserPass::Meeting::accumulation; }
+  // The contribution that a member's optimiser writes in every step.
+  OptimiserPass::ContributionKind contribution_kind() const {
+    return rule().in_place ? OptimiserPass::ContributionKind::none : OptimiserPass::ContributionKind::accumulation;
+  }
   // The number of the round that the next iteration belongs to.
   int64_t next_round() const { return rounds_.empty() || rounds_.rbegin()->second.exhausted() ? opened_ : opened_ - 1; }
   bool all_over() const;

@@ -72,7 +72,7 @@ void Averaging::take_contributions(size_t bucket, size_t device, const std::vect
   std::vector<const void*> vectors;
   std::vector<std::shared_ptr<const DueStep>> due_steps;
   for (const auto& [vector, due, ready] : contributions) {
-    backend(device).wait(ready);
+    backend(device).queue_after(ready);
     kept_.push_back(vector);
     vectors.push_back(vector->data());
     if (!due) continue;
@@ -99,7 +99,7 @@ void Averaging::take_contributions(size_t bucket, size_t device, const std::vect
 }
 
 void Averaging::take_device_sum(size_t bucket, size_t device, PartialSum part) {
-  part.ready = backend(device).record();
+  part.ready = backend(device).mark();
   device_sums_[bucket].parts[device] = std::move(part);
   --device_sums_[bucket].missing;
   for (; started_ < buckets_.size() && device_sums_[started_].missing == 0; ++started_) {
@@ -112,7 +112,7 @@ void Averaging::follow_absent(std::vector<PartialSum>& parts) const {
   for (size_t device = 0; device < parts.size() && has_streams(); ++device) {
     if (parts[device].ready) continue;
     const UsedStream used = streams_.use(device);
-    parts[device].ready = backend(device).record();
+    parts[device].ready = backend(device).mark();
   }
 }
 
@@ -121,7 +121,7 @@ void Averaging::take_sum(const BucketReduction& reduction) {
     // Devices that share one memory have one sum for all.
     const PartialSum& sum = reduction.parts[std::min(device, reduction.parts.size() - 1)];
     const UsedStream used = streams_.use(device);
-    backend(device).wait(sum.ready);
+    backend(device).queue_after(sum.ready);
     apply(reduction.bucket, device, sum.learners > 0 ? std::vector<const void*>{sum.vector} : std::vector<const void*>{}, sum.learners);
   }
 }
@@ -196,7 +196,7 @@ void Averaging::finish_round() {
     Queued round{{}, std::move(kept_)};
     for (size_t device = 0; device < central_.size(); ++device) {
       const UsedStream used = streams_.use(device);
-      round.done.push_back(backend(device).record());
+      round.done.push_back(backend(device).mark());
     }
     queued_.push_back(std::move(round));
   }
@@ -238,7 +238,7 @@ void Averaging::fail(std::exception_ptr failure) {
 }
 
 void Averaging::follow(size_t device) const {
-  if (!queued_.empty()) backend(device).wait(queued_.back().done[device]);
+  if (!queued_.empty()) backend(device).queue_after(queued_.back().done[device]);
 }
 
 }  // namespace arbalest

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "device/backend.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "replica/optimiser.h"
 #include "replica/snapshot.h"
 #include "replica/training_group.h"
@@ -38,14 +38,14 @@ class CentralModel {
   const std::byte* weights(int64_t round) const { return models_[round & 1].data(); }
   // The evaluation average, or the central model if there is none. All rounds before `round` must be whole.
   const std::byte* evaluated(int64_t round) const;
-  // The rule forgets all that it has gathered.
+  // The rule restarts_optimiser all that it has gathered.
   void replace(const std::byte* canonical);
   // All rounds before `round` must be whole.
   void capture(int64_t round, Snapshot& snapshot) const;
   void restore(int64_t round, const Snapshot& snapshot);
 
   // Bytes that a step of its optimiser reads and writes.
-  size_t step_bytes() const { return optimiser_->step_bytes(OptimiserPass::Meeting::none); }
+  size_t step_bytes() const { return optimiser_->step_bytes(OptimiserPass::ContributionKind::none); }
   // Whether the rule needs the whole sum before it is applied to any part of it: for the norm of the gradients.
   bool needs_whole_sum() const { return optimiser_ && optimiser_->needs_norms(); }
 

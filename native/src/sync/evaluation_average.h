@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/backend.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "replica/snapshot.h"
 #include "sync/rule.h"
 

@@ -58,7 +58,7 @@ class CentralModelAccess {
 
   // Reads the model that is evaluated, saved and exported: the evaluation average, or the central model if there is none.
   virtual void read_central(std::byte* canonical) const = 0;
-  // Only while no round is in progress. The rule forgets what it has gathered.
+  // Only while no round is in progress. The rule restarts_optimiser what it has gathered.
   virtual void write_central(const std::byte* canonical) = 0;
   // Whether all numbers of the central model and of the evaluation average are finite. The loss does not show it: a ReLU turns NaN into
   // zero.

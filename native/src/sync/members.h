@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 
 namespace arbalest {
 

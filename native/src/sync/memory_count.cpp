@@ -48,7 +48,7 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
   for (const Program* const program : programs) {
     check_parameters(*program, layout);
     replica.provide(*program, !made || !made->has_optimiser());
-    activations = std::max(activations, program->arenas[static_cast<size_t>(Arena::activations)]);
+    activations = std::max(activations, program->arena_bytes[static_cast<size_t>(Arena::activations)]);
     trains = trains || optimiser_of(*program);
   }
   replica.own_activations(activations);

@@ -42,10 +42,10 @@ class SynchronousGroup final : public GroupState {
   Outcome await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   void follow() const override;
-  void settle(int learner) override;
+  void finish_due_step(int learner) override;
   bool report(int learner, int64_t iteration, double loss) override;
   size_t update_bytes(const Optimiser* optimiser) const override {
-    return takes_gradients() ? averaging_.central().step_bytes() : optimiser->step_bytes(meeting());
+    return takes_gradients() ? averaging_.central().step_bytes() : optimiser->step_bytes(contribution_kind());
   }
   std::span<const Bucket> buckets() const override {
     return takes_gradients() ? std::span(averaging_.buckets()) : std::span<const Bucket>();
@@ -59,10 +59,10 @@ class SynchronousGroup final : public GroupState {
   bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
   // A learner that begins the next round at the central model leaves its weights alone until then: they need no copy.
   bool contributes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
-  // What a member's optimiser writes for the group in a round's last step.
-  OptimiserPass::Meeting meeting() const {
-    using enum OptimiserPass::Meeting;
-    return !contributes_copies() ? none : rule().central == CentralRule::sma ? correction : snapshot;
+  // The contribution that a member's optimiser writes in a round's last step.
+  OptimiserPass::ContributionKind contribution_kind() const {
+    using enum OptimiserPass::ContributionKind;
+    return !contributes_copies() ? none : rule().central == CentralRule::sma ? correction : copy;
   }
   void check_device(int device) const;
   void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;

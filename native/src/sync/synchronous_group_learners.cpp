@@ -49,8 +49,8 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
     return outcome == Outcome::done ? Outcome::paused : outcome;
   }
   const OpenRound& round = open(member.round);
-  const bool forgets = member.iteration_in_round == 0 && (member.fresh || round.restarts);
-  const bool adopts = forgets || (member.iteration_in_round == 0 && rule().adopts);
+  const bool restarts_optimiser = member.iteration_in_round == 0 && (member.fresh || round.restarts);
+  const bool adopts = restarts_optimiser || (member.iteration_in_round == 0 && rule().adopts);
   if (adopts || (rule().lockstep && member.iteration_in_round == 0)) {
     const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
@@ -68,7 +68,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   ticket.alpha = entered.alpha;
   ticket.contributes = self.iteration_in_round == entered.length - 1;
   ticket.adopts = adopts;
-  ticket.forgets = forgets;
+  ticket.restarts_optimiser = restarts_optimiser;
   self.fresh = false;
   self.length = entered.length;
   return Outcome::done;
@@ -92,7 +92,7 @@ void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors
     averaging_.backend(ticket.device)
         .copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
   }
-  if (ticket.forgets && vectors.optimiser) vectors.optimiser->restart();
+  if (ticket.restarts_optimiser && vectors.optimiser) vectors.optimiser->restart();
 }
 
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
@@ -126,7 +126,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
     if (member) contribution = contributes_copies() ? member->contribution : vectors.weights;
   }
   if (contribution && contributes_copies()) {
-    step.meeting = meeting();
+    step.contribution_kind = contribution_kind();
     step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
     step.alpha = ticket.alpha;
@@ -148,7 +148,7 @@ void SynchronousGroup::follow() const {
 
 // In lockstep a learner's last step is due until all learners have arrived. The learner takes the step at once, by itself, and brings the
 // correction; where all have arrived, the step is being taken already.
-void SynchronousGroup::settle(int learner) {
+void SynchronousGroup::finish_due_step(int learner) {
   if (!rule().lockstep) return;
   Lock lock(mutex_);
   if (!members_.has(learner)) return;
@@ -206,7 +206,7 @@ Outcome SynchronousGroup::await_round(Lock& lock, int learner, int64_t round, Cl
 }
 
 void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution) {
-  contribution.ready = averaging_.backend(device).record();
+  contribution.ready = averaging_.backend(device).mark();
   Lock lock(mutex_);
   if (!members_.has(learner)) {
     // It has been evicted, and its slot may be freed with this call: work that is queued on it must be done first.

@@ -42,7 +42,7 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
   last_.clear();
   for (size_t device = 0; device < parts.size(); ++device) {
     const UsedStream used = streams().use(device);
-    last_.push_back(streams().backend(device).record());
+    last_.push_back(streams().backend(device).mark());
   }
   request->reduction = std::move(reduction);
   return request;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/collective.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "transport/level.h"
 
 namespace arbalest {

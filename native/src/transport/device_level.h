@@ -1,7 +1,7 @@
 // The devices of one process, whose sums lie in memory that all of them read: adds them up in the devices' order.
 #pragma once
 
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "transport/level.h"
 
 namespace arbalest {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/clock.h"
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 #include "transport/level.h"
 
 namespace arbalest {

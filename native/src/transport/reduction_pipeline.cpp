@@ -84,7 +84,7 @@ void ReductionPipeline::reduce_all(size_t number) {
       const double at = AveragingSpans::now();
       for (size_t device = 0; device < streams.devices(); ++device) {
         const UsedStream used = streams.use(device);
-        streams.backend(device).wait(reduction.parts[device].ready);
+        streams.backend(device).queue_after(reduction.parts[device].ready);
       }
       under_way.push_back({level.start(std::move(reduction)), at});
     }
@@ -95,7 +95,7 @@ void ReductionPipeline::reduce_all(size_t number) {
     BucketReduction& reduction = oldest.request->reduction;
     for (size_t device = 0; device < streams.devices(); ++device) {
       const UsedStream used = streams.use(device);
-      reduction.parts[device].ready = streams.backend(device).record();
+      reduction.parts[device].ready = streams.backend(device).mark();
     }
     // The spans of reductions that overlap follow one another, in the order of their ends.
     const double end = AveragingSpans::now();

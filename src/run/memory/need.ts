@@ -64,8 +64,15 @@ export class RunMemory {
     const { backend, train, group, evaluation, samples, arenas } = objects
     const training = countMemory(engine, [train], { backend, group })
     const evaluating = countMemory(engine, evaluation.programs, { backend })
-    const { optimiser: velocity, activations, ...replica } = training.replica
-    this.learner = { ...replica, velocity, correction: training.contribution, activations: arenas === undefined ? activations : 0 }
+    const { weights, gradients, optimiser, statistics, activations } = training.replica
+    this.learner = {
+      weights,
+      gradients,
+      velocity: optimiser,
+      correction: training.contribution,
+      statistics,
+      activations: arenas === undefined ? activations : 0
+    }
     this.shared = {
       activations: (arenas ?? 0) * activations,
       central: Math.max(...training.group),

@@ -11,7 +11,7 @@
 
 #include "cpu/kernels/activation.h"
 #include "cpu/kernels/parallel.h"
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 

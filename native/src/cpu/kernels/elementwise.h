@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cpu/kernels/parallel.h"
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 

@@ -1,7 +1,7 @@
 // e to the power of each lane, to about 2 units in the last place, for values of at most 88; 0 for values below -87.
 #pragma once
 
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 

@@ -1,7 +1,7 @@
 // Logarithms, by the series of the area tangent.
 #pragma once
 
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 

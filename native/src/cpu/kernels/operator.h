@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 #include "cpu/shape_checks.h"
 #include "device/backend.h"
 #include "device/operator_table.h"

@@ -1,7 +1,7 @@
 // The processor's peak: fused multiply-adds on registers, in more chains than needed to hide their latency.
 #include <chrono>
 
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 #include "cpu/kernels/vector_passes.h"
 
 namespace arbalest::kernels {

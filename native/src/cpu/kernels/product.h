@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "cpu/kernels/vector.h"
+#include "cpu/kernels/simd.h"
 
 namespace arbalest::kernels {
 

@@ -7,13 +7,13 @@
 namespace arbalest::kernels {
 namespace {
 
-using Meeting = OptimiserPass::Meeting;
+using ContributionKind = OptimiserPass::ContributionKind;
 
 // The arrays of a pass: each is read and written once.
 enum class Rule { plain, momentum, nesterov, adam };
 struct Pass {
   Rule rule;
-  Meeting meeting;
+  ContributionKind contribution_kind;
   bool limited;
 };
 
@@ -52,13 +52,13 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
       step = rate * (with.rule == Rule::nesterov ? g + momentum * v : v);
     }
     Floats result = w - step;
-    if constexpr (with.meeting == Meeting::correction) {
+    if constexpr (with.contribution_kind == ContributionKind::correction) {
       const Floats correction = alpha * (position - load<Partial>(central + at, width));
       store<Partial>(contributions + at, correction, width);
       result -= correction;
-    } else if constexpr (with.meeting == Meeting::snapshot) {
+    } else if constexpr (with.contribution_kind == ContributionKind::copy) {
       store<Partial>(contributions + at, result, width);
-    } else if constexpr (with.meeting == Meeting::accumulation) {
+    } else if constexpr (with.contribution_kind == ContributionKind::accumulation) {
       store<Partial>(contributions + at, load<Partial>(contributions + at, width) + step, width);
     }
     store<Partial>(next + at, result, width);
@@ -66,19 +66,19 @@ template <Pass with> void optimise_floats(const OptimiserPass& pass) {
   for_each_slice(end - begin, [&](int64_t from, int64_t to) { for_each_register(begin + from, begin + to, body); });
 }
 
-template <Rule rule, Meeting meeting> void optimise_limited(const OptimiserPass& pass) {
+template <Rule rule, ContributionKind contribution_kind> void optimise_limited(const OptimiserPass& pass) {
   if (pass.limit < std::numeric_limits<float>::max())
-    optimise_floats<{rule, meeting, true}>(pass);
+    optimise_floats<{rule, contribution_kind, true}>(pass);
   else
-    optimise_floats<{rule, meeting, false}>(pass);
+    optimise_floats<{rule, contribution_kind, false}>(pass);
 }
 
-template <Rule rule> void optimise_meeting(const OptimiserPass& pass) {
-  switch (pass.meeting) {
-    case Meeting::none: return optimise_limited<rule, Meeting::none>(pass);
-    case Meeting::correction: return optimise_limited<rule, Meeting::correction>(pass);
-    case Meeting::snapshot: return optimise_limited<rule, Meeting::snapshot>(pass);
-    case Meeting::accumulation: return optimise_limited<rule, Meeting::accumulation>(pass);
+template <Rule rule> void optimise_contributing(const OptimiserPass& pass) {
+  switch (pass.contribution_kind) {
+    case ContributionKind::none: return optimise_limited<rule, ContributionKind::none>(pass);
+    case ContributionKind::correction: return optimise_limited<rule, ContributionKind::correction>(pass);
+    case ContributionKind::copy: return optimise_limited<rule, ContributionKind::copy>(pass);
+    case ContributionKind::accumulation: return optimise_limited<rule, ContributionKind::accumulation>(pass);
   }
 }
 
@@ -116,9 +116,9 @@ void require_floats(Type type) {
 
 void optimise(const OptimiserPass& pass) {
   require_floats(pass.type);
-  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_meeting<Rule::adam>(pass);
-  if (!pass.first) return optimise_meeting<Rule::plain>(pass);
-  return pass.nesterov ? optimise_meeting<Rule::nesterov>(pass) : optimise_meeting<Rule::momentum>(pass);
+  if (pass.algorithm == OptimiserPass::Algorithm::adam) return optimise_contributing<Rule::adam>(pass);
+  if (!pass.first) return optimise_contributing<Rule::plain>(pass);
+  return pass.nesterov ? optimise_contributing<Rule::nesterov>(pass) : optimise_contributing<Rule::momentum>(pass);
 }
 
 void average(const AveragePass& pass) {

@@ -42,16 +42,16 @@ template <class T> void optimise_as(const OptimiserPass& pass) {
       step = pass.rate * (pass.nesterov ? g + pass.momentum * v : v);
     }
     double result = w - step;
-    switch (pass.meeting) {
-      case OptimiserPass::Meeting::none: break;
-      case OptimiserPass::Meeting::correction: {
+    switch (pass.contribution_kind) {
+      case OptimiserPass::ContributionKind::none: break;
+      case OptimiserPass::ContributionKind::correction: {
         const double c = pass.alpha * (position - central[i]);
         contribution[i] = static_cast<T>(c);
         result -= c;
         break;
       }
-      case OptimiserPass::Meeting::snapshot: contribution[i] = static_cast<T>(result); break;
-      case OptimiserPass::Meeting::accumulation: contribution[i] = static_cast<T>(contribution[i] + step); break;
+      case OptimiserPass::ContributionKind::copy: contribution[i] = static_cast<T>(result); break;
+      case OptimiserPass::ContributionKind::accumulation: contribution[i] = static_cast<T>(contribution[i] + step); break;
     }
     next[i] = static_cast<T>(result);
   }

@@ -91,19 +91,21 @@ class CudaBackend final : public DeviceBackend {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle()), "write");
     synchronise();
   }
-  std::shared_ptr<Event> record() override {
+  std::shared_ptr<Event> mark() override {
     const cudaStream_t stream = handle();
     auto event = std::make_shared<CudaEvent>();
     check(cudaEventRecord(event->handle(), stream), "event");
     return event;
   }
-  void wait(const std::shared_ptr<Event>& event) override {
+  void queue_after(const std::shared_ptr<Event>& event) override {
     if (event) check(cudaStreamWaitEvent(handle(), static_cast<CudaEvent&>(*event).handle(), 0), "event");
   }
   void synchronise() override { check(cudaStreamSynchronize(handle()), "wait for the GPU"); }
   void begin(const StepContext& step) override { static_cast<CudaStream&>(current()).set(step.seed, step.position, step.samples); }
   void bring(const Dataset& batch) override { static_cast<CudaStream&>(current()).bring(batch); }
-  std::unique_ptr<Recording> capture(const std::function<void()>& work) override { return std::make_unique<CudaRecording>(handle(), work); }
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
+    return std::make_unique<CudaRecording>(handle(), work);
+  }
 
  private:
   cudaStream_t handle() { return handle_of(current()); }

@@ -83,16 +83,16 @@ class HostBackend final : public DeviceBackend {
     synchronise();
     std::memcpy(seen(to), from, bytes);
   }
-  std::shared_ptr<Event> record() override { return queue_of(current()).record(); }
-  void wait(const std::shared_ptr<Event>& event) override {
-    if (event) queue_of(current()).wait(std::static_pointer_cast<HostEvent>(event));
+  std::shared_ptr<Event> mark() override { return queue_of(current()).mark(); }
+  void queue_after(const std::shared_ptr<Event>& event) override {
+    if (event) queue_of(current()).queue_after(std::static_pointer_cast<HostEvent>(event));
   }
   void synchronise() override { queue_of(current()).synchronise(); }
   void begin(const StepContext& step) override {
     queue_of(current()).set(step.seed, step.position, {step.samples.begin(), step.samples.end()});
   }
   void bring(const Dataset& batch) override { queue_of(current()).bring(batch.samples, batch.labels); }
-  std::unique_ptr<Recording> capture(const std::function<void()>& work) override {
+  std::unique_ptr<Recording> record_kernels(const std::function<void()>& work) override {
     HostStream& stream = queue_of(current());
     stream.begin_recording();
     work();

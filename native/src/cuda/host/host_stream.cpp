@@ -64,13 +64,13 @@ void HostStream::bring(std::vector<uint8_t> batch, std::vector<int32_t> labels) 
   });
 }
 
-std::shared_ptr<HostEvent> HostStream::record() {
+std::shared_ptr<HostEvent> HostStream::mark() {
   auto event = std::make_shared<HostEvent>();
   submit([event] { event->reach(); });
   return event;
 }
 
-void HostStream::wait(std::shared_ptr<HostEvent> event) {
+void HostStream::queue_after(std::shared_ptr<HostEvent> event) {
   submit([event = std::move(event)] { event->await(); });
 }
 

@@ -39,8 +39,8 @@ class HostStream final : public DeviceStream {
   void set(uint64_t seed, uint64_t position, std::vector<int64_t> samples);
   void bring(std::vector<uint8_t> batch, std::vector<int32_t> labels);
 
-  std::shared_ptr<HostEvent> record();
-  void wait(std::shared_ptr<HostEvent> event);
+  std::shared_ptr<HostEvent> mark();
+  void queue_after(std::shared_ptr<HostEvent> event);
   void synchronise();
 
   // Between these two calls submitted work is kept and not run.

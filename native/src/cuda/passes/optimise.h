@@ -21,9 +21,9 @@ struct LearnerVectors {
 
 struct OptimiserRates {
   enum Algorithm { kSgd, kAdam };
-  enum Meeting { kNone, kCorrection, kSnapshot, kAccumulation };
+  enum ContributionKind { kNone, kCorrection, kCopy, kAccumulation };
 
-  int algorithm = kSgd, meeting = kNone;
+  int algorithm = kSgd, contribution_kind = kNone;
   float rate = 0, scale = 1, limit = INFINITY, decay = 0, decoupled = 0;
   float momentum = 0;
   bool nesterov = false;
@@ -55,9 +55,10 @@ template <int V> struct LearnerStep {
       const float scaled = fminf(fmaxf(rates.scale * gradients.at[v], -rates.limit), rates.limit);
       const float step = rates.algorithm == OptimiserRates::kAdam ? adam(rates, scaled + rates.decay * w, w, first.at[v], second.at[v])
                                                                   : sgd(rates, scaled + rates.decay * w, of.first, first.at[v]);
-      if (rates.meeting == OptimiserRates::kCorrection) correction.at[v] = rounded_product(rates.alpha, position - central->at[v]);
-      if (rates.meeting == OptimiserRates::kAccumulation) correction.at[v] = step;
-      next.at[v] = w - step - (rates.meeting == OptimiserRates::kCorrection ? correction.at[v] : 0.0f);
+      if (rates.contribution_kind == OptimiserRates::kCorrection)
+        correction.at[v] = rounded_product(rates.alpha, position - central->at[v]);
+      if (rates.contribution_kind == OptimiserRates::kAccumulation) correction.at[v] = step;
+      next.at[v] = w - step - (rates.contribution_kind == OptimiserRates::kCorrection ? correction.at[v] : 0.0f);
     }
     if (of.first) write(of.first, pack, first);
     if (of.second) write(of.second, pack, second);
@@ -89,9 +90,9 @@ template <int V> struct Optimise {
     if (central) z = read<float, V>(central, pack);
     const LearnerStep<V> step(of, rates, &z, pack);
     write(of.next, pack, step.next);
-    if (rates.meeting == OptimiserRates::kNone) return;
-    Pack<float, V> given = rates.meeting == OptimiserRates::kSnapshot ? step.next : step.correction;
-    if (rates.meeting == OptimiserRates::kAccumulation) {
+    if (rates.contribution_kind == OptimiserRates::kNone) return;
+    Pack<float, V> given = rates.contribution_kind == OptimiserRates::kCopy ? step.next : step.correction;
+    if (rates.contribution_kind == OptimiserRates::kAccumulation) {
       const Pack<float, V> before = read<float, V>(of.contribution, pack);
       for (int v = 0; v < V; ++v) given.at[v] += before.at[v];
     }
@@ -101,7 +102,7 @@ template <int V> struct Optimise {
 
 struct LearnerRow {
   LearnerVectors vectors;
-  OptimiserRates rates;  // whose meeting is kCorrection
+  OptimiserRates rates;  // whose contribution_kind is kCorrection
 };
 
 // A whole SMA round in one pass over the parameters: every learner's step and correction, in the table's order, and the central model's.

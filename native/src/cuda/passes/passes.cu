@@ -27,11 +27,11 @@ template <class Queue> void in_packs(size_t begin, size_t end, Queue&& queue) {
 OptimiserRates rates_of(const OptimiserPass& pass) {
   OptimiserRates rates;
   rates.algorithm = pass.algorithm == OptimiserPass::Algorithm::adam ? OptimiserRates::kAdam : OptimiserRates::kSgd;
-  switch (pass.meeting) {
-    case OptimiserPass::Meeting::none: rates.meeting = OptimiserRates::kNone; break;
-    case OptimiserPass::Meeting::correction: rates.meeting = OptimiserRates::kCorrection; break;
-    case OptimiserPass::Meeting::snapshot: rates.meeting = OptimiserRates::kSnapshot; break;
-    case OptimiserPass::Meeting::accumulation: rates.meeting = OptimiserRates::kAccumulation; break;
+  switch (pass.contribution_kind) {
+    case OptimiserPass::ContributionKind::none: rates.contribution_kind = OptimiserRates::kNone; break;
+    case OptimiserPass::ContributionKind::correction: rates.contribution_kind = OptimiserRates::kCorrection; break;
+    case OptimiserPass::ContributionKind::copy: rates.contribution_kind = OptimiserRates::kCopy; break;
+    case OptimiserPass::ContributionKind::accumulation: rates.contribution_kind = OptimiserRates::kAccumulation; break;
   }
   for (auto [to, from] : {std::pair{&rates.rate, pass.rate}, std::pair{&rates.scale, pass.scale}, std::pair{&rates.limit, pass.limit},
                           std::pair{&rates.decay, pass.decay}, std::pair{&rates.decoupled, pass.decoupled},
@@ -52,7 +52,8 @@ LearnerVectors vectors_of(const OptimiserPass& pass) {
 
 void queue_optimise(const OptimiserPass& pass, DeviceStream& stream) {
   check_type(pass.type);
-  const auto* central = pass.meeting == OptimiserPass::Meeting::correction ? static_cast<const float*>(pass.central) : nullptr;
+  const auto* central =
+      pass.contribution_kind == OptimiserPass::ContributionKind::correction ? static_cast<const float*>(pass.central) : nullptr;
   in_packs(pass.begin, pass.end, [&]<int V>(std::integral_constant<int, V>, int64_t first, int64_t packs) {
     each(stream, packs, Optimise<V>{vectors_of(pass), rates_of(pass), central, first});
   });

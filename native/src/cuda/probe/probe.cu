@@ -234,7 +234,7 @@ class Operator {
     kernel_ = backend.make(spec);
     kernel_->run({});
     backend.synchronise();
-    recording_ = backend.capture([this] {
+    recording_ = backend.record_kernels([this] {
       for (int i = 0; i < kRuns; ++i) kernel_->run({});
     });
   }
@@ -329,7 +329,7 @@ void probe_average(Backend& backend) {
   const auto microseconds = [&](const std::function<void()>& work) {
     work();
     backend.synchronise();
-    const auto recording = backend.capture([&] {
+    const auto recording = backend.record_kernels([&] {
       for (int i = 0; i < kRuns; ++i) work();
     });
     return 1e6 / kRuns * seconds_of([&] { recording->run(); }, [&] { backend.synchronise(); });
@@ -343,7 +343,7 @@ void probe_average(Backend& backend) {
       step.first = vector();
       step.rate = 0.1;
       step.momentum = 0.9;
-      step.meeting = OptimiserPass::Meeting::correction;
+      step.contribution_kind = OptimiserPass::ContributionKind::correction;
       step.central = sum.base;
       step.contribution = vector();
       step.alpha = 1.0 / learners;

@@ -1,4 +1,4 @@
-#include "cpu/layouts.h"
+#include "cpu/onednn/layouts.h"
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "cpu/onednn_compat.h"
+#include "cpu/onednn/onednn_compat.h"
 
 namespace arbalest {
 namespace {

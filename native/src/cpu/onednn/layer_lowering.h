@@ -2,7 +2,7 @@
 // same program always gets the same layouts on the same kind of processor.
 #pragma once
 
-#include "cpu/layer.h"
+#include "cpu/onednn/layer.h"
 
 namespace arbalest {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/onednn_compat.h"
+#include "cpu/onednn/onednn_compat.h"
 #include "device/backend.h"
 
 namespace arbalest {

@@ -1,8 +1,8 @@
-#include "cpu/matmul.h"
+#include "cpu/onednn/matmul.h"
 
-#include "cpu/layouts.h"
-#include "cpu/onednn_compat.h"
-#include "cpu/primitive_kernel.h"
+#include "cpu/onednn/layouts.h"
+#include "cpu/onednn/onednn_compat.h"
+#include "cpu/onednn/primitive_kernel.h"
 
 namespace arbalest {
 namespace {

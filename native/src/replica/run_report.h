@@ -1,4 +1,4 @@
-// What a replica is asked to run, and its reports.
+// The limits and the reports of a replica's runs. Reports are the caller's; its group gets each step's loss by TrainingGroup::report.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace arbalest {
 
-// How a call ends that may have to wait for a group or for data.
+// The end of a call that may have to wait for a group or for data.
 enum class Outcome : uint8_t { done, waiting, paused, evicted, cancelled };
 
 struct RunLimits {

@@ -1,4 +1,4 @@
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ Tensor placed(const PlacedParameter& parameter, const std::byte* vector) {
 
 Tensor canonical(const PlacedParameter& parameter, const std::byte* canonical) {
   return {{parameter.spec.type, parameter.spec.shape, std::string(kPlain)},
-          const_cast<std::byte*>(canonical) + parameter.canonical * size_of(parameter.spec.type)};
+          const_cast<std::byte*>(canonical) + parameter.canonical_offset * size_of(parameter.spec.type)};
 }
 
 template <class T> bool each_is_finite(DeviceMemory& device, const std::byte* vector, size_t begin, size_t end) {

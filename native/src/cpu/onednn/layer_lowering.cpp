@@ -1,10 +1,10 @@
-#include "cpu/layer_lowering.h"
+#include "cpu/onednn/layer_lowering.h"
 
 #include <omp.h>
 
 #include <optional>
 
-#include "cpu/layouts.h"
+#include "cpu/onednn/layouts.h"
 
 namespace arbalest {
 namespace {

@@ -11,15 +11,15 @@
 #include <mutex>
 #include <vector>
 
-#include "device/vectors.h"
+#include "device/parameter_vectors.h"
 
 namespace arbalest {
 
 class ArenaUser;
 
-class Arenas {
+class ActivationArenas {
  public:
-  Arenas(DeviceMemory& device, size_t bytes, int count);
+  ActivationArenas(DeviceMemory& device, size_t bytes, int count);
 
   size_t bytes() const { return bytes_; }
   int count() const { return static_cast<int>(slots_.size()); }
@@ -46,7 +46,7 @@ class Arenas {
 // One of the replicas that share arenas, and the arena that it has been lent.
 class ArenaUser {
  public:
-  explicit ArenaUser(std::shared_ptr<Arenas> arenas);
+  explicit ArenaUser(std::shared_ptr<ActivationArenas> arenas);
   ~ArenaUser();
   ArenaUser(const ArenaUser&) = delete;
   ArenaUser& operator=(const ArenaUser&) = delete;
@@ -60,11 +60,11 @@ class ArenaUser {
   // The number of the arena that it has, or had last; at first that of its home.
   int index() const { return last_; }
   std::byte* data() const { return arenas_->slots_[static_cast<size_t>(index())].memory.data(); }
-  const Arenas& arenas() const { return *arenas_; }
+  const ActivationArenas& arenas() const { return *arenas_; }
 
  private:
-  friend class Arenas;
-  const std::shared_ptr<Arenas> arenas_;
+  friend class ActivationArenas;
+  const std::shared_ptr<ActivationArenas> arenas_;
   int home_ = 0, last_ = 0;
   std::atomic<int> slot_{-1};  // written with the lock held, by the thread that lends the arena
 };

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "cpu/layouts.h"
-#include "cpu/primitive_kernel.h"
+#include "cpu/onednn/layouts.h"
+#include "cpu/onednn/primitive_kernel.h"
 
 namespace arbalest {
 namespace {

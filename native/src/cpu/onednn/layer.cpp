@@ -1,6 +1,6 @@
-#include "cpu/layer.h"
+#include "cpu/onednn/layer.h"
 
-#include "cpu/layouts.h"
+#include "cpu/onednn/layouts.h"
 
 namespace arbalest {
 namespace {

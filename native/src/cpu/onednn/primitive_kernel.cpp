@@ -1,7 +1,7 @@
-#include "cpu/primitive_kernel.h"
+#include "cpu/onednn/primitive_kernel.h"
 
-#include "cpu/layer.h"
-#include "cpu/layouts.h"
+#include "cpu/onednn/layer.h"
+#include "cpu/onednn/layouts.h"
 
 namespace arbalest {
 

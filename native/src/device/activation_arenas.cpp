@@ -1,4 +1,4 @@
-#include "device/arenas.h"
+#include "device/activation_arenas.h"
 
 #include <algorithm>
 
@@ -9,13 +9,13 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
-Arenas::Arenas(DeviceMemory& device, size_t bytes, int count) : bytes_(bytes), slots_(static_cast<size_t>(count)) {
+ActivationArenas::ActivationArenas(DeviceMemory& device, size_t bytes, int count) : bytes_(bytes), slots_(static_cast<size_t>(count)) {
   for (Slot& slot : slots_) slot.memory = Memory(device, bytes);
 }
 
 // If there is an arena for each user, each keeps its own, which its core's cache may still hold. Otherwise an arena that has been touched
 // is preferred: it takes no new memory.
-int Arenas::choose(const ArenaUser& user) const {
+int ActivationArenas::choose(const ArenaUser& user) const {
   const auto free = [&](int slot) { return !slots_[static_cast<size_t>(slot)].lent; };
   const auto touched = [&](int slot) { return slots_[static_cast<size_t>(slot)].touched; };
   if (users_ <= count() && free(user.home_)) return user.home_;
@@ -29,13 +29,13 @@ int Arenas::choose(const ArenaUser& user) const {
   return untouched;
 }
 
-void Arenas::lend(int slot, ArenaUser& user) {
+void ActivationArenas::lend(int slot, ArenaUser& user) {
   slots_[static_cast<size_t>(slot)].lent = slots_[static_cast<size_t>(slot)].touched = true;
   user.last_ = slot;
   user.slot_ = slot;
 }
 
-ArenaUser::ArenaUser(std::shared_ptr<Arenas> arenas) : arenas_(std::move(arenas)) {
+ArenaUser::ArenaUser(std::shared_ptr<ActivationArenas> arenas) : arenas_(std::move(arenas)) {
   const std::lock_guard lock(arenas_->mutex_);
   auto& slots = arenas_->slots_;
   const auto emptiest =
