@@ -1,5 +1,5 @@
-// What every harness is: trials, one after another, until its time is over. A trial that is not right, or takes longer than any could, ends
-// the process with its seed; a race is ThreadSanitizer's to report, which ends it with the exit code 66.
+// Every harness runs trials, one after another, until its time is over. A trial that is wrong, or takes far too long, ends the process and
+// prints its seed. ThreadSanitizer reports races, and ends the process with the exit code 66.
 //
 // stress-NAME [--seconds N] [--seed N]: with a seed that trial alone.
 #pragma once

@@ -44,7 +44,7 @@ void use(const std::shared_ptr<ActivationArenas>& arenas, uint64_t seed, int tur
 
 void run(Backend&, Chance& chance) {
   const int64_t learners = chance.between(1, 5);
-  // What lies in an arena is written and read here.
+  // Writes and reads the contents of an arena.
   const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), kBytes, static_cast<int>(chance.between(1, learners)));
   std::vector<std::thread> threads;
   for (int64_t learner = 0; learner < learners; ++learner)

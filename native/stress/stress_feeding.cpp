@@ -1,5 +1,5 @@
-// Learners that take batches of a stream, and feeders that make them: a learner may die, a feeder be replaced in the middle of a batch, a
-// guess of what comes next be wrong, and yet everybody gets the batch that was asked for.
+// Learners that read batches of a stream, and feeders that make them. A learner may die, a feeder may be replaced in the middle of a batch,
+// and a guess of the next batch may be wrong, but every learner gets the batch that it asked for.
 #include <atomic>
 #include <condition_variable>
 #include <memory>

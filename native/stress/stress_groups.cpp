@@ -197,7 +197,7 @@ class Owner {
     while (group_->status().iterations < end) {
       do_something();
       std::erase_if(learners_, [](const auto& learner) { return learner->ended(); });
-      // On a busy machine nobody would come to the end of a round if each was changed.
+      // On a busy machine no learner would reach the end of a round if every round was changed.
       if (chance_.one_in(3)) await_round(group_->status().round + 1, end);
     }
     await_rest();
@@ -248,7 +248,7 @@ class Owner {
     }
   }
 
-  // What is evaluated, while the learners go on.
+  // Reads the model that is evaluated, while the learners continue.
   void look() {
     std::vector<float> central(spec_.layout.elements);
     group_->read_central(reinterpret_cast<std::byte*>(central.data()));

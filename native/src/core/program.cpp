@@ -104,7 +104,7 @@ std::vector<std::pair<size_t, size_t>> ParameterLayout::frozen() const {
   std::vector<std::pair<size_t, size_t>> spans;
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (!parameters[i].frozen) continue;
-    // What lies between two of them is padding.
+    // The bytes between two of them are padding.
     const bool follows = i > 0 && parameters[i - 1].frozen;
     const size_t begin = parameters[i].offset / size_of(type()), end = (parameters[i].offset + parameters[i].bytes) / size_of(type());
     if (follows)

@@ -39,7 +39,7 @@ struct PlacedParameter {
   TensorSpec spec;
   size_t offset = 0, bytes = 0;
   size_t canonical_offset = 0;  // elements before it in the canonical vector
-  bool frozen = false;          // nobody ever changes it
+  bool frozen = false;          // its values never change
 };
 
 struct ParameterLayout {
@@ -50,7 +50,7 @@ struct ParameterLayout {
   // Elements [begin, end) of the frozen parameters, rising, neighbours joined.
   std::vector<std::pair<size_t, size_t>> frozen() const;
   Type type() const { return parameters.empty() ? Type::f32 : parameters.front().spec.type; }
-  // Elements of a vector laid out so, with what lies between parameters.
+  // Elements of a vector with this layout, including the padding between parameters.
   size_t length() const { return bytes / size_of(type()); }
 };
 

@@ -37,7 +37,7 @@ class BoundProgram {
 
   std::vector<BoundOperator>& operators(Segment segment) { return segments_[static_cast<size_t>(segment)]; }
   Kernel* kernel(const BoundOperator& op) const { return op.kernels[memory_.arena()].get(); }
-  // Kernels over the activations that the memory has, where there are none yet.
+  // Makes kernels over the present activations, if they have not been made.
   void make_kernels();
   // The activations lie elsewhere for good.
   void remake_kernels();

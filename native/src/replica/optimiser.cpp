@@ -9,8 +9,8 @@ namespace {
 
 using Algorithm = OptimiserPass::Algorithm;
 
-[[noreturn]] void refuse(const std::string& name, double value, const std::string& mend) {
-  throw Error("INVALID_PROGRAM", "optimiser." + name + ": received " + std::to_string(value) + "; " + mend);
+[[noreturn]] void refuse(const std::string& name, double value, const std::string& fix) {
+  throw Error("INVALID_PROGRAM", "optimiser." + name + ": received " + std::to_string(value) + "; " + fix);
 }
 
 double between(const std::string& name, double value, double least, double below) {

@@ -12,7 +12,7 @@ ParameterLayout checked(ParameterLayout layout, const TrainingGroup* group) {
 }
 
 std::shared_ptr<ActivationArenas> checked(std::shared_ptr<ActivationArenas> arenas, const Stream* stream) {
-  // What is queued on a stream still uses the arena when `run` goes on.
+  // Work that is queued on a stream still uses the arena when `run` returns.
   if (arenas && stream)
     throw Error("INVALID_OPTION", "arenas: received some; replicas on a GPU have activations of their own: leave them out");
   return arenas;

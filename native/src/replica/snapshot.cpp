@@ -48,7 +48,7 @@ int64_t Snapshot::counted(const std::string& name) const {
 }
 
 void Snapshot::check_place() const {
-  // So many of the longest rounds after so many iterations are below 2^63.
+  // This many of the longest rounds after this many iterations are below 2^63.
   constexpr int64_t kMostRounds = int64_t{1} << 32, kMostIterations = int64_t{1} << 53;
   counted("position");
   if (counted("round") > kMostRounds || counted("iteration") > kMostIterations)

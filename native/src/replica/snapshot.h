@@ -25,7 +25,7 @@ class Snapshot {
   void give(const std::string& name, const Memory& to) const;
   // Throws SHAPE_MISMATCH where the count is not there.
   int64_t counted(const std::string& name) const;
-  // Throws SHAPE_MISMATCH where `round`, `iteration` and `position` are none that a group can be at.
+  // Throws SHAPE_MISMATCH if a group cannot be at this `round`, `iteration` and `position`.
   void check_place() const;
 
   // In canonical order.

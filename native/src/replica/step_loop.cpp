@@ -64,7 +64,7 @@ Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
     samples_.choose(limits.samples);
     if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return left(outcome);
   }
-  // Whoever leaves the exchange out meets the group here: its slot is not its own before.
+  // A learner that omits the exchange meets the group here, before which it may not write its contribution.
   if (segment == Segment::exchange || segment == Segment::update) {
     refuse_unfinished(segment);
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return left(outcome);
@@ -74,7 +74,7 @@ Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
   return Outcome::done;
 }
 
-// Of several batches: where there is one, the learner may have written its gradient itself.
+// Only for steps of several batches: in a step of one batch the learner may have written the gradient itself.
 void StepLoop::refuse_unfinished(Segment segment) const {
   if (bound_.accumulate() == 1 || gradients_.finished() == bound_.accumulate()) return;
   throw Error("INVALID_STATE", std::string(segment == Segment::update ? "update" : "exchange") + ": the step has had " +
@@ -155,7 +155,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   return Outcome::done;
 }
 
-// False where it was cancelled between two operators. `offers`: gradients go to the group as soon as they are whole.
+// False if the run was cancelled between two operators. `offers`: gradients go to the group as soon as they are complete.
 bool StepLoop::run_operators(Segment segment, bool offers) {
   const StepContext& context = samples_.context();
   for (BoundOperator& op : bound_.operators(segment)) {

@@ -67,8 +67,8 @@ class TrainingGroup {
   // The weights of every replica, where learners train the central model itself; else null.
   virtual std::shared_ptr<Memory> shared_weights() const { return nullptr; }
 
-  // Copies what is evaluated into a vector of the device: the evaluation average where there is one, else the central model of the last
-  // whole round. Returns that round's number. Throws INVALID_STATE for a vector of another device.
+  // Copies the model that is evaluated into a vector of the device: the evaluation average if there is one, otherwise the central model of
+  // the last whole round. Returns the number of that round. Throws INVALID_STATE for a vector of another device.
   virtual int64_t copy_central(size_t device, const Memory& vector) const = 0;
 };
 

@@ -62,7 +62,7 @@ class ChannelGroups {
   std::vector<ChannelGroup> groups;
   int64_t images, image_stride, elements, elements_a_channel;
   int64_t rows, row_stride;  // whole rows of one group in one image
-  int tail = 0;              // elements of the last row, which is not whole; 0: there is none
+  int tail = 0;              // elements of the last row if it is incomplete, otherwise 0
 
   // Images whose sums are kept in float before they are added up in double.
   int64_t images_a_chunk() const { return std::max<int64_t>(1, 1024 / (rows + 1)); }

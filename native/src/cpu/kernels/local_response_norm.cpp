@@ -15,7 +15,7 @@ namespace arbalest::kernels {
 namespace {
 
 // The channels of a few pixels in a row of floats, so that neighbouring channels are `unit` floats apart: of kLanes pixels where the layout
-// is plain, of one pixel elsewhere. What lies beside the first and the last channel is zero.
+// is plain, of one pixel elsewhere. The places beside the first and the last channel are zero.
 struct Rows {
   explicit Rows(const Activation& activation) : view(activation), unit(view.lanes == 1 ? kLanes : 1) {}
 

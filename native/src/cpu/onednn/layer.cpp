@@ -21,10 +21,10 @@ std::string shown(const Shape& shape) {
   return text + ")";
 }
 
-void require(bool holds, const std::string& kind, const Layer& layer, const char* mend) {
+void require(bool holds, const std::string& kind, const Layer& layer, const char* fix) {
   if (holds) return;
   throw Error("INVALID_PROGRAM", kind + ": received x " + shown(layer.tensors[kX].shape) + ", w " + shown(layer.tensors[kW].shape) +
-                                     ", y " + shown(layer.tensors[kY].shape) + "; " + mend);
+                                     ", y " + shown(layer.tensors[kY].shape) + "; " + fix);
 }
 
 int64_t out_extent(int64_t in, int64_t kernel, int64_t stride, int64_t padding) { return (in + 2 * padding - kernel) / stride + 1; }
