@@ -1,15 +1,22 @@
 import { invalidOption, together } from '../errors.js'
 import { ArbalestError, faultsOf, type OptionFault } from '../index.js'
-import { flagOf, type TrainFlags } from './train-flags.js'
+
+/** How the options of an error are called on the command line. */
+export interface TypedNames {
+  /** The flag of the option at a path; undefined if no flag gave it. */
+  readonly nameOf: (path: string) => string | undefined
+  /** The config, which has the options that no flag gave. */
+  readonly file?: string | undefined
+}
 
 /** The same error, with every option called as it was typed: by its flag, or by its place in the config's file. */
-export function asTyped(error: unknown, flags: TrainFlags | undefined, file: string | undefined): unknown {
+export function asTyped(error: unknown, { nameOf, file }: TypedNames): unknown {
   if (!(error instanceof ArbalestError)) return error
-  const typed = faultsOf(error).map(({ path, received, fix: mend }): OptionFault => {
-    const flag = flagOf(path, flags)
-    return { path: flag ?? path, received, fix: flag === undefined && file !== undefined ? `${mend} (${file})` : mend }
+  const typed = faultsOf(error).map(({ path, received, fix }): OptionFault => {
+    const flag = nameOf(path)
+    return { path: flag ?? path, received, fix: flag === undefined && file !== undefined ? `${fix} (${file})` : fix }
   })
-  const [first, ...others] = typed.map(({ path, received, fix: mend }) => invalidOption(path, received, mend))
+  const [first, ...others] = typed.map(({ path, received, fix }) => invalidOption(path, received, fix))
   if (!first) return error
   const { message } = together([first, ...others])
   return new ArbalestError(error.code, message, { cause: error, data: { ...error.data, parameter: typed[0]!.path, faults: typed } })

@@ -22,4 +22,5 @@ export interface CommonFlags {
 
 /** The end of each command's help. */
 export const EXIT_CODES_HELP = `
-Exit codes: 0 done, 1 failed, 2 wrong usage, 129 stopped by SIGHUP, 130 by SIGINT, 131 by SIGQUIT, 143 by SIGTERM, 141 stdout was closed.`
+Exit codes: 0 done, 1 failed, 2 wrong usage; stopped: 129 by SIGHUP,
+130 by SIGINT, 131 by SIGQUIT, 143 by SIGTERM; 141 stdout was closed.`

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode } from './exit.js'
@@ -107,12 +107,13 @@ function commandLine(selected: string | undefined, output: OutputLoss, finish: (
   for (const { name, description, module, exported, hasJson = true } of COMMANDS) {
     const command = program.command(name).description(description).allowExcessArguments(false)
     if (name !== selected) continue
+    const { [exported]: define } = load(module) as Readonly<Record<string, DefineCommand>>
+    define!(command, { version: version(), output, finish })
     if (hasJson)
       command
         .option('--json', 'write only JSON to stdout, one object per line')
-        .addOption(new Option('--stack', 'show the stack trace of an error (also ARBALEST_STACK=1)'))
-    const { [exported]: define } = load(module) as Readonly<Record<string, DefineCommand>>
-    define!(command, { version: version(), output, finish })
+        .option('--stack', 'show the stack trace of an error (also ARBALEST_STACK=1)')
+    command.helpOption('-h, --help', 'show this help')
     command.addHelpText('after', EXIT_CODES_HELP)
   }
   return program

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { train, type Job, type Model, type TrainOptions } from '../index.js'
+import { train, type Job, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
@@ -14,20 +14,22 @@ import { JsonLines, type Output, type Reporter } from './reporters/reporter.js'
 import { SavedModelFile } from './saved-model-file.js'
 import { StopOnSignal } from './stop-on-signal.js'
 import { external } from './text.js'
-import { addTrainFlags, trainOptionsOf, type TrainFlags } from './train-flags.js'
+import type { FlagValues } from './option-flags.js'
+import { addTrainFlags, flagOf, trainOptionsOf } from './train-flags.js'
 
 const NOTES = `
 Examples:
-  arbalest train                                     LeNet on generated digits, one learner per core
+  arbalest train                         LeNet on generated digits
   arbalest train --model mlp --steps 100 --seed 7
-  arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --learners 2 --batch 32 --epochs 10
-  arbalest train --lr 0.02                           with an arbalest.config.ts here: flags override its options
-  arbalest train --config my-run.ts --json           options from another module
+  arbalest train --model resnet20 --data cifar-10 --data-dir ~/data --epochs 10
+  arbalest train --lr 0.02               flags override an arbalest.config.ts
+  arbalest train --config my-run.ts      options from another module
 
-With --json the last line of stdout is {"event":"finished",...} or {"event":"failed",...}.`
+With --json the last line of stdout is {"event":"finished",...} or
+{"event":"failed",...}.`
 
-/** The flags of `train`, most of which are options of a run. */
-interface TrainCommandFlags extends TrainFlags, CommonFlags {
+/** The flags of `train` beside the options of a run. */
+interface TrainCommandFlags extends CommonFlags {
   /** The config's file; false for --no-config. */
   readonly config?: string | false
   /** The file for the trained model. */
@@ -36,21 +38,35 @@ interface TrainCommandFlags extends TrainFlags, CommonFlags {
 
 export const defineTrain: DefineCommand = (command, { output, finish }) => {
   addTrainFlags(command)
+  command
     .argument('[config]', 'short for --config <file>')
     .addHelpText('after', NOTES)
-    .action(async (config: string | undefined, { stack: _, ...flags }: TrainCommandFlags) => finish(await runTrain(config, flags, output)))
+    .action(async (named: string | undefined, { json = false, stack: _, config, save, ...flags }: TrainCommandFlags) => {
+      const chosen = await chosenConfig({ named, config })
+      // Without a config every option could only have been given by its flag.
+      const typed = { nameOf: (path: string) => flagOf(path, chosen.file === undefined ? undefined : flags), file: chosen.file }
+      try {
+        finish(await runTrain({ config: chosen, flags, save, json, output }))
+      } catch (error) {
+        throw asTyped(error, typed)
+      }
+    })
+}
+
+interface TrainRun {
+  readonly config: LoadedConfig
+  readonly flags: FlagValues
+  readonly save: string | undefined
+  readonly json: boolean
+  readonly output: OutputLoss
 }
 
 /** `arbalest train`: runs one job and reports its events. */
-async function runTrain(
-  named: string | undefined,
-  { json = false, config: chosen, save, ...flags }: TrainCommandFlags,
-  output: OutputLoss
-): Promise<ExitCode> {
-  const config = await chosenConfig({ named, config: chosen })
-  checkDistinct(trainOptionsOf(flags, config.options), save)
-  const file = save === undefined ? undefined : await checkedFile(save, flags, config)
-  const job = startJob(flags, config)
+async function runTrain({ config, flags, save, json, output }: TrainRun): Promise<ExitCode> {
+  const options = trainOptionsOf(flags, config.options)
+  checkDistinct(options, save)
+  const file = save === undefined ? undefined : await checkedFile(save, options)
+  const job = train(options)
   // A listener that throws ends the run before its first step.
   if (file) job.once('started', (event) => file.checkSpace(event))
   const reporter = reporterFor(process.stdout, { json })
@@ -66,19 +82,10 @@ async function runTrain(
     }
     if (file) await saveTrained(job, file, json)
     if ((await job.finished).checkpoints === 'incomplete') return EXIT.failed
-    if (isOverfitTest(flags, config) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
+    if (isOverfitTest(options) && !signals.exitCode && !output.isLost) return reportOverfit(losses, json)
     return signals.exitCode ?? EXIT.done
   } finally {
     reporter.close()
-  }
-}
-
-function startJob(flags: TrainFlags, { file, options }: LoadedConfig): Job {
-  try {
-    return train(trainOptionsOf(flags, options))
-  } catch (error) {
-    // Without a config every option could only have been given by its flag.
-    throw asTyped(error, file === undefined ? undefined : flags, file)
   }
 }
 
@@ -103,19 +110,13 @@ function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
 }
 
 /** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `SavedModelFile.at`. */
-async function checkedFile(path: string, flags: TrainFlags, { options }: LoadedConfig): Promise<SavedModelFile> {
-  if (flags.dryRun ?? options.dryRun) throw invalidOption('--save', path, 'omit it: a dry run does not train a model')
-  const { checkpoint } = trainOptionsOf(flags, options)
-  return SavedModelFile.at(path, { model: modelOf(flags, options), checkpoints: folderOf(checkpoint) })
+async function checkedFile(path: string, { model, checkpoint, dryRun }: TrainOptions): Promise<SavedModelFile> {
+  if (dryRun === true) throw invalidOption('--save', path, 'omit it: a dry run does not train a model')
+  return SavedModelFile.at(path, { model: typeof model === 'object' ? model : undefined, checkpoints: folderOf(checkpoint) })
 }
 
 function folderOf(checkpoint: TrainOptions['checkpoint']): string | undefined {
   return typeof checkpoint === 'object' ? checkpoint.dir : checkpoint
-}
-
-/** A user-defined model; the zoo's models can be saved in every format. */
-function modelOf({ model: named }: TrainFlags, { model }: LoadedConfig['options']): Model | undefined {
-  return named === undefined && typeof model === 'object' ? model : undefined
 }
 
 async function saveTrained(job: Job, file: SavedModelFile, json: boolean): Promise<void> {
@@ -128,8 +129,8 @@ async function saveTrained(job: Job, file: SavedModelFile, json: boolean): Promi
 }
 
 /** A dry run takes too few steps to show whether the model can overfit. */
-function isOverfitTest(flags: TrainFlags, { options }: LoadedConfig): boolean {
-  return (flags.overfit ?? options.overfit) !== undefined && !(flags.dryRun ?? options.dryRun)
+function isOverfitTest({ overfit, dryRun }: TrainOptions): boolean {
+  return overfit !== undefined && dryRun !== true
 }
 
 /** A model that cannot overfit a few batches fails the test. */

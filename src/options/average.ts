@@ -6,15 +6,30 @@ import { oneOf, real, whole } from '../schema/values.js'
 const NAME = {
   text: 'an average of the central model that is evaluated in its place: ema, swa or lawa',
   flag: '--average <name>',
-  otherwise: 'none'
+  takes: 'ema, swa, lawa',
+  chooses: true
 } as const
-const startEpoch = () => option(real({ min: 0, unit: 'epochs' }), { text: 'epoch from which on models are averaged', default: 0 })
-const period = () => option(real({ above: 0, unit: 'epochs' }), { text: 'epochs from one averaged model to the next', default: 1 })
+const startEpoch = () =>
+  option(real({ min: 0, unit: 'epochs' }), {
+    text: 'epoch from which on models are averaged',
+    flag: '--average-start-epoch <epoch>',
+    default: 0
+  })
+const period = () =>
+  option(real({ above: 0, unit: 'epochs' }), {
+    text: 'epochs from one averaged model to the next',
+    flag: '--average-period <epochs>',
+    default: 1
+  })
 
 const ema = group({
   name: required(v.literal('ema'), NAME),
   /** 0.999 if omitted. */
-  decay: option(real({ min: 0, below: 1 }), { text: 'factor of the weight of a model, each round', default: 0.999 })
+  decay: option(real({ min: 0, below: 1 }), {
+    text: 'factor of the weight of a model, each round',
+    flag: '--average-decay <number>',
+    default: 0.999
+  })
 })
 
 const swa = group({
@@ -28,7 +43,11 @@ const swa = group({
 const lawa = group({
   name: required(v.literal('lawa'), NAME),
   /** How many of the latest models are averaged; 6 if omitted. */
-  window: option(whole({ min: 1, max: 1000 }), { text: 'how many of the latest models are averaged', default: 6 }),
+  window: option(whole({ min: 1, max: 1000 }), {
+    text: 'how many of the latest models are averaged',
+    flag: '--average-window <count>',
+    default: 6
+  }),
   /** The epoch from which on models are averaged; 0 if omitted. */
   startEpoch: startEpoch(),
   /** Epochs from one averaged model to the next; 1 if omitted. */

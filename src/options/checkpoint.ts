@@ -5,12 +5,15 @@ const dir = text('the path of a folder')
 
 const checkpoint = group({
   /** A folder for this run alone. */
-  dir: required(dir, { text: 'keeps checkpoints there, and continues from the newest whole one', flag: '--checkpoint-dir <folder>' }),
+  dir: required(dir, {
+    text: 'keeps checkpoints there, and continues from the newest whole one',
+    flag: '--checkpoint-dir <folder>',
+    common: true
+  }),
   /** Iterations between two checkpoints, each taken at the next round; there is also one at each measurement. */
   period: option(whole({ min: 1 }), {
     text: 'iterations between two checkpoints; there is also one at each measurement',
-    flag: '--checkpoint-period <iterations>',
-    otherwise: 'none'
+    flag: '--checkpoint-period <steps>'
   }),
   /** How many of the newest are kept, in addition to the best measured one; 3 if omitted. */
   keep: option(whole({ min: 1 }), {
@@ -32,12 +35,16 @@ export interface CheckpointOptions extends GivenOptions<typeof checkpoint> {}
 const onNaN = group({
   /** The factor of all learning rates, each time; 0.5 if omitted. */
   learningRateFactor: option(real({ above: 0, below: 1 }), {
-    text: 'if the loss is no number any more: back to the newest checkpoint, with learning rates times this',
+    text: 'if the loss is not finite any more: continue from the newest checkpoint with learning rates times this',
     flag: '--nan-lr-factor <number>',
     default: 0.5
   }),
   /** How many times; 3 if omitted. */
-  retries: option(whole({ min: 1, max: 100 }), { text: 'how many times to go back so', flag: '--nan-retries <count>', default: 3 })
+  retries: option(whole({ min: 1, max: 100 }), {
+    text: 'how many times to go back to a checkpoint',
+    flag: '--nan-retries <count>',
+    default: 3
+  })
 })
 
 /** Back to the newest checkpoint, or to the start if there is none, with a lower learning rate from there on. */

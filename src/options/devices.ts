@@ -5,6 +5,7 @@ import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, list, oneOf, whole, type Schema } from '../schema/values.js'
 
 /** No machine has more GPUs. */
@@ -26,6 +27,17 @@ const devices = either(
   (value) => (typeof value === 'number' ? 0 : 1)
 )
 
+/** A number, or the cores of each device, as in `0-3:4-7` or `0,2:1,3`. */
+export const devicesFromText: FromText = (given, refuse) => {
+  if (!/[:,-]/.test(given)) return wholeFromText(given, refuse)
+  const coresOf = (range: string): number[] => {
+    const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(range) ?? []
+    if (first === undefined || Number(last) < Number(first)) throw refuse('use a number, or the cores of each device, as in 0-3:4-7')
+    return Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i)
+  }
+  return given.split(':').map((cores) => ({ cores: cores.split(',').flatMap(coresOf) }))
+}
+
 /** The stand-in for GPUs, which tests use, is accepted and not listed. */
 const backend = either([oneOf(BACKENDS), oneOf(['cuda-host'])], (value) => (value === 'cuda-host' ? 1 : 0)) as Schema<
   BackendName,
@@ -36,7 +48,12 @@ export const devicesOptions = {
   /** The element type of weights and activations in computations; `f32` if omitted. */
   precision: option(oneOf(['f32', 'bf16']), { text: 'f32, or bf16 if the processor has it', flag: '--precision <type>', default: 'f32' }),
   /** `cpu` if omitted; `cuda` for NVIDIA GPUs, `reference` for plain loops to compare with. */
-  backend: option(backend, { text: 'cpu, cuda (NVIDIA GPUs) or reference (plain loops)', flag: '--backend <name>', default: 'cpu' }),
+  backend: option(backend, {
+    text: 'cpu, cuda (NVIDIA GPUs) or reference (plain loops)',
+    flag: '--backend <name>',
+    takes: BACKENDS.join(', '),
+    default: 'cpu'
+  }),
   /**
    * Groups of cores, such as the sockets of a machine: their number, or the cores of each. Learners are spread over them and keep to their device's cores; each
    * device sums what its learners contribute and has its own copy of the central model. 1 if omitted: all cores. Under backend `cuda` they are the machine's
@@ -45,13 +62,14 @@ export const devicesOptions = {
   devices: option(devices, {
     text: 'groups of cores, or GPUs, that average among themselves first: their number, or cores as 0-3:4-7',
     flag: '--devices <cores>',
+    fromText: devicesFromText,
+    takes: 'whole number from 1 to 1024, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]',
     otherwise: '1'
   }),
   /** `loopback`: what would be sent to other hosts comes back from this one. There are no other hosts if omitted. */
   hosts: option(oneOf(['loopback']), {
-    text: 'loopback: what would be sent to other hosts comes back from this one, to try it out',
-    flag: '--hosts <name>',
-    otherwise: 'none'
+    text: 'loopback: this process receives what it would send to other hosts, to try out averaging over hosts',
+    flag: '--hosts <name>'
   }),
   /** The order in which the sums of devices and of hosts are made, from the bottom: `['devices', 'hosts']`; the faster one if omitted. */
   levels: option(list(oneOf(['devices', 'hosts']), 'a list of devices and hosts'), {

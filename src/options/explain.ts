@@ -4,11 +4,25 @@ import type { Model } from '../model/model.js'
 import { familyOf, modelNamed, type GptOptions } from '../model/zoo/index.js'
 import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { realFromText, type FromText } from '../schema/from-text.js'
 import { list, oneOf, real, whole } from '../schema/values.js'
 import { defaultsFor } from './defaults.js'
 import { devicesOptions } from './devices.js'
 import { learnersOptions } from './learners.js'
 import { checkSize, modelOptions } from './model.js'
+
+/** Sizes that are joined by `x` or commas. */
+export const shapeFromText: FromText = (given, refuse) => {
+  if (/^[1-9]\d*([x,][1-9]\d*)*$/.test(given)) return given.split(/[x,]/).map(Number)
+  throw refuse('use sizes joined by x, such as 3x224x224')
+}
+
+/** A number in units of 10^9. */
+const billions: FromText = (given, refuse) => {
+  const value = realFromText(given, refuse) as number
+  if (value > 0) return 1e9 * value
+  throw refuse('use a number above 0')
+}
 
 export const explainOptions = group({
   /** A Model, or the name of one in the zoo. */
@@ -19,13 +33,14 @@ export const explainOptions = group({
   input: option(list(whole({ min: 1 }), 'the shape of one sample, such as [3, 224, 224]'), {
     text: "one sample's shape: 3x224x224, or 784",
     flag: '--input <shape>',
-    otherwise: "as the model's usual data have it"
+    fromText: shapeFromText,
+    otherwise: 'that of its usual data'
   }),
   /** The number of classes, for a model of the zoo. */
   classes: option(whole({ min: 1, max: 2 ** 24 }), {
     text: 'classes that it tells apart',
     flag: '--classes <count>',
-    otherwise: 'as in its usual data'
+    otherwise: 'those of its usual data'
   }),
   /** Samples that a learner takes in a step. */
   batch: learnersOptions.batch,
@@ -36,11 +51,16 @@ export const explainOptions = group({
   precision: devicesOptions.precision,
   backend: option(oneOf(BACKENDS), { ...devicesOptions.backend.about, default: 'cpu' }),
   /** Floating-point operations a second to assume instead of measuring them. */
-  flopsPerSecond: option(real({ above: 0 }), { text: 'GFLOP/s to assume instead of measuring them', flag: '--gflops <number>' }),
+  flopsPerSecond: option(real({ above: 0 }), {
+    text: 'GFLOP/s of the processor, instead of measuring them',
+    flag: '--gflops <number>',
+    fromText: billions
+  }),
   /** Bytes a second from and to memory to assume instead of measuring them. */
   bytesPerSecond: option(real({ above: 0 }), {
-    text: 'GB/s from and to memory to assume instead of measuring them',
-    flag: '--gbs <number>'
+    text: 'GB/s of memory, instead of measuring them',
+    flag: '--gbs <number>',
+    fromText: billions
   })
 })
 

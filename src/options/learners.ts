@@ -4,6 +4,7 @@ import { usableCores } from '../engine/machine.js'
 import { MOST_LEARNERS, populationSchedule, type PopulationSchedule } from '../schedules/population.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, type CheckedOptions, type GivenOptions } from '../schema/group.js'
+import { fileFromText, jsonFromText, wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, kind, real, whole } from '../schema/values.js'
 import type { DeviceSettings } from './devices.js'
 import { moduleUrl } from './module-url.js'
@@ -39,12 +40,34 @@ const learners = either([count, auto, population], (value) =>
   typeof value === 'number' ? 0 : typeof value === 'object' && value !== null ? 2 : 1
 )
 
+/**
+ * `auto`, a number, JSON, or `@` and a file of JSON. A population schedule may be given as a list, or as the last line of a run with `--json`, which
+ * contains the run's schedule.
+ */
+export const learnersFromText: FromText = (given, refuse) => {
+  if (given === 'auto') return given
+  const json = given.startsWith('@') ? jsonOrLastLine(fileFromText(given, refuse)) : given
+  if (!given.startsWith('@') && !/^[[{]/.test(given)) return wholeFromText(given, refuse)
+  const value = jsonFromText(json, refuse)
+  if (Array.isArray(value)) return { schedule: value }
+  return typeof value === 'object' && value !== null && 'population' in value ? { schedule: value.population } : value
+}
+
+function jsonOrLastLine(lines: string): string {
+  try {
+    JSON.parse(lines)
+    return lines
+  } catch {
+    return lines.slice(lines.lastIndexOf('\n') + 1)
+  }
+}
+
 export const learnersOptions = {
   /** Samples that a learner takes in a step. */
   batch: option(whole({ min: 1, max: 2 ** 20 }), {
     text: 'samples that a learner takes in a step',
     flag: '--batch <samples>',
-    otherwise: 'suits the model',
+    otherwise: 'depends on the model',
     common: true,
     also: ['batchSize', 'batch_size']
   }),
@@ -53,8 +76,10 @@ export const learnersOptions = {
    * then depend on the measurements. With a number, or the schedule of a finished run, they do not.
    */
   learners: option<number | 'auto' | LearnersOptions, CheckedOptions<typeof learners>, 'auto'>(learners, {
-    text: 'learners that train together: a number, auto (measured), or JSON or @file of a schedule',
+    text: 'learners that train together: a number, auto (the fastest number is measured), or a schedule as JSON or @FILE',
     flag: '--learners <count>',
+    fromText: learnersFromText,
+    takes: 'whole number from 1 to 1024, auto, or an object as below',
     default: 'auto',
     common: true
   }),
@@ -72,7 +97,10 @@ export const learnersOptions = {
       v.rawCheck(({ dataset, addIssue }) => checkPostable(dataset.value, addIssue))
     ),
     {
-      text: 'options of the learner of your own'
+      text: 'options of the learner of your own',
+      flag: '--learner-options <json>',
+      fromText: jsonFromText,
+      takes: 'anything that can be posted to a thread'
     }
   ),
   ...supervisionOptions

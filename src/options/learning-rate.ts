@@ -2,6 +2,7 @@ import { duration, isRising, type Duration } from '../schedules/duration.js'
 import { learningRateOrSchedule, scheduleNames, type LearningRateSchedule } from '../schedules/learning-rates.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, type GivenOptions } from '../schema/group.js'
+import { realFromText } from '../schema/from-text.js'
 import { either, kind, list, oneOf, real } from '../schema/values.js'
 import type { Defaults } from './defaults.js'
 
@@ -13,7 +14,7 @@ export const learningRateOptions = {
   learningRate: option<number | LearningRateSchedule, number | LearningRateSchedule>(learningRateOrSchedule, {
     text: 'learning rate',
     flag: '--lr, --learning-rate <number>',
-    otherwise: 'suits the model',
+    otherwise: 'depends on the model',
     common: true,
     also: ['lr', 'rate']
   }),
@@ -21,19 +22,34 @@ export const learningRateOptions = {
    * How a learning rate that is a number varies over the run. The default suits the model, and is `multistep` if `milestones` or `gamma` is given. `multistep`
    * drops where it suits the model, `step` after each third of the run, `exponential` falls to 1% over the run.
    */
-  schedule: option(oneOf(scheduleNames), { text: scheduleNames.join(', '), flag: '--lr-schedule <name>', otherwise: 'suits the model' }),
+  schedule: option(oneOf(scheduleNames), {
+    text: scheduleNames.join(', '),
+    flag: '--lr-schedule <name>',
+    otherwise: 'depends on the model'
+  }),
   /** Epochs, or another duration, in which the learning rate rises linearly from 0 to the schedule's. */
   warmup: option<Duration, Duration>(
     either([kind<Duration>(() => true, ''), duration], (value) => (value === 0 ? 0 : 1)),
-    { text: 'epochs in which the learning rate rises linearly to that of its schedule', flag: '--warmup <epochs>', otherwise: '0' }
+    {
+      text: 'epochs in which the learning rate rises linearly to that of its schedule',
+      flag: '--warmup <epochs>',
+      fromText: realFromText,
+      otherwise: '0'
+    }
   ),
   /** Epochs at which the learning rate is multiplied by `gamma`; under `sma`, `easgd` and `eamsgd` every learner then restarts from the central model. */
   milestones: option(list(real({ above: 0, unit: 'epochs' }), 'a list of epochs above 0, each later than the one before'), {
-    text: 'epochs at which the learning rate is multiplied by gamma',
-    otherwise: 'suit the model'
+    text: 'epochs at which the learning rate is multiplied by gamma: 80,120',
+    flag: '--milestones <epochs>',
+    otherwise: 'depends on the model'
   }),
   /** The factor of a drop; 0.1 if omitted. */
-  gamma: option(real({ above: 0, max: 1 }), { text: 'factor of a drop of the learning rate', otherwise: '0.1', also: ['decay'] })
+  gamma: option(real({ above: 0, max: 1 }), {
+    text: 'factor of a drop of the learning rate',
+    flag: '--gamma <number>',
+    otherwise: '0.1',
+    also: ['decay']
+  })
 }
 
 const learningRateGroup = group(learningRateOptions)

@@ -7,22 +7,31 @@ import type { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type GivenOptions } from '../schema/group.js'
 import { either, kind, list, oneOf, real, text, truth, whole, type Schema } from '../schema/values.js'
 
+const GPT = ['gpt'] as const
+
 const size = group({
   /** Blocks of attention and feed-forward network; 4 if omitted. */
-  layers: option(whole({ min: 1 }), { text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4' }),
+  layers: option(whole({ min: 1 }), {
+    text: 'blocks of attention and feed-forward network',
+    flag: '--layers <count>',
+    otherwise: '4',
+    of: GPT
+  }),
   /** Heads of each attention; 4 if omitted. */
-  heads: option(whole({ min: 1 }), { text: 'heads of each attention', flag: '--heads <count>', otherwise: '4' }),
+  heads: option(whole({ min: 1 }), { text: 'heads of each attention', flag: '--heads <count>', otherwise: '4', of: GPT }),
   /** Features of a position, a multiple of the heads; 128 if omitted. */
   width: option(whole({ min: 1 }), {
     text: 'features of a position, a multiple of the heads',
     flag: '--width <features>',
-    otherwise: '128'
+    otherwise: '128',
+    of: GPT
   }),
   /** The fraction of the features that dropout zeroes; 0 if omitted. */
   dropout: option(real({ min: 0, below: 1 }), {
     text: 'fraction of the features that dropout zeroes',
     flag: '--dropout <fraction>',
-    otherwise: '0'
+    otherwise: '0',
+    of: GPT
   })
 })
 
@@ -64,7 +73,7 @@ const modelOrName: Schema<Model | string> = either(
 
 export const modelOptions = {
   /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. */
-  model: required(modelOrName, { text: Object.keys(zoo).join(', '), flag: '--model <name>', common: true }),
+  model: required(modelOrName, { text: Object.keys(zoo).join(', '), flag: '--model <name>', otherwise: 'lenet', common: true }),
   /** The size of model `gpt`: `{ layers: 6, heads: 6, width: 384 }`. */
   size: option<GptOptions, GptOptions>(size, { text: 'the size of model gpt' }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */

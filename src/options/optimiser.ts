@@ -17,7 +17,8 @@ const optimiser = group({
     text: 'sgd, adam, adamw or lars',
     flag: '--optimiser <name>',
     default: 'sgd',
-    common: true
+    common: true,
+    chooses: true
   }),
   ...learningRateOptions,
   /** The learner's own momentum, of `sgd` and `lars`; 0.9 if omitted. */
@@ -27,17 +28,32 @@ const optimiser = group({
     otherwise: '0.9',
     of: MOMENTUM
   }),
-  nesterov: option(truth(), { text: "Nesterov's momentum", otherwise: 'false', of: MOMENTUM }),
+  nesterov: option(truth(), { text: "Nesterov's momentum", flag: '--nesterov', of: MOMENTUM }),
   /** The default suits the model; for `adam` it is 0, for `adamw` 0.01. */
-  weightDecay: option(real({ min: 0 }), { text: 'weight decay', flag: '--weight-decay <number>', otherwise: 'suits the model' }),
+  weightDecay: option(real({ min: 0 }), { text: 'weight decay', flag: '--weight-decay <number>', otherwise: 'depends on the model' }),
   /** 0.9 if omitted. */
-  beta1: option(real({ min: 0, below: 1 }), { text: 'decay of the mean gradient', otherwise: '0.9', of: ADAM }),
+  beta1: option(real({ min: 0, below: 1 }), { text: 'decay of the mean gradient', flag: '--beta1 <number>', otherwise: '0.9', of: ADAM }),
   /** 0.999 if omitted. */
-  beta2: option(real({ min: 0, below: 1 }), { text: 'decay of the mean squared gradient', otherwise: '0.999', of: ADAM }),
+  beta2: option(real({ min: 0, below: 1 }), {
+    text: 'decay of the mean squared gradient',
+    flag: '--beta2 <number>',
+    otherwise: '0.999',
+    of: ADAM
+  }),
   /** 1e-8 if omitted. */
-  epsilon: option(real({ above: 0 }), { text: 'added to the root of the mean squared gradient', otherwise: '1e-8', of: ADAM }),
+  epsilon: option(real({ above: 0 }), {
+    text: 'added to the root of the mean squared gradient',
+    flag: '--epsilon <number>',
+    otherwise: '1e-8',
+    of: ADAM
+  }),
   /** The gradient of each parameter of more than one dimension is multiplied by trustCoefficient |w| / (|g| + weightDecay |w|); 0.001 if omitted. */
-  trustCoefficient: option(real({ above: 0 }), { text: 'length of a step as a fraction of the weights', otherwise: '0.001', of: ['lars'] }),
+  trustCoefficient: option(real({ above: 0 }), {
+    text: 'length of a step as a fraction of the weights',
+    flag: '--trust-coefficient <number>',
+    otherwise: '0.001',
+    of: ['lars']
+  }),
   /** The largest norm of the gradient of all parameters together. */
   clipNorm: option(real({ above: 0 }), { text: "the largest norm of a step's gradient", flag: '--clip-norm <number>' }),
   /** The largest absolute value of an element of the gradient, after `clipNorm`. */

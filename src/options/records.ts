@@ -48,7 +48,7 @@ export const recordOptions = {
   /** A file to which every event is appended as a line of JSON; `arbalest runs` reads it. */
   log: option(text('the path of a file'), { text: 'appends every event as a line of JSON; arbalest runs reads it', flag: '--log <file>' }),
   /** The same in a file of the run's own in this folder, which is made. */
-  logDir: option(text('the path of a folder'), { text: 'the same in a file of its own in this folder', flag: '--log-dir <folder>' }),
+  logDir: option(text('the path of a folder'), { text: "as --log, in a file of the run's own in this folder", flag: '--log-dir <folder>' }),
   /** A folder for TensorBoard: the run's curves, in a folder of its own. */
   tensorboard: option(text('the path of a folder'), { text: 'curves for TensorBoard', flag: '--tensorboard <folder>' }),
   /** Writes what the actors do, for Perfetto or chrome://tracing: the file's path, alone or with options. */

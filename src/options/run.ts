@@ -6,17 +6,17 @@ const isSignal = (value: unknown): boolean => value instanceof AbortSignal
 export const runOptions = {
   /** Seeds the first weights, the order of the samples and everything else that is random; 1 if omitted. */
   seed: option(whole(), {
-    text: 'of the first weights, the order of the samples and everything else that is random',
+    text: 'seeds the first weights, the order of the samples and everything else that is random',
     flag: '--seed <number>',
     default: 1
   }),
   /** Stops the job as `job.stop()` does. */
   signal: option(kind<AbortSignal>(isSignal, 'an AbortSignal'), { text: 'stops the job as job.stop() does' }),
   /** Compiles, tells the plan and the memory as event `planned`, takes two steps and ends: the model stays untrained, and nothing is logged. */
-  dryRun: option(truth(), { text: 'compile, tell plan and memory, take two steps and end', flag: '--dry-run', default: false }),
+  dryRun: option(truth(), { text: 'compile, show the plan and the memory, take two steps and end', flag: '--dry-run', default: false }),
   /** Trains on this many batches only, unchanged, and measures on the same: a model that cannot learn these by heart has a fault. */
   overfit: option(whole({ min: 1, max: 2 ** 20 }), {
-    text: 'train on this many batches only and tell whether the loss collapses: a test of model and data',
+    text: 'train on this many batches only and tell whether the loss collapses: a test of the model and its data',
     flag: '--overfit <batches>'
   })
 }

@@ -2,6 +2,7 @@ import { basename } from 'node:path'
 import { namedRule, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type CheckedOptions } from '../schema/group.js'
+import { jsonFromText } from '../schema/from-text.js'
 import { either, kind, oneOf } from '../schema/values.js'
 import { moduleUrl } from './module-url.js'
 
@@ -11,11 +12,12 @@ export type SynchroniserOptions = NamedRule
 const ownRule = group({
   module: required(moduleUrl('a rule'), {
     text: 'a module that exports a rule of your own (docs/synchronisers.md)',
-    flag: '--sync-module <file>'
+    flag: '--sync-module <file>',
+    chooses: true
   }),
   options: option(
     kind<unknown>(() => true, ''),
-    { text: 'options of the rule of your own' }
+    { text: 'options of the rule of your own', flag: '--sync-options <json>', fromText: jsonFromText, takes: 'anything' }
   )
 })
 

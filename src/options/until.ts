@@ -11,13 +11,13 @@ const until = group({
   epochs: option(real({ above: 0 }), {
     text: 'passes over the training set',
     flag: '--epochs <count>',
-    otherwise: 'suit the model',
+    otherwise: 'depends on the model',
     common: true
   }),
   /** Iterations: steps of each learner. */
-  steps: option(whole({ min: 1 }), { text: 'steps of each learner, instead of epochs', flag: '--steps <count>', common: true }),
+  steps: option(whole({ min: 1 }), { text: 'steps of each learner, instead of epochs', flag: '--steps <count>' }),
   /** Seconds of training, without set-up and evaluation: the run ends at the next round. */
-  seconds: option(real({ above: 0 }), { text: 'the most seconds of training', flag: '--seconds <count>' }),
+  seconds: option(real({ above: 0 }), { text: 'the longest training time in seconds', flag: '--seconds <count>' }),
   /** A sufficient test accuracy, 0 to 1. */
   accuracy: option(real({ above: 0, max: 1 }), { text: 'end at this test accuracy, 0 to 1', flag: '--until-accuracy <fraction>' }),
   /** A sufficient test loss. */

@@ -28,7 +28,7 @@ export const postLocalSgd = defineRule(
     /** Iterations between two means (tau). */
     period: periodOf(8),
     /** The epoch before which there is a mean in every iteration; half of the run if omitted. */
-    startEpoch: startEpoch('epoch before which there is a mean in every iteration', 'half of the run')
+    startEpoch: startEpoch('half of the run')
   },
   ({ period, startEpoch: epoch }, { iterations, iterationAt }: Omit<RuleContext, 'learners'>): SynchronousRule => {
     const from = epoch === undefined ? Math.floor(iterations / 2) : iterationAt(epoch)

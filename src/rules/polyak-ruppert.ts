@@ -12,7 +12,7 @@ export const polyakRuppert = defineRule(
     /** Iterations of a round (tau). */
     period: periodOf(1),
     /** The epoch from which on rounds are averaged; before it the central model is the mean of the learners as they are. 0 if omitted. */
-    startEpoch: startEpoch('epoch from which on rounds are averaged', '0')
+    startEpoch: startEpoch('0')
   },
   ({ period, startEpoch: epoch }, { iterationAt }: Pick<RuleContext, 'iterationAt'>): SynchronousRule => {
     const from = epoch === undefined ? 0 : iterationAt(epoch)

@@ -40,7 +40,12 @@ export const periodOf = <const Iterations extends number>(iterations: Iterations
   option(whole({ min: 1 }), { text: 'iterations of a round, tau', flag: '--period <iterations>', default: iterations })
 
 /** An epoch, also a part of one. */
-export const startEpoch = (text: string, otherwise: string) => option(real({ min: 0, unit: 'epochs' }), { text, otherwise })
+export const startEpoch = (otherwise: string) =>
+  option(real({ min: 0, unit: 'epochs' }), {
+    text: 'epoch from which on polyak-ruppert averages rounds, and until which post-local-sgd averages in every iteration',
+    flag: '--sync-start-epoch <epoch>',
+    otherwise
+  })
 
 /** The options that `lookahead`, `slowmo` and `diloco` have for the step of the central model. */
 export const outerLearningRate = <const Rate extends number>(usual: Rate, max?: number) =>

@@ -52,8 +52,10 @@ export type NamedRule =
 const NAME = {
   text: `how the learners are kept together: ${ruleNames.join(', ')}`,
   flag: '--sync, --synchroniser <rule>',
+  takes: ruleNames.join(', '),
   otherwise: 'sma',
-  common: true
+  common: true,
+  chooses: true
 } as const
 
 const named = (name: RuleName): OptionGroup => {

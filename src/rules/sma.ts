@@ -9,7 +9,7 @@ export const averagingOptions = {
   period: periodOf(1),
   /** How far a correction goes; if null or omitted, min(1/k, 1/2) for k learners, also when k changes. */
   alpha: option(orNull(real({ above: 0, below: 1 })), {
-    text: 'how far a correction goes',
+    text: 'fraction of the distance between learner and central model that a correction covers',
     flag: '--alpha <number>',
     otherwise: 'min(1/k, 1/2) for k learners'
   }),
@@ -18,7 +18,7 @@ export const averagingOptions = {
    * the same; less memory is moved, and each learner waits for all others. For one device, without hosts.
    */
   lockstep: option(truth(), {
-    text: "takes a round's last step for all learners at once: meant for GPUs",
+    text: "take a round's last step for all learners at once; meant for GPUs",
     flag: '--lockstep',
     default: false
   })

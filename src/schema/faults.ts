@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { didYouMean } from '../did-you-mean.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../errors.js'
-import { optionsIn, type Entries, type Option } from './group.js'
+import type { Entries, Option } from './group.js'
+import { optionsIn } from './options-in.js'
 import type { Schema } from './values.js'
 
 /** Collects what is wrong with options, so that all of it is told at once. */
@@ -130,7 +131,8 @@ function american(name: string): string {
 
 /** Where an option of this name belongs: `until.monitor`. */
 function* placesOf(name: string, root: Entries): Generator<string> {
-  for (const [path, { about }] of optionsIn(root)) {
+  for (const { path, option } of optionsIn(root)) {
+    const { about } = option
     const own = path.slice(path.lastIndexOf('.') + 1)
     if (own === name || american(own) === name || about?.also?.includes(name)) yield path
   }

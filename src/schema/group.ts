@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { FromText } from './from-text.js'
 import { oneOf, type Schema } from './values.js'
 
 /** What is told of an option beside its type. Its docstring tells more: it is for editors and for docs/api. */
@@ -7,12 +8,18 @@ export interface About {
   readonly text?: string
   /** As commander writes it: `--lr, --learning-rate <number>`. */
   readonly flag?: string
+  /** From the flag's text to the value, if the schema of the value does not say so. */
+  readonly fromText?: FromText
+  /** What it takes in words, for the table of the docs, if the schema of the value does not say so. */
+  readonly takes?: string
   /** Among the flags that `--help` shows first. */
   readonly common?: true
   /** The default in words, if it is not a constant. */
   readonly otherwise?: string
   /** The kinds (optimisers, rules) that have the option, if others in its group have not. */
   readonly of?: readonly string[]
+  /** It chooses one of several optimisers, rules or averages: the options of the one that a config has are not meant for another one. */
+  readonly chooses?: true
   /** Its names in other libraries; a key that is one of them is told the name here. */
   readonly also?: readonly string[]
 }
@@ -84,7 +91,7 @@ export function variants<const Groups extends Readonly<Record<string, OptionGrou
     const { [key]: name = usual } = Object(value) as Readonly<Record<string, unknown>>
     return typeof name === 'string' && Object.hasOwn(groups, name) ? groups[name]! : unknown
   }
-  return Object.assign(v.lazy(choose), { choices: Object.values(groups) }) as never
+  return Object.assign(v.lazy(choose), { choices: Object.values(groups), names }) as never
 }
 
 /** A group or variants, or the value of their option `name` alone, which is a text that `short` checks. */
@@ -103,30 +110,7 @@ export function orShort<Short, Long, Checked>(
   )
 }
 
-/** The forms that a value may have, as far as they are groups. */
+/** The forms that a value may have. */
 export interface Choices {
   readonly choices: readonly Schema[]
-}
-
-/** Every option of a group and of the groups in it, by its path: `optimiser.learningRate`. */
-export function* optionsIn(entries: Entries, path = ''): Generator<readonly [path: string, option: Option]> {
-  for (const [name, each] of Object.entries(entries)) {
-    const own = path === '' ? name : `${path}.${name}`
-    yield [own, each]
-    for (const inner of groupsOf(each)) yield* optionsIn(inner, own)
-  }
-}
-
-interface Composite {
-  readonly entries?: Entries
-  readonly wrapped?: Schema
-  readonly choices?: readonly Schema[]
-}
-
-/** The groups that a schema is made of, all forms of a value among them. */
-function groupsOf(schema: Schema): readonly Entries[] {
-  const { entries, wrapped, choices } = schema as Composite
-  if (entries) return [entries]
-  if (wrapped) return groupsOf(wrapped)
-  return choices ? choices.flatMap(groupsOf) : []
 }

@@ -1,7 +1,16 @@
 import * as v from 'valibot'
+import { listFromText, realFromText, truthFromText, wholeFromText, type FromText } from './from-text.js'
 
 /** What an option takes and gives; valibot's schema with our messages, each of which says how to fix the value. */
-export type Schema<Input = unknown, Output = Input> = v.GenericSchema<Input, Output>
+export type Schema<Input = unknown, Output = Input> = v.GenericSchema<Input, Output> & { readonly form?: Form }
+
+/** The form of a schema's values, for flags and for the tables of the docs. */
+export interface Form {
+  /** In words: `whole number of at least 1`. */
+  readonly takes: string
+  /** Absent if no text stands for a value. */
+  readonly fromText?: FromText
+}
 
 /** Bounds of a number. */
 export interface Bounds {
@@ -20,30 +29,41 @@ export function whole({ min = 0, max = Number.MAX_SAFE_INTEGER, unit }: Pick<Bou
     const open = max === Number.MAX_SAFE_INTEGER && !(typeof input === 'number' && input > max)
     return `use a whole number${of(unit)} ${open ? `of at least ${min}` : `from ${min} to ${max}`}`
   }
-  return v.pipe(v.number(fix), v.safeInteger(fix), v.minValue(min, fix), v.maxValue(max, fix))
+  const schema = v.pipe(v.number(fix), v.safeInteger(fix), v.minValue(min, fix), v.maxValue(max, fix))
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
+  return withForm(schema, { takes: `whole number ${range}`, fromText: wholeFromText })
 }
 
 /** A finite number within its bounds. */
 export function real(bounds: Bounds): Schema<number> {
   const { min = -Infinity, max = Infinity, above = -Infinity, below = Infinity, unit } = bounds
   const fix = `use a number${of(unit)} ${rangeText(bounds)}`
-  return v.pipe(v.number(fix), v.finite(fix), v.minValue(min, fix), v.maxValue(max, fix), v.gtValue(above, fix), v.ltValue(below, fix))
+  const schema = v.pipe(
+    v.number(fix),
+    v.finite(fix),
+    v.minValue(min, fix),
+    v.maxValue(max, fix),
+    v.gtValue(above, fix),
+    v.ltValue(below, fix)
+  )
+  return withForm(schema, { takes: `number ${rangeText(bounds)}`, fromText: realFromText })
 }
 
 export function truth(): Schema<boolean> {
-  return v.boolean('use true or false')
+  return withForm(v.boolean('use true or false'), { takes: 'true or false', fromText: truthFromText })
 }
 
 /** One of a list of names. */
 export function oneOf<const Name extends string>(names: readonly Name[]): Schema<Name> {
   // Valibot hands `requirement` on to the fault, which lists the names.
-  return Object.assign(v.picklist(names), { requirement: names })
+  const schema = Object.assign(v.picklist(names), { requirement: names })
+  return withForm(schema, { takes: names.join(', '), fromText: asItIs })
 }
 
 /** A text that is not empty; `what` completes "give". */
 export function text(what: string): Schema<string> {
   const fix = `give ${what}`
-  return v.pipe(v.string(fix), v.minLength(1, fix))
+  return withForm(v.pipe(v.string(fix), v.minLength(1, fix)), { takes: what, fromText: asItIs })
 }
 
 /** An array whose members are checked one by one; `what` completes "give". */
@@ -53,12 +73,16 @@ export function list<Input, Output>(
   { min = 0 }: { readonly min?: number } = {}
 ): Schema<readonly Input[], readonly Output[]> {
   const fix = `give ${what}`
-  return v.pipe(v.array(member, fix), v.minLength(min, fix))
+  const { fromText } = member.form ?? {}
+  return withForm(v.pipe(v.array(member, fix), v.minLength(min, fix)), {
+    takes: what,
+    ...(fromText && { fromText: listFromText(fromText) })
+  })
 }
 
 /** A value of a kind that `holds` recognises; `what` completes "give". */
 export function kind<Value>(holds: (value: unknown) => boolean, what: string): Schema<Value> {
-  return v.custom<Value>(holds, `give ${what}`)
+  return withForm(v.custom<Value>(holds, `give ${what}`), { takes: what })
 }
 
 /** A value, or null for none. */
@@ -76,6 +100,14 @@ export function either<const Choices extends readonly Schema[]>(
     { choices }
   )
 }
+
+/** A schema that says what form its values have. */
+export function withForm<Input, Output>(schema: v.GenericSchema<Input, Output>, form: Form): Schema<Input, Output> {
+  return Object.assign(schema, { form })
+}
+
+/** A text stands for itself. */
+const asItIs: FromText = (text) => text
 
 function of(unit: string | undefined): string {
   return unit === undefined ? '' : ` of ${unit}`

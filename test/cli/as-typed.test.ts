@@ -1,10 +1,13 @@
 import { expect } from 'chai'
 import { asTyped } from '../../src/cli/as-typed.js'
+import type { FlagValues } from '../../src/cli/option-flags.js'
+import { flagOf } from '../../src/cli/train-flags.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../../src/errors.js'
 
 describe('A refusal as it was typed', () => {
   const mend = 'use a number above 0'
-  const told = (error: ArbalestError, flags: object, file?: string) => asTyped(error, flags, file) as ArbalestError
+  const told = (error: ArbalestError, flags: FlagValues, file?: string) =>
+    asTyped(error, { nameOf: (path) => flagOf(path, flags), file }) as ArbalestError
 
   it("names the config's file once a line, whatever the file is called and however alike the mends are", () => {
     const error = together([
@@ -26,6 +29,7 @@ describe('A refusal as it was typed', () => {
     const { code, message, data } = told(unknownName('model', 'lenett', ['lenet', 'mlp']), { model: 'lenett' })
     expect([code, message]).to.deep.equal(['UNKNOWN_NAME', '--model: received "lenett"; use one of lenet, mlp; did you mean lenet?'])
     expect(data).to.deep.include({ parameter: '--model', known: ['lenet', 'mlp'] })
-    for (const other of [new Error('no'), new ArbalestError('DATA_NOT_FOUND', 'no')]) expect(asTyped(other, {}, 'run.ts')).to.equal(other)
+    for (const other of [new Error('no'), new ArbalestError('DATA_NOT_FOUND', 'no')])
+      expect(asTyped(other, { nameOf: () => '--x', file: 'run.ts' })).to.equal(other)
   })
 })

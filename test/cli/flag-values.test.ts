@@ -2,7 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { devicesFlag, learnersFlag } from '../../src/cli/flag-values.js'
+import { invalidFlag } from '../../src/cli/flag-values.js'
+import { devicesFromText } from '../../src/options/devices.js'
+import { learnersFromText } from '../../src/options/learners.js'
+
+const learnersFlag = (text: string) => learnersFromText(text, (fix) => invalidFlag('--learners', text, fix))
+const devicesFlag = (text: string) => devicesFromText(text, (fix) => invalidFlag('--devices', text, fix))
 
 describe('--learners', () => {
   const schedule = [{ round: 0, learners: 2 }]

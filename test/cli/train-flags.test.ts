@@ -46,7 +46,7 @@ describe('The flags of a training', () => {
       return stderr
     }
     expect(await refused('--sync', 'local-sgd')).to.match(/^INVALID_OPTION: --lockstep: received true; use only /)
-    expect(await refused('--devices', '2')).to.match(/^INVALID_OPTION: devices: received 2; .*lockstep/)
+    expect(await refused('--devices', '2')).to.match(/^INVALID_OPTION: --devices: received 2; .*lockstep/)
   })
 
   it('train in lockstep', async () => {

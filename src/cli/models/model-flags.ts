@@ -13,6 +13,7 @@ import {
   type Model,
   type Normalisation
 } from '../../index.js'
+import { shapeFromText } from '../../options/explain.js'
 import { defaultExport } from '../config-file.js'
 import { invalidFlag, realNumber, wholeNumber } from '../flag-values.js'
 
@@ -40,7 +41,7 @@ export function addModelFlags(command: Command, { data = DATA }: { data?: string
   return command
     .option('--model <name>', `unless the file describes its model: ${Object.keys(zoo).join(', ')}, or a module that exports a Model`)
     .option('--data <name>', data)
-    .option('--input <shape>', "one sample's shape, such as 3,32,32", shapeOf)
+    .option('--input <shape>', "one sample's shape: 3x32x32", shapeOf)
     .option('--classes <count>', 'the number of classes of a model of the zoo', wholeNumber('--classes'))
     .option(
       '--mean <numbers>',
@@ -131,7 +132,5 @@ function standardDeviations(text: string): number[] {
 }
 
 function shapeOf(text: string): number[] {
-  const sizes = text.split(/[,x]/).map(Number)
-  if (sizes.every((size) => Number.isSafeInteger(size) && size > 0)) return sizes
-  throw invalidFlag('--input', text, 'use whole numbers, as in 3,32,32')
+  return shapeFromText(text, (fix) => invalidFlag('--input', text, fix)) as number[]
 }

@@ -35,7 +35,7 @@ export const imageOptions = group({
   size: option(whole({ min: 1, max: 8192, unit: 'pixels' }), {
     text: 'height and width to which the images of a folder are cropped',
     flag: '--image-size <pixels>',
-    otherwise: 'suit the model'
+    otherwise: 'depends on the model'
   }),
   /** 3 for colour (if omitted), 1 for grey. */
   channels: option(
@@ -69,7 +69,11 @@ export const imageOptions = group({
   /** Whether to read every image now, so that an unreadable one does not fail in the middle of an epoch; false if omitted. */
   check: option(truth(), { text: 'read every image before training', default: false }),
   /** If an image cannot be read, `fail` (if omitted) ends the job and names it; `skip` uses the next image instead. */
-  onBadImage: option(oneOf(['fail', 'skip']), { text: 'fail, or skip images that cannot be read', default: 'fail' }),
+  onBadImage: option(oneOf(['fail', 'skip']), {
+    text: 'fail, or skip images that cannot be read',
+    flag: '--on-bad-image <what>',
+    default: 'fail'
+  }),
   /** Threads that read samples; if omitted, as many as there are cores, but fewer than libuv's threads, which decode the images. */
   threads: option(whole({ min: 1 }), { text: 'threads that read images', otherwise: 'one for each core' }),
   /** Batches that are read ahead for each learner; 4 if omitted. */

@@ -1,0 +1,82 @@
+import { Option, type Command } from 'commander'
+import type { Entries } from '../schema/group.js'
+import { shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
+import { invalidFlag } from './flag-values.js'
+
+/** The values of the flags that were given, by the names that commander gives them. */
+export type FlagValues = Readonly<Record<string, unknown>>
+
+interface OptionFlag extends OptionSummary {
+  readonly flag: string
+}
+
+/** The flags of a schema's options. */
+export class OptionFlags {
+  readonly #entries: Entries
+  readonly #options: readonly OptionFlag[]
+
+  constructor(entries: Entries) {
+    this.#entries = entries
+    this.#options = summariesOf(entries).filter((each): each is OptionFlag => each.flag !== undefined)
+  }
+
+  /** Adds the flags of the options that `isMeant` picks, all of them if it is omitted. */
+  addTo(command: Command, isMeant: (option: OptionSummary) => boolean = () => true): void {
+    for (const option of this.#options) if (isMeant(option)) command.addOption(flagOf(option))
+  }
+
+  /** The options with the flags' values in their places over them. `train` and `explain` check the values, as they do for other callers. */
+  over(options: object, values: FlagValues): Record<string, unknown> {
+    const all: Record<string, unknown> = { ...options }
+    for (const name of Object.keys(all)) if (this.#isReplaced(name, all[name], values)) delete all[name]
+    for (const option of this.#options) {
+      const value = valueOf(option, values)
+      if (value === undefined) continue
+      const [outer, inner] = option.path.split('.') as [string, string?]
+      all[outer] = inner === undefined ? value : { ...this.#groupOf(outer, all[outer]), [inner]: value }
+    }
+    return all
+  }
+
+  /**
+   * The option at a path as it is typed: `optimiser.learningRate` is `--learning-rate`, `learners.schedule[0].round` is
+   * `--learners.schedule[0].round`. With `values`, only flags that were given are named.
+   */
+  nameOf(path: string, values?: FlagValues): string | undefined {
+    const found = this.#options.find((each) => each.path === path) ?? this.#options.find((each) => isBelow(path, each.path))
+    if (!found || (values && valueOf(found, values) === undefined)) return undefined
+    return `${new Option(found.flag).long}${path.slice(found.path.length)}`
+  }
+
+  /** Whether a flag chooses another optimiser, synchroniser or average than the config does. */
+  #isReplaced(group: string, configured: unknown, values: FlagValues): boolean {
+    const [byName, ...others] = this.#options.filter(({ path, chooses }) => chooses && isBelow(path, group))
+    if (!byName) return false
+    const chosen = [byName, ...others].map((each) => valueOf(each, values)).find((value) => value !== undefined)
+    const { name = byName.fallback, ...rest } = this.#groupOf(group, configured)
+    const isOwn = others.some(({ path }) => rest[path.slice(group.length + 1)] !== undefined)
+    return chosen !== undefined && (isOwn || chosen !== name)
+  }
+
+  /** The options of a group that may be given as a text alone. */
+  #groupOf(group: string, configured: unknown): Readonly<Record<string, unknown>> {
+    if (typeof configured !== 'string') return { ...(configured as object | undefined) }
+    return { [shortOf(this.#entries[group]!) ?? 'name']: configured }
+  }
+}
+
+function flagOf({ flag, text, fromText, fallback, of }: OptionFlag): Option {
+  const notes = [of.join(', '), fallback === undefined ? '' : `default: ${fallback}`].filter((note) => note !== '')
+  const option = new Option(flag, `${text}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`)
+  if (fromText && option.required && !option.variadic)
+    option.argParser((given: string) => fromText(given, (fix) => invalidFlag(option.long!, given, fix)))
+  return option
+}
+
+function valueOf({ flag }: OptionFlag, values: FlagValues): unknown {
+  return values[new Option(flag).attributeName()]
+}
+
+function isBelow(path: string, outer: string): boolean {
+  return path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`)
+}
