@@ -1,4 +1,4 @@
-// node scripts/docs.js           writes docs/api from the docstrings of the package's exports
+// node scripts/docs.js           writes docs/api from the docstrings of the package's exports, and the tables of docs/configuration.md
 // node scripts/docs.js --check   writes nothing: exits 0 if docs/api is current, 1 if it is not, 3 if TypeDoc cannot be installed
 //
 // An export without a docstring is an error. TypeDoc needs a compiler with an API, which TypeScript 7 lacks: scripts/api is a package with both.
@@ -13,6 +13,7 @@ const generator = join(root, 'scripts', 'api')
 const pages = join(root, 'docs', 'api')
 const check = process.argv.includes('--check')
 
+if (!check) writeOptionTables()
 install()
 process.exitCode = (check ? isCurrent() : write(pages)) ? 0 : 1
 
@@ -24,6 +25,11 @@ function install() {
   if (status === 0) return
   process.stderr.write(`docs: TypeDoc cannot be installed: ${stderr ?? 'npm is missing'}\n`)
   process.exit(3)
+}
+
+function writeOptionTables() {
+  const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'option-tables.js')], { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
 }
 
 function write(folder) {

@@ -32,6 +32,7 @@ export const dataOptions = {
   data: option(datasetOrPath, {
     text: `${datasetNames.join(', ')}, or the path of a folder of images or a text`,
     flag: '--data <name>',
+    takes: 'a Dataset, the name of one, or a path',
     common: true,
     default: 'digits'
   }),

@@ -23,7 +23,7 @@ export const learningRateOptions = {
    * drops where it suits the model, `step` after each third of the run, `exponential` falls to 1% over the run.
    */
   schedule: option(oneOf(scheduleNames), {
-    text: scheduleNames.join(', '),
+    text: `how the learning rate varies over the run: ${scheduleNames.join(', ')}`,
     flag: '--lr-schedule <name>',
     otherwise: 'depends on the model'
   }),

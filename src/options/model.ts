@@ -73,7 +73,13 @@ const modelOrName: Schema<Model | string> = either(
 
 export const modelOptions = {
   /** A Model, or the name of one in the zoo: `lenet`, `resnet20`. */
-  model: required(modelOrName, { text: Object.keys(zoo).join(', '), flag: '--model <name>', otherwise: 'lenet', common: true }),
+  model: required(modelOrName, {
+    text: Object.keys(zoo).join(', '),
+    takes: 'a Model, or the name of one in the zoo',
+    flag: '--model <name>',
+    otherwise: 'lenet',
+    common: true
+  }),
   /** The size of model `gpt`: `{ layers: 6, heads: 6, width: 384 }`. */
   size: option<GptOptions, GptOptions>(size, { text: 'the size of model gpt' }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */

@@ -14,7 +14,7 @@ const names = oneOf(['sgd', 'adam', 'adamw', 'lars'])
 const optimiser = group({
   /** `sgd` if omitted. */
   name: option(names, {
-    text: 'sgd, adam, adamw or lars',
+    text: 'how learners step along their gradients: sgd, adam, adamw or lars',
     flag: '--optimiser <name>',
     default: 'sgd',
     common: true,

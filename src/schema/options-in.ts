@@ -1,6 +1,6 @@
 import type { FromText } from './from-text.js'
 import type { Entries, Option } from './group.js'
-import type { Form, Schema } from './values.js'
+import type { ValueForm, Schema } from './values.js'
 
 /** An option in its place: in a group, or in one of several groups of which the caller chooses one. */
 export interface PlacedOption {
@@ -110,7 +110,7 @@ function choicesOf(places: readonly PlacedOption[]): readonly string[] {
 }
 
 /** The form of a schema's values: its own, or those of the forms that a value may have. */
-function formOf({ form, wrapped, choices, entries }: Composite): Form | undefined {
+function formOf({ form, wrapped, choices, entries }: Composite): ValueForm | undefined {
   if (form) return form
   if (entries) return { takes: `object with ${Object.keys(entries).join(', ')}` }
   if (wrapped) return formOf(wrapped)

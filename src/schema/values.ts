@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import { listFromText, realFromText, truthFromText, wholeFromText, type FromText } from './from-text.js'
 
 /** What an option takes and gives; valibot's schema with our messages, each of which says how to fix the value. */
-export type Schema<Input = unknown, Output = Input> = v.GenericSchema<Input, Output> & { readonly form?: Form }
+export type Schema<Input = unknown, Output = Input> = v.GenericSchema<Input, Output> & { readonly form?: ValueForm }
 
 /** The form of a schema's values, for flags and for the tables of the docs. */
-export interface Form {
+export interface ValueForm {
   /** In words: `whole number of at least 1`. */
   readonly takes: string
   /** Absent if no text stands for a value. */
@@ -102,7 +102,7 @@ export function either<const Choices extends readonly Schema[]>(
 }
 
 /** A schema that says what form its values have. */
-export function withForm<Input, Output>(schema: v.GenericSchema<Input, Output>, form: Form): Schema<Input, Output> {
+export function withForm<Input, Output>(schema: v.GenericSchema<Input, Output>, form: ValueForm): Schema<Input, Output> {
   return Object.assign(schema, { form })
 }
 
