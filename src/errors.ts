@@ -90,7 +90,7 @@ function faulty(code: ErrorCode, fault: OptionFault, more: Record<string, unknow
 }
 
 function told({ path, received, fix }: OptionFault): string {
-  return `${path}: received ${shown(received)}; ${fix}`
+  return `${path}: received ${received === undefined ? 'nothing' : shown(received)}; ${fix}`
 }
 
 /** A text of somebody else's, as a name in a file, for a message or a terminal: what would steer either is spelt out. */
@@ -108,14 +108,28 @@ const SHOWN_LENGTH = 120
 
 /** A value as it appears in a message: short, quoted, on one line. */
 export function shown(value: unknown): string {
-  if (typeof value === 'bigint' || typeof value === 'number') return String(value)
-  let text: string | undefined
-  try {
-    // A long text is cut first: it may have millions of characters to escape.
-    text = JSON.stringify(typeof value === 'string' ? value.slice(0, SHOWN_LENGTH) : value)
-  } catch {
-    text = undefined
-  }
-  text = printable(text ?? String(value))
+  const text = printable(textOf(value))
   return text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH - 3)}...` : text
+}
+
+function textOf(value: unknown): string {
+  // A long text is cut first: it may have millions of characters to escape.
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_LENGTH))
+  if (typeof value === 'function') return value.name === '' ? 'a function' : `function ${value.name}`
+  if (typeof value !== 'object' || value === null) return String(value)
+  const { name = 'Object' } = (value.constructor ?? {}) as { readonly name?: string }
+  if (ArrayBuffer.isView(value)) return 'length' in value ? `${name} of ${String(value.length)} numbers` : name
+  // What JSON makes of a Map or a Promise says nothing.
+  if (!Array.isArray(value) && name !== 'Object' && !('toJSON' in value) && Object.keys(value).length === 0) return name
+  try {
+    return JSON.stringify(value, withoutLoss).replaceAll(/"\\u0000([^"]*)"/g, '$1')
+  } catch {
+    return name
+  }
+}
+
+/** Marks what JSON cannot write. */
+function withoutLoss(_: string, value: unknown): unknown {
+  const isJson = typeof value === 'number' ? Number.isFinite(value) : typeof value === 'object' ? !ArrayBuffer.isView(value) : false
+  return isJson || typeof value === 'string' || typeof value === 'boolean' || value === undefined ? value : `\0${textOf(value)}`
 }

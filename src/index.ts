@@ -91,7 +91,8 @@ export type { Attributes, ComposableKind, ComposableOperators, Initialiser, Oper
 export * from './model/zoo/index.js'
 export { parameterCount, type LossChoice } from './model/graph-builder.js'
 
-export { datasetFromArrays, type ArrayDatasetOptions, type SampleArrays } from './data/from-arrays.js'
+export { datasetFromArrays } from './data/from-arrays.js'
+export type { ArrayDatasetOptions, SampleArrays } from './data/array-options.js'
 export { datasetFromText, type TextDatasetOptions } from './data/text.js'
 export { openData, type OpenDataOptions } from './data/open.js'
 export { datasetNames, datasetTraits, openDataset, textNames, type OpenDatasetOptions } from './data/open.js'

@@ -1,5 +1,5 @@
 import { type Dataset, isStreamed } from '../data/dataset.js'
-import { invalidOption, together, type ArbalestError } from '../errors.js'
+import { invalidOption, shown, together, type ArbalestError } from '../errors.js'
 import type { Model } from '../model/model.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { Settings } from '../options/settings.js'
@@ -27,16 +27,69 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
   }
 }
 
-/** Throws INVALID_OPTION with every option that differs. */
+/** Throws INVALID_OPTION with every option that differs, each with its old and its new value. */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
-  const refusals = Object.entries(now)
-    .filter(([option, value]) => recorded[option] !== value)
-    .map(([option, value]) =>
-      invalidOption(option, brief(value), `the checkpoint ${folder} has ${brief(recorded[option])}: use that, or another checkpoint.dir`)
+  const differences = Object.keys(now)
+    .filter((option) => recorded[option] !== now[option])
+    .flatMap((option) => differencesIn(option, parsed(recorded[option]), parsed(now[option])))
+  // Another model or other data have other parameters: only the cause is told.
+  const causes = differences.filter(({ path }) => !path.startsWith('parameters'))
+  const refusals = (causes.length > 0 ? causes : differences)
+    .slice(0, MOST_TOLD)
+    .map(({ path, was, is }) =>
+      invalidOption(
+        optionAt(path),
+        is,
+        `the checkpoint ${folder} was made with ${was === undefined ? 'none' : shown(was)}: use that, or another folder of checkpoints`
+      )
     )
   if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
 }
 
-function brief(value = 'none'): string {
-  return value.length > 80 ? `${value.slice(0, 77)}...` : value
+/** Of a model with other layers there may be thousands. */
+const MOST_TOLD = 10
+
+interface Difference {
+  /** Within the settings. */
+  readonly path: string
+  readonly was: unknown
+  readonly is: unknown
+}
+
+/** The smallest parts that differ. Two kinds of one thing (synchronisers, schedules, models) differ as a whole, because their options are not comparable. */
+function differencesIn(path: string, was: unknown, is: unknown): readonly Difference[] {
+  if (Array.isArray(was) && Array.isArray(is) && was.length === is.length)
+    return was.flatMap((each, i) => differencesIn(`${path}[${i}]`, each, is[i]))
+  if (!isObject(was) || !isObject(is)) return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ path, was, is }]
+  const kind = ['kind', 'name'].find((key) => was[key] !== is[key])
+  const keys = kind === undefined ? [...new Set([...Object.keys(was), ...Object.keys(is)])] : [kind]
+  return keys.flatMap((key) => differencesIn(`${path}.${key}`, was[key], is[key]))
+}
+
+/** How the parts of the settings are called in the options from which they are made. */
+const OPTIONS: readonly (readonly [setting: RegExp, option: string])[] = [
+  [/^optimiser\.update\.trust$/, 'optimiser.trustCoefficient'],
+  [/^optimiser\.update\./, 'optimiser.'],
+  [/^optimiser\.learningRate\.kind$/, 'optimiser.schedule'],
+  [/^optimiser\.learningRate\.(?=milestones|gamma)/, 'optimiser.'],
+  [/^optimiser\.learningRate\.learningRate$/, 'optimiser.learningRate'],
+  [/^synchroniser\.options\./, 'synchroniser.'],
+  [/^average\.kind$/, 'average.name'],
+  [/^average\.from$/, 'average.startEpoch'],
+  [/^average\.every$/, 'average.period'],
+  [/^(model|data)\.name$/, '$1']
+]
+
+function optionAt(path: string): string {
+  const [setting, option] = OPTIONS.find(([each]) => each.test(path)) ?? []
+  return setting && option !== undefined ? path.replace(setting, option) : path
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Absent from a checkpoint of an older version. */
+function parsed(json: string | undefined): unknown {
+  return json === undefined ? undefined : JSON.parse(json)
 }

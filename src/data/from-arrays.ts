@@ -1,114 +1,48 @@
 import type { DatasetSpec } from '../engine/contract.js'
-import { ArbalestError, invalidOption, shown } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import { elements } from '../model/graph.js'
-import { checkedLabels } from './checks.js'
-import type { Dataset, StoredDataset } from './dataset.js'
-import { Random } from './random.js'
 import type { Normalisation } from '../model/normalisation.js'
-
-/** Samples with either labels or targets. */
-export interface SampleArrays {
-  /** (count, ...sample): bytes are pixels from 0 to 255, floats are finite and used without scaling. */
-  readonly samples: Uint8Array | Float32Array
-  /** (count): class numbers, from 0 to `classes` - 1. */
-  readonly labels?: ArrayLike<number>
-  /** (count, ...target): finite numbers. */
-  readonly targets?: Float32Array
-}
-
-export interface ArrayDatasetOptions extends SampleArrays {
-  /** `custom` if omitted. */
-  readonly name?: string
-  /** One sample's shape: (C, H, W) or (F). */
-  readonly sample: readonly number[]
-  /** The number of classes; with labels only. */
-  readonly classes?: number
-  /** The names of the classes, in the order of their numbers; a saved model keeps them. */
-  readonly classNames?: readonly string[]
-  /** One target's shape; with targets only. */
-  readonly target?: readonly number[]
-  /** The test set. If omitted, a part of the samples is held out. */
-  readonly test?: SampleArrays
-  /** The share that is held out if `test` is omitted: between 0 and 1, 0.1 if omitted. */
-  readonly testFraction?: number
-  /** Seeds the choice of the samples that are held out; 0 if omitted. */
-  readonly seed?: number
-  /**
-   * Normalisation for each channel, of samples in 0 to 1; one number for (F) samples. If omitted, the statistics of the training samples if
-   * these are bytes, otherwise 0 and 1.
-   */
-  readonly mean?: readonly number[]
-  readonly std?: readonly number[]
-  /** For training on (C, H, W) samples: zero padding before a random crop, and a random horizontal flip; none if omitted. */
-  readonly augmentation?: { readonly padding: number; readonly flip: boolean }
-}
+import { checkedArrayOptions, type ArrayDatasetOptions, type SampleArrays } from './array-options.js'
+import { checkedLabels } from './checks.js'
+import type { StoredDataset } from './dataset.js'
+import { Random } from './random.js'
 
 /**
  * A Dataset of the caller's arrays. Checks all elements now. Copies them only to hold out test samples, so do not change them before
  * training has begun.
- * Throws INVALID_OPTION, SHAPE_MISMATCH, LABEL_OUT_OF_RANGE, each naming the option.
+ * Throws INVALID_OPTION, with every fault of the options, SHAPE_MISMATCH and LABEL_OUT_OF_RANGE, each naming the option.
  */
-export function datasetFromArrays(options: ArrayDatasetOptions): StoredDataset {
-  const { name = 'custom', sample, testFraction, test } = options
-  if (!Array.isArray(sample) || (sample.length !== 1 && sample.length !== 3)) {
-    throw invalidOption('sample', sample, 'use the shape (C, H, W) or (F) of one sample')
-  }
-  checkShape('sample', sample)
-  if (test && testFraction !== undefined) throw invalidOption('testFraction', testFraction, 'omit it: test is given')
-  const all = checkedArrays('', options, options)
-  const parts = test ? { train: all, test: checkedArrays('test.', test, options) } : split(all, testFraction ?? 0.1, options.seed ?? 0)
-  if (all.samples instanceof Uint8Array !== parts.test.samples instanceof Uint8Array) {
-    throw invalidOption('test.samples', parts.test.samples.constructor.name, 'use the same element type as samples')
-  }
+export function datasetFromArrays(given: ArrayDatasetOptions): StoredDataset {
+  const options = checkedArrayOptions(given)
+  const { name = 'custom', sample, classNames, test, testFraction = 0.1, seed = 0 } = options
+  const all = arraysOf('', options, options)
+  const parts = test ? { train: all, test: arraysOf('test.', test, options) } : split(all, testFraction, seed)
   return {
     name,
     sample,
     classes: all.classes ?? 0,
-    ...classNames(options),
+    ...(classNames && { classNames }),
     ...parts,
     ...normalisation(options, parts.train),
-    augmentation: augmentation(options)
+    augmentation: options.augmentation ?? { padding: 0, flip: false }
   }
 }
 
-function checkedArrays(prefix: string, arrays: SampleArrays, options: ArrayDatasetOptions): DatasetSpec {
-  const { sample, classes, target } = options
-  const { samples } = arrays
-  // JavaScript callers may pass null for an omitted array.
-  const labels = arrays.labels ?? undefined
-  const targets = arrays.targets ?? undefined
-  if (!(samples instanceof Uint8Array) && !(samples instanceof Float32Array)) {
-    throw invalidOption(`${prefix}samples`, typeof samples, 'use a Uint8Array or a Float32Array')
-  }
+function arraysOf(prefix: string, { samples, labels, targets }: SampleArrays, options: ArrayDatasetOptions): DatasetSpec {
+  const { sample, classes = 0, target = [] } = options
   const count = countOf(`${prefix}samples`, samples, sample)
   if (samples instanceof Float32Array) checkFinite(`${prefix}samples`, samples)
-  if ((labels === undefined) === (targets === undefined)) {
-    throw invalidOption(`${prefix}labels`, labels === undefined ? 'neither labels nor targets' : 'labels and targets', 'give one of them')
-  }
-  if (labels !== undefined) {
-    if (classes === undefined || !Number.isInteger(classes) || classes < 2 || classes > 2 ** 31 - 1) {
-      throw invalidOption('classes', classes, 'labels need the number of classes: a whole number of at least 2')
-    }
-    if (target !== undefined) throw invalidOption('target', target, 'omit it: labels are given')
+  if (labels) {
     if (labels.length !== count) throw mismatch(`${prefix}labels`, `${count} labels for ${count} samples`, `${labels.length}`)
     return { count, sample, samples, labels: checkedLabels(labels, classes, `${prefix}labels`), classes }
   }
-  if (classes !== undefined) throw invalidOption('classes', classes, 'omit it: targets are given')
-  if (!(targets instanceof Float32Array)) throw invalidOption(`${prefix}targets`, typeof targets, 'use a Float32Array')
-  if (target === undefined) throw invalidOption('target', target, 'targets need the shape of one target')
-  checkShape('target', target)
-  if (countOf(`${prefix}targets`, targets, target) !== count) {
-    throw mismatch(`${prefix}targets`, `${count} targets of (${target.join(', ')}) for ${count} samples`, `${targets.length} numbers`)
+  // The options have one or the other.
+  const values = targets!
+  if (countOf(`${prefix}targets`, values, target) !== count) {
+    throw mismatch(`${prefix}targets`, `${count} targets of (${target.join(', ')}) for ${count} samples`, `${values.length} numbers`)
   }
-  checkFinite(`${prefix}targets`, targets)
-  return { count, sample, samples, target, targets }
-}
-
-function classNames({ classNames: names, classes }: ArrayDatasetOptions): Pick<Dataset, 'classNames'> {
-  if (names === undefined) return {}
-  const fits = Array.isArray(names) && names.length === classes && names.every((name) => typeof name === 'string')
-  if (!fits) throw invalidOption('classNames', names, `give ${classes ?? 'no'} names, one for each class`)
-  return { classNames: names }
+  checkFinite(`${prefix}targets`, values)
+  return { count, sample, samples, target, targets: values }
 }
 
 function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Normalisation {
@@ -118,24 +52,7 @@ function normalisation(options: ArrayDatasetOptions, train: DatasetSpec): Normal
   const std = options.std ?? measured?.std ?? Array<number>(channels).fill(1)
   if (mean.length !== channels) throw mismatch('mean', `${channels} numbers, one for each channel`, `${mean.length}`)
   if (std.length !== channels) throw mismatch('std', `${channels} numbers, one for each channel`, `${std.length}`)
-  if (!mean.every(Number.isFinite)) throw invalidOption('mean', mean, 'use finite numbers')
-  if (!std.every((d) => Number.isFinite(d) && d > 0)) throw invalidOption('std', std, 'use finite numbers above 0')
   return { mean, std }
-}
-
-function augmentation({ augmentation: given, sample }: ArrayDatasetOptions): Dataset['augmentation'] {
-  const { padding, flip } = given ?? { padding: 0, flip: false }
-  const most = sample.length === 3 ? Math.min(sample[1]!, sample[2]!) : 0
-  if (!Number.isInteger(padding) || padding < 0 || padding > most) {
-    throw invalidOption('augmentation.padding', padding, `use a whole number from 0 to ${most} for samples of (${sample.join(', ')})`)
-  }
-  if (typeof flip !== 'boolean' || (flip && sample.length !== 3))
-    throw invalidOption('augmentation.flip', flip, 'use true for (C, H, W) samples only')
-  return { padding, flip }
-}
-
-function checkShape(option: string, shape: readonly number[]): void {
-  if (!shape.every((size) => Number.isInteger(size) && size > 0)) throw invalidOption(option, shape, 'use whole numbers of at least 1')
 }
 
 /** How many tensors of `shape` the array has. Throws SHAPE_MISMATCH unless it is a whole number above 0. */
@@ -148,8 +65,7 @@ function countOf(option: string, values: { readonly length: number }, shape: rea
 
 function checkFinite(option: string, values: Float32Array): void {
   const index = values.findIndex((value) => !Number.isFinite(value))
-  if (index >= 0)
-    throw invalidOption(`${option}[${index}]`, shown(String(values[index])), 'use finite numbers: correct or remove that sample')
+  if (index >= 0) throw invalidOption(`${option}[${index}]`, values[index], 'use finite numbers: correct or remove that sample')
 }
 
 function mismatch(option: string, expected: string, found: string): ArbalestError {
@@ -158,12 +74,8 @@ function mismatch(option: string, expected: string, found: string): ArbalestErro
   })
 }
 
-/**
- * Holds out a random share of the samples, at least one but not all; both parts keep the original order. Throws INVALID_OPTION.
- */
+/** Holds out a random fraction of the samples, at least one but not all; both parts keep the original order. Throws INVALID_OPTION. */
 function split(all: DatasetSpec, fraction: number, seed: number): { train: DatasetSpec; test: DatasetSpec } {
-  if (!(fraction > 0 && fraction < 1)) throw invalidOption('testFraction', fraction, 'use a number between 0 and 1, or give test')
-  if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
   const { count } = all
   if (count < 2) throw invalidOption('samples', count, 'give at least 2 samples, or give test')
   const heldOut = Math.min(count - 1, Math.max(1, Math.round(count * fraction)))

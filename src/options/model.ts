@@ -2,38 +2,11 @@ import { existsSync } from 'node:fs'
 import * as v from 'valibot'
 import type { ImportOptions } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
-import { familyOf, zoo, type GptOptions } from '../model/zoo/index.js'
+import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
+import { familyOf, zoo } from '../model/zoo/index.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type GivenOptions } from '../schema/group.js'
-import { either, kind, list, oneOf, real, text, truth, whole, type Schema } from '../schema/values.js'
-
-const GPT = ['gpt'] as const
-
-const size = group({
-  /** Blocks of attention and feed-forward network; 4 if omitted. */
-  layers: option(whole({ min: 1 }), {
-    text: 'blocks of attention and feed-forward network',
-    flag: '--layers <count>',
-    otherwise: '4',
-    of: GPT
-  }),
-  /** Heads of each attention; 4 if omitted. */
-  heads: option(whole({ min: 1 }), { text: 'heads of each attention', flag: '--heads <count>', otherwise: '4', of: GPT }),
-  /** Features of a position, a multiple of the heads; 128 if omitted. */
-  width: option(whole({ min: 1 }), {
-    text: 'features of a position, a multiple of the heads',
-    flag: '--width <features>',
-    otherwise: '128',
-    of: GPT
-  }),
-  /** The fraction of the features that dropout zeroes; 0 if omitted. */
-  dropout: option(real({ min: 0, below: 1 }), {
-    text: 'fraction of the features that dropout zeroes',
-    flag: '--dropout <fraction>',
-    otherwise: '0',
-    of: GPT
-  })
-})
+import { either, kind, list, oneOf, real, text, truth, type Schema } from '../schema/values.js'
 
 const file = v.pipe(
   text('the path of a safetensors file'),
@@ -81,7 +54,7 @@ export const modelOptions = {
     common: true
   }),
   /** The size of model `gpt`: `{ layers: 6, heads: 6, width: 384 }`. */
-  size: option<GptOptions, GptOptions>(size, { text: 'the size of model gpt' }),
+  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of model gpt' }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
   initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
   /**
@@ -105,6 +78,6 @@ export const modelOptions = {
 export function checkSize(faults: Faults, given: GptOptions | undefined, model: unknown): void {
   if (given === undefined) return
   const check = typeof model === 'string' ? familyOf(model)?.checkSize : undefined
-  if (check) faults.attempt(() => check(given, 'size.'))
+  if (check) faults.attempt(() => check(given, 'size'))
   else for (const [name, value] of Object.entries(given)) faults.refuse(`size.${name}`, value, 'leave it out: only model gpt has it')
 }

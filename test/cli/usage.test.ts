@@ -19,7 +19,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
   [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it\n$/],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
-  [['train', '--checkpoint-period', '30'], /^INVALID_OPTION: --checkpoint-dir: received undefined; /],
+  [['train', '--checkpoint-period', '30'], /^INVALID_OPTION: --checkpoint-dir: received nothing; /],
   [
     ['train', '--data', './no/folder'],
     /^INVALID_OPTION: --data: received ".\/no\/folder"; there is no such file or folder: check the path\n$/

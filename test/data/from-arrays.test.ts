@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type ArrayDatasetOptions, datasetFromArrays } from '../../src/data/from-arrays.js'
+import type { ArrayDatasetOptions } from '../../src/data/array-options.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { ErrorCode } from '../../src/errors.js'
 import { refused } from '../support/codes.js'
 

@@ -1,4 +1,5 @@
-import { datasetFromArrays, type SampleArrays } from '../../src/data/from-arrays.js'
+import type { SampleArrays } from '../../src/data/array-options.js'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { flatten, linear, defineModel } from '../../src/model/layers.js'
 import type { Model } from '../../src/model/model.js'

@@ -37,8 +37,8 @@ export interface ZooFamily {
   readonly defaults: Defaults
   /** Of the pixels of colour images, from 0 to 1; for samples whose normalisation is not known. */
   readonly normalisation?: Normalisation
-  /** Checks the option `size`, for a family that has sizes. Throws INVALID_OPTION with `prefix` before the option's name. */
-  readonly checkSize?: (size: object, prefix: string) => void
+  /** Checks the option `size`, for a family that has sizes. Throws INVALID_OPTION; `path` is that of the size. */
+  readonly checkSize?: (size: object, path: string) => void
 }
 
 /**

@@ -1,33 +1,49 @@
-import { ArbalestError, invalidOption } from '../../errors.js'
+import { ArbalestError } from '../../errors.js'
+import { Faults } from '../../schema/faults.js'
+import { group, option, type GivenOptions } from '../../schema/group.js'
+import { real, whole } from '../../schema/values.js'
 import { shownShape } from '../layer-checks.js'
 import { causalSelfAttention, defineModel, dropout, embedding, gelu, layerNorm, linear, positions, residual } from '../layers.js'
 import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'
 
+const about = <const Text extends object>(text: Text) => ({ ...text, of: ['gpt'] }) as const
+
+/** The options of a GPT's size, as `size` of a run has them. */
+export const gptOptions = group({
+  /** Blocks of attention and feed-forward network; 4 if omitted. */
+  layers: option(
+    // More than any machine trains.
+    whole({ min: 1, max: 1000 }),
+    about({ text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4' })
+  ),
+  /** Heads of each attention; 4 if omitted. */
+  heads: option(whole({ min: 1 }), about({ text: 'heads of each attention', flag: '--heads <count>', otherwise: '4' })),
+  /** Features of a position, which the heads share evenly; 128 if omitted. */
+  width: option(
+    whole({ min: 1 }),
+    about({ text: 'features of a position, a multiple of the heads', flag: '--width <features>', otherwise: '128' })
+  ),
+  /** The fraction of the features that dropout zeroes, after the embedding and at the end of each branch; 0 if omitted. */
+  dropout: option(
+    real({ min: 0, below: 1 }),
+    about({ text: 'fraction of the features that dropout zeroes', flag: '--dropout <fraction>', otherwise: '0' })
+  )
+})
+
 /** The size of a GPT. The vocabulary and the context are those of the data. */
-export interface GptOptions {
-  /** Blocks of attention and feed-forward network. */
-  readonly layers?: number
-  readonly heads?: number
-  /** Features of a position; the heads share them evenly. */
-  readonly width?: number
-  /** Rate after the embedding and at the end of each branch. */
-  readonly dropout?: number
-}
+export interface GptOptions extends GivenOptions<typeof gptOptions> {}
 
-/** More than any machine trains. */
-const MOST_LAYERS = 1000
-
-/** Every option checked, with defaults. Throws INVALID_OPTION with `prefix` before the option's name. */
-function gptSize({ layers = 4, heads = 4, width = 128, dropout: rate = 0 }: GptOptions, prefix = ''): Required<GptOptions> {
-  if (!Number.isSafeInteger(layers) || layers < 1 || layers > MOST_LAYERS)
-    throw invalidOption(`${prefix}layers`, layers, `use a whole number from 1 to ${MOST_LAYERS}`)
-  if (!Number.isSafeInteger(heads) || heads < 1) throw invalidOption(`${prefix}heads`, heads, 'use a whole number of at least 1')
-  if (!Number.isSafeInteger(width) || width < 1 || width % heads)
-    throw invalidOption(`${prefix}width`, width, `use a multiple of the ${heads} heads`)
-  if (!(rate >= 0 && rate < 1)) throw invalidOption(`${prefix}dropout`, rate, 'use a number from 0 to below 1')
-  return { layers, heads, width, dropout: rate }
+/** Checked, and with defaults. Throws INVALID_OPTION with every fault; `path` is that of the size. */
+function gptSize(given: GptOptions, path = ''): Required<GptOptions> {
+  const faults = new Faults()
+  const size = { layers: 4, heads: 4, width: 128, dropout: 0, ...faults.checked(gptOptions, given, { path }) }
+  const { heads, width } = size
+  if (faults.none && width % heads !== 0)
+    faults.refuse(path === '' ? 'width' : `${path}.width`, width, `use a multiple of the ${heads} heads`)
+  faults.throwAny()
+  return size
 }
 
 /** Of the weights at first, as in GPT-2; biases are zero. */
