@@ -73,7 +73,7 @@ type Checked = CheckedOptions<typeof arrayOptions>
 /** Throws INVALID_OPTION, with every fault. */
 export function checkedArrayOptions(given: ArrayDatasetOptions): ArrayDatasetOptions {
   const faults = new Faults()
-  const options = faults.checked(arrayOptions, withoutNulls(given) as never)
+  const options = faults.checked(arrayOptions, withoutNulls(given))
   // What contradicts an option that is itself at fault says nothing.
   faults.throwAny()
   refuseContradictions(options, faults)

@@ -136,7 +136,7 @@ function byChoice(fallbacks: ReadonlyMap<string | undefined, readonly string[]>)
 
 /** A default that is an empty object or list leaves the defaults to what is in it, and an option that is off has no default to tell. */
 function defaultText(value: unknown): string | undefined {
-  if (value === undefined || value === false || value === Infinity) return undefined
-  if (typeof value === 'object') return Object.keys(value as object).length === 0 ? undefined : JSON.stringify(value)
-  return String(value as string | number | true)
+  if (value === undefined || value === null || value === false || value === Infinity) return undefined
+  if (typeof value === 'object' && Object.keys(value).length === 0) return undefined
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -107,7 +107,7 @@ export function withForm<Input, Output>(schema: v.GenericSchema<Input, Output>, 
 }
 
 /** A text stands for itself. */
-const asItIs: FromText = (text) => text
+const asItIs: FromText = (given) => given
 
 function of(unit: string | undefined): string {
   return unit === undefined ? '' : ` of ${unit}`
