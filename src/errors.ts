@@ -80,8 +80,9 @@ export function together(refusals: readonly [ArbalestError, ...ArbalestError[]])
 }
 
 /** The faults of a refusal by `invalidOption`, `unknownName` or `together`; none of any other error. */
-export function faultsOf({ data }: ArbalestError): readonly OptionFault[] {
-  return (data['faults'] ?? []) as readonly OptionFault[]
+export function faultsOf({ code, data }: ArbalestError): readonly OptionFault[] {
+  const isRefusal = code === 'INVALID_OPTION' || code === 'UNKNOWN_NAME'
+  return isRefusal ? ((data['faults'] ?? []) as readonly OptionFault[]) : []
 }
 
 function faulty(code: ErrorCode, fault: OptionFault, more: Record<string, unknown> = {}): ArbalestError {
@@ -116,6 +117,7 @@ function textOf(value: unknown): string {
   // A long text is cut first: it may have millions of characters to escape.
   if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_LENGTH))
   if (typeof value === 'function') return value.name === '' ? 'a function' : `function ${value.name}`
+  if (typeof value === 'bigint') return `${value}n`
   if (typeof value !== 'object' || value === null) return String(value)
   const { name = 'Object' } = (value.constructor ?? {}) as { readonly name?: string }
   if (ArrayBuffer.isView(value)) return 'length' in value ? `${name} of ${String(value.length)} numbers` : name

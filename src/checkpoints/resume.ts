@@ -74,7 +74,7 @@ async function namedCheckpoint(folder: string): Promise<Checkpoint> {
     throw invalidOption(
       'checkpoint.resume',
       folder,
-      "no checkpoint is there; use 'auto', 'never', or the path of one, a folder within checkpoint.dir"
+      "no checkpoint is there; use 'auto', 'never', or the path of one, a folder within that of the checkpoints"
     )
   return Checkpoint.open(folder)
 }

@@ -40,7 +40,7 @@ export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIde
       invalidOption(
         optionAt(path),
         is,
-        `the checkpoint ${folder} was made with ${was === undefined ? 'none' : shown(was)}: use that, or another folder of checkpoints`
+        `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
       )
     )
   if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
@@ -60,7 +60,11 @@ interface Difference {
 function differencesIn(path: string, was: unknown, is: unknown): readonly Difference[] {
   if (Array.isArray(was) && Array.isArray(is) && was.length === is.length)
     return was.flatMap((each, i) => differencesIn(`${path}[${i}]`, each, is[i]))
-  if (!isObject(was) || !isObject(is)) return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ path, was, is }]
+  if (!isObject(was ?? {}) || !isObject(is ?? {})) return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ path, was, is }]
+  return differencesInGroup(path, group(was), group(is))
+}
+
+function differencesInGroup(path: string, was: Group, is: Group): readonly Difference[] {
   const kind = ['kind', 'name'].find((key) => was[key] !== is[key])
   const keys = kind === undefined ? [...new Set([...Object.keys(was), ...Object.keys(is)])] : [kind]
   return keys.flatMap((key) => differencesIn(`${path}.${key}`, was[key], is[key]))
@@ -71,7 +75,7 @@ const OPTIONS: readonly (readonly [setting: RegExp, option: string])[] = [
   [/^optimiser\.update\.trust$/, 'optimiser.trustCoefficient'],
   [/^optimiser\.update\./, 'optimiser.'],
   [/^optimiser\.learningRate\.kind$/, 'optimiser.schedule'],
-  [/^optimiser\.learningRate\.(?=milestones|gamma)/, 'optimiser.'],
+  [/^optimiser\.learningRate\.(?=milestones|gamma|warmup)/, 'optimiser.'],
   [/^optimiser\.learningRate\.learningRate$/, 'optimiser.learningRate'],
   [/^synchroniser\.options\./, 'synchroniser.'],
   [/^average\.kind$/, 'average.name'],
@@ -85,8 +89,16 @@ function optionAt(path: string): string {
   return setting && option !== undefined ? path.replace(setting, option) : path
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+type Group = Readonly<Record<string, unknown>>
+
+function isObject(value: unknown): value is Group {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Null means none, such as no average. A schedule with a warm-up is the schedule, and its warm-up as an option. */
+function group(value: unknown): Group {
+  const { kind, schedule, duration, ...others } = (value ?? {}) as Group
+  return kind === 'warmup' ? { ...others, ...(schedule as Group), warmup: duration } : ((value ?? {}) as Group)
 }
 
 /** Absent from a checkpoint of an older version. */

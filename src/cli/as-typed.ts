@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { invalidOption, together } from '../errors.js'
 import { ArbalestError, faultsOf, type OptionFault } from '../index.js'
 
@@ -17,7 +18,33 @@ export function asTyped(error: unknown, { nameOf, file }: TypedNames): unknown {
     return { path: flag ?? path, received, fix: flag === undefined && file !== undefined ? `${fix} (${file})` : fix }
   })
   const [first, ...others] = typed.map(({ path, received, fix }) => invalidOption(path, received, fix))
-  if (!first) return error
+  if (!first) return withParameter(error, nameOf)
   const { message } = together([first, ...others])
   return new ArbalestError(error.code, message, { cause: error, data: { ...error.data, parameter: typed[0]!.path, faults: typed } })
+}
+
+/** The result of `work`. Its errors name an option by the command's flag of that name, or by the one of `others`, if it was given. */
+export async function withFlagsOf<Result>(
+  command: Command,
+  work: Promise<Result>,
+  others: Readonly<Record<string, string>> = {}
+): Promise<Result> {
+  const nameOf = (path: string) => {
+    const name = others[path] ?? path
+    return command.getOptionValue(name) === undefined ? undefined : command.options.find((flag) => flag.attributeName() === name)?.long
+  }
+  try {
+    return await work
+  } catch (error) {
+    throw asTyped(error, { nameOf })
+  }
+}
+
+/** An error that names an option only as its parameter, at the beginning of its message. */
+function withParameter(error: ArbalestError, nameOf: TypedNames['nameOf']): ArbalestError {
+  const { parameter } = error.data
+  const flag = typeof parameter === 'string' && error.message.startsWith(`${parameter}: `) ? nameOf(parameter) : undefined
+  if (flag === undefined) return error
+  const message = `${flag}${error.message.slice((parameter as string).length)}`
+  return new ArbalestError(error.code, message, { cause: error, data: { ...error.data, parameter: flag } })
 }

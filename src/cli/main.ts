@@ -140,8 +140,16 @@ function usageError(error: CommanderError, selected: string | undefined): Arbale
     return new ArbalestError('INVALID_OPTION', `command: received none; use one of ${names.join(', ')}`, { cause: error })
   const text = error.message.replace(/^error: |\.$/g, '').replaceAll(/\s*\n\s*/g, ' ')
   const code = UNKNOWN.includes(error.code) ? 'UNKNOWN_NAME' : 'INVALID_OPTION'
+  const meant = error.code === 'commander.unknownOption' && selected === 'train' ? flagMeantBy(text) : undefined
+  if (meant !== undefined) return new ArbalestError(code, `${text.replace(/ \(.*/, '')}; use ${meant}`, { cause: error })
   const help = ['arbalest', ...names.filter((name) => name === selected), '--help'].join(' ')
   return new ArbalestError(code, `${text}; see \`${help}\``, { cause: error })
+}
+
+/** The flag of `train` that an unknown one stands for, if that is how another library calls the option. */
+function flagMeantBy(message: string): string | undefined {
+  const { flagMeantBy: find } = load('./train-flags.js') as { readonly flagMeantBy: (typed: string) => string | undefined }
+  return find(/'(--[^']*)'/.exec(message)?.[1] ?? '')
 }
 
 async function main(argv: readonly string[]): Promise<ExitCode> {

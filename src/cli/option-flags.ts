@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander'
 import type { Entries } from '../schema/group.js'
-import { shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
+import { optionsIn, shortOf, summariesOf, type OptionSummary } from '../schema/options-in.js'
 import { invalidFlag } from './flag-values.js'
 
 /** The values of the flags that were given, by the names that commander gives them. */
@@ -46,6 +46,14 @@ export class OptionFlags {
     const found = this.#options.find((each) => each.path === path) ?? this.#options.find((each) => isBelow(path, each.path))
     if (!found || (values && valueOf(found, values) === undefined)) return undefined
     return `${new Option(found.flag).long}${path.slice(found.path.length)}`
+  }
+
+  /** The flag of the option that has this name in another library: `--batch-size` is `--batch`. */
+  flagMeantBy(typed: string): string | undefined {
+    const plain = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, '')
+    for (const { path, option } of optionsIn(this.#entries))
+      if (option.about?.also?.some((name) => plain(name) === plain(typed))) return this.nameOf(path)
+    return undefined
   }
 
   /** Whether a flag chooses another optimiser, synchroniser or average than the config does. */

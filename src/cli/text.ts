@@ -55,6 +55,11 @@ export function external(text: string): string {
   return printable(text)
 }
 
+/** The same for a text of several lines, which keeps its line ends and tabs. */
+export function externalLines(text: string): string {
+  return text.replaceAll(/[^\n\t]+/g, external)
+}
+
 /** A line of titles and a line for each row, with columns as wide as their longest cell. Titles and cells may be text from outside. */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly [titles: string, ...rows: string[]] {
   const cells = rows.map((row) => columns.map(({ cell }) => external(cell(row))))

@@ -112,7 +112,11 @@ function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
 /** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `SavedModelFile.at`. */
 async function checkedFile(path: string, { model, checkpoint, dryRun }: TrainOptions): Promise<SavedModelFile> {
   if (dryRun === true) throw invalidOption('--save', path, 'omit it: a dry run does not train a model')
-  return SavedModelFile.at(path, { model: typeof model === 'object' ? model : undefined, checkpoints: folderOf(checkpoint) })
+  try {
+    return await SavedModelFile.at(path, { model: typeof model === 'object' ? model : undefined, checkpoints: folderOf(checkpoint) })
+  } catch (error) {
+    throw asTyped(error, { nameOf: (parameter) => (parameter === 'path' ? '--save' : undefined) })
+  }
 }
 
 function folderOf(checkpoint: TrainOptions['checkpoint']): string | undefined {

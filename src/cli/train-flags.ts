@@ -33,3 +33,8 @@ export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOp
 export function flagOf(path: string, values?: FlagValues): string | undefined {
   return flags.nameOf(path, values)
 }
+
+/** The flag of the option that has this name in another library. */
+export function flagMeantBy(typed: string): string | undefined {
+  return flags.flagMeantBy(typed)
+}

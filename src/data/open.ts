@@ -70,8 +70,7 @@ export async function openDataset(name: string, options: OpenDatasetOptions = {}
   }
   if (context !== undefined && !TEXTS.has(name)) throw invalidOption('context', context, `only texts have one; omit it for ${name}`)
   if (name === 'digits') {
-    if (directory !== undefined)
-      throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set with --data')
+    if (directory !== undefined) throw invalidOption('directory', directory, 'digits are generated: omit it, or name another data set')
     return digits({ seed, ...(samples !== undefined && { samples }) })
   }
   const recipe = CATALOGUE.get(name)

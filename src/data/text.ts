@@ -4,6 +4,9 @@ import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { check } from '../schema/faults.js'
+import { group, option } from '../schema/group.js'
+import { real, text as notEmpty, whole } from '../schema/values.js'
 import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
 
@@ -15,13 +18,20 @@ export interface TextDatasetOptions {
   readonly file?: string
   /** The file's name, or `text`, if omitted. */
   readonly name?: string
-  /** TokenisedText of a window, the context of the model; 128 if omitted. */
+  /** Characters of a window, the context of the model; 128 if omitted. */
   readonly context?: number
-  /** The share of the text, taken from its end, that becomes the test set: between 0 and 1, 0.1 if omitted. */
+  /** The fraction of the text, taken from its end, that becomes the test set: between 0 and 1, 0.1 if omitted. */
   readonly testFraction?: number
 }
 
-const CONTEXT = 128
+const textOptions = group({
+  text: option(notEmpty('a text that is not empty')),
+  file: option(notEmpty('the path of a text')),
+  name: option(notEmpty('a word or two')),
+  context: option(whole({ min: 1, max: 2 ** 20, unit: 'characters' }), { default: 128 }),
+  testFraction: option(real({ above: 0, below: 1 }), { default: 0.1 })
+})
+
 /** Bytes that are read at a time. */
 const CHUNK = 1 << 20
 
@@ -32,13 +42,9 @@ const CHUNK = 1 << 20
  * Throws INVALID_OPTION, DATA_NOT_FOUND if the file cannot be read, DATA_CORRUPT if it is not UTF-8.
  */
 export async function datasetFromText(options: TextDatasetOptions): Promise<StoredDataset> {
-  const { text, file, context = CONTEXT, testFraction = 0.1 } = options
-  if (!Number.isSafeInteger(context) || context < 1 || context > 2 ** 20)
-    throw invalidOption('context', context, 'use a whole number of characters, from 1 to 1048576')
-  if (!(testFraction > 0 && testFraction < 1)) throw invalidOption('testFraction', testFraction, 'use a number between 0 and 1')
-  if ((text === undefined) === (file === undefined))
-    throw invalidOption('text', text === undefined ? 'neither text nor file' : 'text and file', 'give one of the two')
-  const name = options.name ?? (file === undefined ? 'text' : basename(file))
+  const { text, file, context, testFraction, name = file === undefined ? 'text' : basename(file) } = check(textOptions, options)
+  if (text === undefined && file === undefined) throw invalidOption('text', text, 'give a text, or a file')
+  if (text !== undefined && file !== undefined) throw invalidOption('file', file, 'leave it out: text is given')
   if (file !== undefined) await checkFile(file)
   const tokenised = await tokenise(name, () => (text === undefined ? textIn(file!) : [text]))
   if (!tokenised)
@@ -73,7 +79,6 @@ function windows(samples: Int32Array, context: number, classes: number): Dataset
 
 /** Only regular files: opening a pipe would block until it has a writer, a device has no end, and a text is read twice. */
 async function checkFile(file: string): Promise<void> {
-  if (typeof file !== 'string' || file === '') throw invalidOption('file', file, 'give the path of a text')
   const found = await stat(file).catch((cause: unknown) => {
     throw unreadableFile(file, cause)
   })

@@ -22,21 +22,31 @@ export async function openSinks({ log, logDir, tensorboard }: RecordSettings): P
   const sinks = new EventSinks()
   try {
     if (log !== undefined) sinks.add(new RunLog(log, run))
-    if (logDir !== undefined) {
-      makeFolder(logDir)
-      sinks.add(new RunLog(join(logDir, `${run}.jsonl`), run))
-    }
+    if (logDir !== undefined) sinks.add(await inFolder('logDir', logDir, () => logIn(logDir, run)))
     if (tensorboard !== undefined) {
       // Loaded on demand: the libraries of this format are the largest of all.
       const { TensorBoardFile } = await import('./tensorboard.js')
-      sinks.add(await TensorBoardFile.open(tensorboard, run, now.getTime() / 1000))
+      sinks.add(await inFolder('tensorboard', tensorboard, () => TensorBoardFile.open(tensorboard, run, now.getTime() / 1000)))
     }
     return sinks
-  } catch (cause) {
+  } catch (error) {
     sinks.close()
-    if (cause instanceof ArbalestError) throw cause
-    const message = `logDir, tensorboard: received ${JSON.stringify({ logDir, tensorboard })}; no file can be made there (${messageOf(cause)}); name folders that may be written`
-    throw new ArbalestError('WRITE_FAILED', message, { cause, data: { logDir, tensorboard } })
+    throw error
+  }
+}
+
+function logIn(folder: string, run: string): RunLog {
+  makeFolder(folder)
+  return new RunLog(join(folder, `${run}.jsonl`), run)
+}
+
+/** What `open` opens in the folder that an option names. Throws WRITE_FAILED, with the option. */
+async function inFolder<Sink>(option: string, folder: string, open: () => Sink | Promise<Sink>): Promise<Sink> {
+  try {
+    return await open()
+  } catch (cause) {
+    const message = `${option}: received ${JSON.stringify(folder)}; no file can be made there (${messageOf(cause)}); name a folder that may be written`
+    throw new ArbalestError('WRITE_FAILED', message, { cause, data: { parameter: option, folder } })
   }
 }
 

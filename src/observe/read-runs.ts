@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import type {
   EvaluatedEvent,
   FailedEvent,
@@ -38,6 +38,7 @@ export interface RecordedRun {
  * DATA_NOT_FOUND.
  */
 export async function readRuns(path: string): Promise<RecordedRun[]> {
+  if (typeof path !== 'string' || path === '') throw invalidOption('path', path, 'give the path of a log, or of a folder of logs')
   const runs = await Promise.all((await logsOf(path)).map(runsOf))
   return runs.flat().sort((a, b) => a.from - b.from)
 }

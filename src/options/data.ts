@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import type { Dataset } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
 import { datasetNames, isTextPath } from '../data/open.js'
+import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
 import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
 
@@ -52,8 +53,21 @@ export const dataOptions = {
   images: option(imageOptions, { default: {} })
 }
 
+/** Refuses options for the files of a data set that is of another kind; `images` are the options as they were given. */
+export function checkData(
+  faults: Faults,
+  { data, dataDir, images }: { readonly data: Dataset | string; readonly dataDir?: string | undefined; readonly images: unknown }
+): void {
+  const kinds = typeof data !== 'string' ? 'a Dataset' : isPath(data) ? undefined : data
+  if (dataDir !== undefined && data === 'digits')
+    faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
+  if (kinds === undefined || typeof images !== 'object' || images === null) return
+  for (const [name, value] of Object.entries(images))
+    if (value !== undefined) faults.refuse(`images.${name}`, value, `leave it out: ${kinds} is no folder of images`)
+}
+
 /** Checks the properties that training cannot begin without; the functions that make a Dataset have checked the rest. */
-function isDataset(value: unknown): boolean {
+export function isDataset(value: unknown): boolean {
   const { name, sample, classes, train, test } = Object(value) as Partial<Dataset>
   const isCounted = (samples: { readonly count?: unknown } | undefined | null) => typeof samples?.count === 'number'
   return typeof name === 'string' && Array.isArray(sample) && typeof classes === 'number' && isCounted(train) && isCounted(test)

@@ -62,6 +62,7 @@ export const devicesOptions = {
   devices: option(devices, {
     text: 'groups of cores, or GPUs, that average among themselves first: their number, or cores as 0-3:4-7',
     flag: '--devices <cores>',
+    also: ['gpus'],
     fromText: devicesFromText,
     takes: 'whole number from 1 to 1024, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]',
     otherwise: '1'
@@ -129,14 +130,17 @@ function devicesOf(faults: Faults, { devices: given = 1, backend = 'cpu' }: Part
     return divided(usable, Math.min(given, usable.length))
   }
   const taken = new Map<number, string>()
-  for (const [i, { cores }] of given.entries())
+  for (const [i, { cores }] of given.entries()) {
+    const foreign = cores.filter((core) => !usable.includes(core))
+    if (foreign.length > 0)
+      faults.refuse(`devices[${i}].cores[${cores.indexOf(foreign[0]!)}]`, foreign[0], `use cores of this process: ${ranges(usable)}`)
     for (const [j, core] of cores.entries()) {
       const path = `devices[${i}].cores[${j}]`
       const other = taken.get(core)
-      if (!usable.includes(core)) faults.refuse(path, core, `use cores of this process: ${ranges(usable)}`)
-      else if (other !== undefined) faults.refuse(path, core, `it is ${other} already: give each core to one device`)
+      if (other !== undefined && !foreign.includes(core)) faults.refuse(path, core, `it is ${other} already: give each core to one device`)
       taken.set(core, path)
     }
+  }
   return given
 }
 

@@ -8,6 +8,7 @@ export const runOptions = {
   seed: option(whole(), {
     text: 'seeds the first weights, the order of the samples and everything else that is random',
     flag: '--seed <number>',
+    also: ['randomSeed', 'random_seed', 'randomState', 'random_state'],
     default: 1
   }),
   /** Stops the job as `job.stop()` does. */

@@ -6,6 +6,7 @@ import { Faults } from '../schema/faults.js'
 import type { CheckedOptions } from '../schema/group.js'
 import { averageSettings } from './average.js'
 import { checkpointSettings, type CheckpointSettings } from './checkpoint.js'
+import { checkData } from './data.js'
 import { defaultsFor } from './defaults.js'
 import { devicesSettings, type DevicesSettings } from './devices.js'
 import { populationSettings, type PopulationSettings } from './learners.js'
@@ -43,6 +44,7 @@ const OVERFIT = { steps: 500 }
 export function settingsOf(given: TrainOptions): Settings {
   const faults = new Faults()
   const settings = completed(faults, faults.checked(trainOptions, given, { root: trainOptions.entries }))
+  checkData(faults, { ...settings, images: given.images })
   faults.throwAny()
   return settings
 }

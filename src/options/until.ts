@@ -12,10 +12,15 @@ const until = group({
     text: 'passes over the training set',
     flag: '--epochs <count>',
     otherwise: 'depends on the model',
-    common: true
+    common: true,
+    also: ['maxEpochs', 'max_epochs', 'numEpochs', 'num_epochs']
   }),
   /** Iterations: steps of each learner. */
-  steps: option(whole({ min: 1 }), { text: 'steps of each learner, instead of epochs', flag: '--steps <count>' }),
+  steps: option(whole({ min: 1 }), {
+    text: 'steps of each learner, instead of epochs',
+    flag: '--steps <count>',
+    also: ['maxSteps', 'max_steps']
+  }),
   /** Seconds of training, without set-up and evaluation: the run ends at the next round. */
   seconds: option(real({ above: 0 }), { text: 'the longest training time in seconds', flag: '--seconds <count>' }),
   /** A sufficient test accuracy, 0 to 1. */

@@ -1,5 +1,5 @@
 import type { GroupSchedule } from '../actors/synchroniser.js'
-import { invalidOption } from '../errors.js'
+import { invalidOption, type ArbalestError } from '../errors.js'
 import { curveOf } from '../schedules/curves.js'
 import type { Duration, Progress } from '../schedules/duration.js'
 import { learningRatePieces, sharedLearningRates, varyingIterations, type RunClock } from '../schedules/pieces.js'
@@ -34,8 +34,7 @@ export function scheduleOf(
   const timeline = timelineOf(settings, population, settings)
   const iterations = Math.min(until.steps, timeline.iterationBy(until.epochs * samples))
   const rounds = timeline.roundBy(iterations)
-  if (!Number.isSafeInteger(timeline.positionOf(timeline.iterationOf(rounds))))
-    throw invalidOption('until', until, 'use fewer epochs or steps')
+  if (!Number.isSafeInteger(timeline.positionOf(timeline.iterationOf(rounds)))) throw tooLong(until, 'use fewer')
   const roundOf = (epoch: number) => timeline.roundBy(timeline.iterationBy(epoch * samples))
   const roundOfShare = (share: number) => Math.min(timeline.roundBy(share * until.steps), roundOf(share * until.epochs))
   const roundAfter = (span: Duration): number => {
@@ -50,11 +49,7 @@ export function scheduleOf(
   const curve = curveOf(optimiser.learningRate)
   const clock: RunClock = { iterations, progress, iterationAfter: (span) => timeline.iterationOf(roundAfter(span)) }
   if (varyingIterations(curve, clock) > MOST_RATES)
-    throw invalidOption(
-      'until',
-      until,
-      `use fewer epochs or steps, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`
-    )
+    throw tooLong(until, `use fewer, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`)
   const { pieces, drops } = learningRatePieces(curve, clock)
   const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
   const rates = optimiser.isShared ? sharedLearningRates(pieces, sharing) : pieces
@@ -77,4 +72,9 @@ export function scheduleOf(
       return Math.min(rounds, Math.max(round + 1, roundOf(next * evaluateEvery)))
     }
   }
+}
+
+/** Names the option that makes the run as long as it is. */
+function tooLong({ epochs, steps }: RunSettings['until'], fix: string): ArbalestError {
+  return epochs < Infinity ? invalidOption('until.epochs', epochs, fix) : invalidOption('until.steps', steps, fix)
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { didYouMean } from '../did-you-mean.js'
 import { ArbalestError, invalidOption, together, unknownName } from '../errors.js'
 import type { Entries, Option } from './group.js'
-import { optionsIn } from './options-in.js'
+import { optionsIn, type PlacedOption } from './options-in.js'
 import type { Schema } from './values.js'
 
 /** Collects what is wrong with options, so that all of it is told at once. */
@@ -120,9 +120,23 @@ function unknownKeyFix(path: string, key: string, entries: Entries, root: Entrie
   if (british !== undefined) return `use the British spelling: ${british}`
   const foreign = Object.entries<Option>(entries).find(([, { about }]) => about?.also?.includes(key))
   if (foreign) return `use ${foreign[0]}`
+  const owners = root ? [...optionsIn(root)].filter((each) => each.path === path) : []
+  if (owners.length > 0) return foreignOptionFix(owners, entries)
   const [place] = root ? [...placesOf(key, root)].filter((each) => each !== path) : []
   if (place !== undefined) return `its place is ${place}`
   return known.length > 0 ? `use only ${known.join(', ')}${didYouMean(key, known)}` : 'leave it out: there are no options here'
+}
+
+/** For an option that belongs to another choice than the one that was made, which has `entries`. */
+function foreignOptionFix(owners: readonly PlacedOption[], entries: Entries): string {
+  const names = owners.flatMap(({ choice }) => choice?.name ?? [])
+  if (names.length > 0 && names.length < owners[0]!.choice!.among.length)
+    return `leave it out: only ${names.join(', ')} ${names.length > 1 ? 'have' : 'has'} it`
+  const required = (of: Entries) => Object.keys(of).filter((name) => of[name]!.type !== 'optional')
+  const [missing] = required(owners[0]!.group)
+  return missing === undefined || names.length > 0
+    ? `leave it out beside ${required(entries).join(', ')}`
+    : `use it together with ${missing}`
 }
 
 function american(name: string): string {

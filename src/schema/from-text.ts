@@ -11,7 +11,7 @@ const WHOLE = /^[+-]?\d+$/
 export const wholeFromText: FromText = (text, refuse) => {
   const value = Number(text)
   if (WHOLE.test(text) && Number.isSafeInteger(value)) return value
-  throw refuse('use a whole number')
+  throw refuse(WHOLE.test(text) ? `use a whole number up to ${Number.MAX_SAFE_INTEGER}` : 'use a whole number')
 }
 
 /** A finite decimal number, such as `1e-3`. */

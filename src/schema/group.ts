@@ -62,14 +62,21 @@ export function required<I, O>(schema: Schema<I, O>, about: About = {}): Schema<
   return { ...schema, about }
 }
 
+/** More names than this are not listed in a message. */
+const MANY = 20
+
 export function group<const E extends Entries>(entries: E): OptionGroup<E> {
   const known = Object.keys(entries)
   // Valibot hands `requirement` on to the faults, from which their texts are made: here to that of an unknown key, below to that of a missing one.
   const unknown = Object.assign(v.never(), { requirement: entries })
-  const fix = `give an object with some of ${known.join(', ')}`
+  const fix = known.length > MANY ? 'give an object with options' : `give an object with some of ${known.join(', ')}`
   const object: Schema<object> = Object.assign(v.objectWithRest(entries, unknown, fix), { requirement: entries })
-  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
   return Object.assign(v.pipe(v.custom(isObject, fix), object, v.transform(given)), { entries }) as never
+}
+
+/** Whether a value can hold options: an array or a Map has elements instead. */
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !(Symbol.iterator in value)
 }
 
 function given(options: object): object {
@@ -84,9 +91,11 @@ export function variants<const Groups extends Readonly<Record<string, OptionGrou
 ): Schema<GivenOptions<Groups[keyof Groups]>, CheckedOptions<Groups[keyof Groups]>> & Choices {
   const names = Object.keys(groups)
   const fix = `give an object with ${key} and its options; ${key} is one of ${names.join(', ')}`
-  const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
   // Of an unknown variant nothing else can be checked.
-  const unknown = v.pipe(v.custom(isObject, fix), v.looseObject({ [key]: v.pipe(v.unknown(), oneOf(names)) }))
+  const unknown = v.pipe(
+    v.custom(isObject, fix),
+    v.looseObject({ [key]: v.pipe(v.unknown(), oneOf(names)) }, `choose one of ${names.join(', ')}`)
+  )
   const choose = (value: unknown): Schema => {
     const { [key]: name = usual } = Object(value) as Readonly<Record<string, unknown>>
     return typeof name === 'string' && Object.hasOwn(groups, name) ? groups[name]! : unknown

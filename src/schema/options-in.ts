@@ -7,6 +7,8 @@ export interface PlacedOption {
   /** `optimiser.learningRate` */
   readonly path: string
   readonly option: Option
+  /** The group that it is in. */
+  readonly group: Entries
   /** The group that was chosen, such as synchroniser `sma`; absent if there is no choice. */
   readonly choice?: Choice
 }
@@ -21,7 +23,7 @@ interface Choice {
 export function* optionsIn(entries: Entries, path = '', choice?: Choice): Generator<PlacedOption> {
   for (const [name, option] of Object.entries(entries)) {
     const own = path === '' ? name : `${path}.${name}`
-    yield { path: own, option, ...(choice && { choice }) }
+    yield { path: own, option, group: entries, ...(choice && { choice }) }
     for (const inner of groupsOf(option)) yield* optionsIn(inner.entries, own, inner.choice)
   }
 }

@@ -2,7 +2,7 @@ import { loadEngine } from '../engine/contract.js'
 import { BACKENDS, type BackendName, type Precision } from '../compiler/program.js'
 import { modelFile, type ModelFileOptions } from '../checkpoints/find-model.js'
 import { loweringBackend } from '../engine/lowering.js'
-import { unknownName } from '../errors.js'
+import { invalidOption, unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'
 import { loadOperators } from '../model/composed.js'
 import { predictionProgram } from './programs.js'
@@ -33,6 +33,7 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
 export async function loadModel(path: string, options: LoadModelOptions = {}): Promise<TrainedModel> {
   const { backend = 'cpu', precision = 'f32', threads = 1, model, best, ...reading } = options
   if (!BACKENDS.some((name) => name === backend)) throw unknownName('backend', backend, BACKENDS)
+  if (typeof path !== 'string' || path === '') throw invalidOption('file', path, "give the path of a model's file or of a checkpoint")
   if (model) await loadOperators(model)
   const saved = await readModel(await modelFile(path, { best }), { ...reading, model })
   const engine = await loadEngine(ENGINE.href)

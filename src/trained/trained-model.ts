@@ -6,6 +6,7 @@ import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, shown } from '../errors.js'
 import { saveModel, type SavedModel, type SaveOptions } from '../formats/save.js'
 import type { FloatTensors, Tensor } from '../formats/tensor.js'
+import { isDataset } from '../options/data.js'
 import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
@@ -80,7 +81,7 @@ export class TrainedModel {
     if (!suits || samples.length % size !== 0)
       throw invalidOption(
         'batch',
-        samples?.constructor?.name ?? samples,
+        samples,
         `use ${type === 'i32' ? 'an Int32Array' : 'a Float32Array or Uint8Array'} of whole samples, ${size} numbers each`
       )
     const slot = this.#bound()
@@ -145,6 +146,7 @@ export class TrainedModel {
    * not suit the model, and OUT_OF_MEMORY.
    */
   async evaluate(data: Dataset, options: EvaluateOptions = {}): Promise<Measurement> {
+    if (!isDataset(data)) throw invalidOption('data', data, 'give a Dataset, as openDataset or datasetFromArrays makes it')
     return evaluate(this.#options, this.statistics(), data, options)
   }
 

@@ -4,8 +4,9 @@ import sharp from 'sharp'
 import { topTable } from '../../src/cli/top/top-command.js'
 import { eventMessage } from '../../src/cli/reporters/messages.js'
 import { tableLines } from '../../src/cli/text.js'
-import { linear, flatten, defineModel, saveModel, type JobEvent, type ProgressEvent } from '../../src/index.js'
+import { defineModel, flatten, gpt, linear, saveModel, type JobEvent, type ProgressEvent } from '../../src/index.js'
 import { Folder } from '../data/support/files.js'
+import { randomTrainedModel } from '../formats/support/random-weights.js'
 import { run } from './support/arbalest.js'
 
 /** Sets a terminal's title, moves its cursor up and reverses the text that follows. */
@@ -15,6 +16,19 @@ const HOSTILE = 'evil\x1b]0;title\x07\x1b[2A\u202e\r\nname'
 const STEERING = /[\x00-\x09\x0b-\x1f\x7f\u202e]/
 
 describe('A hostile name', () => {
+  it('steers no terminal from a text that a model writes, nor from its prompt', async () => {
+    await using folder = await Folder.make()
+    const vocabulary = [...new Set(HOSTILE)]
+    const model = gpt({ input: [8], classes: vocabulary.length }, { layers: 1, heads: 1, width: 4 })
+    const trained = randomTrainedModel(model)
+    const file = `${folder.path}/text.safetensors`
+    const values = { weights: trained.weights(), statistics: trained.statistics(), normalisation: { mean: [], std: [] } }
+    await saveModel(file, { model, ...values, classNames: vocabulary })
+    const { code, stdout, stderr } = await run(['generate', file, HOSTILE, '--length', '100', '--temperature', '9'])
+    expect(code, stderr).to.equal(0)
+    expect(stdout).to.include('evil').and.include('\\u{1b}').and.include('\nname').and.not.match(STEERING)
+  })
+
   it('steers no terminal from an event', () => {
     const events = [
       { event: 'sampleSkipped', item: HOSTILE, reason: HOSTILE, skipped: 1 },
@@ -83,10 +97,24 @@ describe('A hostile name', () => {
       ['eval', model],
       ['train', '--model', HOSTILE],
       ['train', '--data', HOSTILE],
+      ['init', '--model', HOSTILE],
+      ['init', '--data', HOSTILE],
+      ['explain', HOSTILE],
+      ['explain', `${folder.path}/none${HOSTILE}.ts`],
+      [
+        'explain',
+        await folder.write('own.mjs', Buffer.from(`export default { model: ${JSON.stringify(layers)} }`)),
+        '--gflops',
+        '1',
+        '--gbs',
+        '1'
+      ],
+      ['generate', model, HOSTILE],
+      ['generate', `${folder.path}/none${HOSTILE}`, 'a'],
       [HOSTILE]
     ]
     for (const args of commands) {
-      const { stdout, stderr } = await run(args)
+      const { stdout, stderr } = await run(args, { cwd: folder.path })
       expect(stdout + stderr, args.join(' '))
         .to.include('evil')
         .and.not.match(STEERING)

@@ -45,7 +45,9 @@ describe('The flags of a training', () => {
       expect(code, stderr).to.equal(2)
       return stderr
     }
-    expect(await refused('--sync', 'local-sgd')).to.match(/^INVALID_OPTION: --lockstep: received true; use only /)
+    expect(await refused('--sync', 'local-sgd')).to.match(
+      /^INVALID_OPTION: --lockstep: received true; leave it out: only sma, easgd, eamsgd have it\n$/
+    )
     expect(await refused('--devices', '2')).to.match(/^INVALID_OPTION: --devices: received 2; .*lockstep/)
   })
 

@@ -43,6 +43,30 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--precision', 'f16'], /^UNKNOWN_NAME: --precision: received "f16"/],
   [['train', 'nowhere.ts'], /^INVALID_OPTION: config: received "nowhere.ts"; there is no such file/],
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
+  [['train', '--rate', '3'], /^UNKNOWN_NAME: unknown option '--rate'; use --learning-rate\n$/],
+  [['train', '--batch_size', '3'], /^UNKNOWN_NAME: unknown option '--batch_size'; use --batch\n$/],
+  [['train', '--steps', '99999999999999999999'], /^INVALID_OPTION: --steps: received "9+"; use a whole number up to 9007199254740991\n$/],
+  [['train', '--epochs', '1e300'], /^INVALID_OPTION: --epochs: received 1e\+300; use fewer\n$/],
+  [['train', '--average-decay', '0.9'], /^INVALID_OPTION: --average: received nothing; choose one of ema, swa, lawa\n$/],
+  [
+    ['train', '--average', 'swa', '--average-window', '3'],
+    /^INVALID_OPTION: --average-window: received 3; leave it out: only lawa has it\n$/
+  ],
+  [['train', '--push-period', '3'], /^INVALID_OPTION: --push-period: received 3; leave it out: only downpour has it\n$/],
+  [['train', '--sync-options', '{"a":1}'], /^INVALID_OPTION: --sync-options: received {"a":1}; use it together with module\n$/],
+  [
+    ['train', '--sync', 'sma', '--sync-module', 'package.json'],
+    /^INVALID_OPTION: --synchroniser: received "sma"; leave it out beside module\n$/
+  ],
+  [['train', '--data-dir', '/tmp'], /^INVALID_OPTION: --data-dir: received "\/tmp"; leave it out, or name another data set/],
+  [['train', '--image-size', '64'], /^INVALID_OPTION: --image-size: received 64; leave it out: digits is no folder of images\n$/],
+  [['train', '--devices', '0,4097-4099'], /^INVALID_OPTION: --devices\[0\]\.cores\[1\]: received 4097; use cores of this process: /],
+  [['train', '--save', 'model.txt'], /^INVALID_OPTION: --save: received "model.txt"; end it in \.onnx or \.safetensors/],
+  [
+    ['train', '--resume', 'nowhere', '--checkpoint-dir', '/nowhere'],
+    /^INVALID_OPTION: --resume: received "nowhere"; no checkpoint is there/
+  ],
+  [['explain', 'lenet', '--gflops', '-1'], /^INVALID_OPTION: --gflops: received "-1"; use a number above 0\n$/],
   [['doctor', '--fast'], /^UNKNOWN_NAME: .*--fast.*; see `arbalest doctor --help`\n$/]
 ]
 
@@ -94,7 +118,9 @@ describe('The command line', () => {
     const [measured, described] = await Promise.all([run(['eval', '--help']), run(['predict', '--help'])])
     const said = ({ stdout }: { stdout: string }) => stdout.replaceAll(/\s+/g, ' ')
     expect(said(measured))
-      .to.match(/--data <name> the data set to measure on: digits, .*tinyshakespeare, or a folder of images \(digits\)/)
+      .to.match(
+        /--data <name> the data set to measure on: digits, .*tinyshakespeare, the path of a \.txt file, or a folder of images \(default: digits\)/
+      )
       .and.not.include('whose shapes')
     expect(said(described)).to.match(/--data <name> the data set whose shapes, classes and normalisation the model has: digits, /)
   })

@@ -15,13 +15,14 @@ describe('defaults', () => {
   })
 
   it('of the size of images suit the model', () => {
-    const sizeFor = (model: TrainOptions['model'], images: TrainOptions['images'] = {}) => settingsOf({ model, images }).images.size
+    const sizeFor = (model: TrainOptions['model'], images: TrainOptions['images'] = {}) =>
+      settingsOf({ model, data: '.', images }).images.size
     expect(['mlp', 'lenet', 'resnet20', 'vgg16', 'resnet50'].map((model) => sizeFor(model))).to.deep.equal([28, 28, 32, 32, 224])
     expect(sizeFor(resnet({ input: [3, 48, 48], classes: 5 }))).to.equal(48)
     expect(sizeFor('mlp', { size: 64 })).to.equal(64)
     expect(sizeFor('gpt')).to.equal(undefined)
     // The rest of the options is checked against that size.
-    expect(settingsOf({ model: 'mlp', images: { resize: 32 } }).images).to.include({ size: 28, resize: 32 })
+    expect(settingsOf({ model: 'mlp', data: '.', images: { resize: 32 } }).images).to.include({ size: 28, resize: 32 })
   })
 
   it('have a lower rate for smaller batches', () => {

@@ -1,3 +1,4 @@
+import { extname } from 'node:path'
 import {
   datasetNames,
   loadModel,
@@ -8,6 +9,7 @@ import {
   type ImageFolderOptions,
   type TrainedModel
 } from '../../index.js'
+import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { invalidFlag } from '../flag-values.js'
@@ -20,7 +22,7 @@ interface EvalFlags extends ModelFlags, CommonFlags {
   readonly metrics?: readonly string[]
 }
 
-const DATA = `the data set to measure on: ${datasetNames.join(', ')}, or a folder of images (digits)`
+const DATA = `the data set to measure on: ${datasetNames.join(', ')}, the path of a .txt file, or a folder of images (default: digits)`
 
 export const defineEval: DefineCommand = (command, { finish }) => {
   addModelFlags(command, { data: DATA })
@@ -29,7 +31,7 @@ export const defineEval: DefineCommand = (command, { finish }) => {
     .option('--metrics <names>', 'confusion, perClass, precision, recall, f1, r2, mae, rmse (all that suit the model)', (names: string) =>
       names.split(',')
     )
-    .action(async (file: string, flags: EvalFlags) => finish(await runEval(file, flags)))
+    .action(async (file: string, flags: EvalFlags) => finish(await withFlagsOf(command, runEval(file, flags), { directory: 'dataDir' })))
 }
 
 /** `arbalest eval`: measures a model's loss, accuracy and other metrics on the test samples of a data set. */
@@ -52,8 +54,9 @@ async function runEval(file: string, { data: name = 'digits', dataDir, metrics, 
 
 /** The data set in the shape that the model takes: a text in windows of the model's context, images of its size and channels. */
 async function dataFor({ name: model, input, classNames }: TrainedModel, name: string, directory: string | undefined): Promise<Dataset> {
+  const isText = textNames.includes(name) || extname(name).toLowerCase() === '.txt'
   // A model of images cannot take a text; `evaluate` refuses it by its shape.
-  if (!textNames.includes(name) || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })
+  if (!isText || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })
   const data = await openData(name, { directory, context: input[0] })
   // Tokens are indices of a vocabulary: with another vocabulary they would stand for other characters.
   if (classNames && classNames.join() !== data.classNames?.join())

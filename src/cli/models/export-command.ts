@@ -1,4 +1,5 @@
 import { modelFile, readModel, saveModel, type ModelFormat } from '../../index.js'
+import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { external } from '../text.js'
@@ -16,14 +17,16 @@ export const defineExport: DefineCommand = (command, { finish }) => {
     .requiredOption('--out <file>', 'the file to write')
     .option('--format <name>', "onnx or safetensors (by --out's extension)")
     .option('--no-normalise', 'ONNX only: the network takes normalised samples, not samples in 0 to 1')
-    .action(async (file: string, flags: ExportFlags) => finish(await runExport(file, flags)))
+    .action(async (file: string, flags: ExportFlags) => finish(await withFlagsOf(command, runExport(file, flags), { path: 'out' })))
 }
 
 export const defineImport: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<file>', MODEL_FILE)
     .requiredOption('--out <file>', 'the safetensors file to write')
-    .action(async (file: string, flags: ExportFlags) => finish(await runExport(file, { ...flags, format: 'safetensors' })))
+    .action(async (file: string, flags: ExportFlags) =>
+      finish(await withFlagsOf(command, runExport(file, { ...flags, format: 'safetensors' }), { path: 'out' }))
+    )
 }
 
 /** `arbalest export` and `arbalest import`: reads a model's file and writes ONNX, or safetensors that describes its model. */

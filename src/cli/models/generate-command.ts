@@ -1,7 +1,9 @@
 import { loadModel } from '../../index.js'
+import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { realNumber, wholeNumber } from '../flag-values.js'
+import { externalLines } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
 
 interface GenerateFlags extends ModelFlags, CommonFlags {
@@ -22,7 +24,9 @@ export const defineGenerate: DefineCommand = (command, { finish }) => {
       1
     )
     .option('--seed <number>', 'seeds the random choice of characters', wholeNumber('--seed'), 0)
-    .action(async (file: string, prompt: string, flags: GenerateFlags) => finish(await runGenerate(file, prompt, flags)))
+    .action(async (file: string, prompt: string, flags: GenerateFlags) =>
+      finish(await withFlagsOf(command, runGenerate(file, prompt, flags)))
+    )
 }
 
 /** `arbalest generate`: prints the prompt and the model's continuation. */
@@ -33,6 +37,6 @@ async function runGenerate(
 ): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
   const text = model.generate(prompt, { length, temperature, seed })
-  process.stdout.write(json ? `${JSON.stringify({ file, prompt, text })}\n` : `${prompt}${text}\n`)
+  process.stdout.write(json ? `${JSON.stringify({ file, prompt, text })}\n` : `${externalLines(prompt)}${externalLines(text)}\n`)
   return EXIT.done
 }

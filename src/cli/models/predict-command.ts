@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { imagesIn, loadModel, readImage } from '../../index.js'
+import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { wholeNumber } from '../flag-values.js'
@@ -15,7 +16,9 @@ export const definePredict: DefineCommand = (command, { finish }) => {
     .argument('<model>', MODEL_FILE)
     .argument('<images...>', 'JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG files, or folders of them')
     .option('--top <count>', 'the number of likeliest classes to show', wholeNumber('--top'), 3)
-    .action(async (file: string, images: readonly string[], flags: PredictFlags) => finish(await runPredict(file, images, flags)))
+    .action(async (file: string, images: readonly string[], flags: PredictFlags) =>
+      finish(await withFlagsOf(command, runPredict(file, images, flags)))
+    )
 }
 
 /** `arbalest predict`: prints the likeliest classes of each image, one line per image. */

@@ -40,7 +40,7 @@ async function contentOf(image: ImageSource): Promise<Uint8Array> {
   if (image instanceof Uint8Array) return image
   if (typeof image === 'string') return fileContent(image)
   const isStream = typeof image === 'object' && image !== null && Symbol.asyncIterator in image
-  if (!isStream) throw invalidOption('image', typeof image, 'give a path, a Uint8Array or a stream of these')
+  if (!isStream) throw invalidOption('image', image, 'give a path, a Uint8Array or a stream of these')
   const chunks: Uint8Array[] = []
   for await (const chunk of image) chunks.push(chunk)
   return Buffer.concat(chunks)

@@ -46,6 +46,21 @@ describe('arbalest eval on a text', () => {
     )
   })
 
+  it('takes the path of a text in place of a name, and so does a training', async () => {
+    const path = join(folder.path, 'own.txt')
+    await writeFile(path, TEXT)
+    const { code, lines, stderr } = await run(['eval', file, '--data', path, '--json'])
+    expect(code, stderr).to.equal(0)
+    expect(lines[0]).to.include({ model: 'gpt', samples: 24, testLoss })
+    const size = ['--layers', '1', '--heads', '2', '--width', '16', '--context', '8']
+    const trained = await run(['train', '--model', 'gpt', ...size, '--data', path, '--learners', '1', '--steps', '2', '--json'])
+    expect(trained.code, trained.stderr).to.equal(0)
+    expect(trained.lines.at(-1)).to.include({ event: 'finished', iterations: 2 })
+    expect((await run(['train', '--model', 'gpt', '--data', join(folder.path, 'none.txt')])).stderr).to.match(
+      /^INVALID_OPTION: --data: received ".*none\.txt"; there is no such file or folder/
+    )
+  })
+
   it('refuses a text with other characters, even as many, and data that is not a text', async () => {
     expect((await measured(TEXT.replaceAll('a', 'x'))).stderr).to.match(/^INVALID_OPTION: --data: received "tinyshakespeare"; .*characters/)
     const unshaped = await run(['predict', file, file, '--model', 'gpt', '--data', 'tinyshakespeare'])

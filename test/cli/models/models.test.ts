@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { MODEL_FILE } from '../../../src/checkpoints/checkpoint.js'
@@ -51,6 +51,19 @@ describe('arbalest export, import, eval and predict', function () {
     expect(best).to.include({ class: data.test.labels![1], name: `${data.test.labels![1]}` })
     expect(best!.probability).to.be.within(second!.probability, 1)
     expect((await run(['predict', file, at('one.png')])).stdout).to.match(/one\.png: \d \d+\.\d\d%, \d \d+\.\d\d%, \d \d+\.\d\d%\n$/)
+  })
+
+  it('says it of many images, and of all in a folder and its subfolders', async () => {
+    await mkdir(at('images/more'), { recursive: true })
+    for (const name of ['b.png', 'a.png', 'more/c.png']) await copyFile(at('one.png'), at(`images/${name}`))
+    await writeFile(at('images/notes.md'), 'no image')
+    const { code, lines, stderr } = await run(['predict', file, at('images'), at('one.png'), '--json'])
+    expect(code, stderr).to.equal(0)
+    expect(lines.map((line) => line['file'])).to.deep.equal([
+      ...['a.png', 'b.png', 'more/c.png'].map((name) => at(`images/${name}`)),
+      at('one.png')
+    ])
+    expect(new Set(lines.map((line) => JSON.stringify(line['classes']))).size).to.equal(1)
   })
 
   it('refuses what is no image, what is no model and what is not there', async () => {

@@ -62,7 +62,11 @@ describe('readImage', () => {
     expect(await rejection(readImage(bytes.subarray(0, 50), [1, 2, 2])))
       .to.have.property('message')
       .that.matches(/^image: expected an image, found /)
-    await refused('INVALID_OPTION', () => readImage({} as never, [1, 2, 2]), 'image: received "object"')
+    await refused(
+      'INVALID_OPTION',
+      () => readImage({} as never, [1, 2, 2]),
+      'image: received {}; give a path, a Uint8Array or a stream of these'
+    )
   })
 
   it('refuses what is no image, and samples that are none', async () => {

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import { checkIdentity, identityOf, type RunIdentity } from '../../src/checkpoints/run-identity.js'
+import type { ParameterLayout } from '../../src/compiler/program.js'
+import { digits } from '../../src/data/digits/digits.js'
+import { faultsOf } from '../../src/errors.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
+import { settingsOf } from '../../src/options/settings.js'
+import type { TrainOptions } from '../../src/index.js'
+import { thrown } from '../support/thrown.js'
+
+const data = await digits({ seed: 0, samples: 100 })
+const layout = { parameters: [] } as unknown as ParameterLayout
+
+function identity({ model: name = 'mlp', ...options }: Partial<TrainOptions> = {}): RunIdentity {
+  const model = typeof name === 'string' ? modelNamed(name, { input: [1, 28, 28], classes: 10 }) : name
+  return identityOf(model, data, layout, settingsOf({ model: name, ...options }))
+}
+
+/** The options that differ, with their new value, and their old one in the fix. */
+function differences(before: Partial<TrainOptions>, now: Partial<TrainOptions>): Record<string, readonly [unknown, string]> {
+  const error = thrown(() => checkIdentity('kept/7', identity(before), identity(now)))
+  const old = (fix: string) => /^the checkpoint kept\/7 was made with (.*): use that, or another folder of checkpoints$/.exec(fix)![1]!
+  return Object.fromEntries(faultsOf(error).map(({ path, received, fix }) => [path, [received, old(fix)] as const]))
+}
+
+describe('A run that differs from the checkpoint that it would resume', () => {
+  it('is told each option that differs, by its name, with the old and the new value', () => {
+    expect(differences({}, { batch: 7, seed: 3, freeze: ['fc1'], optimiser: { momentum: 0.5, learningRate: 0.3 } })).to.deep.equal({
+      batch: [7, '32'],
+      seed: [3, '1'],
+      freeze: [['fc1'], '[]'],
+      'optimiser.momentum': [0.5, '0.9'],
+      'optimiser.learningRate': [0.3, '0.02']
+    })
+    expect(
+      differences({ optimiser: { learningRate: 0.02 } }, { optimiser: { learningRate: 0.02, warmup: 2 }, average: 'ema' })
+    ).to.deep.equal({
+      'optimiser.warmup': [2, 'none'],
+      'average.name': ['ema', 'none']
+    })
+    expect(differences({ synchroniser: { name: 'sma', alpha: 0.1 } }, { synchroniser: { name: 'sma', alpha: 0.2 } })).to.deep.equal({
+      'synchroniser.alpha': [0.2, '0.1']
+    })
+  })
+
+  it('is told only the kind if that differs, because the options of two kinds are not comparable', () => {
+    expect(differences({}, { synchroniser: { name: 'easgd', alpha: 0.1 }, optimiser: { schedule: 'cosine' } })).to.deep.equal({
+      'synchroniser.name': ['easgd', '"sma"'],
+      'optimiser.schedule': ['cosine', '"multistep"']
+    })
+    expect(Object.keys(differences({}, { model: 'logistic-regression', optimiser: { weightDecay: 1e-4 }, batch: 32 }))).to.deep.equal([
+      'model',
+      'optimiser.learningRate'
+    ])
+  })
+
+  it('may go on if nothing differs', () => {
+    expect(() => checkIdentity('kept/7', identity(), identity({ until: { steps: 3 } }))).to.not.throw()
+  })
+})
