@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { ArbalestError, messageOf, shown, type ErrorCode } from './errors.js'
 
 /** The option that names a user's module. */
@@ -10,8 +12,14 @@ export interface ModuleMention {
   readonly code?: ErrorCode
 }
 
+/** The address below which the modules of this package are. */
+const OWN = new URL('.', import.meta.url).href
+const require = createRequire(import.meta.url)
+
 /** The exports of the module at this address, in JavaScript or TypeScript. */
 export async function importModule(module: string): Promise<Readonly<Record<string, unknown>>> {
+  // `import()` opens all files of a module graph at once, in each thread that starts: more than a low limit of open files allows.
+  if (module.startsWith(OWN)) return require(fileURLToPath(module)) as Record<string, unknown>
   if (!/\.[cm]?ts$/.test(new URL(module).pathname)) return (await import(module)) as Record<string, unknown>
   // Older versions of Node.js cannot read TypeScript. jiti is loaded only here, because most threads import JavaScript alone.
   const { createJiti } = await import('jiti')

@@ -32,10 +32,15 @@ export function reportError(error: unknown, { json, stack }: ReportOptions): voi
   if (stack) for (const each of stacksOf(error)) process.stderr.write(`${each}\n`)
 }
 
+/** Open files that a training needs: for the process and the actors beside the learners, and for the event loop of a learner's thread. */
+const FILES = { run: 30, learner: 5 } as const
+
 /** The limit of the system that an error of Node.js is about, and how to raise it: Node gives only the system's code. */
 function limitOf(error: unknown): string | undefined {
-  for (const { code } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
-    if (code === 'EMFILE' || code === 'ENFILE') return 'the system allows no more open files: raise the limit (ulimit -n)'
+  for (const { code, message } of causesOf(error) as Iterable<NodeJS.ErrnoException>) {
+    // A thread that cannot start has another code, and this one in its message.
+    if (code === 'EMFILE' || code === 'ENFILE' || /\bEMFILE\b/.test(message))
+      return `the system allows no more open files: raise the limit (ulimit -n) to at least ${FILES.run} and ${FILES.learner} for each learner`
   }
   return undefined
 }

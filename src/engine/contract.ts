@@ -1,3 +1,4 @@
+import { importModule } from '../own-module.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
@@ -176,5 +177,5 @@ export interface SnapshotContents {
 
 /** The engine of this thread: the export `engine` of the module at this address. An actor is given the address, because an engine cannot be posted. */
 export async function loadEngine(module: string): Promise<Engine> {
-  return ((await import(module)) as { engine: Engine }).engine
+  return ((await importModule(module)) as { readonly engine: Engine }).engine
 }

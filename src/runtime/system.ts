@@ -89,7 +89,7 @@ export class ActorSystem implements Spawner {
 }
 
 function realEnvironment(publish: (event: RuntimeEvent) => void): Environment {
-  return threadEnvironment(new URL('./worker-entry.js', import.meta.url), publish, ChildSupervisor)
+  return threadEnvironment(new URL('./worker-start.js', import.meta.url), publish, ChildSupervisor)
 }
 
 /** `arbalest:actor:started` and so on: the names of the channels in node:diagnostics_channel. */

@@ -86,7 +86,11 @@ class HostedActor {
 
 const { first, shared, heartbeat } = workerData as ThreadStart
 const actors = new Set<HostedActor>()
-const environment = threadEnvironment(new URL(import.meta.url), (event) => parentPort!.postMessage(packEvent(event)), LazyChildren)
+const environment = threadEnvironment(
+  new URL('./worker-start.js', import.meta.url),
+  (event) => parentPort!.postMessage(packEvent(event)),
+  LazyChildren
+)
 
 // The thread dies right after this event. Only here can the error's code, data and cause still be reported.
 process.on('uncaughtExceptionMonitor', (error) => {
@@ -106,7 +110,7 @@ if (shared) {
     else parentPort!.close()
   })
 }
-await host(first)
+void host(first)
 
 async function host(start: ActorStart): Promise<void> {
   const actor = new HostedActor(start, environment)

@@ -11,11 +11,13 @@ function limited(limits: string, ...args: string[]) {
 }
 
 describe('The command line under limits of the system', () => {
-  it('needs no more than 40 descriptors', () => {
+  it('needs no more than 40 descriptors, also for a training with two learners', () => {
     for (const args of [['--version'], ['--help'], ['train', '--help'], ['doctor']]) {
       const { status, stderr } = limited('ulimit -n 40', ...args)
       expect(status, `${args.join(' ')}: ${stderr}`).to.equal(0)
     }
+    const { status, stderr } = limited('ulimit -n 40', 'train', '--model', 'mlp', '--steps', '2', '--learners', '2')
+    expect(status, stderr).to.equal(0)
     expect(limited('ulimit -n 40', 'train', '--batch', '0').stderr).to.match(/^INVALID_OPTION: --batch: received 0; [^\n]*\n$/)
   })
 
@@ -34,8 +36,10 @@ describe('The command line under limits of the system', () => {
   })
 
   it('says which limit stops a run', () => {
-    const { status, stderr } = limited('ulimit -n 28', 'train', '--model', 'mlp', '--steps', '1', '--learners', '1')
+    const { status, stderr } = limited('ulimit -n 25', 'train', '--model', 'mlp', '--steps', '1', '--learners', '1')
     expect(status).to.equal(1)
-    expect(stderr).to.match(/^[A-Z_]+: [^\n]*EMFILE[^\n]*; the system allows no more open files: raise the limit \(ulimit -n\)\n$/)
+    expect(stderr).to.match(
+      /^[A-Z_]+: [^\n]*EMFILE[^\n]*; the system allows no more open files: raise the limit \(ulimit -n\) to at least 30 and 5 for each learner\n$/
+    )
   })
 })
