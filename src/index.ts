@@ -35,6 +35,7 @@ export type {
   ResumedEvent,
   RunEvent,
   SetAsideEvent,
+  WarningEvent,
   WentBackEvent
 } from './observe/events.js'
 export type { LoggedMetrics } from './observe/logged-metrics.js'

@@ -1,9 +1,10 @@
-import { buildGraph, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
+import { buildGraphInPieces, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
 import { NONE, type Graph, type Operator, type Value, type ValueId } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { operatorRow } from '../model/operators/table.js'
-import { differentiate } from './differentiate.js'
-import { fuse } from './fuse.js'
+import { atOnce, type Pieces } from '../turns.js'
+import { differentiateInPieces } from './differentiate.js'
+import { fuseInPieces } from './fuse.js'
 import { lower, type LoweredStepOperator } from './lower.js'
 import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
 import { plan } from './plan.js'
@@ -16,7 +17,7 @@ import {
   type Program,
   type SegmentName
 } from './program.js'
-import { prune } from './prune.js'
+import { pruneInPieces } from './prune.js'
 import { forwardStep, type Step } from './step.js'
 
 export interface CompileGraphOptions {
@@ -43,21 +44,35 @@ export interface CompileOptions extends CompileGraphOptions {
  * what the backend throws.
  */
 export function compile(model: Model, backend: LoweringBackend, options: CompileOptions): Program {
+  return atOnce(compileInPieces(model, backend, options))
+}
+
+/** The same, an operator at a time: a large model takes seconds. */
+export function* compileInPieces(model: Model, backend: LoweringBackend, options: CompileOptions): Pieces<Program> {
   const { batch, load, loss = 'model', topK, freeze, mode, ...rest } = options
   const build = { batch, mode, loss, ...(load && { load }), ...(topK !== undefined && { topK }), ...(freeze && { freeze }) }
-  return compileGraph(buildGraph(model, build), backend, { mode, ...rest })
+  return yield* compileGraphInPieces(yield* buildGraphInPieces(model, build), backend, { mode, ...rest })
 }
 
 /** The same for a forward Graph: with mode `train` it is differentiated and ends in the optimiser's update. */
-export function compileGraph(
+export function compileGraph(graph: Graph, backend: LoweringBackend, options: CompileGraphOptions): Program {
+  return atOnce(compileGraphInPieces(graph, backend, options))
+}
+
+function* compileGraphInPieces(
   graph: Graph,
   backend: LoweringBackend,
   { mode, precision, parameters, optimiser = {} }: CompileGraphOptions
-): Program {
-  const forward = fuse(prune(graph))
-  const step = mode === 'train' ? trainStep(forward, optimiser) : forwardStep(forward)
-  const lowered = lower(step, backend, precision, parameters)
-  const { scratchOffsets, ...placed } = plan(lowered, backend, parameters)
+): Pieces<Program> {
+  const pruned = yield* pruneInPieces(graph)
+  yield
+  const forward = yield* fuseInPieces(pruned)
+  yield
+  const step = mode === 'train' ? yield* trainStep(forward, optimiser) : forwardStep(forward)
+  yield
+  const lowered = yield* lower(step, backend, precision, parameters)
+  yield
+  const { scratchOffsets, ...placed } = yield* plan(lowered, backend, parameters)
   let at = 0
   const finished = ({ scratchBytes, kind, name, inputs, outputs, attributes, implementation }: LoweredStepOperator): LoweredOperator => ({
     kind,
@@ -69,21 +84,27 @@ export function compileGraph(
     scratch: { bytes: scratchBytes, offset: scratchOffsets[at++]! },
     flops: flopsOf({ kind, inputs, outputs, attributes }, lowered.values)
   })
-  const segments = Object.fromEntries(SEGMENTS.map((segment) => [segment, lowered.segments[segment].map(finished)]))
+  const segments: Record<SegmentName, LoweredOperator[]> = { load: [], forward: [], backward: [], exchange: [], update: [] }
+  for (const segment of SEGMENTS) {
+    for (const operator of lowered.segments[segment]) {
+      segments[segment].push(finished(operator))
+      yield
+    }
+  }
   return {
     name: `${graph.name}.${mode}`,
     backend: backend.name,
     precision,
     batch: graph.batch,
-    segments: segments as Record<SegmentName, LoweredOperator[]>,
+    segments,
     named: lowered.named,
     ...placed
   }
 }
 
-function trainStep(graph: Graph, optimiser: OptimiserAttributes): Step {
+function* trainStep(graph: Graph, optimiser: OptimiserAttributes): Pieces<Step> {
   const update = wholeVector('update', updateAttributes(optimiser))
-  const step = differentiate(graph)
+  const step = yield* differentiateInPieces(graph)
   return { ...step, segments: { ...step.segments, exchange: [wholeVector('exchange')], update: [update] } }
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../model/graph.js'
 import { GraphWriter } from '../model/graph-writer.js'
 import { operatorRow, type Backpropagation } from '../model/operators/table.js'
+import { atOnce, type Pieces } from '../turns.js'
 import { forwardStep, present, type Step } from './step.js'
 
 /**
@@ -22,15 +23,22 @@ import { forwardStep, present, type Step } from './step.js'
  * Throws INVALID_MODEL where an operator that has no gradient lies between a parameter and a loss.
  */
 export function differentiate(graph: Graph): Step {
+  return atOnce(differentiateInPieces(graph))
+}
+
+/** The same, an operator at a time. */
+export function* differentiateInPieces(graph: Graph): Pieces<Step> {
   const writer = new GraphWriter(graph)
   const pass = new ReversePass(graph, writer)
   const composed = composedSpans(graph)
   for (const operator of graph.operators.toReversed()) {
-    const whole = composed.find(({ operators }) => operators.has(operator))
+    const whole = composed.get(operator)
     if (!whole) pass.visit(operator)
     else if (operator.outputs.includes(whole.y)) pass.visitComposed(whole)
+    yield
   }
   pass.finish()
+  yield
   const { values, operators } = writer.graph(graph.name, graph.batch, graph.named)
   const step = forwardStep(graph)
   return { ...step, values, segments: { ...step.segments, backward: read(operators.slice(graph.operators.length), values, graph.named) } }
@@ -61,23 +69,30 @@ function reached(graph: Graph): Set<ValueId> {
 interface ComposedSpan {
   readonly x: ValueId
   readonly y: ValueId
-  readonly operators: ReadonlySet<Operator>
   readonly own: ComposedGradient
 }
 
-function composedSpans({ composed = [], named, operators }: Graph): ComposedSpan[] {
-  return composed.map((own) => {
+/** By the operators that lead from x to y. */
+function composedSpans({ composed = [], named, operators }: Graph): ReadonlyMap<Operator, ComposedSpan> {
+  const spans = new Map<Operator, ComposedSpan>()
+  if (composed.length === 0) return spans
+  const writers = new Map(operators.flatMap((operator) => present(operator.outputs).map((id) => [id, operator] as const)))
+  for (const own of composed) {
     const [x, y] = [named[`${own.layer}.input`]!, named[`${own.layer}.output`]!]
-    // The operators that lead from x to y, found backwards.
-    const wanted = new Set([y])
+    const span: ComposedSpan = { x, y, own }
     const inside = new Set<Operator>()
-    for (const operator of operators.toReversed()) {
-      if (!operator.outputs.some((id) => wanted.has(id) && id !== x)) continue
+    const wanted = [y]
+    // Backwards from y.
+    for (let id = wanted.pop(); id !== undefined; id = wanted.pop()) {
+      const operator = id === x ? undefined : writers.get(id)
+      if (!operator || inside.has(operator)) continue
       inside.add(operator)
-      for (const id of present(operator.inputs)) if (id !== x) wanted.add(id)
+      // A layer within a layer keeps its own gradient.
+      if (!spans.has(operator)) spans.set(operator, span)
+      wanted.push(...present(operator.inputs))
     }
-    return { x, y, operators: inside, own }
-  })
+  }
+  return spans
 }
 
 class ReversePass {
@@ -178,7 +193,9 @@ class ReversePass {
   }
 
   #addSummand(id: ValueId, summand: ValueId): void {
-    this.#summands.set(id, [...(this.#summands.get(id) ?? []), summand])
+    const summands = this.#summands.get(id)
+    if (summands) summands.push(summand)
+    else this.#summands.set(id, [summand])
   }
 
   #sum(summands: readonly ValueId[], name: string): ValueId {

@@ -1,5 +1,6 @@
 import { NONE, type Graph, type Operator, type ValueId } from '../model/graph.js'
 import { operatorRow } from '../model/operators/table.js'
+import { atOnce, type Pieces } from '../turns.js'
 import { withoutUnused } from './prune.js'
 import { present } from './step.js'
 
@@ -9,7 +10,16 @@ import { present } from './step.js'
  * follow from the fused operators.
  */
 export function fuse(graph: Graph): Graph {
-  return withoutUnused(fuseResiduals(fuseRelus(graph)))
+  return atOnce(fuseInPieces(graph))
+}
+
+/** The same, a pass over the operators at a time. */
+export function* fuseInPieces(graph: Graph): Pieces<Graph> {
+  const relus = fuseRelus(graph)
+  yield
+  const residuals = fuseResiduals(relus)
+  yield
+  return withoutUnused(residuals)
 }
 
 function fuseRelus(graph: Graph): Graph {

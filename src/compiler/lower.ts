@@ -12,6 +12,7 @@ import {
   type Precision,
   type SegmentName
 } from './program.js'
+import type { Pieces } from '../turns.js'
 import type { Step } from './step.js'
 
 /** An operator as the backend will run it, before it has a place. */
@@ -38,11 +39,16 @@ export interface LoweredStep {
  * Three kinds of values lie as their first reader wants them: parameters, unless `parameters` has fixed them; samples that `load` writes, in whatever
  * layout it is asked for; and samples that the caller writes. A parameter's gradient gets the layout of its parameter.
  */
-export function lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): LoweredStep {
+export function* lower(step: Step, backend: LoweringBackend, precision: Precision, parameters?: ParameterLayout): Pieces<LoweredStep> {
   const lowering = new Lowering(step, backend, precision, parameters)
+  yield
   // `load` comes last: what it writes lies as its readers want.
   for (const segment of ['forward', 'backward', 'exchange', 'update', 'load'] as const)
-    for (const operator of step.segments[segment]) lowering.lower(operator, segment)
+    for (const operator of step.segments[segment]) {
+      lowering.lower(operator, segment)
+      yield
+    }
+  yield
   return lowering.finish()
 }
 

@@ -1,8 +1,15 @@
+import { atOnce, type Pieces } from '../turns.js'
+
 /** Memory that is wanted from one operator to another, both inclusive. */
 export interface Block {
   readonly bytes: number
   readonly from: number
   readonly until: number
+}
+
+interface Packed {
+  readonly offsets: readonly number[]
+  readonly bytes: number
 }
 
 /** Every offset is a multiple of this: a cache line, and the widest vector. */
@@ -16,7 +23,12 @@ export function aligned(bytes: number): number {
  * Offsets for blocks, so that no two that live at the same time overlap: the largest first, each into the smallest gap that
  * holds it (greedy by size: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
  */
-export function pack(blocks: readonly Block[]): { readonly offsets: readonly number[]; readonly bytes: number } {
+export function pack(blocks: readonly Block[]): Packed {
+  return atOnce(packInPieces(blocks))
+}
+
+/** The same, a block at a time. */
+export function* packInPieces(blocks: readonly Block[]): Pieces<Packed> {
   const offsets = blocks.map(() => 0)
   const order = blocks.map((_, i) => i).sort((a, b) => blocks[b]!.bytes - blocks[a]!.bytes || blocks[a]!.from - blocks[b]!.from || a - b)
   const placed = new PlacedBlocks(blocks.length)
@@ -28,6 +40,7 @@ export function pack(blocks: readonly Block[]): { readonly offsets: readonly num
     placed.add(block, offset, offset + size)
     offsets[i] = offset
     total = Math.max(total, offset + size)
+    yield
   }
   return { offsets, bytes: total }
 }

@@ -1,7 +1,8 @@
 import { elements, type ValueId } from '../model/graph.js'
 import type { LoweredStep, LoweredStepOperator } from './lower.js'
-import { aligned, pack, type Block } from './pack.js'
+import { aligned, packInPieces, type Block } from './pack.js'
 import type { Arena, LoweringBackend, ParameterLayout, PlacedParameter, PlacedValue, Placement } from './program.js'
+import type { Pieces } from '../turns.js'
 import { MemorySharing } from './share.js'
 import { inOrder, present } from './step.js'
 
@@ -19,19 +20,16 @@ type PlacedBefore = Omit<PlacedValue, 'placement'>
  * A place for every value. Parameters lie as `parameters` says or, in the model's order, one after another; gradients lie alike in
  * their own arena, and statistics follow each other. All else shares one arena by lifetimes.
  */
-export function plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Plan {
+export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Pieces<Plan> {
   const operators = inOrder(step.segments)
-  const values = step.values.map(({ id, name, role, shape, form }): PlacedBefore => ({
-    id,
-    name,
-    role,
-    shape,
-    ...form,
-    bytes: backend.bytes(shape, form.type, form.layout)
-  }))
+  const values: PlacedBefore[] = []
+  for (const { id, name, role, shape, form } of step.values) {
+    values.push({ id, name, role, shape, ...form, bytes: backend.bytes(shape, form.type, form.layout) })
+    yield
+  }
   const frozen = new Set(step.values.filter((value) => value.frozen).map(({ name }) => name))
   const layout = parameters ?? layParameters(values, frozen)
-  const activations = planActivations(step, values, operators)
+  const activations = yield* planActivations(step, values, operators)
   const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
   const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
   const always = { from: 0, until: Math.max(0, operators.length - 1) }
@@ -84,7 +82,11 @@ interface ActivationPlan {
   readonly bytes: number
 }
 
-function planActivations(step: LoweredStep, values: readonly PlacedBefore[], operators: readonly LoweredStepOperator[]): ActivationPlan {
+function* planActivations(
+  step: LoweredStep,
+  values: readonly PlacedBefore[],
+  operators: readonly LoweredStepOperator[]
+): Pieces<ActivationPlan> {
   const lives = lifetimes(step, operators)
   const kept = new Set(Object.values(step.named))
   const sharing = new MemorySharing(
@@ -92,12 +94,15 @@ function planActivations(step: LoweredStep, values: readonly PlacedBefore[], ope
       .filter(({ role }) => role === 'input' || role === 'target' || role === 'activation')
       .map(({ id, bytes }) => ({ id, bytes, ...lives[id]!, kept: kept.has(id) }))
   )
-  for (const [at, operator] of operators.entries()) sharing.visit(operator, at)
+  for (const [at, operator] of operators.entries()) {
+    sharing.visit(operator, at)
+    yield
+  }
   const groups = sharing.groups()
   const scratch = operators.flatMap(({ scratchBytes }, at): Block[] =>
     scratchBytes > 0 ? [{ bytes: scratchBytes, from: at, until: at }] : []
   )
-  const packed = pack([...groups, ...scratch])
+  const packed = yield* packInPieces([...groups, ...scratch])
   const places = new Map(groups.flatMap(({ members }, i) => members.map((id) => [id, { offset: packed.offsets[i]!, ...lives[id]! }])))
   let next = groups.length
   return {

@@ -1,4 +1,5 @@
 import { NONE, type Graph, type Operator, type Value, type ValueId } from '../model/graph.js'
+import { atOnce, type Pieces } from '../turns.js'
 import { present } from './step.js'
 
 /**
@@ -6,6 +7,11 @@ import { present } from './step.js'
  * left over. Parameters and statistics all stay, so that every program of a model has the same ones.
  */
 export function prune(graph: Graph): Graph {
+  return atOnce(pruneInPieces(graph))
+}
+
+/** The same in two pieces. */
+export function* pruneInPieces(graph: Graph): Pieces<Graph> {
   const wanted = new Set(Object.values(graph.named))
   const operators: Operator[] = []
   for (const operator of graph.operators.toReversed()) {
@@ -13,6 +19,7 @@ export function prune(graph: Graph): Graph {
     for (const id of present(operator.inputs)) wanted.add(id)
     operators.push(operator)
   }
+  yield
   return withoutUnused({ ...graph, operators: operators.toReversed() })
 }
 

@@ -18,6 +18,16 @@ export function usableProcessors(): readonly number[] {
   })
 }
 
+/** Threads that this process may still start: by the cgroup and, unless it is root's, by the user's limit; Infinity if none is known. */
+export function threadLimit(): number {
+  const most = Number.parseInt(fileText('/sys/fs/cgroup/pids.max') ?? '', 10)
+  const now = Number.parseInt(fileText('/sys/fs/cgroup/pids.current') ?? '', 10)
+  const group = Number.isNaN(most - now) ? Infinity : Math.max(0, most - now)
+  const [, soft = ''] = /^Max processes\s+(\S+)/m.exec(fileText('/proc/self/limits') ?? '') ?? []
+  const user = process.getuid?.() === 0 || !/^\d+$/.test(soft) ? Infinity : Number(soft)
+  return Math.min(group, user)
+}
+
 /** Bytes that this process may still allocate, from the first source that knows. */
 export function usableMemory(sources: readonly (() => number)[] = [() => process.availableMemory(), freemem, totalmem]): number {
   // Each is 0 where the system does not say, as with a hidden /proc. If none is known, nothing is refused.

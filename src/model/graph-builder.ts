@@ -6,6 +6,7 @@ import { checkModel, takesTokens, type Model } from './model.js'
 import type { Mode } from './operators/layer-writer.js'
 import { loading, type LoadOptions } from './operators/engine-operators.js'
 import { addLoss, addTarget, checkClassification } from './operators/losses.js'
+import { atOnce, type Pieces } from '../turns.js'
 
 export type { Mode } from './operators/layer-writer.js'
 export type { LoadOptions } from './operators/engine-operators.js'
@@ -40,7 +41,15 @@ export type LossChoice = 'model' | 'custom'
  *
  * Throws SHAPE_MISMATCH and INVALID_MODEL, naming the layer, and INVALID_OPTION for the batch and for how samples are loaded.
  */
-export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice = 'model', topK, freeze = [] }: BuildOptions): Graph {
+export function buildGraph(model: Model, options: BuildOptions): Graph {
+  return atOnce(buildGraphInPieces(model, options))
+}
+
+/** The same, a layer at a time. */
+export function* buildGraphInPieces(
+  model: Model,
+  { batch, mode, load = {}, loss: choice = 'model', topK, freeze = [] }: BuildOptions
+): Pieces<Graph> {
   if (!Number.isSafeInteger(batch) || batch < 1 || batch > 2 ** 31 - 1)
     throw invalidOption('batch', batch, 'use a whole number of at least 1')
   if (!MODES.includes(mode)) throw unknownName('mode', mode, MODES)
@@ -50,8 +59,9 @@ export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice 
   const writer = new GraphWriter()
   const input = writer.value('input', [batch, ...model.input], { role: 'input', type: takesTokens(model) ? 'integer' : 'float' })
   const layers = new LayerOperators(writer, mode)
-  const output = layers.sequence(model.layers, input)
+  const output = yield* layers.sequenceInPieces(model.layers, input)
   freezeParameters(writer, freeze)
+  yield
   layers.checkFrozen()
   if (mode === 'statistics') layers.foldStatistics()
   const target = mode === 'predict' ? NONE : addTarget(writer, model, output)
@@ -82,7 +92,12 @@ export function buildGraph(model: Model, { batch, mode, load = {}, loss: choice 
 
 /** The graph that predicts one sample, from which a model's parameters, statistics and layers can be read. Throws what `buildGraph` throws. */
 export function predictionGraph(model: Model, load: LoadOptions = {}): Graph {
-  return buildGraph(model, { batch: 1, mode: 'predict', load })
+  return atOnce(predictionGraphInPieces(model, load))
+}
+
+/** The same, a layer at a time. */
+export function predictionGraphInPieces(model: Model, load: LoadOptions = {}): Pieces<Graph> {
+  return buildGraphInPieces(model, { batch: 1, mode: 'predict', load })
 }
 
 /** How many numbers a model trains. */
@@ -99,7 +114,8 @@ function freezeParameters(writer: GraphWriter, freeze: readonly string[]): void 
     if (writer.freeze(0, (name) => expression.test(name)) === 0)
       throw unknownName('freeze', pattern, new Set(parameters().map(({ name }) => name.split('.')[0]!)))
   }
-  if (parameters().length > 0 && parameters().every(({ frozen }) => frozen))
+  const all = parameters()
+  if (all.length > 0 && all.every(({ frozen }) => frozen))
     throw invalidOption('freeze', freeze, 'leave a layer that learns: all are frozen')
 }
 

@@ -20,6 +20,8 @@ export class GraphWriter {
   readonly #values: Value[]
   readonly #operators: Operator[]
   readonly #names: Map<string, ValueId>
+  /** Names that were taken, and the first number that may not be. */
+  readonly #taken = new Map<string, number>()
 
   constructor(graph?: Graph) {
     this.#values = [...(graph?.values ?? [])]
@@ -62,7 +64,10 @@ export class GraphWriter {
   /** The first of `name`, `name.2`, `name.3`... that is not taken. */
   freeName(name: string): string {
     let free = name
-    for (let i = 2; this.#names.has(free); i++) free = `${name}.${i}`
+    let i = this.#taken.get(name) ?? 2
+    for (; this.#names.has(free); i++) free = `${name}.${i}`
+    // Where the next search begins: a value with a thousand readers has a thousand summands of its gradient.
+    if (free !== name) this.#taken.set(name, i)
     return free
   }
 

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { atOnce, inTurns, type Pieces } from '../turns.js'
 import { elements, parametersOf, type Graph, type Initialiser } from './graph.js'
 import { keyOf, philox, type Words2, type Words4 } from './philox.js'
 
@@ -16,25 +16,16 @@ const INITIALISE = 3
  * whole number from 0 to 2^53 - 1, and OUT_OF_MEMORY.
  */
 export function initialParameters(graph: Graph, seed: number): Float32Array {
-  const drawing = inPieces(graph, seed)
-  for (;;) {
-    const { done, value } = drawing.next()
-    if (done) return value
-  }
+  return atOnce(drawInitialParameters(graph, seed))
 }
 
-/** The same numbers, drawn while the thread's event loop turns: those of a large model take seconds. */
-export async function initialParametersInTurns(graph: Graph, seed: number): Promise<Float32Array> {
-  const drawing = inPieces(graph, seed)
-  for (;;) {
-    const { done, value } = drawing.next()
-    if (done) return value
-    await setImmediate()
-  }
+/** The same numbers, drawn in turns with the event loop: those of a large model take seconds. */
+export function initialParametersInTurns(graph: Graph, seed: number): Promise<Float32Array> {
+  return inTurns(drawInitialParameters(graph, seed), { slice: 0 })
 }
 
 /** Yields after every piece. */
-function* inPieces(graph: Graph, seed: number): Generator<void, Float32Array, void> {
+function* drawInitialParameters(graph: Graph, seed: number): Pieces<Float32Array> {
   if (!Number.isSafeInteger(seed) || seed < 0) throw invalidOption('seed', seed, 'use a whole number from 0 to 2^53 - 1')
   const parameters = parametersOf(graph)
   const values = floats(parameters.reduce((sum, parameter) => sum + elements(parameter.shape), 0))

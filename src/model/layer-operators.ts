@@ -7,6 +7,7 @@ import type { GraphWriter } from './graph-writer.js'
 import { invalidLayer } from './layer-checks.js'
 import type { Layer } from './layer.js'
 import { layerRow } from './operators/layer-table.js'
+import { atOnce, type Pieces } from '../turns.js'
 import { LayerWriter, type BatchStatistics, type LayerContext, type Mode } from './operators/layer-writer.js'
 
 /** Turns layers into operators, one after another. */
@@ -26,17 +27,24 @@ export class LayerOperators implements LayerContext {
   }
 
   sequence(layers: readonly Layer[], x: ValueId, prefix = ''): ValueId {
+    return atOnce(this.sequenceInPieces(layers, x, prefix))
+  }
+
+  /** The same, a layer at a time. */
+  *sequenceInPieces(layers: readonly Layer[], x: ValueId, prefix = ''): Pieces<ValueId> {
     const names = layerNames(layers, prefix)
-    return layers.reduce((value, layer, i) => {
+    let value = x
+    for (const [i, layer] of layers.entries()) {
       const [first, before] = [this.graph.size, this.graph.operatorCount]
       const to = new LayerWriter(names[i]!, this)
-      const y = layerRow(layer.kind)!.build(layer, to, value)
+      value = layerRow(layer.kind)!.build(layer, to, value)
       if (to.truth('frozen', layer.frozen ?? false)) {
         this.graph.freeze(first)
         this.#frozen.push(...this.graph.operatorsAfter(before))
       }
-      return y
-    }, x)
+      yield
+    }
+    return value
   }
 
   /** Folds the statistics of each batch norm into the running ones; at the end, so that nothing stands between operators to be fused. */

@@ -6,6 +6,7 @@ import type { LoggedMetrics } from './logged-metrics.js'
 /** An event of a Job: numbers and names only, so that an event is also a line of JSON. */
 export type JobEvent =
   | PlannedEvent
+  | WarningEvent
   | StartedEvent
   | LevelsEvent
   | SetAsideEvent
@@ -60,6 +61,13 @@ export interface PlannedProgram {
   readonly flops: number
   /** Bytes of its memory by arena. */
   readonly arenas: Readonly<Record<string, number>>
+}
+
+/** Before `started`: the run takes more threads, memory or repetitions of its samples than its user may expect. */
+export interface WarningEvent {
+  readonly event: 'warning'
+  /** In one line: the option, and what it costs. */
+  readonly message: string
 }
 
 /** All programs are bound, and the first step is about to run. */
@@ -291,7 +299,10 @@ export interface FinishedEvent {
   readonly iterations: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
-  /** Of the central model in canonical order, float32 little-endian. */
+  /**
+   * Of the central model in canonical order, float32 little-endian. Empty for a run that was stopped while its model was being compiled: it has neither trained nor
+   * measured anything, so that its accuracy is null and its loss NaN.
+   */
   readonly weightsSha256: string
   /** For runs with checkpoints only: `incomplete` if at least one could not be written, for which the command line exits with 1. */
   readonly checkpoints?: 'complete' | 'incomplete'

@@ -16,7 +16,7 @@ const count = whole({ min: 1, max: MOST_LEARNERS })
 export const THRESHOLD = 0.04
 
 /** More learners than cores keep the cores busy while others wait; more than three for each core do not help. */
-const MOST_PER_CORE = 3
+export const MOST_PER_CORE = 3
 
 const population = group({
   /** The number of learners at first; that of the cores if omitted. The number that is found does not depend on it. */

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'eventemitter3'
-import { unknownName } from '../errors.js'
+import { ArbalestError, unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
   CheckpointEvent,
@@ -16,6 +16,7 @@ import type {
   SampleSkippedEvent,
   SetAsideEvent,
   StartedEvent,
+  WarningEvent,
   WentBackEvent
 } from '../observe/events.js'
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
@@ -25,6 +26,7 @@ import { MetricLog } from './metric-log.js'
 /** The events of a Job by name, and `failed` with the error of a run that fails. */
 export interface JobEvents {
   planned: [PlannedEvent]
+  warning: [WarningEvent]
   started: [StartedEvent]
   levels: [LevelsEvent]
   setAside: [SetAsideEvent]
@@ -44,6 +46,7 @@ export interface JobEvents {
 /** A record, so that the compiler notices a missing name. */
 const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
   planned: true,
+  warning: true,
   started: true,
   levels: true,
   setAside: true,
@@ -80,7 +83,8 @@ export interface JobControl {
 
 export interface JobOutcome {
   readonly finished: FinishedEvent
-  readonly model: TrainedModel
+  /** Undefined if the run was stopped before there was one. */
+  readonly model: TrainedModel | undefined
 }
 
 /** A model that is still being trained: the methods of TrainedModel, which answer once training has ended. */
@@ -114,26 +118,31 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     this.finished = outcome.then(({ finished }) => finished)
     // A program that reads the events gets the error there: `finished` need not be handled as well.
     this.finished.catch(() => {})
+    const trained = async (): Promise<TrainedModel> => {
+      const { model } = await outcome
+      if (model) return model
+      throw new ArbalestError('INVALID_STATE', 'model: the run was stopped while its model was being compiled; train again')
+    }
     this.model = {
       predict: async (batch) => {
         const samples = copied(batch)
-        return (await outcome).model.predict(samples)
+        return (await trained()).predict(samples)
       },
       classify: async (batch, options) => {
         const samples = copied(batch)
-        return (await outcome).model.classify(samples, options)
+        return (await trained()).classify(samples, options)
       },
-      generate: async (prompt, options) => (await outcome).model.generate(prompt, options),
-      evaluate: async (data, options) => (await outcome).model.evaluate(data, options),
-      weights: async () => (await outcome).model.weights(),
-      statistics: async () => (await outcome).model.statistics(),
-      save: async (path, options) => (await outcome).model.save(path, options)
+      generate: async (prompt, options) => (await trained()).generate(prompt, options),
+      evaluate: async (data, options) => (await trained()).evaluate(data, options),
+      weights: async () => (await trained()).weights(),
+      statistics: async () => (await trained()).statistics(),
+      save: async (path, options) => (await trained()).save(path, options)
     }
   }
 
   /**
-   * Ends the run at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for `onEvaluated`
-   * waits for at most another second.
+   * Ends the run at its next round: the central model is measured, and `finished` resolves with the reason `stopped`. A run that waits for `onEvaluated` or `onStep`
+   * waits for at most another second. A run whose model is still being compiled ends at once, with nothing trained or measured.
    */
   stop(): void {
     this.#stop.abort()

@@ -16,6 +16,7 @@ import { modelNamed } from '../model/zoo/index.js'
 import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
+import { inTurns } from '../turns.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
@@ -26,7 +27,9 @@ import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { firstBatches } from './overfit.js'
 import { compilePrograms, type RunPrograms } from './programs.js'
 import { checkReports, loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
+import { checkCost } from './run-cost.js'
 import { scheduleOf, type Schedule } from './schedule.js'
+import { StoppedEarly } from './stopped-early.js'
 
 /** Everything that is decided before the first actor of a run starts. */
 export interface PreparedRun {
@@ -53,12 +56,20 @@ export interface PreparedRun {
   readonly refused: ResumedEvent['refused']
 }
 
-/** Opens the data, compiles the programs, and decides all that the options leave open. Throws what these throw, and OUT_OF_MEMORY. */
-export async function prepareRun(given: Settings, engine: Engine): Promise<PreparedRun> {
+/**
+ * Opens the data, compiles the programs in turns with the event loop, and decides all that the options leave open. Throws what these throw, OUT_OF_MEMORY, and
+ * a StoppedEarly.
+ */
+export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal): Promise<PreparedRun> {
   checkPrecision(engine, given)
   const dataset = await openDataset(given)
+  checkCost(given, dataset, engine)
   const model = await openModel(given, dataset)
-  const programs = compilePrograms(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
+  const compiling = compilePrograms(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
+  const check = () => {
+    if (stop?.aborted) throw new StoppedEarly()
+  }
+  const programs = await inTurns(compiling, { check })
   const metrics = wantedMetrics(model, dataset, programs.predict, given)
   const layout = programs.train.parameters
   const asked = await loadRunSettings(given, dataset.train.count)

@@ -1,9 +1,10 @@
-import { compile, type CompileOptions } from '../compiler/compile.js'
+import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Program } from '../compiler/program.js'
 import { isStreamed, type Dataset } from '../data/dataset.js'
 import { elements } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Settings } from '../options/settings.js'
+import type { Pieces } from '../turns.js'
 import { checkSamples, EVALUATION_BATCH, evaluationPasses, type ProgramPass } from '../trained/programs.js'
 
 /** All programs of a run; they share one parameter layout. */
@@ -20,20 +21,20 @@ const STATISTICS_SAMPLES = 2048
 /** The most bytes of streamed samples that are kept in memory for the statistics. Large samples have more pixels, so fewer are enough. */
 const STATISTICS_BYTES = 2 ** 27
 
-/** Compiles them. Throws what `compile` throws, and SHAPE_MISMATCH if the data does not suit the model. */
-export function compilePrograms(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): RunPrograms {
+/** Compiles them, an operator at a time. Throws what `compile` throws, and SHAPE_MISMATCH if the data does not suit the model. */
+export function* compilePrograms(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Pieces<RunPrograms> {
   checkSamples(model, dataset)
   const { precision, topK } = settings
   const { mean, std } = dataset
   const options = trainingOptions(dataset, settings)
-  const train = compile(model, backend, { ...options, mode: 'train' })
+  const train = yield* compileInPieces(model, backend, { ...options, mode: 'train' })
   const { parameters } = train
-  const predict = compile(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision, parameters })
-  const evaluate = evaluationPasses(model, dataset, { predict, load: { mean, std }, topK }, backend)
+  const predict = yield* compileInPieces(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision, parameters })
+  const evaluate = yield* evaluationPasses(model, dataset, { predict, load: { mean, std }, topK }, backend)
   const hasStatistics = train.arenas.statistics + predict.arenas.statistics > 0
   const statistics = (batch: number) =>
-    compile(model, backend, { mode: 'statistics', batch, precision, load: options.load ?? {}, parameters })
-  return { train, evaluate, predict, statistics: hasStatistics ? statisticsPass(dataset, statistics) : undefined }
+    compileInPieces(model, backend, { mode: 'statistics', batch, precision, load: options.load ?? {}, parameters })
+  return { train, evaluate, predict, statistics: hasStatistics ? yield* statisticsPass(dataset, statistics) : undefined }
 }
 
 /** How the training step is compiled; with its parameter layout, how other programs over its weights are. */
@@ -44,10 +45,10 @@ export function trainingOptions(
   return { batch, precision, optimiser: optimiser.update, freeze, load: { mean, std, shuffled: true, ...augmentation } }
 }
 
-function statisticsPass({ train }: Dataset, compiled: (batch: number) => Program): ProgramPass {
+function* statisticsPass({ train }: Dataset, compiling: (batch: number) => Pieces<Program>): Pieces<ProgramPass> {
   const bytes = elements(train.sample)
   const most = isStreamed(train) ? Math.max(1, Math.floor(STATISTICS_BYTES / bytes)) : Infinity
   const samples = Math.min(STATISTICS_SAMPLES, train.count, most)
   const batch = Math.min(EVALUATION_BATCH, samples)
-  return { program: compiled(batch), batch, steps: Math.floor(samples / batch), position: 0 }
+  return { program: yield* compiling(batch), batch, steps: Math.floor(samples / batch), position: 0 }
 }

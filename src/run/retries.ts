@@ -27,7 +27,7 @@ export async function runWithRetries(
   }
 }
 
-/** A job emits `started` once only. */
+/** A job emits `started`, and warnings before it, once only. */
 function withoutStarted({ emit, ...control }: JobControl): JobControl {
-  return { ...control, emit: (event) => (event.event === 'started' ? undefined : emit(event)) }
+  return { ...control, emit: (event) => (event.event === 'started' || event.event === 'warning' ? undefined : emit(event)) }
 }

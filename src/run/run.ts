@@ -22,7 +22,9 @@ import { MemoryBudget, measuredNeed, reserveGrowth } from './memory/budget.js'
 import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
+import { costWarnings } from './run-cost.js'
 import { RunLoop } from './run-loop.js'
+import { StoppedEarly, stoppedEvent } from './stopped-early.js'
 
 /** The modules that a run loads; tests replace them by fakes. */
 export interface RunModules {
@@ -47,6 +49,11 @@ export async function run(given: Settings, modules: RunModules, control: JobCont
     sinks.write(outcome.finished)
     return outcome
   } catch (error) {
+    if (error instanceof StoppedEarly) {
+      const finished = stoppedEvent(settings)
+      sinks.write(finished)
+      return { finished, model: undefined }
+    }
     const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
     sinks.write({ event: 'failed', code, message: messageOf(error) })
     throw error
@@ -75,7 +82,8 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
   // Before a checkpoint is chosen to go on from: another run may still be writing there.
   await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
-  const whole = await prepareRun(settings, engine)
+  const whole = await prepareRun(settings, engine, control.stop)
+  for (const message of costWarnings(whole)) control.emit({ event: 'warning', message })
   if (settings.dryRun) control.emit(plannedEvent(whole))
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
 

@@ -13,7 +13,7 @@ import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
 import type { Handle } from '../engine/contract.js'
 import { importWeights } from '../formats/import-weights.js'
-import { predictionGraph } from '../model/graph-builder.js'
+import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
@@ -22,6 +22,7 @@ import type { Trace } from '../observe/trace.js'
 import type { Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { sendingPort } from '../runtime/port.js'
+import { inTurns, mapInPieces } from '../turns.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
 import { sharedArenas } from './memory/shared-arenas.js'
@@ -65,7 +66,7 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
 
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
-  const shares = shareOut(programs.evaluate.map(compiled), run.evaluators)
+  const shares = shareOut(await inTurns(mapInPieces(programs.evaluate, compiled)), run.evaluators)
   const sources = makeSources(dataset, sourcePlan, shares.length, scope)
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
@@ -89,7 +90,7 @@ export async function firstWeights(
   { initialWeights: initial, seed }: Pick<Settings, 'initialWeights' | 'seed'>
 ): Promise<Float32Array> {
   if (initial) return (await importWeights(await modelFile(initial.file), model, { ...initial, seed })).parameters
-  return initialParametersInTurns(predictionGraph(model), seed)
+  return initialParametersInTurns(await inTurns(predictionGraphInPieces(model)), seed)
 }
 
 function startEvaluators(

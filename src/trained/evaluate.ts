@@ -10,6 +10,7 @@ import { loweringBackend } from '../engine/lowering.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
 import type { Normalisation } from '../model/normalisation.js'
+import { inTurns } from '../turns.js'
 import { checkSuits, METRIC_NAMES, usualMetrics, type MetricName } from '../metrics/metric-names.js'
 import type { EvaluationMetrics } from '../metrics/metrics.js'
 import { check } from '../schema/faults.js'
@@ -63,7 +64,7 @@ export async function evaluate(
   const { engine, module, model, program, normalisation } = evaluated
   const { backend } = program
   const { mean, std } = normalisation
-  const passes = evaluationPasses(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend))
+  const passes = await inTurns(evaluationPasses(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend)))
   const task = taskOfModel(model, program)
   if (asked !== undefined) checkSuits(check(metricNames, asked, { path: 'metrics' }), task)
   const names = asked ?? usualMetrics(task)

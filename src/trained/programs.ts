@@ -1,5 +1,5 @@
 import type { BatchRange } from '../actors/sources.js'
-import { compile, type CompileOptions } from '../compiler/compile.js'
+import { compile, compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
 import { answersOf, isStreamed, type Dataset } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
@@ -7,6 +7,7 @@ import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
 import type { Model } from '../model/model.js'
+import type { Pieces } from '../turns.js'
 
 /** Samples in a batch of evaluation and prediction: small enough for a core's cache, large enough for a few threads. */
 export const EVALUATION_BATCH = 64
@@ -32,21 +33,23 @@ export function predictionProgram(model: Model, precision: Precision, backend: L
 }
 
 /** The programs that measure a model on every test sample once: in whole batches, and then in a smaller one. Throws SHAPE_MISMATCH. */
-export function evaluationPasses(
+export function* evaluationPasses(
   model: Model,
   dataset: Dataset,
   { predict, load, topK }: EvaluationRequest,
   backend: LoweringBackend
-): readonly ProgramPass[] {
+): Pieces<readonly ProgramPass[]> {
   checkSamples(model, dataset)
   checkTargets(model, dataset, predict)
   const { parameters, precision } = predict
   const counting = topK !== undefined
-  return batchRanges(dataset.test.count).map((range) => ({
-    ...range,
-    ...(counting && { countsTop: true }),
-    program: compile(model, backend, { mode: 'evaluate', batch: range.batch, precision, load, parameters, ...(counting && { topK }) })
-  }))
+  const passes: ProgramPass[] = []
+  for (const range of batchRanges(dataset.test.count)) {
+    const options = { mode: 'evaluate', batch: range.batch, precision, load, parameters, ...(counting && { topK }) } as const
+    const program = yield* compileInPieces(model, backend, options)
+    passes.push({ ...range, ...(counting && { countsTop: true }), program })
+  }
+  return passes
 }
 
 /** How many answers to a sample can be right or wrong: its classes' number of them, or one for targets that are each for or against. */

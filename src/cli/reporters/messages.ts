@@ -21,6 +21,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
   switch (event.event) {
     case 'planned':
       return planned(event)
+    case 'warning':
+      return `${colours.yellow('warning')}: ${external(event.message)}`
     case 'started':
       return started(event)
     case 'levels':
@@ -126,6 +128,7 @@ const END_REASONS = {
 } as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
 
 function finished(event: FinishedEvent): string {
+  if (event.weightsSha256 === '') return `${colours.yellow('stopped')} while the model was being compiled: nothing was trained`
   const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${END_REASONS[event.reason]}`)
   const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
   const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: not every checkpoint could be written` : ''

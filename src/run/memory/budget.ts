@@ -6,7 +6,7 @@ import type { MemoryNeed } from './need.js'
 import type { Settings } from '../../options/settings.js'
 
 /** A learner's thread takes this besides its engine memory: the JavaScript heap, and stacks. */
-const THREAD_BYTES = 32 * 2 ** 20
+export const THREAD_BYTES = 32 * 2 ** 20
 
 /** The tuner leaves this margin to other processes, since the user has not asked for a number of learners. */
 const TUNED_MARGIN = 1.25
@@ -99,6 +99,6 @@ function tunedBytes({ perLearner }: MemoryNeed): number {
   return TUNED_MARGIN * (perLearner + THREAD_BYTES)
 }
 
-function mebibytes(bytes: number): string {
+export function mebibytes(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(1)} MiB`
 }
