@@ -10,9 +10,13 @@ import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
 import { skip } from '../support/skip.js'
 import { run, start } from './support/arbalest.js'
+import { FewDigits } from './support/few-digits.js'
 
-const TRAIN = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '1', '--batch', '8']
-const ENDLESS = [...TRAIN, '--steps', '100000000', '--seconds', '120']
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
+
+const TRAIN = ['train', '--model', 'mlp', ...few.flags, '--learners', '1', '--batch', '8']
+const ENDLESS = [...TRAIN, '--steps', '100000000', '--seconds', '120', '--evaluate-every', '100000']
 
 /** The path that a failure says the model is in. */
 const savedIn = (stderr: string) => /; the model is in (.+)\n/.exec(stderr)?.[1] ?? ''

@@ -9,9 +9,14 @@ import { isHangUpIgnored } from '../../src/cli/hang-up.js'
 import { Folder } from '../data/support/files.js'
 import { skip } from '../support/skip.js'
 import { ROOT } from './support/arbalest.js'
+import { FewDigits } from './support/few-digits.js'
 
-/** Too long for a test, and not for ever: a run whose terminal is gone has no parent that would end it. */
-const RUN = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '1', '--batch', '8', '--steps', '100000000', '--seconds', '60']
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
+
+/** Longer than a test, but limited: a run whose terminal is gone has no parent that would end it. */
+const LIMITS = ['--steps', '100000000', '--seconds', '60', '--evaluate-every', '100000']
+const RUN = ['train', '--model', 'mlp', ...few.flags, '--learners', '1', '--batch', '8', ...LIMITS]
 
 describe('A terminal that closes', function () {
   this.timeout(120_000)

@@ -2,7 +2,11 @@ import { expect } from 'chai'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
 import { start } from './support/arbalest.js'
+import { FewDigits } from './support/few-digits.js'
 import { killedRun, undisturbedHash } from './support/killed-run.js'
+
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
 
 describe('arbalest train, killed and started again', function () {
   this.timeout(120_000)
@@ -18,7 +22,7 @@ describe('arbalest train, killed and started again', function () {
 
   it('keeps what was trained where it is told to end, also while it measures', async () => {
     const dir = join(folder.path, 'ended')
-    const command = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8', '--epochs', '1000']
+    const command = ['train', '--model', 'mlp', ...few.flags, '--learners', '2', '--batch', '8', '--epochs', '100000']
     for (const said of ['"progress"', '"evaluated"']) {
       const { child, ended, said: hears } = start([...command, '--checkpoint-dir', dir, '--json'])
       await hears(said)

@@ -6,8 +6,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Folder } from '../data/support/files.js'
 import { ROOT, start } from './support/arbalest.js'
+import { FewDigits } from './support/few-digits.js'
 
-const TRAIN = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '1', '--batch', '8']
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
+
+const TRAIN = ['train', '--model', 'mlp', ...few.flags, '--learners', '1', '--batch', '8']
 
 /** The command with its output on a disk that is full. */
 async function onFullDisk(args: readonly string[]): Promise<{ code: unknown; stderr: string }> {
@@ -55,7 +59,7 @@ describe('A command whose output is lost', () => {
   })
 
   it('stops cleanly on Ctrl-C where stdout and stderr went down the same pipe, and its reader is gone', async () => {
-    const { child, ended, said } = start([...TRAIN, '--steps', '100000000', '--log', log, '--json'])
+    const { child, ended, said } = start([...TRAIN, '--steps', '100000000', '--evaluate-every', '100000', '--log', log, '--json'])
     await said('"progress"')
     child.stderr!.destroy()
     child.kill('SIGINT')

@@ -3,16 +3,20 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run, start } from './support/arbalest.js'
+import { FewDigits } from './support/few-digits.js'
 
-const TINY = ['train', '--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8']
-const ENDLESS = [...TINY, '--steps', '100000000']
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
+
+const TINY = ['train', '--model', 'mlp', ...few.flags, '--learners', '2', '--batch', '8']
+const ENDLESS = [...TINY, '--steps', '100000000', '--evaluate-every', '100000']
 
 describe('arbalest train', () => {
   it('writes one JSON object a line and nothing else, the last of them `finished`', async () => {
     const { code, lines, stderr } = await run([...TINY, '--steps', '5', '--seed', '7', '--json'])
     expect(code, stderr).to.equal(0)
     expect(stderr).to.equal('')
-    expect(lines[0]).to.include({ event: 'started', model: 'mlp', data: 'digits', learners: 2, batch: 8, iterations: 5, seed: 7 })
+    expect(lines[0]).to.include({ event: 'started', model: 'mlp', data: 'mnist', learners: 2, batch: 8, iterations: 5, seed: 7 })
     expect(lines.map(({ event }) => event)).to.include.members(['progress', 'evaluated'])
     const last = lines.at(-1)!
     expect(last).to.include({ event: 'finished', reason: 'completed', learners: 2, iterations: 5 })
@@ -31,7 +35,7 @@ describe('arbalest train', () => {
     const { code, stdout, stderr } = await run([...TINY, '--epochs', '2'])
     expect(code, stderr).to.equal(0)
     expect(stdout)
-      .to.match(/^mlp on digits: /)
+      .to.match(/^mlp on mnist: /)
       .and.match(/test accuracy \d+\.\d\d%/)
       .and.match(/weights sha256 [0-9a-f]{64}\n$/)
     expect(stdout).to.not.include('\x1b').and.not.include('\r')
@@ -45,7 +49,7 @@ describe('arbalest train', () => {
       const { code, stdout, stderr } = await run([...TINY, '--steps', '5', '--save', file])
       expect(code, stderr).to.equal(0)
       expect(stdout.trimEnd()).to.match(new RegExp(`model in ${file}$`))
-      const measured = await run(['eval', file, '--data', 'digits', '--json'])
+      const measured = await run(['eval', file, ...few.flags, '--json'])
       const [accuracy] = /\d+\.\d\d(?=%)/.exec(stdout.split('\n').findLast((line) => line.startsWith('finished'))!)!
       expect((100 * Number(measured.lines.at(-1)!['testAccuracy'])).toFixed(2)).to.equal(accuracy)
       const kept = await readFile(file)
@@ -110,7 +114,7 @@ describe('arbalest train', () => {
   }
 
   it('says whether a few batches were learnt by heart, also by its status', async () => {
-    const by = (...flags: string[]) => run(['train', '--model', 'mlp', '--learners', '1', '--overfit', '2', ...flags])
+    const by = (...flags: string[]) => run(['train', '--model', 'mlp', ...few.flags, '--learners', '1', '--overfit', '2', ...flags])
     const learnt = await by('--steps', '200')
     expect(learnt.code, learnt.stderr).to.equal(0)
     expect(learnt.stdout).to.match(/the loss collapsed from 2\.\d+ to 0\.0\d+: the model can learn these samples\n$/)
@@ -152,7 +156,7 @@ describe('arbalest train', () => {
          const options: TrainOptions = { model, batch: 4, learners: 1, optimiser: { learningRate: 0.5, momentum: 0 }, until: { steps: 3 } }
          export default options`
       )
-      const { code, lines, stderr } = await run(['train', path, '--batch', '6', '--lr', '0.25', '--json'])
+      const { code, lines, stderr } = await run(['train', path, ...few.flags, '--batch', '6', '--lr', '0.25', '--json'])
       expect(code, stderr).to.equal(0)
       expect(lines[0]).to.include({ event: 'started', model: 'own', batch: 6, learners: 1, iterations: 3, parameters: 7850 })
       expect(lines.find(({ event }) => event === 'progress')!['learningRate']).to.be.at.most(0.25)
@@ -165,13 +169,13 @@ describe('arbalest train', () => {
          export default defineConfig(async () => ({ model: 'mlp', batch: 4, learners: 1, until: { steps: 2 }, seed: 5 }))`
       )
       const cwd = join(path, '..')
-      const found = await run(['train', '--seed', '6', '--json'], { cwd })
+      const found = await run(['train', ...few.flags, '--seed', '6', '--json'], { cwd })
       expect(found.lines[0], found.stderr).to.include({ model: 'mlp', batch: 4, learners: 1, iterations: 2, seed: 6 })
-      expect((await run(['train'], { cwd })).stdout).to.match(/^options from arbalest\.config\.ts\n/)
+      expect((await run(['train', ...few.flags], { cwd })).stdout).to.match(/^options from arbalest\.config\.ts\n/)
       const without = await run(['train', '--no-config', ...TINY.slice(1), '--steps', '1', '--json'], { cwd })
       expect(without.lines[0], without.stderr).to.include({ batch: 8, learners: 2, seed: 1 })
       const other = await config('other.mjs', 'export default { model: "mlp", learners: 1, batch: 3, until: { steps: 1 } }')
-      expect((await run(['train', '--config', other, '--json'], { cwd })).lines[0]).to.include({ batch: 3, iterations: 1 })
+      expect((await run(['train', '--config', other, ...few.flags, '--json'], { cwd })).lines[0]).to.include({ batch: 3, iterations: 1 })
       expect((await run(['train', other, '--config', other], { cwd })).stderr).to.match(/^INVALID_OPTION: config: .*name one config/)
     })
 

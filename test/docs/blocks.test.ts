@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { blocksOf, type Block } from './page.js'
-import { settings } from './settings.js'
+import { few, settings } from './settings.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RUN = ['ts', 'js', 'sh']
@@ -12,11 +12,16 @@ const LANGUAGES = [...RUN, '', 'python', 'json']
 const MARKS = [undefined, 'not-run', 'compiled', 'background']
 const SECONDS = 100
 
-/** The commands of the pages, as in a project where the package is installed, with few steps. */
+/** The commands of the pages, as in a project where the package is installed, with few steps and, where they train on digits, few of those. */
 const SHELL = `
 set -e
+few=(${few.flags.map((flag) => `'${flag}'`).join(' ')})
 arbalest() {
-  if [ "$1" = train ]; then shift; case " $* " in *' --steps '*) set -- train "$@" ;; *) set -- train "$@" --steps 4 ;; esac; fi
+  if [ "$1" = train ]; then
+    case " $* " in *' --steps '*) ;; *) set -- "$@" --steps 4 ;; esac
+    case " $* " in *' --data digits '*) ;; *' --data '*) few=() ;; esac
+    set -- "$@" "\${few[@]}"
+  fi
   node '${join(ROOT, 'bin/arbalest.js')}' "$@"
 }
 jiti() { node "\${1%.ts}.js" "\${@:2}"; }
@@ -51,9 +56,10 @@ describe('The code of the pages', () => {
     compile(sources)
   })
 
-  after(() => {
+  after(async () => {
     for (const { pid } of background) process.kill(-pid!)
     rmSync(folder, { recursive: true })
+    await few[Symbol.asyncDispose]()
   })
 
   for (const { page, blocks } of pages) {
@@ -120,5 +126,7 @@ describe('The code of the pages', () => {
 })
 
 function madeSmall({ page, code }: Block): string {
-  return (settings[page]?.smaller ?? []).reduce((text, [from, to]) => text.replace(from, to), code)
+  const { smaller = [], allDigits = false } = settings[page] ?? {}
+  const shorter = smaller.reduce((text, [from, to]) => text.replace(from, to), code)
+  return allDigits ? shorter : shorter.replaceAll("data: 'digits'", `data: 'mnist', dataDir: '${few.directory}'`)
 }

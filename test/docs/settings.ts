@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import sharp from 'sharp'
+import { FewDigits } from '../cli/support/few-digits.js'
 
 /** What a page's blocks find where they run, and what is made smaller in them, so that each takes seconds. */
 export interface PageSettings {
@@ -9,14 +10,19 @@ export interface PageSettings {
   /** A shell command before the first block. */
   readonly first?: string
   readonly smaller?: readonly (readonly [RegExp, string])[]
+  /** The blocks train on all digits: `prints` has an accuracy that few cannot reach. */
+  readonly allDigits?: true
   /** What the blocks print, all together. */
   readonly prints?: RegExp
 }
 
+/** The digits that blocks train on. */
+export const few = await FewDigits.make()
+
 /** A job that leaves a trained model, as a reader of the page has one. */
 const trained = (model: string, steps: number, file: string) =>
   `import { train } from 'arbalest'
-const job = train({ model: '${model}', data: 'digits', learners: 1, until: { steps: ${steps} } })
+const job = train({ model: '${model}', data: 'mnist', dataDir: '${few.directory}', learners: 1, until: { steps: ${steps} } })
 await job.finished
 await job.model.save('${file}')
 `
@@ -28,15 +34,30 @@ export const settings: Readonly<Record<string, PageSettings>> = {
   'README.md': {
     first: 'mkdir -p ~/data/tinyshakespeare && seq 2000 >~/data/tinyshakespeare/input.txt',
     prepare: (folder) => writeFileSync(join(folder, 'my-run.ts'), "export default { model: 'mlp', data: 'digits' }\n"),
-    smaller: [[/--data cifar-10 --data-dir \S+/, '--data digits']]
+    smaller: [
+      [/--context 128/, '--context 32'],
+      [/--data cifar-10 --data-dir \S+/, `--data mnist --data-dir '${few.directory}'`]
+    ]
   },
   'docs/actors.md': { prints: /^42$/m },
   'docs/layers.md': { smaller: [[/model: '(?:resnet20|lenet)', /g, "model: 'lenet', data: 'digits', learners: 1, until: { steps: 2 }, "]] },
+  'docs/checkpoints.md': {
+    smaller: [
+      [/model: 'lenet', /, "model: 'lenet', data: 'digits', "],
+      [/steps: 200/, 'steps: 20'],
+      [/period: 50/, 'period: 5']
+    ]
+  },
   'docs/coming-from-pytorch.md': { smaller: [[/epochs: 2 /, 'steps: 4 ']] },
   'docs/coming-from-tensorflow-js.md': { prints: /^test accuracy (?:1|0\.[89])/m },
   'docs/data.md': { prints: /^test accuracy (?:1|0\.9).*^mean squared error 0\.0.*^sin\(1\) is about 0\.[789]/ms },
   'docs/errors.md': { prints: /^INVALID_OPTION .*batch: received -1/m },
-  'docs/runs.md': { smaller: [[/epochs: 30/, 'steps: 20']] },
+  'docs/runs.md': {
+    smaller: [
+      [/epochs: 30/, 'steps: 20'],
+      [/steps: 300 }/, 'steps: 100 }, evaluateEvery: 100']
+    ]
+  },
   'docs/text.md': {
     first: `mkdir -p ~/data/tinyshakespeare && yes 'ROMEO: It is the east.' | head -n 400 >~/data/tinyshakespeare/input.txt`,
     prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400)),
@@ -54,7 +75,11 @@ export const settings: Readonly<Record<string, PageSettings>> = {
       writeFileSync(join(folder, 'resnet20.js'), trained('resnet20', 2, 'resnet20.safetensors'))
     },
     first: 'node digits.js && node resnet20.js',
-    smaller: [[/data: 'cifar-10'/, "data: 'digits', learners: 1, until: { steps: 2 }"]]
+    smaller: [
+      [/data: 'cifar-10'/, "data: 'digits', learners: 1, until: { steps: 2 }"],
+      [/openDataset\('digits'\)/, "openDataset('digits', { samples: 200 })"],
+      [/--data digits/, few.flags.map((flag) => `'${flag}'`).join(' ')]
+    ]
   },
   'docs/tutorial.md': {
     prepare: async (folder) => {
@@ -65,11 +90,12 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     },
     smaller: [
       [/8080/g, PORT],
-      [/--image-size 32/, '--image-size 16']
+      [/--image-size 32/, '--image-size 16'],
+      [/--data digits/, few.flags.map((flag) => `'${flag}'`).join(' ')]
     ],
     prints: /(?=.*(?:goes on|resumed|from checkpoint))(?=.*"class":\d)/s
   },
-  'docs/write-a-learner.md': { prints: /^test accuracy 0\.[5-9]/m }
+  'docs/write-a-learner.md': { allDigits: true, prints: /^test accuracy 0\.[5-9]/m }
 }
 
 /** An image that is no digit: it is read and classified, whatever it is taken for. */

@@ -3,10 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { run, start, type Running } from '../support/arbalest.js'
+import { FewDigits } from '../support/few-digits.js'
 
-// Measured next to never, for then learners rest.
-const MODEL = ['--model', 'mlp', '--data', 'digits', '--learners', '2', '--batch', '8']
-const ENDLESS = ['train', ...MODEL, '--steps', '100000000', '--evaluate-every', '10000', '--json']
+const few = await FewDigits.make()
+after(() => few[Symbol.asyncDispose]())
+
+// Without evaluations, during which learners rest.
+const MODEL = ['--model', 'mlp', ...few.flags, '--learners', '2', '--batch', '8']
+const ENDLESS = ['train', ...MODEL, '--steps', '100000000', '--evaluate-every', '100000', '--json']
 
 interface Line {
   readonly jobs: readonly { readonly pid: number; readonly name: string; readonly seconds: number; readonly actors: readonly Actor[] }[]
@@ -46,7 +50,7 @@ describe('arbalest top', () => {
     const { code, stdout, stderr } = await run(['top', '--once'], { env })
     expect(code, stderr).to.equal(0)
     const [head, titles, ...rows] = stdout.trimEnd().split('\n')
-    expect(head).to.match(new RegExp(`^${pid}  mlp on digits  \\d:\\d\\d$`))
+    expect(head).to.match(new RegExp(`^${pid}  mlp on mnist  \\d:\\d\\d$`))
     expect(titles).to.match(/^actor .* state .* messages .* heap$/)
     expect(rows.map((row) => /^\S+(?: \d+)?/.exec(row)![0])).to.include.members(['synchroniser', 'supervisor', 'evaluator 0'])
     expect(rows.filter((row) => /learner \d/.test(row))).to.have.length(2)
@@ -62,7 +66,7 @@ describe('arbalest top', () => {
     expect(code, stderr).to.equal(0)
     const [shown, ...others] = (lines[0] as unknown as Line).jobs
     expect(others).to.deep.equal([])
-    expect(shown).to.include({ pid: child.pid, name: 'mlp on digits' })
+    expect(shown).to.include({ pid: child.pid, name: 'mlp on mnist' })
     const learners = shown!.actors.filter(({ name }) => /learner \d$/.test(name))
     expect(new Set(learners.map(({ thread }) => thread)).size).to.equal(2)
     for (const { thread, messages, deferred, heap } of learners) {
