@@ -1,6 +1,6 @@
 // node scripts/test.js [--slow] [--no-lint] [test files] [mocha's options]
-// Everything that must hold: set-up, types, format and lint, tests. All steps run though one fails, the exit code tells of any, and
-// the last line is always `N passed, N failed, N skipped`: mocha's true totals.
+// Checks everything: set-up, types, format and lint, tests. All steps run even if one fails; the exit code reports any failure, and the last line is
+// always `N passed, N failed, N skipped`: mocha's totals.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -8,12 +8,31 @@ import { fileURLToPath } from 'node:url'
 import { jobs } from './jobs.js'
 import { runTestFile } from './test-file.js'
 
-/** Bytes that suffice for a test file with the threads and processes that it starts. */
+/** The memory, in bytes, of a test file with its threads and processes. */
 const MEMORY_OF_A_FILE = 2e9
-/** Test files that measure time or load the whole machine: each runs when no other does. */
+/** Test files that measure time or load the whole machine: each runs while no other does. */
 const ALONE = /\.alone\.(slow\.)?test\.ts$/
 const SLOW = /\.slow\.test\.ts$/
-const SLOWEST_SHOWN = 5
+const EXPENSIVE_SHOWN = 10
+/**
+ * Files of more than about 15 seconds of processor time, the most expensive first. They start first, so that all processes end at about the same time.
+ * The last lines of a run show what to change here.
+ */
+const LONGEST_FIRST = [
+  'test/docs/blocks.test.ts',
+  'test/engine/operators.test.ts',
+  'test/run/resume.test.ts',
+  'test/run/devices.test.ts',
+  'test/engine/device.test.ts',
+  'test/engine/levels.test.ts',
+  'test/fuzz/inputs.test.ts',
+  'test/run/determinism.test.ts',
+  'test/cli/train.test.ts',
+  'test/oracle/oracle.test.ts',
+  'test/cli/usage.test.ts',
+  'test/formats/import-weights.test.ts',
+  'test/cli/init.test.ts'
+]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const given = process.argv.slice(2)
@@ -26,10 +45,10 @@ const total = { passed: 0, failed: 0, skipped: 0 }
 const skipReasons = []
 const failures = []
 const failedTests = []
-const times = []
+const costs = []
 
 if (step('set-up', join(root, 'scripts', 'setup'), '--dev', '--no-typescript')) {
-  // One after the other: the bench package compiles against what the first has written.
+  // In this order, because the bench package compiles against the output of the first.
   for (const project of hasBench() ? ['.', 'bench'] : ['.'])
     step(`types of ${project}`, process.execPath, join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b', project)
   await runTests()
@@ -52,16 +71,17 @@ function hasBench() {
 }
 
 async function runTests() {
-  const files = chosenFiles()
+  const files = chosenFiles().sort((a, b) => startRank(a) - startRank(b))
   const together = files.filter(({ source }) => !ALONE.test(source)).map((file) => () => runFile(file))
-  // After the types of both packages: the rules that need types read what has just been written.
+  // After the types of both packages, because the rules with types read the output of the compiler.
   if (!flags.includes('--no-lint')) together.unshift(lint)
   await runAll(together, jobs(MEMORY_OF_A_FILE))
   const alone = files.filter(({ source }) => ALONE.test(source)).map((file) => () => runFile(file))
   await runAll(alone, 1)
-  times.sort((a, b) => b.seconds - a.seconds)
-  const slowest = times.slice(0, SLOWEST_SHOWN).map(({ source, seconds }) => `${source} ${seconds.toFixed(0)} s`)
-  console.log(`The slowest files: ${slowest.join(', ')}`)
+  costs.sort((a, b) => b.processorSeconds - a.processorSeconds)
+  const all = costs.reduce((sum, { processorSeconds }) => sum + processorSeconds, 0)
+  const expensive = costs.slice(0, EXPENSIVE_SHOWN).map(({ source, processorSeconds }) => `${source} ${processorSeconds.toFixed(0)}`)
+  console.log(`\nProcessor seconds of the test files: ${all.toFixed(0)}; the most expensive: ${expensive.join(', ')}`)
 }
 
 /** Starts the tasks in order, `atOnce` at a time. */
@@ -80,8 +100,8 @@ async function runFile({ source, compiled }) {
   skipReasons.push(...result.skipReasons)
   failures.push(...faults.map((fault) => `${source}: ${fault}`))
   if (result.failedTests !== '') failedTests.push(`${source}${result.failedTests}`)
-  times.push({ source, seconds })
-  // With --grep most files have nothing to say.
+  costs.push({ source, processorSeconds: result.processorSeconds })
+  // With --grep most files have no tests.
   if (passed + failed + skipped + faults.length > 0) console.log(`\n${source} (${seconds.toFixed(1)} s)\n${result.output.trimEnd()}`)
 }
 
@@ -95,6 +115,12 @@ function lint() {
   })
 }
 
+/** A stable sort by this leaves all other files in their order. */
+function startRank({ source }) {
+  const rank = LONGEST_FIRST.indexOf(source)
+  return rank === -1 ? LONGEST_FIRST.length : rank
+}
+
 /** The named files, or all but the slow ones, or all. */
 function chosenFiles() {
   const files = [...testFiles('test', 'dist/test'), ...testFiles('bench/src/test', 'bench/dist/test')]
@@ -103,12 +129,12 @@ function chosenFiles() {
     return files.filter(({ source }) => named.includes(source))
   }
   if (flags.includes('--slow')) return files
-  const leftOut = files.filter(({ source }) => SLOW.test(source))
-  if (leftOut.length > 0) console.log(`Left out without --slow: ${leftOut.map(({ source }) => source).join(', ')}`)
-  return files.filter((file) => !leftOut.includes(file))
+  const omitted = files.filter(({ source }) => SLOW.test(source))
+  if (omitted.length > 0) console.log(`Omitted without --slow: ${omitted.map(({ source }) => source).join(', ')}`)
+  return files.filter((file) => !omitted.includes(file))
 }
 
-/** Found by their sources: tsc leaves behind what it wrote for a file that has since been deleted. */
+/** Searches the sources, because tsc leaves the output of deleted files behind. */
 function testFiles(sources, compiled) {
   if (!existsSync(join(root, sources))) return []
   return readdirSync(join(root, sources), { recursive: true })

@@ -22,7 +22,7 @@ export async function inputs(target: string, first: number, count: number, { sec
   const folder = await mkdtemp(join(tmpdir(), 'arbalest-fuzz-'))
   const place = join(folder, 'place')
   try {
-    const child = spawn(process.execPath, ['--enable-source-maps', CHILD, target, String(first), String(count), place], {
+    const child = spawn(process.execPath, [CHILD, target, String(first), String(count), place], {
       stdio: ['ignore', 'pipe', 'pipe'],
       timeout: seconds * 1000,
       killSignal: 'SIGKILL'
