@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/blocked_signals.h"
+
 namespace arbalest {
 namespace {
 
@@ -90,6 +92,7 @@ RunReport Replica::run(int slot, const RunLimits& limits) {
   StepLoop& steps = this->steps(slot);
   const Access access(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
+  const BlockedSignals blocked;
   return steps.run(limits);
 }
 
@@ -98,6 +101,7 @@ Outcome Replica::run_segment(int slot, Segment segment, const RunLimits& limits)
   const Access access(*this, !steps.bound().trains());
   backend_.use_threads(threads_);
   if (memory_.user()) own_activations();
+  const BlockedSignals blocked;
   return steps.run_segment(segment, limits);
 }
 
