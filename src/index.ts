@@ -16,6 +16,7 @@ export type {
   EvaluatedEvent,
   FailedEvent,
   FinishedEvent,
+  IntervenedEvent,
   JobEvent,
   LearnerLostEvent,
   LevelFigures,
@@ -133,6 +134,7 @@ export type { RuleModule } from './rules/own-rule.js'
 export type { RuleContext } from './rules/rule.js'
 export type { AsynchronousRule, CentralRule, GroupRule, LevelName, SynchronousRule } from './engine/contract.js'
 export type { ReplicaVector, RunOutcome, RunReport, ValueArray } from './engine/contract.js'
+export type { JobActors, LearnerMessages, LearnerRef, SynchroniserRef } from './protocols/job-actors.js'
 export type { LearnerContext, LearnerModule, LearnerPlugin } from './learner/learner-plugin.js'
 export type { BoundProgram } from './learner/bound-program.js'
 export type { LearnerReplica, ProgramRequest } from './learner/learner-replica.js'

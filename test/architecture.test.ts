@@ -26,6 +26,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'observe' },
   { name: 'options' },
   { name: 'checkpoints' },
+  { name: 'protocols' },
   { name: 'learner' },
   { name: 'actors' },
   { name: 'tuner' },

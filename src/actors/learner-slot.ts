@@ -5,12 +5,19 @@ import type { Spawner } from '../runtime/context.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
 import { Heartbeat, HeartbeatMonitor } from '../learner/heartbeat.js'
-import { errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
-import type { LearnerProtocol } from './learner.js'
+import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
+import type { LearnerStatus } from '../protocols/protocols.js'
+import { describeError, errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
+import type { LearnerControlProtocol } from './learner.js'
 
 /** Spawns a learner as a child of the supervisor. */
-export type SpawnLearner = (spawner: Spawner, learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerProtocol>>
+export type SpawnLearner = (
+  spawner: Spawner,
+  learner: number,
+  rank: number,
+  heartbeat: Heartbeat
+) => Promise<ActorRef<LearnerControlProtocol>>
 
 export interface LearnerSlotOptions {
   readonly engine: Engine
@@ -22,7 +29,9 @@ export interface LearnerSlotOptions {
   /** How many checks of the heartbeat make `deadline`, in milliseconds: the longest time without a step. */
   readonly patience: number
   readonly deadline: number
-  readonly spawn: (learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerProtocol>>
+  readonly spawn: (learner: number, rank: number, heartbeat: Heartbeat) => Promise<ActorRef<LearnerControlProtocol>>
+  /** The number of the slot's first learner; one that no other has had if omitted. */
+  readonly first?: number
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
   readonly onFailure: (failure: LearnerFailure) => void
@@ -35,7 +44,7 @@ export interface LearnerSlotOptions {
 /** The learner in a slot. */
 interface Occupant {
   readonly learner: number
-  readonly ref: ActorRef<LearnerProtocol>
+  readonly ref: ActorRef<LearnerControlProtocol>
   readonly heartbeat: Heartbeat
   /** Resolved once the learner is given up, although its thread may still run. */
   readonly givenUp: Deferred<void>
@@ -54,15 +63,19 @@ export class LearnerSlot {
   #started: Occupant | undefined
   /** Whether the slot's learner takes part in the group. */
   #member = false
+  #first: number | undefined
   #closed = false
   #vacant = false
   #firstError: Error | undefined
+  #lastError: Error | undefined
+  #deaths = 0
   #failedBeforeFirstStep = false
   /** Present while the learner trains. */
   #watched: { readonly occupant: Occupant; readonly monitor: HeartbeatMonitor } | undefined
 
   constructor(options: LearnerSlotOptions) {
     this.#options = options
+    this.#first = options.first
     this.#restarts = new RestartCounter(options.limits)
   }
 
@@ -74,7 +87,8 @@ export class LearnerSlot {
   /** Starts a learner, which does not yet take part in the group. Rejects if it cannot be started: a second attempt would fail, too. */
   async fill(): Promise<void> {
     this.#vacant = false
-    const learner = this.#options.nextLearner()
+    const learner = this.#first ?? this.#options.nextLearner()
+    this.#first = undefined
     const occupant = this.#spawn(learner)
     this.#setOccupant(occupant)
     await occupant
@@ -85,6 +99,41 @@ export class LearnerSlot {
     const { learner, failed } = await this.#occupant
     this.#member = true
     if (!failed) this.#join(learner, this.#options.resumed(learner))
+  }
+
+  get status(): LearnerStatus {
+    const occupant = this.#started?.failed ? undefined : this.#started
+    const lives = this.#watched?.occupant === occupant ? 'training' : 'resting'
+    return {
+      place: this.#options.rank,
+      learner: occupant?.learner ?? null,
+      state: this.#vacant ? 'vacant' : occupant ? lives : 'starting',
+      steps: occupant?.heartbeat.steps ?? 0,
+      deaths: this.#deaths,
+      lastDeath: this.#lastError ? describeError(this.#lastError) : null
+    }
+  }
+
+  /** At a pause of the group: another learner, which begins at the central model, takes the place of the present one. */
+  async replace(): Promise<number> {
+    const successor = await this.#spawn(this.#options.nextLearner())
+    const before = await this.#occupant.catch(() => undefined)
+    this.#vacant = false
+    this.#setOccupant(Promise.resolve(successor))
+    if (before) {
+      // Its end is no failure.
+      before.failed = true
+      this.#options.engine.evict(this.#options.group, before.learner)
+    }
+    this.#join(successor.learner, false)
+    await before?.ref.stop({ deadline: STOP_DEADLINE })
+    return successor.learner
+  }
+
+  /** At a pause of the group: calls a method of the slot's learner, once it has started. Rejects with ACTOR_GONE if it dies meanwhile. */
+  async message(method: string, args: readonly unknown[]): Promise<MessageOutcome> {
+    const { ref } = await this.#occupant
+    return ref.askWith({ deadline: this.#options.deadline }).message(method, args)
   }
 
   /** The slot's learner and its replica; undefined while it is being started or replaced. */
@@ -167,6 +216,8 @@ export class LearnerSlot {
     const { round, iterations: iteration } = engine.groupStatus(group)
     engine.evict(group, learner)
     this.#firstError ??= error
+    this.#lastError = error
+    this.#deaths++
     this.#vacant = leavesVacant(error)
     // Two failures in a row before a first step have a cause that a third learner would meet, too.
     const hopeless = beforeFirstStep && this.#failedBeforeFirstStep

@@ -3,20 +3,21 @@ import { loadEngine, type Engine, type Handle, type ReplicaSpec } from '../engin
 import { TraceRing } from '../observe/trace-ring.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
-import type { SendingPort } from '../runtime/port.js'
+import { callsOver, type MessagePort, type SendingPort } from '../runtime/port.js'
 import { Heartbeat } from '../learner/heartbeat.js'
 import { LearnerLog } from '../learner/learner-log.js'
-import { makeLearner, type LearnerContext, type LearnerPlugin } from '../learner/learner-plugin.js'
+import { callMethod, makeLearner, type LearnerContext, type LearnerPlugin, type MessageOutcome } from '../learner/learner-plugin.js'
 import { LearnerReplica, type ProgramRecipe, type ProgramTarget } from '../learner/learner-replica.js'
 import { StepOrder } from '../learner/step-order.js'
 import { StepInterrupted, StepRunner, type LearnerReport } from '../learner/step-runner.js'
 import type { Teacher, TeacherSpec } from '../learner/teacher.js'
+import { jobActors, type JobActors } from '../protocols/job-actors.js'
 
 /** Its thread loads no compiler, no file formats and no operators: it starts in half the time without them. Plugins get them when they can need them. */
 const BUILT_IN = new URL('../learner/built-in-learner.js', import.meta.url).href
 
-/** The messages that a learner answers. */
-export interface LearnerProtocol {
+/** The messages by which a supervisor conducts a learner. */
+export interface LearnerControlProtocol {
   /** Trains until the group pauses, evicts or cancels it. Rejects with the plugin's error, and with INVALID_STATE while it trains. */
   train(): DeferredReply<LearnerReport>
 
@@ -25,6 +26,9 @@ export interface LearnerProtocol {
 
   /** Sends the metrics that its plugin logs to this port, as `LogLine`s. */
   logTo(port: SendingPort): void
+
+  /** Calls a public method of the plugin, while the learner is paused. Rejects with UNKNOWN_NAME. */
+  message(method: string, args: readonly unknown[]): Promise<MessageOutcome>
 }
 
 export interface LearnerOptions {
@@ -40,6 +44,10 @@ export interface LearnerOptions {
   readonly task: LearnerTask
   /** The file of a checkpoint with the learner's weights and its optimiser's states. */
   readonly resumes?: string
+  /** The messages that the plugin got before that checkpoint: it gets them again, since the checkpoint has none of its own state. */
+  readonly messages?: readonly { readonly method: string; readonly args: readonly unknown[] }[]
+  /** The way to the other actors of the run; absent where the plugin cannot ask for it. */
+  readonly actors?: MessagePort
   readonly rank: number
   /** The cores that its thread is pinned to; not pinned if omitted. */
   readonly cores?: readonly number[]
@@ -60,7 +68,7 @@ export interface LearnerTask extends ProgramRecipe {
  * Trains one replica with small batches, by the steps of its plugin. It needs a thread of its own, because it blocks the thread in native
  * code.
  */
-export class Learner implements LearnerProtocol {
+export class Learner implements LearnerControlProtocol {
   readonly #options: LearnerOptions
   readonly #context: ActorContext<Learner>
   readonly #runner: StepRunner
@@ -83,6 +91,7 @@ export class Learner implements LearnerProtocol {
     if (this.#options.cores) engine.keepToCores(this.#options.cores)
     this.#plugin = await makeLearner(this.#options.module, await this.#pluginContext(engine))
     await this.#plugin.started?.()
+    await this.#repeatMessages(engine)
   }
 
   train(): DeferredReply<LearnerReport> {
@@ -101,6 +110,10 @@ export class Learner implements LearnerProtocol {
     this.#log.sendTo(port)
   }
 
+  message(method: string, args: readonly unknown[]): Promise<MessageOutcome> {
+    return callMethod(this.#plugin!, method, args, this.#context.name)
+  }
+
   /** A message to itself: the plugin has failed while the learner was paused, so no call of `train` can reject. */
   fail(error: unknown): never {
     throw error
@@ -110,6 +123,13 @@ export class Learner implements LearnerProtocol {
     this.#runner.close()
     await this.#plugin?.stopping?.()
     for (const release of this.#releases.toReversed()) release()
+  }
+
+  async #repeatMessages(engine: Engine): Promise<void> {
+    const { messages = [] } = this.#options
+    for (const { method, args } of messages) await this.message(method, args)
+    // What they changed of weights and optimiser is in the checkpoint.
+    if (messages.length > 0) await this.#restore(engine)
   }
 
   async #stepForEver(): Promise<void> {
@@ -140,6 +160,7 @@ export class Learner implements LearnerProtocol {
       learners,
       samples,
       iterations,
+      actors: this.#actors(),
       iteration: () => engine.iterationOf(group, learner),
       log: (metrics) => this.#log.log(engine.iterationOf(group, learner), metrics),
       teacher: (teacher: TeacherSpec) => this.#makeTeacher(teacher, engine)
@@ -147,17 +168,12 @@ export class Learner implements LearnerProtocol {
   }
 
   async #makeReplica(engine: Engine): Promise<LearnerReplica> {
-    const { replica: spec, program, dataset, task, trace, resumes } = this.#options
+    const { replica: spec, program, dataset, task, trace } = this.#options
     const handle = engine.createReplica(spec)
     this.#replica = handle
     this.#releases.push(() => engine.release(handle))
     const slot = engine.bind(handle, program, dataset)
-    if (resumes !== undefined) {
-      const { readVectors } = await import('../checkpoints/vectors.js')
-      const { SafetensorsFile } = await import('../formats/safetensors.js')
-      await using file = await SafetensorsFile.open(resumes)
-      engine.restoreReplica(handle, await readVectors(file, spec.layout.parameters))
-    }
+    await this.#restore(engine)
     const state = {
       engine,
       handle,
@@ -176,6 +192,23 @@ export class Learner implements LearnerProtocol {
     const { loadOperators } = await import('../model/composed.js')
     await loadOperators(this.#options.task.model)
     return (await import('../compiler/compile.js')).compile
+  }
+
+  async #restore(engine: Engine): Promise<void> {
+    const { resumes, replica } = this.#options
+    if (resumes === undefined) return
+    const { readVectors } = await import('../checkpoints/vectors.js')
+    const { SafetensorsFile } = await import('../formats/safetensors.js')
+    await using file = await SafetensorsFile.open(resumes)
+    engine.restoreReplica(this.#replica!, await readVectors(file, replica.layout.parameters))
+  }
+
+  #actors(): JobActors {
+    const { actors, task } = this.#options
+    const call = actors
+      ? callsOver(actors)
+      : () => Promise.reject(new ArbalestError('INVALID_STATE', `${this.#context.name}: it has no way to other actors`))
+    return jobActors(call, () => task.learners)
   }
 
   async #makeTeacher(spec: TeacherSpec, engine: Engine): Promise<Teacher> {

@@ -1,11 +1,16 @@
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, invalidOption } from '../errors.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import type { SupervisionSettings } from '../options/supervision.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
+import type { PopulationEvent } from '../observe/events.js'
+import { recordedArguments, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import { LearnerSlot, type LearnerSlotOptions, type SpawnLearner } from './learner-slot.js'
+import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
+import type { PopulationStatus, RunControl, SupervisorProtocol } from '../protocols/protocols.js'
 
 /** A learner that runs, and its replica. */
 export interface RunningLearner {
@@ -13,8 +18,8 @@ export interface RunningLearner {
   readonly replica: Handle
 }
 
-/** The messages that a supervisor answers. */
-export interface SupervisorProtocol {
+/** The messages by which a run conducts its supervisor. */
+export interface SupervisorControlProtocol {
   /** Starts all learners, then lets all join, so that the first round has them all. Rejects with LEARNER_FAILED if one cannot be started. */
   start(): Promise<void>
 
@@ -22,7 +27,7 @@ export interface SupervisorProtocol {
   train(): DeferredReply<LearnerReport[]>
 
   /**
-   * Starts further learners, up to this number in all, while the others train, so that `resize` can let them join at once. Rejects with
+   * Starts further learners, up to this number in all, while the others train, so that `resizeNow` can let them join at once. Rejects with
    * LEARNER_FAILED if one cannot be started; the others are not affected.
    */
   prepare(learners: number): DeferredReply<void>
@@ -32,7 +37,13 @@ export interface SupervisorProtocol {
    * model. The last ones leave: their threads end and their memory is freed in the background. Vacant slots are filled once it is free.
    * Throws INVALID_STATE while learners train.
    */
-  resize(learners: number): Promise<void>
+  resizeNow(learners: number): Promise<void>
+
+  /** Another learner takes this place, while the group pauses. Answers with its number. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  replaceNow(place: number): Promise<number>
+
+  /** Calls a method of the learner in this place, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome>
 
   /** The running learners by rank, while the group pauses; undefined for one that is being replaced. */
   replicas(): Promise<(RunningLearner | undefined)[]>
@@ -51,19 +62,25 @@ export interface SupervisorOptions {
   readonly supervision: SupervisionSettings
   readonly spawn: SpawnLearner
   readonly onFailure?: (failure: LearnerFailure) => void
+  /** The number of the first learner in a place, from 0 to below `learners`: learners meet in the order of their numbers. That of the place if omitted. */
+  readonly numberOf?: (place: number) => number
   /** Whether a learner of the first population starts with states of its own, from a checkpoint. */
   readonly resumed?: (learner: number) => boolean
   /** Whether the slot stays vacant after this error, until `resize`. Never asked for the last learner; never if omitted. */
   readonly leavesVacant?: (error: Error) => boolean
+  /** The run that makes the changes; absent in a system that is wired by hand. */
+  readonly control?: RunControl
+  /** What was decided about the number of learners so far. */
+  readonly decisions?: () => readonly PopulationEvent[]
 }
 
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8
 
 /** Owns the population of learners: starts them, replaces those that fail by others that start from the central model, stops them. */
-export class Supervisor implements SupervisorProtocol {
+export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol {
   readonly #options: SupervisorOptions
-  readonly #newSlot: (rank: number) => LearnerSlot
+  readonly #newSlot: (rank: number, first?: number) => LearnerSlot
   #slots: readonly LearnerSlot[]
   /** Their learners run and wait for `resize` to join. */
   #prepared: readonly LearnerSlot[] = []
@@ -80,10 +97,15 @@ export class Supervisor implements SupervisorProtocol {
     const leavesVacant = (error: Error) => engine.groupStatus(group).members.length > 0 && (options.leavesVacant?.(error) ?? false)
     const nextLearner = () => this.#learners++
     const spawn: LearnerSlotOptions['spawn'] = (learner, rank, heartbeat) => options.spawn(context, learner, rank, heartbeat)
+    const { numberOf = (place: number) => place } = options
+    this.#learners = options.learners
     const common = { engine, group, limits: supervision, deadline: supervision.deadline, patience: CHECKS }
-    this.#newSlot = (rank) =>
-      new LearnerSlot({ ...common, rank, device: rank % devices, spawn, nextLearner, onFailure, resumed, leavesVacant })
-    this.#slots = Array.from({ length: options.learners }, (_, rank) => this.#newSlot(rank))
+    const newSlot = (rank: number, first?: number) => {
+      const about = { rank, device: rank % devices, ...(first !== undefined && { first }) }
+      return new LearnerSlot({ ...common, ...about, spawn, nextLearner, onFailure, resumed, leavesVacant })
+    }
+    this.#newSlot = newSlot
+    this.#slots = Array.from({ length: options.learners }, (_, rank) => newSlot(rank, numberOf(rank)))
   }
 
   async start(): Promise<void> {
@@ -103,8 +125,46 @@ export class Supervisor implements SupervisorProtocol {
     return new DeferredReply(this.#prepare(learners))
   }
 
-  async resize(learners: number): Promise<void> {
-    if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
+  population(): PopulationStatus {
+    return { learners: this.#slots.length, places: this.#slots.map((slot) => slot.status) }
+  }
+
+  decisions(from = 0): readonly PopulationEvent[] {
+    return this.#options.decisions?.().slice(from) ?? []
+  }
+
+  resize(learners: number): DeferredReply<RunPlace> {
+    return this.#change({ kind: 'resize', learners }, () => this.resizeNow(learners))
+  }
+
+  replace(place: number): DeferredReply<RunPlace> {
+    return this.#change({ kind: 'replace', place }, () => this.replaceNow(place))
+  }
+
+  tuning(on: boolean): DeferredReply<RunPlace> {
+    return this.#change({ kind: 'tuning', on }, () => {
+      throw new ArbalestError('INVALID_STATE', 'tuning: there is no tuner in a system that is wired by hand')
+    })
+  }
+
+  message(place: number, method: string, args: readonly unknown[]): DeferredReply<unknown> {
+    const { control } = this.#options
+    if (control) return new DeferredReply(control.request({ kind: 'message', place, method, ...recordedArguments(args) }))
+    return new DeferredReply(this.messageNow(place, method, args).then(answerOf))
+  }
+
+  async replaceNow(place: number): Promise<number> {
+    this.#refuseTraining()
+    return this.#slotIn(place).replace()
+  }
+
+  async messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome> {
+    this.#refuseTraining()
+    return this.#slotIn(place).message(method, args)
+  }
+
+  async resizeNow(learners: number): Promise<void> {
+    this.#refuseTraining()
     await this.#prepare(learners)
     const all = [...this.#slots, ...this.#prepared]
     const joining = this.#prepared.slice(0, Math.max(0, learners - this.#slots.length))
@@ -122,6 +182,28 @@ export class Supervisor implements SupervisorProtocol {
   close(): void {
     this.#close()
     this.#options.engine.stop(this.#options.group)
+  }
+
+  /** By the run, if there is one, else at once. */
+  #change(change: RunChange, now: () => Promise<unknown>): DeferredReply<RunPlace> {
+    const { control, engine, group } = this.#options
+    if (control) return new DeferredReply(control.request(change) as Promise<RunPlace>)
+    const made = async (): Promise<RunPlace> => {
+      await now()
+      const { round, iterations: iteration } = engine.groupStatus(group)
+      return { round, iteration }
+    }
+    return new DeferredReply(made())
+  }
+
+  #refuseTraining(): void {
+    if (this.#training) throw new ArbalestError('INVALID_STATE', 'learners: they are training; pause the group first')
+  }
+
+  #slotIn(place: number): LearnerSlot {
+    const slot = this.#slots[place]
+    if (slot) return slot
+    throw invalidOption('place', place, `use a whole number from 0 to ${this.#slots.length - 1}: there are ${this.#slots.length} learners`)
   }
 
   async #train(): Promise<LearnerReport[]> {
@@ -184,6 +266,11 @@ export class Supervisor implements SupervisorProtocol {
     this.#closed = true
     for (const slot of [...this.#slots, ...this.#prepared]) slot.close()
   }
+}
+
+function answerOf(outcome: MessageOutcome): unknown {
+  if ('error' in outcome) throw unpackError(outcome.error)
+  return outcome.answer
 }
 
 /** The rejection of the first of the promises that rejects, once all have settled. */

@@ -1,7 +1,15 @@
-import type { Engine, GroupSpec, GroupStatus, Handle, SnapshotContents } from '../engine/contract.js'
+import type { Engine, GroupRule, GroupSpec, GroupStatus, Handle, RoundFigures, RuleChange, SnapshotContents } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
+import type { FloatTensors } from '../formats/tensor.js'
+import { elements } from '../model/graph.js'
+import { changedRule } from '../rules/changed-rule.js'
+import { DeferredReply } from '../runtime/actor.js'
+import { changedLearningRates, ruleChangeOf, type SettingChange, type RunPlace } from '../schedules/interventions.js'
+import { learningRateAt, type LearningRatePiece } from '../schedules/pieces.js'
+import type { CentralWeights, RunControl, SynchroniserProtocol, SynchroniserStatus } from '../protocols/protocols.js'
 
-/** The messages that a synchroniser answers. */
-export interface SynchroniserProtocol {
+/** The messages by which a run conducts its synchroniser. */
+export interface SynchroniserControlProtocol {
   /** The group in the engine, which learners join and evaluators copy the central model from. */
   group(): Handle
 
@@ -14,8 +22,6 @@ export interface SynchroniserProtocol {
   /** All learners pause at the start of the first round that none of them has entered. */
   pauseSoon(): void
 
-  status(): GroupStatus
-
   /** For each whole iteration since `fromIteration` the mean of the learners' losses. */
   losses(fromIteration: number): Float32Array
 
@@ -23,16 +29,19 @@ export interface SynchroniserProtocol {
   isFinite(): boolean
 
   /** The model that is evaluated, in canonical order: the evaluation average, or the central model if there is none. */
-  central(): Float32Array | Float64Array
+  centralVector(): Float32Array | Float64Array
 
   /** Overwrites the central model, in canonical order, while no learner trains. */
   replaceCentral(weights: Float32Array | Float64Array): void
+
+  /** Changes the rule from the next round on, while no round is in progress. Throws INVALID_OPTION, and INVALID_STATE otherwise. */
+  changeRule(change: RuleChange): void
 }
 
 /** What changes during a run, by numbers of rounds and iterations. */
 export interface GroupSchedule {
   /** The learning rate of each iteration, in pieces by rising `from`, the first from 0. After a piece its last rate holds until the next. */
-  readonly learningRates: readonly { readonly from: number; readonly rates: Float32Array }[]
+  readonly learningRates: readonly LearningRatePiece[]
   /** The rounds that every learner starts from the central model. */
   readonly restarts: readonly number[]
   /** How many iterations the run has. */
@@ -44,16 +53,30 @@ export interface SynchroniserSetup {
   readonly group: GroupSpec
   /** The state of a group that this one continues. */
   readonly resumes?: SnapshotContents
+  /** The run that makes the changes; absent in a system that is wired by hand. */
+  readonly control?: RunControl
 }
 
+/** Milliseconds between two looks for what has been asked for: a round that is whole, learners that rest. */
+const LOOK_EVERY = 10
+
 /** Owns the group and its central model. It only sets numbers: the learners' threads compute the averages in native code. */
-export class Synchroniser implements SynchroniserProtocol {
+export class Synchroniser implements SynchroniserProtocol, SynchroniserControlProtocol {
   readonly #engine: Engine
   readonly #group: Handle
+  readonly #layout: GroupSpec['layout']
+  readonly #control: RunControl | undefined
+  #rule: GroupRule
+  #schedule: GroupSchedule = { learningRates: [], restarts: [], iterations: Infinity }
+  #paused = false
+  #stopped = false
 
-  constructor({ engine, group, resumes }: SynchroniserSetup) {
+  constructor({ engine, group, resumes, control }: SynchroniserSetup) {
     this.#engine = engine
     this.#group = engine.createGroup(group)
+    this.#layout = group.layout
+    this.#rule = group.rule
+    this.#control = control
     try {
       if (resumes) engine.restoreGroup(this.#group, resumes)
     } catch (error) {
@@ -67,10 +90,12 @@ export class Synchroniser implements SynchroniserProtocol {
     return this.#group
   }
 
-  follow({ learningRates, restarts, iterations }: GroupSchedule): void {
+  follow(schedule: GroupSchedule): void {
+    const { learningRates, restarts, iterations } = schedule
     for (const { from, rates } of learningRates) this.#engine.setLearningRates(this.#group, from, rates)
     this.#engine.setRestarts(this.#group, restarts)
     this.#engine.setEnd(this.#group, iterations)
+    this.#schedule = schedule
   }
 
   pauseAt(round: number): void {
@@ -78,11 +103,18 @@ export class Synchroniser implements SynchroniserProtocol {
   }
 
   pauseSoon(): void {
-    this.#engine.setPause(this.#group, this.status().round)
+    this.#engine.setPause(this.#group, this.#groupStatus().round)
   }
 
-  status(): GroupStatus {
-    return this.#engine.groupStatus(this.#group)
+  status(): SynchroniserStatus {
+    const status = this.#groupStatus()
+    const { learningRates } = this.#schedule
+    return {
+      ...status,
+      paused: this.#control ? this.#control.paused : this.#paused,
+      learningRate: learningRates.length > 0 ? learningRateAt(learningRates, status.iterations) : 0,
+      rule: this.#rule
+    }
   }
 
   losses(fromIteration: number): Float32Array {
@@ -93,7 +125,7 @@ export class Synchroniser implements SynchroniserProtocol {
     return this.#engine.isFinite(this.#group)
   }
 
-  central(): Float32Array | Float64Array {
+  centralVector(): Float32Array | Float64Array {
     return this.#engine.readCentral(this.#group)
   }
 
@@ -101,8 +133,85 @@ export class Synchroniser implements SynchroniserProtocol {
     this.#engine.writeCentral(this.#group, weights)
   }
 
+  changeRule(change: RuleChange): void {
+    const rule = changedRule(this.#rule, change, Math.max(1, this.#groupStatus().members.length))
+    this.#engine.setRule(this.#group, change)
+    this.#rule = rule
+  }
+
+  pause(): DeferredReply<RunPlace> {
+    if (this.#control) return new DeferredReply(this.#control.request({ kind: 'pause' }) as Promise<RunPlace>)
+    this.#paused = true
+    this.pauseSoon()
+    return new DeferredReply(this.#until(() => (this.#rests() ? this.#place() : undefined)))
+  }
+
+  resume(): void {
+    if (this.#control) return this.#control.resume()
+    this.#paused = false
+    this.#engine.setPause(this.#group, Infinity)
+  }
+
+  set(change: SettingChange): DeferredReply<RunPlace> {
+    if (this.#control) return new DeferredReply(this.#control.request({ ...change, kind: 'set' }) as Promise<RunPlace>)
+    this.changeRule(ruleChangeOf(change))
+    const place = this.#place()
+    const changes = [{ ...place, ...change, kind: 'set' as const }]
+    this.follow({ ...this.#schedule, learningRates: changedLearningRates(this.#schedule.learningRates, changes) })
+    return new DeferredReply(Promise.resolve(place))
+  }
+
+  central(): CentralWeights {
+    const vector = Float32Array.from(this.centralVector())
+    const tensors = this.#layout.parameters.map(({ name, shape, canonical }) => [
+      name,
+      { shape, data: vector.subarray(canonical, canonical + elements(shape)) }
+    ])
+    return { ...this.#place(), weights: Object.fromEntries(tensors) as FloatTensors }
+  }
+
+  roundsAfter(round: number): DeferredReply<readonly RoundFigures[]> {
+    const look = () => this.#engine.roundFigures(this.#group, round)
+    return new DeferredReply(this.#until(() => present(look())))
+  }
+
   stopping(): void {
+    this.#stopped = true
     this.#engine.stop(this.#group)
     this.#engine.release(this.#group)
   }
+
+  #groupStatus(): GroupStatus {
+    return this.#engine.groupStatus(this.#group)
+  }
+
+  #place(): RunPlace {
+    const { round, iterations: iteration } = this.#groupStatus()
+    return { round, iteration }
+  }
+
+  #rests(): boolean {
+    try {
+      // An empty change: it is refused while a round is in progress.
+      this.#engine.setRule(this.#group, {})
+      return true
+    } catch (error) {
+      if (error instanceof ArbalestError && error.code === 'INVALID_STATE') return false
+      throw error
+    }
+  }
+
+  /** What `look` finds, as soon as it finds something. Rejects with ACTOR_GONE once the actor stops. */
+  async #until<T>(look: () => T | undefined): Promise<T> {
+    for (;;) {
+      if (this.#stopped) throw new ArbalestError('ACTOR_GONE', 'synchroniser: it was stopped before there was an answer')
+      const found = look()
+      if (found !== undefined) return found
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
+    }
+  }
+}
+
+function present<T>(all: readonly T[]): readonly T[] | undefined {
+  return all.length > 0 ? all : undefined
 }

@@ -1,6 +1,8 @@
+import * as v from 'valibot'
 import type { GroupRule } from '../engine/contract.js'
 import { corruptFile } from '../formats/file-errors.js'
 import type { EvaluatedEvent } from '../observe/events.js'
+import { interventionList, type Intervention } from '../schedules/interventions.js'
 import { MOST_LEARNERS, type PopulationSchedule } from '../schedules/population.js'
 import type { RunIdentity } from './run-identity.js'
 import type { Cut } from '../schedules/timeline.js'
@@ -32,8 +34,12 @@ export interface RunState {
   readonly learningRateScale: number
   /** Ranks of the learners whose states are in the checkpoint; the others begin at the central model. */
   readonly learners: readonly number[]
+  /** The places of the learners in the order in which they meet, that of their numbers; absent if it is that of the places. */
+  readonly order?: readonly number[]
   /** All evaluations of the run so far. */
   readonly measurements: readonly PastEvaluation[]
+  /** What programs have changed of the run so far. Older versions did not write it. */
+  readonly interventions?: readonly Intervention[]
 }
 
 /** An evaluation of the central model in the past of a run. */
@@ -81,7 +87,9 @@ const MEMBERS: { readonly [Name in keyof Required<RunState>]: readonly [holds: C
   ruleStarts: [(value) => value === undefined || isRuleStarts(value), 'two iterations'],
   learningRateScale: [isAmount, 'a number of at least 0'],
   learners: [isListOf(isCount), 'a list of ranks'],
-  measurements: [isListOf(isMeasurement), 'a list of evaluations']
+  order: [(value) => value === undefined || isListOf(isCount)(value), 'a list of places'],
+  measurements: [isListOf(isMeasurement), 'a list of evaluations'],
+  interventions: [(value) => value === undefined || v.is(interventionList, value), 'a list of interventions']
 }
 
 /** Checks the state in the manifest of the checkpoint `folder`. Throws DATA_CORRUPT. */

@@ -2,7 +2,7 @@ import { importModule } from '../own-module.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
-import type { GroupSpec, GroupStatus, LevelSpec } from './contract/groups.js'
+import type { GroupSpec, GroupStatus, LevelSpec, RoundFigures, RuleChange } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
@@ -106,6 +106,8 @@ export interface Engine {
   setPause(group: Handle, round: number): void
   /** The number of iterations after which the learners are paused for good. The last round may be shorter than a period. */
   setEnd(group: Handle, iterations: number): void
+  /** Changes the rule from the next round on. Throws INVALID_STATE while a round is in progress, INVALID_OPTION for what the rule does not have or take. */
+  setRule(group: Handle, change: RuleChange): void
   /** Ends all waiting and running in the group now: `run` reports `cancelled`. */
   stop(group: Handle): void
   groupStatus(group: Handle): GroupStatus
@@ -123,6 +125,8 @@ export interface Engine {
    * start and end, in seconds of the clock that all threads of the machine share.
    */
   averagingSpans(group: Handle): Float64Array
+  /** The whole rounds after this one, at most the newest 4096. The first call starts the recording: only rounds that begin later are known. */
+  roundFigures(group: Handle, afterRound: number): readonly RoundFigures[]
   /** Replaces the central model. Call it only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 

@@ -1,5 +1,6 @@
 import type { LevelName } from '../engine/contract.js'
 import type { EvaluationMetrics } from '../metrics/metrics.js'
+import type { Intervention } from '../schedules/interventions.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 import type { LoggedMetrics } from './logged-metrics.js'
 
@@ -18,6 +19,7 @@ export type JobEvent =
   | LearnerLostEvent
   | SampleSkippedEvent
   | PopulationEvent
+  | IntervenedEvent
   | EvaluatedEvent
   | FinishedEvent
 
@@ -246,6 +248,14 @@ export interface PopulationEvent {
   readonly figures: readonly PopulationFigures[]
 }
 
+/** A program has changed the run, or asked it for something, before this round. */
+export interface IntervenedEvent {
+  readonly event: 'intervened'
+  readonly intervention: Intervention
+  /** The error of a learner's method that a message called. */
+  readonly error?: { readonly code: string; readonly message: string }
+}
+
 /** A sample could not be read; the next one took its place. */
 export interface SampleSkippedEvent {
   readonly event: 'sampleSkipped'
@@ -304,6 +314,8 @@ export interface FinishedEvent {
    * measured anything, so that its accuracy is null and its loss NaN.
    */
   readonly weightsSha256: string
+  /** What programs have changed of the run; absent if nothing. Given back as `interventions`, it repeats the run bit for bit. */
+  readonly interventions?: readonly Intervention[]
   /** For runs with checkpoints only: `incomplete` if at least one could not be written, for which the command line exits with 1. */
   readonly checkpoints?: 'complete' | 'incomplete'
 }

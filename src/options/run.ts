@@ -1,3 +1,4 @@
+import { interventionList, type Intervention } from '../schedules/interventions.js'
 import { option } from '../schema/group.js'
 import { kind, truth, whole } from '../schema/values.js'
 
@@ -13,6 +14,11 @@ export const runOptions = {
   }),
   /** Stops the job as `job.stop()` does. */
   signal: option(kind<AbortSignal>(isSignal, 'an AbortSignal'), { text: 'stops the job as job.stop() does' }),
+  /** The `interventions` of a finished run: what programs changed of it while it trained is changed again, before the same rounds. */
+  interventions: option<readonly Intervention[], readonly Intervention[], readonly Intervention[]>(interventionList, {
+    text: 'the interventions of a finished run, to repeat it',
+    default: []
+  }),
   /** Compiles, tells the plan and the memory as event `planned`, takes two steps and ends: the model stays untrained, and nothing is logged. */
   dryRun: option(truth(), { text: 'compile, show the plan and the memory, take two steps and end', flag: '--dry-run', default: false }),
   /** Trains on this many batches only, unchanged, and measures on the same: a model that cannot learn these by heart has a fault. */

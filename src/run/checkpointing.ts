@@ -1,5 +1,6 @@
 import type { CheckpointOrder, CheckpointWriter, CheckpointWriterOptions } from '../actors/checkpoint-writer.js'
 import type { JobScope } from '../actors/job-scope.js'
+import type { Resumption } from '../checkpoints/resume.js'
 import { measuredHere, type RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { Handle } from '../engine/contract.js'
@@ -37,11 +38,13 @@ const WORTH = { measuring: 0, idle: 1, measured: 2 } as const satisfies Record<E
 
 interface CheckpointSummary {
   readonly iteration: number
+  /** What programs had changed of the run before it. */
+  readonly interventions: number
   readonly evaluators: EvaluatorsState
 }
 
 /** The part of a checkpoint's state that the run loop knows. */
-export type LoopState = Omit<RunState, 'learners' | 'position'>
+export type LoopState = Omit<RunState, 'learners' | 'order' | 'position'>
 
 export interface StartedCheckpointing {
   readonly checkpoints: Checkpointing
@@ -52,12 +55,13 @@ export interface StartedCheckpointing {
 /** Starts the writer. The run must hold the folder. Rejects with WRITE_FAILED if later checkpoints in it cannot be moved aside. */
 export async function startCheckpointing(
   { dir: folder, keep, period }: CheckpointSettings,
-  { model, dataset, programs: { train, predict }, resumption }: PreparedRun,
+  { model, dataset, programs: { train }, resumption }: PreparedRun,
   actors: RunActors,
   scope: JobScope,
+  statistics: () => FloatTensors,
   emit: (event: CheckpointEvent) => void
 ): Promise<StartedCheckpointing> {
-  const { engine, engineModule, system, handles } = scope
+  const { engineModule, system } = scope
   const options: CheckpointWriterOptions = {
     engine: engineModule.href,
     folder,
@@ -70,17 +74,13 @@ export async function startCheckpointing(
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
   const begin = resumption?.state.iteration ?? -1
   const setAside = await writer.askWith({ deadline: Infinity }).begin(begin)
-  const { replica } = actors.evaluators
-  const values = predict.values.filter(({ role }) => role === 'statistic')
-  const slot = values.length > 0 ? engine.bind(replica, handles.own(engine.createProgram(predict))) : 0
-  const statistics = (): FloatTensors =>
-    Object.fromEntries(values.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, slot, name)) }]))
-  const checkpoints = new Checkpointing({ scope, actors, statistics, writer, period, emit }, resumption && summaryOf(resumption.state))
+  const checkpoints = new Checkpointing({ scope, actors, statistics, writer, period, emit }, resumption && summaryOf(resumption))
   return { checkpoints, setAside }
 }
 
-function summaryOf(state: RunState): CheckpointSummary {
-  return { iteration: state.iteration, evaluators: measuredHere(state) ? 'measured' : 'idle' }
+function summaryOf({ folder, state }: Resumption): CheckpointSummary & { readonly folder: string } {
+  const interventions = state.interventions?.length ?? 0
+  return { folder, iteration: state.iteration, interventions, evaluators: measuredHere(state) ? 'measured' : 'idle' }
 }
 
 /**
@@ -90,12 +90,13 @@ function summaryOf(state: RunState): CheckpointSummary {
 export class Checkpointing {
   readonly #options: CheckpointingOptions
   /** The newest one on the disk. */
-  #newest: CheckpointSummary | undefined
+  #newest: (CheckpointSummary & { readonly folder: string }) | undefined
+  #lastError: Error | undefined
   #underWay: (CheckpointSummary & { readonly done: Promise<void> }) | undefined
   #incomplete = false
 
   /** `begin`: the checkpoint from which the run goes on. */
-  constructor(options: CheckpointingOptions, begin?: CheckpointSummary) {
+  constructor(options: CheckpointingOptions, begin?: CheckpointSummary & { readonly folder: string }) {
     this.#options = options
     this.#newest = begin
   }
@@ -117,7 +118,7 @@ export class Checkpointing {
    * copy or to write becomes an event; the run goes on.
    */
   async take(state: LoopState, { evaluators, score }: { readonly evaluators: EvaluatorsState; readonly score?: number }): Promise<void> {
-    const summary: CheckpointSummary = { iteration: state.iteration, evaluators }
+    const summary: CheckpointSummary = { iteration: state.iteration, interventions: state.interventions?.length ?? 0, evaluators }
     // Waits for the disk rather than to skip a measured model: it may be the best, or the last.
     if (evaluators === 'measured') await this.#underWay?.done
     if (covers(this.#newest, summary) || covers(this.#underWay, summary)) return
@@ -129,6 +130,20 @@ export class Checkpointing {
     const done = copied.then((order) => order && this.#write(order, summary)).finally(() => (this.#underWay = undefined))
     this.#underWay = { ...summary, done }
     await copied
+  }
+
+  /** As `take`, but none is skipped. Resolves when training may go on, with the folder, which rejects with the error of the writing. */
+  async save(state: LoopState, about: Parameters<Checkpointing['take']>[1]): Promise<{ readonly folder: Promise<string> }> {
+    await this.settled()
+    await this.take(state, about)
+    const written = async () => {
+      await this.settled()
+      if (this.#newest?.iteration === state.iteration) return this.#newest.folder
+      throw this.#lastError ?? new ArbalestError('WRITE_FAILED', `checkpoint: there is none of iteration ${state.iteration}`)
+    }
+    const folder = written()
+    folder.catch(() => {})
+    return { folder }
   }
 
   /** Whether all checkpoints that were due have been written; call it after `settled`. */
@@ -159,7 +174,7 @@ export class Checkpointing {
       const evaluated = evaluators === 'measuring' ? null : keep(engine.captureReplica(actors.evaluators.replica))
       const snapshot = keep(engine.captureGroup(actors.group))
       const { counts } = engine.snapshotParts(snapshot)
-      const learners = await this.#captureLearners(counts, keep)
+      const { learners, order } = await this.#captureLearners(counts, keep)
       return {
         iteration,
         ...(score !== undefined && { score }),
@@ -170,7 +185,8 @@ export class Checkpointing {
         state: {
           ...state,
           position: counts['position'],
-          learners: learners.flatMap((learner, rank) => (learner === null ? [] : [rank]))
+          learners: learners.flatMap((learner, rank) => (learner === null ? [] : [rank])),
+          ...(order.some((place, i) => place !== i) && { order })
         }
       }
     } catch (error) {
@@ -180,11 +196,19 @@ export class Checkpointing {
     }
   }
 
-  /** By rank; null for a learner that has died, or that has not begun and so has no state of its own. */
-  async #captureLearners(counts: Readonly<Record<string, number>>, keep: (copy: Handle) => Handle): Promise<(Handle | null)[]> {
+  /**
+   * By rank; null for a learner that has died, or that has not begun and so has no state of its own. `order` lists the ranks by the learners' numbers; who
+   * has died comes last.
+   */
+  async #captureLearners(
+    counts: Readonly<Record<string, number>>,
+    keep: (copy: Handle) => Handle
+  ): Promise<{ readonly learners: (Handle | null)[]; readonly order: readonly number[] }> {
     const { scope, actors } = this.#options
     const replicas = await actors.supervisor.askWith({ deadline: Infinity }).replicas()
-    return replicas.map((found) => {
+    const number = (rank: number) => replicas[rank]?.learner ?? Infinity
+    const order = [...replicas.keys()].sort((a, b) => (number(a) < number(b) ? -1 : number(a) > number(b) ? 1 : a - b))
+    const learners = replicas.map((found) => {
       if (!found || counts[`fresh.${found.learner}`] !== 0) return null
       try {
         return keep(scope.engine.captureReplica(found.replica))
@@ -193,6 +217,7 @@ export class Checkpointing {
         scope.engine.release(found.replica)
       }
     })
+    return { learners, order }
   }
 
   async #write(order: CheckpointOrder, summary: CheckpointSummary): Promise<void> {
@@ -201,7 +226,7 @@ export class Checkpointing {
     const start = performance.now()
     try {
       const folder = await writer.askWith({ deadline: Infinity }).write(order)
-      this.#newest = summary
+      this.#newest = { ...summary, folder }
       this.#emit({ iteration, folder, seconds: (performance.now() - start) / 1000, reason: null, code: null })
     } catch (error) {
       this.#fail(iteration, (performance.now() - start) / 1000, error)
@@ -214,6 +239,7 @@ export class Checkpointing {
   #fail(iteration: number, seconds: number, thrown: unknown): void {
     const error = asError(thrown)
     const { message: reason } = error
+    this.#lastError = error
     if (!this.#incomplete) process.emitWarning(`no checkpoint of iteration ${iteration}: ${reason}; the run goes on`, 'ArbalestWarning')
     this.#incomplete = true
     this.#emit({ iteration, folder: null, seconds, reason, code: error instanceof ArbalestError ? error.code : 'INTERNAL' })
@@ -225,5 +251,6 @@ export class Checkpointing {
 }
 
 function covers(taken: CheckpointSummary | undefined, wanted: CheckpointSummary): boolean {
-  return taken !== undefined && taken.iteration === wanted.iteration && WORTH[taken.evaluators] >= WORTH[wanted.evaluators]
+  if (taken?.iteration !== wanted.iteration || taken.interventions < wanted.interventions) return false
+  return WORTH[taken.evaluators] >= WORTH[wanted.evaluators]
 }

@@ -1,6 +1,5 @@
 import { SEGMENTS, type Program } from '../compiler/program.js'
 import type { PlannedEvent, PlannedProgram } from '../observe/events.js'
-import type { PopulationSchedule } from '../schedules/population.js'
 import { planRunSources, type PreparedRun } from './prepare.js'
 import type { RunPrograms } from './programs.js'
 import { scheduleOf } from './schedule.js'
@@ -12,7 +11,8 @@ const STEPS = 2
 export function dryRunOf(run: PreparedRun): PreparedRun {
   const settings = { ...run.settings, until: { ...run.settings.until, epochs: Infinity, steps: STEPS } }
   const cut = { ...run, settings, programs: shortened(run.programs) }
-  const scheduleFor = (population: PopulationSchedule) => scheduleOf(settings, run.dataset.train.count, population)
+  const scheduleFor: PreparedRun['scheduleFor'] = (population, changes) =>
+    scheduleOf(settings, run.dataset.train.count, population, changes)
   return { ...cut, sourcePlan: planRunSources(cut), schedule: scheduleFor(settings.population.schedule), scheduleFor }
 }
 

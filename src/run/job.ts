@@ -1,10 +1,13 @@
 import { EventEmitter } from 'eventemitter3'
+import { jobActors, type JobActors } from '../protocols/job-actors.js'
+import type { RunCall } from '../protocols/run-ref.js'
 import { ArbalestError, unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
   CheckpointEvent,
   EvaluatedEvent,
   FinishedEvent,
+  IntervenedEvent,
   JobEvent,
   LearnerLostEvent,
   PlannedEvent,
@@ -21,7 +24,9 @@ import type {
 } from '../observe/events.js'
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
 import type { TrainedModel } from '../trained/trained-model.js'
+import { answeredPort, type MessagePort } from '../runtime/port.js'
 import { MetricLog } from './metric-log.js'
+import { RunDirectory } from './run-directory.js'
 
 /** The events of a Job by name, and `failed` with the error of a run that fails. */
 export interface JobEvents {
@@ -37,6 +42,7 @@ export interface JobEvents {
   logged: [LoggedEvent]
   learnerLost: [LearnerLostEvent]
   population: [PopulationEvent]
+  intervened: [IntervenedEvent]
   sampleSkipped: [SampleSkippedEvent]
   evaluated: [EvaluatedEvent]
   finished: [FinishedEvent]
@@ -57,6 +63,7 @@ const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
   logged: true,
   learnerLost: true,
   population: true,
+  intervened: true,
   sampleSkipped: true,
   evaluated: true,
   finished: true,
@@ -79,6 +86,8 @@ export interface JobControl {
   readonly stop: AbortSignal
   /** What the user logs. */
   readonly metrics: MetricLog
+  /** Delivers messages to the actors of the run. */
+  readonly directory: RunDirectory
 }
 
 export interface JobOutcome {
@@ -103,6 +112,16 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   readonly finished: Promise<FinishedEvent>
   /** The trained model. Its methods answer once the job has finished, and reject if `finished` does. */
   readonly model: PromisedModel
+  /**
+   * The actors of the run: how they are, and changes of the run, each before the next round. Their refs exist at once; asks wait until the actors do, and
+   * reject with ACTOR_GONE once the run has ended.
+   *
+   * ```ts
+   * await job.actors.synchroniser.ask.set({ learningRate: { factor: 0.5 } })
+   * ```
+   */
+  readonly actors: JobActors
+  readonly #directory: RunDirectory
   readonly #stop = new AbortController()
   readonly #metrics = new MetricLog()
   readonly #emitter = new EventEmitter()
@@ -110,7 +129,16 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** The first error that a listener threw. */
   #thrown: { readonly error: unknown } | undefined
 
-  constructor(run: (control: JobControl) => Promise<JobOutcome>, { signal }: { signal?: AbortSignal | undefined } = {}) {
+  /** `learners`: how many there will be at the start. */
+  constructor(
+    run: (control: JobControl) => Promise<JobOutcome>,
+    { signal, learners = 1 }: { signal?: AbortSignal | undefined; learners?: number } = {}
+  ) {
+    this.#directory = new RunDirectory(learners)
+    this.actors = jobActors(
+      (call) => this.#directory.call(call),
+      () => this.#directory.learners
+    )
     const stop = () => this.stop()
     if (signal?.aborted) stop()
     signal?.addEventListener('abort', stop, { once: true })
@@ -138,6 +166,13 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
       statistics: async () => (await trained()).statistics(),
       save: async (path, options) => (await trained()).save(path, options)
     }
+  }
+
+  /** A port to the actors, for another thread, which talks to them by `actorsAt(port)` of `arbalest/actors`. */
+  connect(): MessagePort {
+    const { port, close } = answeredPort<RunCall>((call) => this.#directory.call(call))
+    this.finished.then(close, close)
+    return port
   }
 
   /**
@@ -198,15 +233,22 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     // Lets the caller of `train` add its listeners before the first event.
     await Promise.resolve()
     try {
-      const control: JobControl = { emit: (event) => this.#emit(event), stop: this.#stop.signal, metrics: this.#metrics }
+      const control: JobControl = {
+        emit: (event) => this.#emit(event),
+        stop: this.#stop.signal,
+        metrics: this.#metrics,
+        directory: this.#directory
+      }
       const outcome = await run(control).finally(() => this.#metrics.end())
       if (!this.#thrown) this.#emit(outcome.finished)
       if (this.#thrown) throw this.#thrown.error
+      this.#directory.close()
       this.#stream.end()
       return outcome
     } catch (error) {
       // The first error is the cause; later ones may follow from it.
       const failure = this.#thrown ? this.#thrown.error : error
+      this.#directory.close(failure)
       this.#stream.end({ error: failure })
       this.#call('failed', failure)
       throw failure

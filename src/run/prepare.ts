@@ -17,6 +17,7 @@ import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
 import { inTurns } from '../turns.js'
+import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
@@ -49,8 +50,8 @@ export interface PreparedRun {
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
   readonly schedule: Schedule
-  /** The schedule after a change of the population. */
-  readonly scheduleFor: (population: PopulationSchedule) => Schedule
+  /** The schedule after a change of the population, or of what programs have changed. */
+  readonly scheduleFor: (population: PopulationSchedule, changes?: readonly Intervention[]) => Schedule
   readonly resumption: Resumption | undefined
   /** Checkpoints newer than the one that the run goes on from, which are damaged. */
   readonly refused: ResumedEvent['refused']
@@ -91,7 +92,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
   const settings = levels ? { ...fitting, devices: { ...fitting.devices, levels: levels.levels } } : fitting
-  const scheduleFor = (population: PopulationSchedule) => scheduleOf(settings, dataset.train.count, population)
+  const scheduleFor: PreparedRun['scheduleFor'] = (population, changes) => scheduleOf(settings, dataset.train.count, population, changes)
   return {
     settings,
     model,

@@ -1,5 +1,6 @@
 import { ArbalestError } from '../errors.js'
 import type { Settings } from '../options/settings.js'
+import type { Intervention } from '../schedules/interventions.js'
 import type { JobControl, JobOutcome } from './job.js'
 
 /**
@@ -8,14 +9,16 @@ import type { JobControl, JobOutcome } from './job.js'
 export async function runWithRetries(
   settings: Settings,
   control: JobControl,
-  run: (settings: Settings, control: JobControl) => Promise<JobOutcome>
+  run: (settings: Settings, control: JobControl, keep: (all: readonly Intervention[]) => void) => Promise<JobOutcome>
 ): Promise<JobOutcome> {
   const { onNaN, checkpoint } = settings
-  let { learningRateScale } = settings
+  let { learningRateScale, interventions } = settings
   for (let retries = 0; ; retries++) {
     try {
-      const again = { ...settings, learningRateScale, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
-      return await (retries === 0 ? run(settings, control) : run(again, withoutStarted(control)))
+      const again = { ...settings, learningRateScale, interventions, checkpoint: checkpoint && { ...checkpoint, goesBack: true } }
+      // What programs have changed of this run, the next one changes again.
+      const keep = (all: readonly Intervention[]) => (interventions = all)
+      return await (retries === 0 ? run(settings, control, keep) : run(again, withoutStarted(control), keep))
     } catch (error) {
       const diverged = error instanceof ArbalestError && error.code === 'LOSS_NOT_FINITE'
       if (!diverged || !onNaN || retries >= onNaN.retries || control.stop.aborted) throw error

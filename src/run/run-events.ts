@@ -5,6 +5,7 @@ import type { Resumption } from '../checkpoints/resume.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { EvaluatedEvent, FinishedEvent, LearnerLostEvent, ResumedEvent, SetAsideEvent, StartedEvent } from '../observe/events.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
+import type { Intervention } from '../schedules/interventions.js'
 import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
@@ -63,6 +64,7 @@ export interface RunEnd {
   /** Iterations planned. */
   readonly planned: number
   readonly population: PopulationSchedule
+  readonly interventions: readonly Intervention[]
   /** In the training set. */
   readonly samples: number
   /** Whether all checkpoints were written; undefined for a run without checkpoints. */
@@ -71,7 +73,7 @@ export interface RunEnd {
 
 export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
-  { kept, ended, seconds, planned, population, samples, checkpoints }: RunEnd
+  { kept, ended, seconds, planned, population, interventions, samples, checkpoints }: RunEnd
 ): Promise<FinishedEvent> {
   const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
@@ -90,7 +92,8 @@ export async function finishedEvent(
     epochs: position / samples,
     iterations,
     seconds,
-    weightsSha256: weightsSha256(await synchroniser.ask.central()),
+    weightsSha256: weightsSha256(await synchroniser.ask.centralVector()),
+    ...(interventions.length > 0 && { interventions }),
     ...(checkpoints && { checkpoints })
   }
 }

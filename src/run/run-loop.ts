@@ -1,4 +1,6 @@
+import type { RunPlace } from '../schedules/interventions.js'
 import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
+import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
@@ -9,6 +11,8 @@ import { BestModel, scoreOf, StoppingRules } from './evaluation-rules.js'
 import type { JobControl } from './job.js'
 import type { PreparedRun } from './prepare.js'
 import { finishedEvent } from './run-events.js'
+import { changeRun, type ChangeableRun } from './change-run.js'
+import type { Interventions } from './interventions.js'
 import { TrainingLoop } from './training-loop.js'
 import { userAnswer } from './user-answer.js'
 
@@ -17,6 +21,9 @@ export interface RunLoopOptions {
   readonly actors: RunActors
   readonly population: PopulationControl
   readonly checkpoints: Checkpointing | undefined
+  readonly interventions: Interventions
+  /** Measures the central model on the data set of this name. */
+  readonly measureOn: (data: string) => Promise<Omit<CentralMeasurement, keyof RunPlace>>
   /** The best model before the run was resumed. */
   readonly best: MeasuredModel | undefined
   readonly trace: Trace | undefined
@@ -35,6 +42,7 @@ export class RunLoop {
   readonly #stoppingRules: StoppingRules
   readonly #best: BestModel
   readonly #evaluations: PastEvaluation[]
+  readonly #changeable: ChangeableRun
 
   constructor(options: RunLoopOptions, control: JobControl) {
     const { run, best } = options
@@ -44,11 +52,18 @@ export class RunLoop {
     this.#stoppingRules = new StoppingRules(run.settings.until)
     this.#best = new BestModel(best, run.settings.until.monitor)
     this.#evaluations = [...(run.resumption?.state.measurements ?? [])]
+    this.#changeable = {
+      ...options,
+      training: this.#training,
+      made: () => options.interventions.made,
+      save: () => this.#saveNow(),
+      measure: (data) => this.#measureNow(data)
+    }
   }
 
   async run(): Promise<FinishedEvent> {
     const { stop } = this.#control
-    const { run, population, checkpoints } = this.#options
+    const { run, population, checkpoints, interventions } = this.#options
     const { settings } = run
     const resumed = run.resumption?.state
     let ended: EndReason | undefined = this.#replayVerdicts()
@@ -59,8 +74,10 @@ export class RunLoop {
     // The run was stopped just before a measurement that an undisturbed run makes.
     if (resumed && !ended && this.#isMeasuredAt(round) && !measuredHere(resumed)) [measured, ended] = await this.#evaluate()
     while (round < this.#training.schedule.rounds && !ended) {
+      await this.#intervene(round)
       const due = this.#training.schedule.measuredAfter(round)
-      const rest = Math.min(due, population.restBefore(round), checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity)
+      const saved = checkpoints?.restBefore(round, this.#training.schedule) ?? Infinity
+      const rest = Math.min(due, saved, population.restBefore(round), interventions.restBefore(round))
       if (!stop.aborted) round = await this.#training.trainUntil(rest)
       else if (measured) break
       const { failure } = this.#training
@@ -72,6 +89,7 @@ export class RunLoop {
       if (!ended && round < this.#training.schedule.rounds) await this.#changePopulation(round)
       this.#training.emitDecisions(await this.#options.actors.synchroniser.ask.status())
     }
+    interventions.close()
     // A run that was resumed at its end has measured nothing yet: the evaluators must hold the model.
     measured ??= await this.#measure()
     await checkpoints?.settled()
@@ -81,6 +99,7 @@ export class RunLoop {
       seconds: this.#training.seconds,
       planned: this.#training.schedule.iterations,
       population: population.schedule,
+      interventions: interventions.made,
       samples: run.dataset.train.count,
       checkpoints: checkpoints?.completeness
     })
@@ -154,11 +173,15 @@ export class RunLoop {
 
   /** Takes a checkpoint, with the measurement of the present central model if there is one. */
   async #save({ measured, evaluators }: { measured?: EvaluatedEvent; evaluators: EvaluatorsState }): Promise<void> {
-    const { run, actors, checkpoints, population } = this.#options
-    if (!checkpoints) return
+    const { checkpoints } = this.#options
+    if (checkpoints) await checkpoints.take(await this.#state(), { evaluators, ...this.#scored(measured) })
+  }
+
+  async #state(): Promise<LoopState> {
+    const { run, actors, population, interventions } = this.#options
     const { round, iterations: iteration } = await actors.synchroniser.ask.status()
-    const { learningRateScale, cuts, rule, until } = run.settings
-    const state: LoopState = {
+    const { learningRateScale, cuts, rule } = run.settings
+    return {
       identity: run.identity,
       learningRateScale,
       cuts,
@@ -167,17 +190,47 @@ export class RunLoop {
       iteration,
       seconds: this.#training.seconds,
       population: population.schedule,
-      measurements: this.#evaluations
+      measurements: this.#evaluations,
+      ...(interventions.made.length > 0 && { interventions: [...interventions.made] })
     }
-    const score = measured && Number.isFinite(measured.testLoss) ? scoreOf(measured, until.monitor) : undefined
-    await checkpoints.take(state, { evaluators, ...(score !== undefined && Number.isFinite(score) && { score }) })
+  }
+
+  /** Makes the changes that are due before this round, and those that programs ask for while the learners rest. */
+  async #intervene(round: number): Promise<void> {
+    const { interventions, actors } = this.#options
+    if (!interventions.isDue(round)) return
+    const { iterations: iteration } = await actors.synchroniser.ask.status()
+    await interventions.make({ round, iteration }, (change, place) => changeRun(this.#changeable, change, place))
+  }
+
+  /** A checkpoint that a program asked for. */
+  async #saveNow(): Promise<{ readonly folder: Promise<string> } | undefined> {
+    const { checkpoints } = this.#options
+    if (!checkpoints) return undefined
+    const state = await this.#state()
+    const last = this.#evaluations.at(-1)?.event
+    const measured = last?.iteration === state.iteration ? last : undefined
+    return checkpoints.save(state, { evaluators: measured ? 'measured' : 'idle', ...this.#scored(measured) })
+  }
+
+  /** How much a checkpoint of a measured model is worth. */
+  #scored(measured: EvaluatedEvent | undefined): { readonly score?: number } {
+    const { monitor } = this.#options.run.settings.until
+    const score = measured && Number.isFinite(measured.testLoss) ? scoreOf(measured, monitor) : undefined
+    return score !== undefined && Number.isFinite(score) ? { score } : {}
+  }
+
+  /** A measurement that a program asked for. */
+  async #measureNow(data: string | undefined): Promise<Omit<CentralMeasurement, keyof RunPlace>> {
+    const { actors, measureOn } = this.#options
+    return data === undefined ? actors.evaluators.measure() : measureOn(data)
   }
 
   /** Emits a measurement and applies everything that depends on it. Returns why the run ends; undefined to go on. */
   async #judge({ event, seconds, unplanned }: PastEvaluation): Promise<EndReason | undefined> {
     const { settings } = this.#options.run
     this.#control.emit(event)
-    if (settings.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.central())
+    if (settings.keep === 'best') await this.#best.consider(event, () => this.#options.actors.synchroniser.ask.centralVector())
     const verdict = this.#stoppingRules.verdict(event, seconds, unplanned)
     const { onEvaluated, onEvaluatedDeadline: deadline } = settings
     const { stop } = this.#control
@@ -200,7 +253,7 @@ export class RunLoop {
     if (!population.isDue(round)) return
     const change = () => population.change(round)
     const changed = await (trace ? trace.during('change of the population', change) : change())
-    if (changed) await this.#training.follow(run.scheduleFor(population.schedule))
+    if (changed) await this.#training.follow(run.scheduleFor(population.schedule, this.#options.interventions.made))
   }
 }
 

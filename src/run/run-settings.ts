@@ -4,9 +4,11 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
 import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule.js'
+import { changedRule } from '../rules/changed-rule.js'
 import { ruleOf } from '../rules/rules.js'
+import { changedPopulation, isTuned, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
-import { Timeline, type Cut } from '../schedules/timeline.js'
+import { Timeline, type Cut, type PeriodChange } from '../schedules/timeline.js'
 
 /** The most iterations by which learners may be ahead of exact reports. The engine keeps the losses of 65,536. */
 export const MOST_AHEAD = 8_192
@@ -14,10 +16,17 @@ const LONGEST_ROUND = 65_536 - MOST_AHEAD
 
 /** The settings of a run whose data is known. */
 export interface RunSettings extends Settings {
-  /** The synchroniser's rule, whose numbers depend on the length of an epoch. */
+  /** The synchroniser's rule at the run's beginning; its numbers depend on the length of an epoch. */
   readonly rule: GroupRule
   /** Where the run ended before and was resumed. */
   readonly cuts: readonly Cut[]
+  /** What programs have changed of the run before it was resumed. */
+  readonly changes: readonly Intervention[]
+}
+
+/** The rule after all that programs have changed of it, which was checked when they did. */
+export function presentRule({ rule, changes }: Pick<RunSettings, 'rule' | 'changes'>): GroupRule {
+  return ruleChanges(changes).reduce((changed, change) => changedRule(changed, change, 1), rule)
 }
 
 /** Makes the rule for `samples` training samples. A module of the user's own needs `loadRunSettings`. Throws INVALID_OPTION. */
@@ -25,14 +34,14 @@ export function runSettings(settings: Settings, samples: number): RunSettings {
   const { name, options, module } = settings.synchroniser
   if (module)
     throw new ArbalestError('INVALID_STATE', `synchroniser.module: received ${module.href}; it has to be loaded: use loadRunSettings`)
-  return { ...settings, rule: ruleOf(name, options, ruleContext(settings, samples)), cuts: [] }
+  return { ...settings, rule: ruleOf(name, options, ruleContext(settings, samples)), cuts: [], changes: [] }
 }
 
 /** As `runSettings`, and loads a rule of the user's own. Throws what `ownRule` throws, too. */
 export async function loadRunSettings(settings: Settings, samples: number): Promise<RunSettings> {
   const { options, module } = settings.synchroniser
   if (!module) return runSettings(settings, samples)
-  return { ...settings, rule: await ownRule(module, options, ruleContext(settings, samples)), cuts: [] }
+  return { ...settings, rule: await ownRule(module, options, ruleContext(settings, samples)), cuts: [], changes: [] }
 }
 
 /** Throws INVALID_OPTION if the engine could forget losses before they are reported. */
@@ -48,19 +57,21 @@ export function checkReports({ logEvery, onStep, rule }: Pick<RunSettings, 'logE
 
 /** The settings with which a run goes on from a checkpoint. A tuned run goes on with the learners that it had; others follow their given schedule. */
 export function resumedSettings(settings: RunSettings, state: RunState): RunSettings {
-  const { round, iteration, population: history, learningRateScale, ruleStarts } = state
-  const { schedule: given, tuning } = settings.population
+  const { round, iteration, population: history, learningRateScale, ruleStarts, interventions = [] } = state
+  const { schedule, tuning } = settings.population
+  const given = changedPopulation(schedule, interventions)
   const before = history.filter((change) => change.round <= round)
   const learners = learnersAt(tuning ? before : given, round)
   const now = learnersAt(before, round) === learners ? before : changedAt(before, { round, learners })
-  const schedule = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
+  const resumed = tuning ? before : [...now, ...given.filter((change) => change.round > round)]
   return {
     ...settings,
     rule: ruleStarts ? startingAt(settings.rule, ruleStarts) : settings.rule,
     cuts: [...state.cuts.filter((cut) => cut.round < round), { round, iteration }],
     learningRateScale: Math.min(settings.learningRateScale, learningRateScale),
     learners,
-    population: { ...settings.population, schedule }
+    population: { ...settings.population, schedule: resumed },
+    changes: interventions
   }
 }
 
@@ -74,18 +85,21 @@ function ruleContext(settings: Settings, samples: number): RuleContext {
 }
 
 /** Rounds, iterations and samples of a run. Without a rule every round is one iteration. */
-export function timelineOf(settings: Settings, population: PopulationSchedule, run?: Pick<RunSettings, 'rule' | 'cuts'>): Timeline {
-  const { rule, cuts = [] } = run ?? {}
+export function timelineOf(
+  settings: Settings,
+  population: PopulationSchedule,
+  run?: Pick<RunSettings, 'rule' | 'cuts' | 'changes'>
+): Timeline {
+  const { rule, cuts = [], changes = [] } = run ?? {}
   const { period = 1 } = rule ?? {}
   const from = rule?.kind === 'synchronous' ? rule.from : 0
   // The native group counts in the same way: from the last cut on.
   const { round, iteration } = cuts.at(-1) ?? { round: 0, iteration: 0 }
-  const periods =
-    from > 0
-      ? [
-          { round: 0, period: 1 },
-          { round: Math.min(from, round + Math.max(0, from - iteration)), period }
-        ]
-      : [{ round: 0, period }]
+  const start: PeriodChange = { round: from > 0 ? Math.min(from, round + Math.max(0, from - iteration)) : 0, period }
+  const changed = periodChanges(changes)
+  // What is changed before the period begins holds from there.
+  const first = changed.findLast((change) => change.round <= start.round) ?? start
+  const later = changed.filter((change) => change.round > start.round)
+  const periods = [...(start.round > 0 ? [{ round: 0, period: 1 }] : []), { ...start, period: first.period }, ...later]
   return new Timeline({ population, periods, cuts, batch: iterationSamples(settings) })
 }

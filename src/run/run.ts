@@ -5,15 +5,20 @@ import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import { holdFolder } from '../checkpoints/store.js'
 import { loadEngine } from '../engine/contract.js'
 import { ArbalestError, messageOf } from '../errors.js'
+import type { FloatTensors } from '../formats/tensor.js'
+import type { PopulationEvent } from '../observe/events.js'
 import { openSinks } from '../observe/open-sinks.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventSinks } from '../observe/sinks.js'
 import { Trace } from '../observe/trace.js'
 import type { Settings } from '../options/settings.js'
 import { showLive } from '../runtime/live-processes.js'
+import type { Intervention } from '../schedules/interventions.js'
 import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
+import { Interventions } from './interventions.js'
+import { measureCentralOn, statisticsReader } from './measure-central.js'
 import { startActors, type RunActors } from './start-actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
@@ -23,6 +28,7 @@ import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { costWarnings } from './run-cost.js'
+import { addressees, fromLearner } from './run-directory.js'
 import { RunLoop } from './run-loop.js'
 import { StoppedEarly, stoppedEvent } from './stopped-early.js'
 
@@ -34,6 +40,9 @@ export interface RunModules {
   readonly learner: URL
 }
 
+/** The learner that is not the user's own. */
+export const BUILT_IN_LEARNER = new URL('../learner/built-in-learner.js', import.meta.url)
+
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
   const { dryRun } = given
@@ -43,8 +52,8 @@ export async function run(given: Settings, modules: RunModules, control: JobCont
   try {
     sinks.write(runEvent(settings))
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
-    const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, recorded) =>
-      runOnce(attempt, modules, recorded, trace)
+    const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, recorded, keep) =>
+      runOnce(attempt, modules, recorded, trace, keep)
     )
     sinks.write(outcome.finished)
     return outcome
@@ -78,7 +87,23 @@ function recording({ emit, ...control }: JobControl, sinks: EventSinks): JobCont
   }
 }
 
-async function runOnce(settings: Settings, modules: RunModules, control: JobControl, trace: Trace | undefined): Promise<JobOutcome> {
+/** `keep` is called at the end with all that programs have changed. */
+async function runOnce(
+  settings: Settings,
+  modules: RunModules,
+  given: JobControl,
+  trace: Trace | undefined,
+  keep: (all: readonly Intervention[]) => void
+): Promise<JobOutcome> {
+  const { directory, stop } = given
+  const decisions: PopulationEvent[] = []
+  const control: JobControl = {
+    ...given,
+    emit: (event) => {
+      if (event.event === 'population') decisions.push(event)
+      given.emit(event)
+    }
+  }
   // Before a checkpoint is chosen to go on from: another run may still be writing there.
   await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
@@ -92,6 +117,12 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
   let actors: RunActors | undefined
   let population: PopulationControl | undefined
   let skips = 0
+  const interventions = new Interventions({
+    made: prepared.settings.changes,
+    recorded: prepared.settings.interventions,
+    emit: (event) => control.emit(event),
+    stop
+  })
   try {
     const before = MemoryBudget.now(engine, prepared.settings)
     actors = await startActors(prepared, modules.learner, scope, {
@@ -99,18 +130,27 @@ async function runOnce(settings: Settings, modules: RunModules, control: JobCont
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(failure)),
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
       skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
-      logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics)
+      logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics),
+      control: interventions,
+      decisions: () => decisions,
+      fromLearner: modules.learner.href === BUILT_IN_LEARNER.href ? undefined : fromLearner(directory, prepared.settings)
     })
+    const statistics = statisticsReader(prepared, actors, scope)
     const best = await bestBefore(prepared)
-    const checkpoints = await begin(prepared, actors, scope, control, trace)
+    const checkpoints = await begin(prepared, actors, scope, control, trace, statistics)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     population = populationControl(prepared, actors, scope, before)
-    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, best, trace }, control)
+    const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
+    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, interventions, measureOn, best, trace }, control)
+    directory.open(addressees(actors, interventions, population))
     const finished = await Promise.race([loop.run(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
+    keep(interventions.all)
     await runAllCleanUps(
       () => control.metrics.freeze(),
+      () => directory.shut(),
+      () => interventions.close(),
       () => trace?.unwatch(),
       () => actors?.supervisor.askWith({ deadline: Infinity }).close(),
       () => scope.close(),
@@ -125,12 +165,13 @@ async function begin(
   actors: RunActors,
   scope: JobScope,
   control: JobControl,
-  trace: Trace | undefined
+  trace: Trace | undefined,
+  statistics: () => FloatTensors
 ): Promise<Checkpointing | undefined> {
   const { settings, schedule, levels, resumption, refused } = prepared
   const { synchroniser, group } = actors
   const { checkpoints, setAside = [] } = settings.checkpoint
-    ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, control.emit)
+    ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, statistics, control.emit)
     : {}
   await synchroniser.ask.follow(schedule)
   trace?.watch({

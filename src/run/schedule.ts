@@ -3,6 +3,7 @@ import { invalidOption, type ArbalestError } from '../errors.js'
 import { curveOf } from '../schedules/curves.js'
 import type { Duration, Progress } from '../schedules/duration.js'
 import { learningRatePieces, sharedLearningRates, varyingIterations, type RunClock } from '../schedules/pieces.js'
+import { changedLearningRates, constantFrom, type Intervention } from '../schedules/interventions.js'
 import type { PopulationSchedule } from '../schedules/population.js'
 import { timelineOf, type RunSettings } from './run-settings.js'
 
@@ -28,10 +29,11 @@ export interface Schedule extends GroupSchedule {
 export function scheduleOf(
   settings: RunSettings,
   samples: number,
-  population: PopulationSchedule = settings.population.schedule
+  population: PopulationSchedule = settings.population.schedule,
+  changes: readonly Intervention[] = settings.changes
 ): Schedule {
   const { optimiser, rule, until, evaluateEvery } = settings
-  const timeline = timelineOf(settings, population, settings)
+  const timeline = timelineOf(settings, population, { ...settings, changes })
   const iterations = Math.min(until.steps, timeline.iterationBy(until.epochs * samples))
   const rounds = timeline.roundBy(iterations)
   if (!Number.isSafeInteger(timeline.positionOf(timeline.iterationOf(rounds)))) throw tooLong(until, 'use fewer')
@@ -52,7 +54,9 @@ export function scheduleOf(
     throw tooLong(until, `use fewer, or a shorter warm-up: a rate that varies is kept for at most ${MOST_RATES} iterations`)
   const { pieces, drops } = learningRatePieces(curve, clock)
   const sharing = population.map(({ round, learners }) => ({ from: timeline.iterationOf(round), learners }))
-  const rates = optimiser.isShared ? sharedLearningRates(pieces, sharing) : pieces
+  const changed = changedLearningRates(pieces, changes)
+  const rates = optimiser.isShared ? sharedLearningRates(changed, sharing) : changed
+  const averages = rule.kind === 'synchronous' && rule.central.kind === 'sma'
   return {
     iterations,
     rounds,
@@ -60,7 +64,7 @@ export function scheduleOf(
     iterationOf: (round) => Math.min(iterations, timeline.iterationOf(round)),
     roundBy: (iteration) => Math.min(rounds, timeline.roundBy(iteration)),
     // Under SMA the learners have weights of their own: where the rate drops, all begin anew at the central model.
-    restarts: rule.kind === 'synchronous' && rule.central.kind === 'sma' ? drops.map((iteration) => timeline.roundBy(iteration)) : [],
+    restarts: averages ? drops.map((iteration) => timeline.roundBy(iteration)).filter((round) => round < constantFrom(changes)) : [],
     learningRates:
       settings.learningRateScale === 1
         ? rates

@@ -7,27 +7,33 @@ import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
 import type { LogLine } from '../learner/learner-log.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import type { SpawnLearner } from '../actors/learner-slot.js'
+import type { RunControl } from '../protocols/protocols.js'
+import type { SendCall } from '../protocols/run-ref.js'
 import { makeSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
-import type { Handle } from '../engine/contract.js'
+import type { Handle, StreamStatus } from '../engine/contract.js'
 import { importWeights } from '../formats/import-weights.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import type { LoggedMetrics } from '../observe/logged-metrics.js'
+import type { PopulationEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
 import type { Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import { sendingPort } from '../runtime/port.js'
+import { transfer } from '../runtime/cloneable.js'
+import { answeredPort, sendingPort } from '../runtime/port.js'
+import { argumentsOf, messagesTo, type Intervention } from '../schedules/interventions.js'
 import { inTurns, mapInPieces } from '../turns.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
 import { sharedArenas } from './memory/shared-arenas.js'
 import type { PreparedRun } from './prepare.js'
 import { trainingOptions } from './programs.js'
+import { presentRule } from './run-settings.js'
 
 /** The actors of a run. */
 export interface RunActors {
@@ -39,6 +45,8 @@ export interface RunActors {
   readonly group: Handle
   /** Seconds for which all learners together have waited for data. */
   readonly dataWaited: () => number
+  /** Of the training samples' stream; absent where they lie in memory. */
+  readonly feedStatus: (() => StreamStatus) | undefined
 }
 
 /** What a run does with the reports of its actors. */
@@ -50,6 +58,12 @@ export interface RunHooks {
   readonly skipped: (sample: SkippedSample) => void
   /** Called with what a learner of the user's own logs. */
   readonly logged: (learner: number, iteration: number, metrics: LoggedMetrics) => void
+  /** Where programs ask for changes. */
+  readonly control: RunControl
+  /** What was decided about the number of learners so far. */
+  readonly decisions: () => readonly PopulationEvent[]
+  /** Delivers what learners send to other actors of the run; absent where they send nothing. */
+  readonly fromLearner: SendCall | undefined
 }
 
 const LEARNER = new URL('../actors/learner.js', import.meta.url)
@@ -61,7 +75,7 @@ const LEARNER = new URL('../actors/learner.js', import.meta.url)
 export async function startActors(run: PreparedRun, learnerModule: URL, scope: JobScope, hooks: RunHooks): Promise<RunActors> {
   const { dataset, programs, settings, sourcePlan } = run
   const { engine, handles } = scope
-  const synchroniser = await startSynchroniser(run, scope)
+  const synchroniser = await startSynchroniser(run, scope, hooks)
   const group = await synchroniser.ask.group()
 
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
@@ -72,16 +86,20 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
 
   const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
-  const dataWaited = () => (sourcePlan.train ? engine.streamStatus(sources.train).waitSeconds : 0)
-  return { synchroniser, supervisor, evaluators, feed, group, dataWaited }
+  const feedStatus = sourcePlan.train ? () => engine.streamStatus(sources.train) : undefined
+  const dataWaited = () => feedStatus?.().waitSeconds ?? 0
+  return { synchroniser, supervisor, evaluators, feed, group, dataWaited, feedStatus }
 }
 
 async function startSynchroniser(
   { model, dataset, programs, settings, resumption }: PreparedRun,
-  { engine, system }: JobScope
+  { engine, system }: JobScope,
+  { control }: RunHooks
 ): Promise<ActorRef<Synchroniser>> {
-  const group = { ...groupSpec(programs.train, settings, dataset.train.count), initial: await firstWeights(model, settings) }
-  return system.spawnLocal(Synchroniser, { engine, group, ...(resumption && { resumes: resumption.group }) }, { name: 'synchroniser' })
+  const spec = { ...groupSpec(programs.train, settings, dataset.train.count), rule: presentRule(settings) }
+  const group = { ...spec, initial: await firstWeights(model, settings) }
+  const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
+  return system.spawnLocal(Synchroniser, options, { name: 'synchroniser' })
 }
 
 /** The first central model in canonical order: random by the seed, or from a file. Throws what `importWeights` throws. */
@@ -136,7 +154,7 @@ async function startSupervisor(
   { model, dataset, programs, settings, schedule, resumption }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
-  { trace, onFailure, leavesVacant, logged }: RunHooks,
+  { trace, onFailure, leavesVacant, logged, control, decisions, fromLearner }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
   const { backend, learners, threads, seed, supervision } = settings
@@ -153,8 +171,10 @@ async function startSupervisor(
     samples: dataset.train.count,
     iterations: schedule.iterations
   }
-  // The first learners, whose numbers are their ranks, get their states from the checkpoint; all later ones begin at the central model.
-  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(learner) : undefined)
+  // The first learners meet in the order of the checkpoint, and get their states from the checkpoint; all later ones begin at the central model.
+  const { order = [] } = resumption?.state ?? {}
+  const places = [...new Set([...order.filter((place) => place < learners), ...Array.from({ length: learners }, (_, place) => place)])]
+  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(places[learner]!) : undefined)
   const resumed = (learner: number) => stateFile(learner) !== undefined
   const spawn: SpawnLearner = async (spawner, learner, rank, heartbeat) => {
     const resumes = stateFile(learner)
@@ -171,19 +191,38 @@ async function startSupervisor(
       rank,
       ...(cores.length > 0 && { cores }),
       heartbeat: heartbeat.memory,
-      ...(resumes !== undefined && { resumes }),
+      ...(resumes !== undefined && { resumes, messages: messagesTo(rank, settings.changes).map(sentAgain) }),
       ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
-    const ref = await spawner.spawn<typeof Learner>(LEARNER, 'Learner', options, { name: `learner ${learner}`, cancel })
+    const way = fromLearner && answeredPort(fromLearner).port
+    const whole = way ? transfer({ ...options, actors: way }, [way]) : options
+    const ref = await spawner.spawn<typeof Learner>(LEARNER, 'Learner', whole, { name: `learner ${learner}`, cancel })
     if (settings.learner) ref.tell.logTo(sendingPort(([iteration, metrics]: LogLine) => logged(learner, iteration, metrics)))
     return ref
   }
   const supervisor = await system.spawnLocal(
     Supervisor,
-    { engine, group, learners, devices: devices.length, supervision, spawn, onFailure, resumed, leavesVacant },
+    {
+      engine,
+      group,
+      learners,
+      devices: devices.length,
+      supervision,
+      spawn,
+      onFailure,
+      resumed,
+      leavesVacant,
+      control,
+      decisions,
+      numberOf: (place) => places.indexOf(place)
+    },
     { name: 'supervisor' }
   )
   await supervisor.askWith({ deadline: Infinity }).start()
   return supervisor
+}
+
+function sentAgain(message: Extract<Intervention, { readonly kind: 'message' }>): { method: string; args: readonly unknown[] } {
+  return { method: message.method, args: argumentsOf(message) }
 }

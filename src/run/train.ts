@@ -1,11 +1,11 @@
 import { Job } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
-import { run, type RunModules } from './run.js'
+import { BUILT_IN_LEARNER, run, type RunModules } from './run.js'
 import { settingsOf } from '../options/settings.js'
 
 const MODULES: RunModules = {
   engine: new URL('../engine/native.js', import.meta.url),
-  learner: new URL('../learner/built-in-learner.js', import.meta.url)
+  learner: BUILT_IN_LEARNER
 }
 
 /**
@@ -29,5 +29,5 @@ export function train(options: TrainOptions): Job {
 export function trainWith(options: TrainOptions, modules: Partial<RunModules>): Job {
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
-  return new Job((control) => run(settings, chosen, control), { signal: options.signal })
+  return new Job((control) => run(settings, chosen, control), { signal: options.signal, learners: settings.learners })
 }

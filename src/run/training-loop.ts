@@ -4,6 +4,7 @@ import { iterationSamples } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import { highestLearningRate } from '../schedules/curves.js'
 import type { PopulationControl } from '../tuner/population-control.js'
+import type { Interventions } from './interventions.js'
 import type { RunActors } from './start-actors.js'
 import type { JobControl } from './job.js'
 import type { PreparedRun } from './prepare.js'
@@ -20,6 +21,7 @@ export interface TrainingLoopOptions {
   readonly run: PreparedRun
   readonly actors: RunActors
   readonly population: PopulationControl
+  readonly interventions: Interventions
 }
 
 /** Lets the learners train until they rest again, and meanwhile emits progress and watches for reasons to rest early. */
@@ -72,13 +74,23 @@ export class TrainingLoop {
     await this.#options.actors.synchroniser.ask.follow(schedule)
   }
 
-  /** Trains until this round, or an earlier one if the run is stopped, its time is over or its population shall change. Returns the round. */
+  /** All learners come to rest before this round, those too that have just joined: their first step has begun, and waits. */
+  async gather(round: number): Promise<void> {
+    const { synchroniser, supervisor } = this.#options.actors
+    await synchroniser.ask.pauseAt(round)
+    await supervisor.askWith({ deadline: Infinity }).train()
+  }
+
+  /** Trains until this round, or an earlier one if the run is stopped, its time is over or it shall be changed. Returns the round. */
   async trainUntil(round: number): Promise<number> {
-    const { synchroniser } = this.#options.actors
+    const { actors, interventions } = this.#options
+    const { synchroniser } = actors
     this.#restsEarly = false
     let rest = this.#reports.restBefore(round, this.#schedule)
     await synchroniser.ask.pauseAt(rest)
     const restSoon = () => this.#restSoon()
+    const endRequests = interventions.watch(restSoon)
+    if (interventions.isWaiting) restSoon()
     this.#control.stop.addEventListener('abort', restSoon, { once: true })
     if (this.#control.stop.aborted) restSoon()
     /** Lets the learners go on to where the reports can follow; false if they have arrived or shall rest here. */
@@ -96,6 +108,7 @@ export class TrainingLoop {
       do status = await this.#trainUntilRest(watch.failed, goOn)
       while (status.round >= rest && (await goOn()))
     } finally {
+      endRequests()
       watch.end()
       cancelTimeLimit()
       this.#control.stop.removeEventListener('abort', restSoon)

@@ -24,7 +24,7 @@ export type Cloneable<T> = unknown extends T
 const transferLists = new WeakMap<object, readonly Transferable[]>()
 
 /**
- * Marks an argument or an answer: the objects of `list`, which `value` contains, are moved to the receiver's thread instead of copied, and
+ * Marks an argument, an answer or the options of an actor: the objects of `list`, which `value` contains, are moved to the receiver's thread instead of copied, and
  * the sender can no longer use them. Between actors of one thread nothing is moved.
  */
 export function transfer<T extends object>(value: T, list: readonly Transferable[]): T {

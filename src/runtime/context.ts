@@ -31,7 +31,7 @@ export interface SpawnOptions extends LocalSpawnOptions {
 export interface Spawner {
   /**
    * Spawns an actor in a worker. `module` is JavaScript or TypeScript; `C` is the class's type: `spawn<typeof Counter>(url, 'Counter',
-   * options)`. The options are cloned to the worker. Rejects with any error of the module, the constructor or the `started` hook.
+   * options)`. The options are cloned to the worker; `transfer` moves objects in them. Rejects with any error of the module, the constructor or the `started` hook.
    */
   spawn<C extends ActorClass>(module: URL, className: string, options: OptionsOf<C>, how?: SpawnOptions): Promise<ActorRef<ActorOf<C>>>
   /** Spawns an actor in the caller's thread. */

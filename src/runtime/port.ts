@@ -1,5 +1,9 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { ArbalestError } from '../errors.js'
 import { transfer } from './cloneable.js'
+import { packError, unpackError, type PortableError } from './errors-across-threads.js'
+
+export type { MessagePort } from 'node:worker_threads'
 
 /** The sending end of a channel, to be given to an actor in another thread as an argument of a message. It closes when that thread ends. */
 export type SendingPort = MessagePort
@@ -9,4 +13,70 @@ export function sendingPort<Message>(take: (message: Message) => void): SendingP
   const { port1, port2 } = new MessageChannel()
   port1.on('message', take)
   return transfer(port2, [port2])
+}
+
+type Request<Call> = readonly [id: number, call: Call]
+type Answer = readonly [id: number, value: unknown, error: PortableError | undefined]
+
+interface Open {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** One end of a channel, to be passed to another thread, whose calls are answered here until `close`. */
+export interface AnsweredPort {
+  readonly port: MessagePort
+  readonly close: () => void
+}
+
+/** Answers calls of another thread, which makes them with `callsOver`. Keeps no thread alive. */
+export function answeredPort<Call>(answer: (call: Call) => Promise<unknown>): AnsweredPort {
+  const { port1, port2 } = new MessageChannel()
+  const post = (id: number, value: unknown, error?: PortableError) => {
+    try {
+      port1.postMessage([id, value, error] satisfies Answer)
+    } catch (thrown) {
+      // The value cannot be cloned.
+      port1.postMessage([id, undefined, packError(thrown)] satisfies Answer)
+    }
+  }
+  port1.on('message', ([id, call]: Request<Call>) => {
+    void answer(call).then(
+      (value) => post(id, value),
+      (error: unknown) => post(id, undefined, packError(error))
+    )
+  })
+  port1.unref()
+  return { port: port2, close: () => port1.close() }
+}
+
+/** Makes calls over a port of another thread. Each settles, with ACTOR_GONE if the other end closes. Keeps no thread alive. */
+export function callsOver<Call>(port: MessagePort): (call: Call) => Promise<unknown> {
+  const open = new Map<number, Open>()
+  let last = 0
+  let closed = false
+  const gone = () => new ArbalestError('ACTOR_GONE', 'port: no answer will come, the other end is closed')
+  const listen = () => {
+    port.on('message', ([id, value, error]: Answer) => {
+      const call = open.get(id)
+      open.delete(id)
+      if (error) call?.reject(unpackError(error))
+      else call?.resolve(value)
+    })
+    port.on('close', () => {
+      closed = true
+      for (const { reject } of open.values()) reject(gone())
+      open.clear()
+    })
+    port.unref()
+  }
+  return (call) =>
+    new Promise((resolve, reject) => {
+      if (closed) return reject(gone())
+      if (last === 0) listen()
+      const id = ++last
+      // Throws for what cannot be cloned.
+      port.postMessage([id, call] satisfies Request<Call>)
+      open.set(id, { resolve, reject })
+    })
 }

@@ -1,5 +1,6 @@
-import { Worker, type MessagePort, type WorkerOptions } from 'node:worker_threads'
+import { Worker, type MessagePort, type Transferable, type WorkerOptions } from 'node:worker_threads'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { transfersOf } from './cloneable.js'
 import { checkAddressSpace } from './address-space.js'
 import type { Cancel, Clock } from './clock.js'
 import { asError } from './errors-across-threads.js'
@@ -107,7 +108,8 @@ export class WorkerThread {
         : { memory: new SharedArrayBuffer(4), every: Math.max(1, timeout / CHECKS / 2) }
     const workerData: ThreadStart = { first, shared: this.#shared, heartbeat }
     checkAddressSpace(starting)
-    this.#worker = startWorker(entry, { name: shared ?? first.name, workerData, transferList: [first.port], ...flagsForWorker() })
+    const transferList = transfersOf([first.options], [first.port])!
+    this.#worker = startWorker(entry, { name: shared ?? first.name, workerData, transferList, ...flagsForWorker() })
     starting++
     let isStarting = true
     const started = () => {
@@ -149,11 +151,11 @@ export class WorkerThread {
   }
 
   #addActor(actor: ActorStart): void {
-    this.#command(['spawn', actor], [actor.port])
+    this.#command(['spawn', actor], transfersOf([actor.options], [actor.port]))
     this.#actors++
   }
 
-  #command(command: ThreadCommand, transfer: readonly MessagePort[] = []): void {
+  #command(command: ThreadCommand, transfer: readonly Transferable[] = []): void {
     this.#worker.postMessage(command, transfer)
   }
 

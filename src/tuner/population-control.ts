@@ -1,8 +1,9 @@
 import type { Supervisor } from '../actors/supervisor.js'
 import type { GroupStatus } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import { changeAfter, learnersAt, type PopulationSchedule } from '../schedules/population.js'
+import { changeAfter, changedAt, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 
 /** A decision about the population, as an event reports it; the run adds its progress. */
 export type PopulationDecision = Pick<PopulationEvent, 'action' | 'from' | 'to' | 'reason' | 'figures'>
@@ -33,21 +34,35 @@ export interface PopulationControl {
   leavesVacant(error: Error): boolean
   /** The decisions since the last call. */
   takeDecisions(): readonly PopulationDecision[]
+  /** How many learners there are. */
+  readonly learners: number
+  /** A program sets the number of learners, before this round, and takes over from a schedule or a tuner. The learners rest. */
+  resize(round: number, learners: number): Promise<void>
+  /** Lets the tuner change the number, or keeps it. Throws INVALID_STATE without a tuner. */
+  tune(on: boolean): void
 }
 
 /** Follows a given number or schedule of learners. */
 export class GivenPopulation implements PopulationControl {
-  readonly schedule: PopulationSchedule
   readonly watchEvery = Infinity
+  #schedule: PopulationSchedule
   readonly #supervisor: ActorRef<Supervisor>
   #decisions: PopulationDecision[] = []
   #learners: number
 
   constructor(schedule: PopulationSchedule, supervisor: ActorRef<Supervisor>, round = 0) {
-    this.schedule = schedule
+    this.#schedule = schedule
     this.#supervisor = supervisor
     this.#learners = learnersAt(schedule, round)
     this.#prepareNext(round)
+  }
+
+  get schedule(): PopulationSchedule {
+    return this.#schedule
+  }
+
+  get learners(): number {
+    return this.#learners
   }
 
   restBefore(round: number): number {
@@ -65,11 +80,22 @@ export class GivenPopulation implements PopulationControl {
   async change(round: number): Promise<boolean> {
     const from = this.#learners
     const to = learnersAt(this.schedule, round)
-    await this.#supervisor.askWith({ deadline: Infinity }).resize(to)
+    await this.#supervisor.askWith({ deadline: Infinity }).resizeNow(to)
     this.#learners = to
     this.#prepareNext(round)
     this.#decisions.push({ action: 'follow', from, to, reason: 'as the given schedule says', figures: [] })
     return false
+  }
+
+  async resize(round: number, learners: number): Promise<void> {
+    await this.#supervisor.askWith({ deadline: Infinity }).resizeNow(learners)
+    this.#schedule = changedAt(this.#schedule, { round, learners })
+    this.#learners = learners
+  }
+
+  tune(): void {
+    const message = "tuning: the run has a given number of learners and no tuner; train with learners: 'auto'"
+    throw new ArbalestError('INVALID_STATE', message)
   }
 
   /** Starts the learners of the next change while the others train. If that fails, the change itself fails with the same error. */

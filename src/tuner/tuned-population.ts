@@ -26,7 +26,7 @@ export interface TunedPopulationOptions {
 export class TunedPopulation implements PopulationControl {
   readonly watchEvery: number
   readonly #options: TunedPopulationOptions
-  readonly #tuner: Tuner
+  #tuner: Tuner
   readonly #least: number
   readonly #meter: WindowMeter
   readonly #idle = new IdleProcessors()
@@ -35,15 +35,16 @@ export class TunedPopulation implements PopulationControl {
   #learners: number
   /** The decision to carry out next; ready once the learners that it needs have started. */
   #pending: { readonly decision: Decision; ready: boolean } | undefined
+  /** Whether the tuner may change the number of learners. */
+  #tunes = true
   /** An error in the background, thrown at the next change. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(options: TunedPopulationOptions) {
     const { start, tuning, history = [{ round: 0, learners: start }] } = options
     this.#options = options
-    const { most, threshold, by } = tuning
-    this.#least = Math.min(start, by)
-    this.#tuner = new Tuner({ start, most, least: this.#least, by, threshold })
+    this.#least = Math.min(start, tuning.by)
+    this.#tuner = this.#newTuner(start)
     this.#meter = new WindowMeter(tuning.window)
     this.#schedule = history
     this.#learners = start
@@ -54,11 +55,32 @@ export class TunedPopulation implements PopulationControl {
     return this.#schedule
   }
 
+  get learners(): number {
+    return this.#learners
+  }
+
+  async resize(round: number, count: number): Promise<void> {
+    await this.#options.supervisor.askWith({ deadline: Infinity }).resizeNow(count)
+    this.#schedule = changedAt(this.#schedule, { round, learners: count })
+    this.#learners = count
+    this.tune(false)
+  }
+
+  /** The tuner begins anew with the learners that there are. */
+  tune(on: boolean): void {
+    this.#tunes = on
+    this.#pending = undefined
+    this.#meter.reset()
+    this.#idle.take()
+    if (on) this.#tuner = this.#newTuner(this.#learners)
+  }
+
   restBefore(): number {
     return Infinity
   }
 
   watch({ seconds, left, ...status }: PopulationProgress): boolean {
+    if (!this.#tunes) return false
     if (this.#pending) return this.#isReady()
     // A learner that failed is being replaced: until then another population is training.
     if (status.members.length !== this.#learners) this.#meter.reset()
@@ -81,7 +103,7 @@ export class TunedPopulation implements PopulationControl {
     if (!pending) return false
     this.#pending = undefined
     const { decision } = pending
-    await this.#options.supervisor.askWith({ deadline: Infinity }).resize(decision.to)
+    await this.#options.supervisor.askWith({ deadline: Infinity }).resizeNow(decision.to)
     this.#schedule = changedAt(this.#schedule, { round, learners: decision.to })
     this.#report(decision)
     this.#learners = decision.to
@@ -102,6 +124,11 @@ export class TunedPopulation implements PopulationControl {
     return this.#decisions.splice(0)
   }
 
+  #newTuner(start: number): Tuner {
+    const { most, threshold, by } = this.#options.tuning
+    return new Tuner({ start, most: Math.max(start, most), least: this.#least, by, threshold })
+  }
+
   #isReady(): boolean {
     return this.#failure !== undefined || this.#pending?.ready === true
   }
@@ -119,7 +146,7 @@ export class TunedPopulation implements PopulationControl {
       .prepare(to)
       .then(
         () => (pending.ready = true),
-        (error: unknown) => this.#refuse(`${learners(to)} are impossible: ${asError(error).message}`)
+        (error: unknown) => this.#pending === pending && this.#refuse(`${learners(to)} are impossible: ${asError(error).message}`)
       )
       .catch((error: unknown) => (this.#failure = { error }))
   }

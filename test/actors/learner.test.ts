@@ -88,7 +88,7 @@ describe('learners and their group', () => {
     await supervisor.ask.train()
     // From w = z = 3 two steps of rate 0.1 on (w - 1): w = 1 + 2 * 0.81; then each learner's correction is (w - z) / 2.
     const expected = 3 + 2 * ((1 + 2 * 0.81 - 3) / 2)
-    for (const weight of await synchroniser.ask.central()) expect(weight).to.be.closeTo(expected, 1e-6)
+    for (const weight of await synchroniser.ask.centralVector()) expect(weight).to.be.closeTo(expected, 1e-6)
   })
 
   it('release what they hold when they stop', async () => {

@@ -89,6 +89,7 @@ export const engine: Engine = {
   setRestarts: (group, rounds) => memory.locked(() => new FakeGroup(group).setRestarts(rounds)),
   setPause: (group, round) => memory.locked(() => new FakeGroup(group).setPause(round)),
   setEnd: (group, iterations) => memory.locked(() => new FakeGroup(group).setEnd(iterations)),
+  setRule: (group, change) => memory.locked(() => new FakeGroup(group).setRule(change)),
   stop: (group) => memory.locked(() => new FakeGroup(group).stop()),
   groupStatus: (group) => memory.locked(() => new FakeGroup(group).status()),
   iterationOf: (group, learner) => memory.locked(() => new FakeGroup(group).iterationOf(learner)),
@@ -96,6 +97,7 @@ export const engine: Engine = {
   readCentral: (group) => memory.locked(() => Float32Array.from(new FakeGroup(group).central)),
   isFinite: (group) => memory.locked(() => new FakeGroup(group).central.every(Number.isFinite)),
   averagingSpans: () => new Float64Array(),
+  roundFigures: (group, after) => memory.locked(() => new FakeGroup(group).roundFigures(after)),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),
 
   captureGroup: () => unsupported('captureGroup'),
@@ -228,7 +230,8 @@ function trainOnce(replica: Handle): number | 'waiting' | 'paused' | 'evicted' |
     correction[i] = turn.corrects ? turn.alpha * (w - central[i]!) : correction[i]!
     weights[i] = w - turn.rate * (w - 1) - (turn.corrects ? correction[i]! : 0)
   }
-  group.report(learner, turn.iteration, loss, turn.corrects)
+  const distance = Math.sqrt(weights.reduce((sum, w, i) => sum + (w - central[i]!) ** 2, 0))
+  group.report(learner, turn, loss, distance)
   return loss
 }
 

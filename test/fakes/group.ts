@@ -1,4 +1,4 @@
-import type { GroupSpec, GroupStatus, Handle } from '../../src/engine/contract.js'
+import type { GroupSpec, GroupStatus, Handle, RoundFigures, RuleChange } from '../../src/engine/contract.js'
 import { ArbalestError } from '../../src/errors.js'
 import { memory } from './shared-memory.js'
 
@@ -6,6 +6,11 @@ const MEMBERS = 16
 const RATES = 4096
 const RESTARTS = 64
 const LOSSES = 65_536
+/** Rounds whose figures are kept. */
+const RECORDS = 1024
+/** Of a record: the round's number + 1, its first iteration, seconds, sum and count of its losses, and a distance for each member. */
+const RECORD = { round: 0, iteration: 1, seconds: 2, lossSum: 3, losses: 4, distances: 5, size: 5 + MEMBERS } as const
+const HEADER = 32
 const NEVER = Infinity
 
 /** Offsets of a group's numbers from its handle. */
@@ -24,12 +29,17 @@ const AT = {
   rateCount: 11,
   restartCount: 12,
   opened: 13,
-  members: 16,
-  rates: 16 + MEMBERS * 4,
-  restarts: 16 + MEMBERS * 4 + RATES,
-  lossSums: 16 + MEMBERS * 4 + RATES + RESTARTS,
-  lossCounts: 16 + MEMBERS * 4 + RATES + RESTARTS + LOSSES,
-  vectors: 16 + MEMBERS * 4 + RATES + RESTARTS + 2 * LOSSES
+  /** The round from which the present period holds, and its first iteration. */
+  periodRound: 14,
+  periodIteration: 15,
+  recording: 16,
+  members: HEADER,
+  rates: HEADER + MEMBERS * 4,
+  restarts: HEADER + MEMBERS * 4 + RATES,
+  lossSums: HEADER + MEMBERS * 4 + RATES + RESTARTS,
+  lossCounts: HEADER + MEMBERS * 4 + RATES + RESTARTS + LOSSES,
+  records: HEADER + MEMBERS * 4 + RATES + RESTARTS + 2 * LOSSES,
+  vectors: HEADER + MEMBERS * 4 + RATES + RESTARTS + 2 * LOSSES + RECORDS * RECORD.size
 } as const
 
 interface Member {
@@ -113,7 +123,7 @@ export class FakeGroup {
   join(learner: number): number {
     if (this.#member(learner).active) throw new Error(`learner ${learner} is a member already`)
     const round = this.#get(AT.opened) + 1
-    this.#setMember(learner, { active: 1, iterations: round * this.#get(AT.period), fresh: 1, arrived: -1 })
+    this.#setMember(learner, { active: 1, iterations: this.#firstIteration(round), fresh: 1, arrived: -1 })
     return round
   }
 
@@ -150,6 +160,17 @@ export class FakeGroup {
     this.#set(AT.end, iterations)
   }
 
+  setRule({ alpha, momentum, period }: RuleChange): void {
+    if (this.#get(AT.round) <= this.#get(AT.opened)) throw new ArbalestError('INVALID_STATE', 'fake engine: a round is in progress')
+    if (alpha !== undefined) this.#set(AT.alpha, alpha ?? 0)
+    if (momentum !== undefined) this.#set(AT.mu, momentum)
+    if (period === undefined) return
+    const round = this.#get(AT.round)
+    this.#set(AT.periodIteration, this.#firstIteration(round))
+    this.#set(AT.periodRound, round)
+    this.#set(AT.period, period)
+  }
+
   stop(): void {
     this.#set(AT.stopped, 1)
   }
@@ -177,19 +198,54 @@ export class FakeGroup {
     return Float32Array.from(whole, (i) => this.#get(AT.lossSums + i) / this.#get(AT.lossCounts + i))
   }
 
+  /** Rounds that members left before they were over are missing. The first call starts the recording. */
+  roundFigures(after: number): readonly RoundFigures[] {
+    this.#set(AT.recording, 1)
+    const figures: RoundFigures[] = []
+    for (let round = Math.max(0, after + 1, this.#get(AT.round) - RECORDS); round < this.#get(AT.round); round++) {
+      const at = this.#record(round)
+      if (this.#get(at) !== round + 1) continue
+      const distances = Array.from({ length: MEMBERS }, (_, learner) => this.#get(at + RECORD.distances + learner))
+      figures.push({
+        round,
+        iteration: this.#get(at + RECORD.iteration),
+        seconds: this.#get(at + RECORD.seconds),
+        loss: this.#get(at + RECORD.lossSum) / this.#get(at + RECORD.losses),
+        members: distances.flatMap((distance, learner) => (distance < 0 ? [] : [{ learner, distance, waited: 0 }]))
+      })
+    }
+    return figures
+  }
+
+  #record(round: number): number {
+    return AT.records + (round % RECORDS) * RECORD.size
+  }
+
+  #recordStep(round: number, learner: number, loss: number, distance: number): void {
+    if (!this.#get(AT.recording)) return
+    const at = this.#record(round)
+    if (this.#get(at) !== round + 1) {
+      const iteration = this.#firstIteration(round)
+      this.#numbers.set([round + 1, iteration, 0, 0, 0, ...Array.from({ length: MEMBERS }, () => -1)], this.#at + at)
+    }
+    this.#set(at + RECORD.seconds, performance.now() / 1000)
+    this.#set(at + RECORD.lossSum, this.#get(at + RECORD.lossSum) + loss)
+    this.#set(at + RECORD.losses, this.#get(at + RECORD.losses) + 1)
+    this.#set(at + RECORD.distances + learner, distance)
+  }
+
   /** What this member may do now; a granted step must be reported before the next is asked for. */
   enter(learner: number): Turn {
     const { active, iterations, fresh } = this.#member(learner)
     if (!active) return { kind: 'evicted' }
     if (this.#get(AT.stopped)) return { kind: 'cancelled' }
-    const period = this.#get(AT.period)
     const end = this.#get(AT.end)
-    const round = Math.floor(iterations / period)
+    const round = this.#roundAt(iterations)
     const whole = this.#get(AT.round) >= round
-    const begins = iterations % period === 0
+    const begins = iterations === this.#firstIteration(round)
     if (iterations >= end || (begins && round >= this.#get(AT.pause))) return { kind: whole ? 'paused' : 'waiting' }
     const anew = begins && (fresh === 1 || this.#restarts(round))
-    const corrects = (iterations + 1) % period === 0 || iterations + 1 === end
+    const corrects = iterations + 1 === this.#firstIteration(round + 1) || iterations + 1 === end
     if ((anew || corrects) && !whole) return { kind: 'waiting' }
     this.#set(AT.opened, Math.max(round, this.#get(AT.opened)))
     this.#setMember(learner, { fresh: 0 })
@@ -198,8 +254,8 @@ export class FakeGroup {
     return { kind: 'step', rate, alpha, fresh: anew, corrects, iteration: iterations }
   }
 
-  /** The iteration is over, and its correction, if it had one, is written. */
-  report(learner: number, iteration: number, loss: number, corrected: boolean): void {
+  /** The iteration is over, and its correction, if it had one, is written. `distance`: of the learner from the central model. */
+  report(learner: number, { iteration, corrects: corrected }: Turn & { kind: 'step' }, loss: number, distance: number): void {
     if (!Number.isFinite(loss)) {
       if (this.#get(AT.notFiniteAt) < 0) this.#set(AT.notFiniteAt, iteration)
       return this.stop()
@@ -207,14 +263,23 @@ export class FakeGroup {
     const slot = iteration % LOSSES
     this.#set(AT.lossSums + slot, this.#get(AT.lossSums + slot) + loss)
     this.#set(AT.lossCounts + slot, this.#get(AT.lossCounts + slot) + 1)
-    const round = Math.floor(iteration / this.#get(AT.period))
+    const round = this.#roundAt(iteration)
+    this.#recordStep(round, learner, loss, distance)
     this.#setMember(learner, { iterations: iteration + 1, ...(corrected && { arrived: round }) })
     if (corrected) this.#averageIfAllArrived()
   }
 
   /** The round of a member's next iteration. A member that has just joined begins after the current round. */
   #roundOf(learner: number): number {
-    return Math.floor(this.#member(learner).iterations / this.#get(AT.period))
+    return this.#roundAt(this.#member(learner).iterations)
+  }
+
+  #roundAt(iteration: number): number {
+    return this.#get(AT.periodRound) + Math.floor((iteration - this.#get(AT.periodIteration)) / this.#get(AT.period))
+  }
+
+  #firstIteration(round: number): number {
+    return this.#get(AT.periodIteration) + (round - this.#get(AT.periodRound)) * this.#get(AT.period)
   }
 
   #averageIfAllArrived(): void {
@@ -231,8 +296,7 @@ export class FakeGroup {
       central[i] = z + sum + (still ? 0 : this.#get(AT.mu) * (z - before[i]!))
       before[i] = z
     }
-    const period = this.#get(AT.period)
-    const length = Math.min(period, this.#get(AT.end) - round * period)
+    const length = Math.min(this.#get(AT.period), this.#get(AT.end) - this.#firstIteration(round))
     this.#set(AT.position, this.#get(AT.position) + members.length * length * this.batch)
     this.#set(AT.round, round + 1)
   }

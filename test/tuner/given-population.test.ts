@@ -112,7 +112,7 @@ describe('a given population', () => {
     await kit.run(population.change(200))
     await kit.settle()
     expect(received.map(({ method, args }) => [method, ...args])).to.deep.equal([
-      ['resize', 4],
+      ['resizeNow', 4],
       ['prepare', 6]
     ])
   })

@@ -62,6 +62,18 @@ Napi::Value set_end(const Info& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value set_rule(const Info& info) {
+  const Napi::Object from = js::object(info[1], "change");
+  RuleChange change;
+  if (const Napi::Value alpha = js::property(from, "alpha"); !alpha.IsUndefined())
+    change.alpha = alpha.IsNull() ? std::nullopt : std::optional(js::number(alpha, "alpha"));
+  if (const Napi::Value momentum = js::property(from, "momentum"); !momentum.IsUndefined())
+    change.momentum = js::number(momentum, "momentum");
+  if (const Napi::Value period = js::property(from, "period"); !period.IsUndefined()) change.period = js::integer(period, "period");
+  group_of(info)->set_rule(change);
+  return info.Env().Undefined();
+}
+
 Napi::Value stop(const Info& info) {
   group_of(info)->stop();
   return info.Env().Undefined();
@@ -106,6 +118,34 @@ Napi::Value averaging_spans(const Info& info) {
                          [&](std::byte* out) { std::memcpy(out, numbers.data(), numbers.size() * sizeof(double)); });
 }
 
+// A distance that nothing tells is null.
+Napi::Value distance(Napi::Env env, double value) { return std::isnan(value) ? env.Null() : Napi::Value(Napi::Number::New(env, value)); }
+
+Napi::Value round_figures(const Info& info) {
+  const Napi::Env env = info.Env();
+  const std::vector<RoundFigures> rounds = group_of(info)->round_figures(js::integer(info[1], "afterRound"));
+  Napi::Array result = Napi::Array::New(env, rounds.size());
+  for (uint32_t i = 0; i < rounds.size(); ++i) {
+    const RoundFigures& round = rounds[i];
+    Napi::Array members = Napi::Array::New(env, round.members.size());
+    for (uint32_t j = 0; j < round.members.size(); ++j) {
+      Napi::Object member = Napi::Object::New(env);
+      member.Set("learner", round.members[j].learner);
+      member.Set("distance", distance(env, round.members[j].distance));
+      member.Set("waited", round.members[j].waited);
+      members.Set(j, member);
+    }
+    Napi::Object each = Napi::Object::New(env);
+    each.Set("round", static_cast<double>(round.round));
+    each.Set("iteration", static_cast<double>(round.iteration));
+    each.Set("seconds", round.seconds);
+    each.Set("loss", round.loss);
+    each.Set("members", members);
+    result.Set(i, each);
+  }
+  return result;
+}
+
 Napi::Value write_central(const Info& info) {
   const auto group = group_of(info);
   group->write_central(js::numbers(info[1], "weights", group->layout().type(), group->layout().elements));
@@ -122,6 +162,7 @@ void add_group_calls(Napi::Object& addon) {
   add<set_restarts>(addon, "setRestarts");
   add<set_pause>(addon, "setPause");
   add<set_end>(addon, "setEnd");
+  add<set_rule>(addon, "setRule");
   add<stop>(addon, "stop");
   add<group_status>(addon, "groupStatus");
   add<iteration_of>(addon, "iterationOf");
@@ -129,6 +170,7 @@ void add_group_calls(Napi::Object& addon) {
   add<read_central>(addon, "readCentral");
   add<is_finite>(addon, "isFinite");
   add<averaging_spans>(addon, "averagingSpans");
+  add<round_figures>(addon, "roundFigures");
   add<write_central>(addon, "writeCentral");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 
 namespace arbalest {
 namespace {
@@ -78,9 +79,7 @@ int64_t AsynchronousGroup::copy_central(size_t, const Memory& vector) const {
 void AsynchronousGroup::capture(Snapshot& snapshot) const {
   Lock lock(mutex_);
   await_last_pushes(lock);
-  if (!rounds_.empty())
-    throw Error("INVALID_STATE",
-                "central model: round " + std::to_string(rounds_.begin()->first) + " is in progress; pause the group first");
+  refuse_in_progress();
   capture_progress(snapshot);
   central_.capture(snapshot);
   for (const auto& [learner, member] : members_) {
@@ -118,6 +117,16 @@ void AsynchronousGroup::restore(const Snapshot& snapshot) {
   for (auto& [learner, member] : resumable) resumable_.push_back(std::move(member));
 }
 
+void AsynchronousGroup::refuse_in_progress() const {
+  if (!rounds_.empty())
+    throw Error("INVALID_STATE",
+                "central model: round " + std::to_string(rounds_.begin()->first) + " is in progress; pause the group first");
+}
+
+void AsynchronousGroup::change_averaging(const RuleChange& change) {
+  throw Error("INVALID_OPTION", std::string(change.alpha ? "alpha" : "momentum") + ": asynchronous learners have none; leave it out");
+}
+
 bool AsynchronousGroup::all_over() const {
   return !averaging_round_ && std::ranges::none_of(rounds_, [](const auto& each) { return each.second.outstanding > 0; });
 }
@@ -140,10 +149,11 @@ AsynchronousGroup::FreeRound& AsynchronousGroup::open() {
   round.size = round.learners * schedule_.length(opened_);
   round.position = position_;
   round.next_position = position_ + static_cast<uint64_t>(round.size * spec_.batch);
+  recorder_.open(opened_, round.first_iteration, {});
   return rounds_.emplace(opened_++, round).first->second;
 }
 
-Ticket AsynchronousGroup::hand_out(FreeMember& member) {
+Ticket AsynchronousGroup::hand_out(int learner, FreeMember& member) {
   FreeRound& round = open();
   Ticket ticket;
   ticket.round = opened_ - 1;
@@ -161,6 +171,7 @@ Ticket AsynchronousGroup::hand_out(FreeMember& member) {
   member.fresh = false;
   member.iteration = ticket.iteration;
   member.ticket = ticket;
+  if (const double waited = std::exchange(member.waited, 0); waited > 0) recorder_.add_wait(ticket.round, learner, waited);
   return ticket;
 }
 
@@ -191,12 +202,15 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
     if (round == opened_ && schedule_.rests_before(round)) {
       if (all_over()) return Outcome::paused;
     } else if (!too_far_ahead(*member)) {
-      ticket = hand_out(*member);
+      ticket = hand_out(learner, *member);
       return Outcome::done;
     }
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return Outcome::waiting;
     changed_.wait_until(lock, std::min(deadline, now + kSlice));
+    // A pause is no waiting for others.
+    if (FreeMember* const waiting = members_.find(learner); waiting && recorder_.is_recording() && !schedule_.rests_before(round))
+      waiting->waited += std::chrono::duration<double>(Clock::now() - now).count();
   }
 }
 
@@ -233,6 +247,10 @@ bool AsynchronousGroup::report(int learner, int64_t iteration, double loss) {
   if (!member) return true;
   changed_.notify_all();
   if (!add_loss(iteration, loss)) return false;
+  if (recorder_.is_recording() && member->ticket) {
+    recorder_.add_loss(member->ticket->round, learner, loss);
+    if (rule().in_place) recorder_.set_distance(member->ticket->round, learner, 0);
+  }
   close_ticket(*member);
   member->ticket.reset();
   ++member->bounded_iterations;
@@ -258,6 +276,7 @@ void AsynchronousGroup::close_rounds(Lock& lock) {
       averaging_round_ = false;
     }
     iteration_ = round.taken_iterations();
+    recorder_.finish(round_);
     rounds_.erase(rounds_.begin());
     ++round_;
   }

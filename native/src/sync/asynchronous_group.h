@@ -47,6 +47,7 @@ class AsynchronousGroup final : public GroupState {
     int64_t bounded_iterations = 0;  // iterations made, counted from the slowest member's at its joining; the bound compares these
     int64_t own_iterations = 0;      // iterations since it joined
     std::optional<Ticket> ticket;    // of the iteration that it is in
+    double waited = 0;               // seconds before its next iteration, while rounds are recorded
   };
   struct FreeRound {
     int64_t first_iteration = 0, learners = 1, size = 0, taken = 0, outstanding = 0;
@@ -71,9 +72,11 @@ class AsynchronousGroup final : public GroupState {
   // Waits, not for long, until the learners that have reached the end have pushed all of their updates.
   void await_last_pushes(Lock& lock) const;
   bool too_far_ahead(const FreeMember& member) const;
+  void refuse_in_progress() const override;
+  void change_averaging(const RuleChange& change) override;
   // The round of the next iteration, opened with its number of iterations if need be.
   FreeRound& open();
-  Ticket hand_out(FreeMember& member);
+  Ticket hand_out(int learner, FreeMember& member);
   // The member's iteration is over, or has been given up.
   void close_ticket(const FreeMember& member);
   void close_rounds(Lock& lock);

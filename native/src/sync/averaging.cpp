@@ -1,8 +1,11 @@
 #include "sync/averaging.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <span>
 
+#include "sync/trained_ranges.h"
 #include "transport/make_levels.h"
 
 namespace arbalest {
@@ -19,7 +22,10 @@ class Averaging::Pass {
 
 Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket> buckets, const std::byte* initial_canonical,
                      ReductionPipeline::Reduced reduced, ReductionPipeline::Failed failed)
-    : type_(spec.layout.type()), buckets_(std::move(buckets)), streams_(backend, spec.devices) {
+    : type_(spec.layout.type()),
+      elements_(spec.layout.length()),
+      frozen_(spec.layout.frozen()),
+      buckets_(std::move(buckets)), streams_(backend, spec.devices) {
   for (size_t device = 0; device < streams_.devices(); ++device)
     central_.emplace_back(streams_.backend(device), spec, initial_canonical, device == 0);
   if (spec.levels.empty()) return;
@@ -42,6 +48,24 @@ Averaging::~Averaging() {
 
 void Averaging::replace(const std::byte* canonical) {
   for (CentralModel& central : central_) central.replace(canonical);
+}
+
+void Averaging::set_momentum(double momentum) {
+  for (CentralModel& central : central_) central.set_momentum(momentum);
+}
+
+double Averaging::distance(size_t device, int64_t round, const Memory& weights, const Memory& difference) const {
+  std::vector<VectorPart> parts;
+  for_each_range(frozen_, 0, elements_, [&](size_t begin, size_t end, bool learns) {
+    if (learns) parts.push_back({difference.data(), begin, end});
+  });
+  if (parts.empty()) return 0;
+  const void* const own = weights.data();
+  backend(device).average(
+      {type_, 0, elements_, central_[device].weights(round), difference.data(), std::span(&own, 1), -1, 0});
+  std::vector<double> sums(parts.size());
+  backend(device).squares(type_, parts, sums);
+  return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));
 }
 
 void Averaging::restore(int64_t round, const Snapshot& snapshot) {

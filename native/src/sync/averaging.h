@@ -42,6 +42,10 @@ class Averaging {
   Backend& backend(size_t device) const { return streams_.backend(device); }
   const CentralModel& central(size_t device = 0) const { return central_[device]; }
   void replace(const std::byte* canonical);
+  void set_momentum(double momentum);
+  // |w - z| of a vector on a device and the central model that the round begins at. `difference` is written. In the thread's own stream there.
+  double distance(size_t device, int64_t round, const Memory& weights, const Memory& difference) const;
+  UsedStream use_stream(size_t device) const { return streams_.use(device); }
   void restore(int64_t round, const Snapshot& snapshot);
 
   // One round at a time.
@@ -98,6 +102,8 @@ class Averaging {
   void begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<bool()> then);
 
   const Type type_;
+  const size_t elements_;
+  const std::vector<std::pair<size_t, size_t>> frozen_;
   const std::vector<Bucket> buckets_;
   const DeviceStreams streams_;       // of a device's passes
   std::deque<CentralModel> central_;  // one a device, equal bit for bit

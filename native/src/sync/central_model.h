@@ -38,7 +38,9 @@ class CentralModel {
   const std::byte* weights(int64_t round) const { return models_[round & 1].data(); }
   // The evaluation average, or the central model if there is none. All rounds before `round` must be whole.
   const std::byte* evaluated(int64_t round) const;
-  // The rule restarts_optimiser all that it has gathered.
+  // Of sma: the momentum of the rounds that end from here on.
+  void set_momentum(double momentum) { rule_.mu = momentum; }
+  // The rule forgets all that it has gathered.
   void replace(const std::byte* canonical);
   // All rounds before `round` must be whole.
   void capture(int64_t round, Snapshot& snapshot) const;
@@ -71,7 +73,7 @@ class CentralModel {
 
   Backend& backend_;
   const ParameterLayout& layout_;
-  const SynchronousRule rule_;
+  SynchronousRule rule_;
   const Type type_;
   const std::vector<std::pair<size_t, size_t>> frozen_;
   Memory models_[2];  // by the round's parity: the present one, and the one that is being made

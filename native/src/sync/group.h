@@ -11,6 +11,7 @@
 #include "device/backend.h"
 #include "replica/snapshot.h"
 #include "replica/training_group.h"
+#include "sync/round_figures.h"
 #include "sync/round_schedule.h"
 #include "sync/rule.h"
 #include "transport/averaging_spans.h"
@@ -39,6 +40,8 @@ class GroupControl {
   // The first round that no learner enters; kNever lifts the pause.
   virtual void set_pause(int64_t round) = 0;
   virtual void set_end(int64_t iterations) = 0;
+  // From the next round on. Throws INVALID_STATE while a round is in progress, INVALID_OPTION for what the rule does not have or take.
+  virtual void set_rule(const RuleChange& change) = 0;
   // Ends all waiting and running in the group now.
   virtual void stop() = 0;
 
@@ -49,6 +52,8 @@ class GroupControl {
   virtual std::vector<float> losses(int64_t from_iteration) const = 0;
   // When the rule and the levels were at work since the last call. The first call starts the recording.
   virtual std::vector<AveragingSpan> averaging_spans() { return {}; }
+  // Of the whole rounds after this one, at most the newest 4096. The first call starts the recording.
+  virtual std::vector<RoundFigures> round_figures(int64_t after) = 0;
 };
 
 // The central model as the owner reads, replaces and saves it.
@@ -58,7 +63,7 @@ class CentralModelAccess {
 
   // Reads the model that is evaluated, saved and exported: the evaluation average, or the central model if there is none.
   virtual void read_central(std::byte* canonical) const = 0;
-  // Only while no round is in progress. The rule restarts_optimiser what it has gathered.
+  // Only while no round is in progress. The rule forgets what it has gathered.
   virtual void write_central(const std::byte* canonical) = 0;
   // Whether all numbers of the central model and of the evaluation average are finite. The loss does not show it: a ReLU turns NaN into
   // zero.

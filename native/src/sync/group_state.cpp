@@ -30,6 +30,23 @@ void GroupState::set_end(int64_t iterations) {
   schedule_.set_end(iterations);
 }
 
+void GroupState::set_rule(const RuleChange& change) {
+  const auto refuse = [](const std::string& name, double value, const std::string& fix) {
+    throw Error("INVALID_OPTION", name + ": received " + std::to_string(value) + "; " + fix);
+  };
+  if (change.alpha && *change.alpha && !(**change.alpha > 0 && **change.alpha < 1))
+    refuse("alpha", **change.alpha, "give a number between 0 and 1, or null");
+  if (change.momentum && !(*change.momentum >= 0 && *change.momentum < 1))
+    refuse("momentum", *change.momentum, "give a number from 0 to below 1");
+  const std::lock_guard lock(mutex_);
+  if (const int64_t most = longest_period(); change.period && (*change.period < 1 || *change.period > most))
+    throw Error("INVALID_OPTION",
+                "period: received " + std::to_string(*change.period) + "; give a whole number from 1 to " + std::to_string(most));
+  refuse_in_progress();
+  if (change.alpha || change.momentum) change_averaging(change);
+  if (change.period) schedule_.set_period(*change.period, round_, iteration_);
+}
+
 void GroupState::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
@@ -39,6 +56,11 @@ void GroupState::stop() {
 std::vector<float> GroupState::losses(int64_t from_iteration) const {
   const std::lock_guard lock(mutex_);
   return losses_.between(from_iteration, whole_iterations());
+}
+
+std::vector<RoundFigures> GroupState::round_figures(int64_t after) {
+  const std::lock_guard lock(mutex_);
+  return recorder_.take_after(after);
 }
 
 void GroupState::read_central(std::byte* canonical) const {

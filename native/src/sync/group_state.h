@@ -15,8 +15,10 @@ class GroupState : public Group {
   void set_rates(int64_t from_iteration, std::span<const float> rates) final;
   void set_pause(int64_t round) final;
   void set_end(int64_t iterations) final;
+  void set_rule(const RuleChange& change) final;
   void stop() final;
   std::vector<float> losses(int64_t from_iteration) const final;
+  std::vector<RoundFigures> round_figures(int64_t after) final;
   void read_central(std::byte* canonical) const final;
 
   const ParameterLayout& layout() const final { return spec_.layout; }
@@ -24,6 +26,8 @@ class GroupState : public Group {
 
  protected:
   using Lock = std::unique_lock<std::mutex>;
+  // No product of it and of rounds overflows.
+  static constexpr int64_t kLongestPeriod = int64_t{1} << 30;
 
   GroupState(Backend& backend, GroupSpec spec);
 
@@ -32,6 +36,11 @@ class GroupState : public Group {
   virtual int64_t unopened_round() const = 0;
   // Iterations that all learners have completed.
   virtual int64_t whole_iterations() const = 0;
+  // Throws INVALID_STATE.
+  virtual void refuse_in_progress() const = 0;
+  // Numbers that only some rules have; both are in their range. Throws INVALID_OPTION.
+  virtual void change_averaging(const RuleChange& change) = 0;
+  virtual int64_t longest_period() const { return kLongestPeriod; }
   // Counts the loss; false stops the group, as the loss is not finite.
   bool add_loss(int64_t iteration, double loss);
   void capture_progress(Snapshot& snapshot) const;
@@ -47,6 +56,7 @@ class GroupState : public Group {
   int64_t iteration_ = 0;  // their iterations,
   uint64_t position_ = 0;  // and the samples that have been handed out
   Losses losses_;
+  RoundRecorder recorder_;
   bool stopped_ = false;
 };
 

@@ -20,6 +20,7 @@ struct RoundMember : Member {
   int64_t round = 0, iteration_in_round = 0;
   int64_t length = 1;  // iterations of its round
   size_t device = 0;
+  std::shared_ptr<Memory> difference;  // from the central model, while rounds are recorded
 };
 
 // The contributions of a round's members on one device to one bucket.

@@ -22,6 +22,11 @@ class RoundSchedule {
   // This round begins at this iteration.
   void resume_at(int64_t round, int64_t iteration);
   void set_restarts(const std::vector<int64_t>& rounds) { restarts_ = {rounds.begin(), rounds.end()}; }
+  // Rounds have another length from this one on, which begins at this iteration.
+  void set_period(int64_t period, int64_t round, int64_t iteration) {
+    resume_at(round, iteration);
+    period_ = period;
+  }
   void set_pause(int64_t round) { pause_ = round; }
   void set_end(int64_t iterations) { end_ = iterations; }
   // Rates of iterations from `from_iteration` on; the last one holds until others are set. Throws INVALID_OPTION for none.
@@ -40,7 +45,8 @@ class RoundSchedule {
   double rate(int64_t iteration) const;
 
  private:
-  const int64_t period_, from_;
+  int64_t period_;
+  const int64_t from_;
   int64_t known_round_ = 0, known_iteration_ = 0;  // a round, and the iteration at which it begins
   int64_t pause_ = kNever, end_ = kNever;
   std::set<int64_t> restarts_;

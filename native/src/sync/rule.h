@@ -42,6 +42,13 @@ struct AsynchronousRule {
   int64_t period = 1;            // a round is k times as many iterations, of any learners
 };
 
+// What a program changes of a rule during a run; what is absent stays as it is.
+struct RuleChange {
+  std::optional<std::optional<double>> alpha;  // absent within: min(1/k, 1/2)
+  std::optional<double> momentum;              // mu
+  std::optional<int64_t> period;
+};
+
 // An average of the central model over rounds, for evaluation. It takes the model at the end of each round in which the samples handed out
 // come to `from` plus a whole multiple of `every`. Before the first, the central model is evaluated.
 struct EvaluationAverageSpec {

@@ -20,6 +20,7 @@ std::vector<Bucket> buckets_for(const GroupSpec& spec) {
 
 SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical)
     : GroupState(backend, std::move(spec)),
+      alpha_(spec_.synchronous->alpha),
       averaging_(
           backend_, spec_, buckets_for(spec_), initial_canonical, [this](const BucketReduction& reduction) { take_sum(reduction); },
           [this](std::exception_ptr failure) {
@@ -50,6 +51,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
 
 void SynchronousGroup::evict(int learner) {
   Lock lock(mutex_);
+  recorder_.evict(learner);
   departed_iterations_ = whole_iterations();
   members_.remove(learner);
   rounds_.evict(learner);
@@ -89,6 +91,14 @@ void SynchronousGroup::refuse_in_progress() const {
   if (!rounds_.empty())
     throw Error("INVALID_STATE",
                 "central model: round " + std::to_string(rounds_.front().number) + " is in progress; pause the group first");
+}
+
+void SynchronousGroup::change_averaging(const RuleChange& change) {
+  if (rule().central != CentralRule::sma)
+    throw Error("INVALID_OPTION", std::string(change.alpha ? "alpha" : "momentum") +
+                                      ": the group's rule keeps what it began with; only synchronous model averaging takes another");
+  if (change.alpha) alpha_ = *change.alpha;
+  if (change.momentum) averaging_.set_momentum(*change.momentum);
 }
 
 void SynchronousGroup::capture(Snapshot& snapshot) const {

@@ -66,13 +66,16 @@ class SynchronousGroup final : public GroupState {
   }
   void check_device(int device) const;
   void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;
-  void refuse_in_progress() const;
+  void refuse_in_progress() const override;
+  void change_averaging(const RuleChange& change) override;
+  int64_t longest_period() const override { return takes_gradients() ? 1 : GroupState::longest_period(); }
   // For a thread without a stream: each device's own stream continues after the passes that the round has queued there.
   void follow_all() const;
 
   // Fixes the round's members and its samples.
   OpenRound& open(int64_t number);
   Outcome await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
+  Outcome wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
   // Hands the complete buckets of the round in progress to the averaging.
@@ -83,9 +86,16 @@ class SynchronousGroup final : public GroupState {
   // caller.
   void help(Lock& lock);
   void take_sum(const BucketReduction& reduction);
+  // While rounds are recorded: how far the learner, whose step is done, is from the central model of the round.
+  void record_distance(int learner, const Ticket& ticket, const Memory& weights);
+  // The same for all whose steps the round has just taken.
+  void record_distances(const OpenRound& round);
+  // Memory of the member's own for it.
+  std::shared_ptr<Memory> difference_of(RoundMember& member) const;
   void fail(std::exception_ptr failure);
 
   Members<RoundMember> members_;
+  std::optional<double> alpha_;      // of sma
   int64_t departed_iterations_ = 0;  // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning

@@ -29,11 +29,12 @@ OpenRound& SynchronousGroup::open(int64_t number) {
   round.restarts = schedule_.restarts(number);
   for (const auto& [learner, member] : members_)
     if (member.round <= number) round.members.push_back(learner);
-  round.alpha = rule().alpha.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
+  round.alpha = alpha_.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
   position_ += static_cast<uint64_t>(static_cast<int64_t>(round.members.size()) * round.length * spec_.batch);
   round.next_position = position_;
   OpenRound& opened = rounds_.open(std::move(round), members_, averaging_.buckets().size(), averaging_.devices());
   averaging_.set_present(number, opened.present);
+  recorder_.open(number, schedule_.first_iteration(number), opened.members);
   return opened;
 }
 
@@ -120,10 +121,12 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   step.rate = ticket.rate;
   // Held here, so that an eviction does not free it while it is written.
   std::shared_ptr<Memory> contribution;
+  bool recorded = false;
   if (ticket.contributes) {
     const std::lock_guard lock(mutex_);
     const RoundMember* const member = members_.find(learner);
     if (member) contribution = contributes_copies() ? member->contribution : vectors.weights;
+    recorded = recorder_.is_recording();
   }
   if (contribution && contributes_copies()) {
     step.contribution_kind = contribution_kind();
@@ -136,6 +139,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   if (contribution && rule().lockstep)
     return arrive(learner, ticket, {contribution, std::make_shared<const DueStep>(DueStep{vectors, step})});
   vectors.optimiser->apply(step, 0, elements);
+  if (recorded) record_distance(learner, ticket, *vectors.weights);
   if (contribution) arrive(learner, ticket, {contribution});
 }
 
@@ -156,6 +160,9 @@ void SynchronousGroup::finish_due_step(int learner) {
     lock.unlock();
     const DueStep& due = *withdrawn->due;
     due.learner.optimiser->apply(due.pass, 0, spec_.layout.length());
+    Ticket ticket;
+    ticket.round = withdrawn->round;
+    record_distance(learner, ticket, *due.learner.weights);
     return arrive(learner, 0, withdrawn->round, 0, {withdrawn->vector});
   }
   while (rounds_.is_stepping_for(learner)) {
@@ -171,8 +178,10 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
   RoundMember* const member = members_.find(learner);
   if (!member) return true;
   if (!add_loss(iteration, loss)) return false;
+  recorder_.add_loss(member->round, learner, loss);
   member->iteration = iteration + 1;
   if (++member->iteration_in_round >= member->length) {
+    recorder_.leave(member->round, learner);
     ++member->round;
     member->iteration_in_round = 0;
   }
@@ -181,6 +190,16 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
 
 Outcome SynchronousGroup::await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
                                       const std::atomic<bool>& cancelled) {
+  if (!recorder_.is_recording() || round_ >= round) return wait_for_round(lock, learner, round, deadline, cancelled);
+  const Clock::time_point from = Clock::now();
+  const Outcome outcome = wait_for_round(lock, learner, round, deadline, cancelled);
+  if (const RoundMember* const member = members_.find(learner))
+    recorder_.add_wait(member->round, learner, std::chrono::duration<double>(Clock::now() - from).count());
+  return outcome;
+}
+
+Outcome SynchronousGroup::wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
+                                         const std::atomic<bool>& cancelled) {
   // With more members than processors, spinning would keep the awaited member from running.
   bool may_spin = members_.size() <= std::thread::hardware_concurrency();
   while (true) {
@@ -246,6 +265,8 @@ void SynchronousGroup::advance() {
 
 void SynchronousGroup::finish_round() {
   iteration_ = schedule_.first_iteration(round_) + rounds_.front().length;
+  if (recorder_.is_recording()) record_distances(rounds_.front());
+  recorder_.finish(round_);
   rounds_.close_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
@@ -267,6 +288,38 @@ void SynchronousGroup::help(Lock& lock) {
   } catch (...) {
     if (!lock.owns_lock()) lock.lock();
     fail(std::current_exception());
+  }
+}
+
+std::shared_ptr<Memory> SynchronousGroup::difference_of(RoundMember& member) const {
+  // Taken once, where the recording begins or a learner joins that is recorded.
+  if (!member.difference) member.difference = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
+  return member.difference;
+}
+
+void SynchronousGroup::record_distance(int learner, const Ticket& ticket, const Memory& weights) {
+  std::shared_ptr<Memory> difference;
+  {
+    const std::lock_guard lock(mutex_);
+    RoundMember* const member = members_.find(learner);
+    if (!member || !recorder_.is_recording()) return;
+    difference = difference_of(*member);
+  }
+  const double distance = averaging_.distance(ticket.device, ticket.round, weights, *difference);
+  const std::lock_guard lock(mutex_);
+  recorder_.set_distance(ticket.round, learner, distance);
+}
+
+void SynchronousGroup::record_distances(const OpenRound& round) {
+  if (takes_gradients())
+    for (int learner : round.members) recorder_.set_distance(round.number, learner, 0);
+  if (!rule().lockstep) return;
+  const UsedStream used = averaging_.use_stream(0);
+  for (const auto& [learner, contribution] : round.buckets.front().front().arrived) {
+    RoundMember* const member = members_.find(learner);
+    if (!member || !contribution.due) continue;
+    recorder_.set_distance(round.number, learner,
+                           averaging_.distance(0, round.number, *contribution.due->learner.weights, *difference_of(*member)));
   }
 }
 

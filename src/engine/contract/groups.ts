@@ -86,6 +86,40 @@ export interface AsynchronousRule {
 }
 
 /**
+ * What a program changes of a rule during a run; what is left out stays as it is. `alpha` and `momentum` are those of `sma`: null for min(1/k, 1/2).
+ * `period` is of all rules but those that exchange gradients in every iteration.
+ */
+export interface RuleChange {
+  readonly alpha?: number | null
+  readonly momentum?: number
+  readonly period?: number
+}
+
+/** A whole round, as the group saw it. */
+export interface RoundFigures {
+  /** Its number, from 0, and its first iteration. */
+  readonly round: number
+  readonly iteration: number
+  /** When it was whole, in seconds of the clock that all threads of the machine share. */
+  readonly seconds: number
+  /** Mean over its learners and iterations; NaN if all of them died. */
+  readonly loss: number
+  readonly members: readonly MemberFigures[]
+}
+
+/** A learner in a round. */
+export interface MemberFigures {
+  readonly learner: number
+  /**
+   * |w - z|, of its weights after the round's last step and the central model that the round began at: 0 where learners train the central model itself;
+   * null under rules that push, and for a learner that died.
+   */
+  readonly distance: number | null
+  /** Seconds that it waited for other learners. */
+  readonly waited: number
+}
+
+/**
  * An average of central models. A model is taken at the end of each round in which the number of samples handed out reaches `from` plus a multiple of
  * `every`. `ema`: a model's weight is decay to the power of its age; `swa`: the mean of all models taken; `lawa`: the mean of the last `window` models. Until the
  * first model is taken the average is the central model itself.

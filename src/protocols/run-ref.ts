@@ -1,0 +1,55 @@
+import type { Asks, Tells } from '../runtime/actor.js'
+import { methodProxy } from '../runtime/actor-ref.js'
+import { REAL_CLOCK } from '../runtime/clock.js'
+import { PendingAsks, type AskOptions } from '../runtime/pending-asks.js'
+
+/** The actors of a run that a program can talk to. */
+export type RunActorName = 'synchroniser' | 'supervisor' | 'learner' | 'evaluator' | 'checkpoints' | 'feeder'
+
+/** A message to an actor of a run: plain data, the same from any thread and process. */
+export interface RunCall {
+  readonly actor: RunActorName
+  /** Of a learner. */
+  readonly place?: number
+  readonly method: string
+  readonly args: readonly unknown[]
+  /** The sender does not wait for an answer. */
+  readonly told: boolean
+}
+
+/** Delivers a call. Settles, whatever becomes of the run. */
+export type SendCall = (call: RunCall) => Promise<unknown>
+
+/** The address of an actor of a run. It exists before the actor does: asks wait until it is there. */
+export class RunRef<A extends object> {
+  readonly name: string
+  /**
+   * `ref.ask.method(...)`: the answer, or the error that the actor threw, or ACTOR_GONE if the run ends before. Has no deadline: what takes effect at a
+   * round may have to wait for it.
+   */
+  readonly ask: Asks<A>
+  /** `ref.tell.method(...)`: what comes of it is seen in the events of the job alone. */
+  readonly tell: Tells<A>
+  readonly #send: (method: string, args: readonly unknown[], told: boolean) => Promise<unknown>
+  readonly #pending: PendingAsks
+
+  constructor(name: string, to: Pick<RunCall, 'actor' | 'place'>, send: SendCall) {
+    this.name = name
+    this.#send = (method, args, told) => send({ ...to, method, args, told })
+    this.#pending = new PendingAsks(name, REAL_CLOCK)
+    this.ask = this.askWith({})
+    this.tell = methodProxy((method, args) => void this.#send(method, args, true).catch(() => {})) as Tells<A>
+  }
+
+  /** `ask` with a deadline in milliseconds, or a signal. */
+  askWith(options: AskOptions): Asks<A> {
+    const open = (method: string, args: readonly unknown[]) =>
+      this.#pending.open(method, { deadline: Infinity, ...options }, (id) => {
+        void this.#send(method, args, false).then(
+          (value) => this.#pending.settle(id, { value }),
+          (error: unknown) => this.#pending.settle(id, { error })
+        )
+      })
+    return methodProxy(open) as Asks<A>
+  }
+}

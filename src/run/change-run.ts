@@ -1,0 +1,79 @@
+import type { CentralMeasurement } from '../protocols/protocols.js'
+import { ArbalestError } from '../errors.js'
+import type { PopulationControl } from '../tuner/population-control.js'
+import { asError, unpackError } from '../runtime/errors-across-threads.js'
+import { argumentsOf, ruleChangeOf, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import type { RunActors } from './start-actors.js'
+import type { ChangeOutcome } from './interventions.js'
+import type { PreparedRun } from './prepare.js'
+import type { TrainingLoop } from './training-loop.js'
+
+export interface ChangeableRun {
+  readonly run: PreparedRun
+  readonly actors: RunActors
+  readonly population: PopulationControl
+  readonly training: TrainingLoop
+  /** The changes made so far. */
+  readonly made: () => readonly Intervention[]
+  /** Takes a checkpoint. Resolves when training may go on, with the folder in which it will be; undefined in a run without checkpoints. */
+  readonly save: () => Promise<{ readonly folder: Promise<string> } | undefined>
+  readonly measure: (data: string | undefined) => Promise<Omit<CentralMeasurement, keyof RunPlace>>
+}
+
+type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
+
+/** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
+export async function changeRun(target: ChangeableRun, change: RunChange, place: RunPlace): Promise<ChangeOutcome> {
+  switch (change.kind) {
+    case 'pause':
+      return { answer: place }
+    case 'set':
+      await changeSettings(target, change, place)
+      return { answer: place }
+    case 'resize':
+      await target.population.resize(place.round, change.learners)
+      await follow(target, { ...place, ...change })
+      return { answer: place }
+    case 'replace':
+      return { answer: { ...place, learner: await target.actors.supervisor.askWith({ deadline: Infinity }).replaceNow(change.place) } }
+    case 'tuning':
+      target.population.tune(change.on)
+      return { answer: place }
+    case 'message':
+      // Where a learner stands in its step must not depend on when the message came.
+      await target.training.gather(place.round)
+      return message(target, change)
+    case 'measure':
+      return { answer: { ...place, ...(await target.measure(change.data)) } }
+    case 'save': {
+      const saved = await target.save()
+      if (!saved) throw new ArbalestError('INVALID_STATE', 'checkpoints: the run has no folder for them; train with the option checkpoint')
+      return { answer: saved.folder }
+    }
+  }
+}
+
+async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, place: RunPlace): Promise<void> {
+  const { run, population, made } = target
+  const intervention = { ...place, ...change }
+  // Refuses what cannot be scheduled before the rule is changed.
+  run.scheduleFor(population.schedule, [...made(), intervention])
+  await target.actors.synchroniser.ask.changeRule(ruleChangeOf(change))
+  await follow(target, intervention)
+}
+
+/** Follows the schedule after one more change. */
+function follow({ run, population, training, made }: ChangeableRun, intervention: Intervention): Promise<void> {
+  return training.follow(run.scheduleFor(population.schedule, [...made(), intervention]))
+}
+
+async function message({ actors }: ChangeableRun, { place, method, ...sent }: ChangeOf<'message'>): Promise<ChangeOutcome> {
+  try {
+    const outcome = await actors.supervisor.askWith({ deadline: Infinity }).messageNow(place, method, argumentsOf(sent))
+    return 'error' in outcome ? { error: asError(unpackError(outcome.error)) } : outcome
+  } catch (error) {
+    // Any other error is of an answer that cannot be posted: the method was called.
+    if (error instanceof ArbalestError) throw error
+    return { error: asError(error) }
+  }
+}

@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ArbalestError, invalidOption } from '../errors.js'
+import type { IntervenedEvent } from '../observe/events.js'
+import { asError } from '../runtime/errors-across-threads.js'
+import { deferred, type Deferred } from '../runtime/promises.js'
+import { checkedChange, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
+
+/** What came of a change: its answer, which may come later than the learners go on, or the error of a learner's method. */
+export type ChangeOutcome = { readonly answer: unknown } | { readonly error: Error }
+
+/** Makes a change while all learners rest. Throws for one that is refused: then nothing has changed. */
+export type MakeChange = (change: RunChange, place: RunPlace) => Promise<ChangeOutcome>
+
+export interface InterventionsOptions {
+  /** Those made before the run was resumed. */
+  readonly made?: readonly Intervention[]
+  /** Those of a recorded run, to be made again. */
+  readonly recorded?: readonly Intervention[]
+  readonly emit: (event: IntervenedEvent) => void
+  /** Aborted when the run is to end: it waits for nothing then. */
+  readonly stop: AbortSignal
+}
+
+interface Request {
+  readonly change: RunChange
+  readonly answer: Deferred<unknown>
+}
+
+/**
+ * What programs change of a run while it trains, and ask of it. All of it happens while all learners rest before a round, in the order in which it was
+ * asked for, and is recorded with that round: the list of a run, given to another, repeats it.
+ */
+export class Interventions {
+  readonly #options: InterventionsOptions
+  readonly #made: Intervention[]
+  readonly #recorded: Intervention[]
+  readonly #requests: Request[] = []
+  #onRequest: (() => void) | undefined
+  #paused = false
+  #closed: ArbalestError | undefined
+
+  /** Throws INVALID_OPTION if the recorded ones are not those of the run that is resumed. */
+  constructor(options: InterventionsOptions) {
+    const { made = [], recorded = [] } = options
+    const before = recorded.slice(0, made.length)
+    if (recorded.length > 0 && !isDeepStrictEqual(before, made.slice(0, before.length)))
+      throw invalidOption('interventions', `${recorded.length} of a recorded run`, 'the checkpoint is of a run with others: leave them out')
+    this.#options = options
+    this.#made = [...made]
+    this.#recorded = recorded.slice(made.length)
+  }
+
+  /** All that were made, those before the run was resumed among them. */
+  get made(): readonly Intervention[] {
+    return this.#made
+  }
+
+  /** The same, and those of the recorded run that are still to be made. */
+  get all(): readonly Intervention[] {
+    return [...this.#made, ...this.#recorded]
+  }
+
+  /** Whether the learners rest until `resume`. */
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  get isWaiting(): boolean {
+    return this.#requests.length > 0
+  }
+
+  /**
+   * Asks for a change before the next round. Resolves with its answer. Rejects with INVALID_OPTION or UNKNOWN_NAME for a change that cannot be made, and
+   * with ACTOR_GONE if the run ends before.
+   */
+  request(change: RunChange): Promise<unknown> {
+    const request: Request = { change: checkedChange(change), answer: deferred() }
+    if (this.#closed) return Promise.reject(this.#closed)
+    this.#requests.push(request)
+    this.#onRequest?.()
+    // What was told has nobody who waits for the answer.
+    request.answer.promise.catch(() => {})
+    return request.answer.promise
+  }
+
+  /** Lets the learners go on after a `pause`. */
+  resume(): void {
+    this.#paused = false
+    this.#onRequest?.()
+  }
+
+  /** Calls `listener` for each request from now on; returns the function that ends that. */
+  watch(listener: () => void): () => void {
+    this.#onRequest = listener
+    return () => (this.#onRequest = undefined)
+  }
+
+  /** Whether something is to be made before this round. */
+  isDue(round: number): boolean {
+    return this.#paused || this.isWaiting || (this.#recorded[0]?.round ?? Infinity) <= round
+  }
+
+  /** The next round before which the learners must rest for a recorded change. */
+  restBefore(round: number): number {
+    return this.#recorded.find((each) => each.round > round)?.round ?? Infinity
+  }
+
+  /** Makes all that is due before this round, all that is asked for meanwhile, and waits while the run is paused. The learners rest. */
+  async make(place: RunPlace, make: MakeChange): Promise<void> {
+    const { stop } = this.#options
+    while (!stop.aborted) {
+      const recorded = this.#recorded[0]
+      if (recorded && recorded.round <= place.round) {
+        this.#recorded.shift()
+        await this.#repeat(recorded, place, make)
+        continue
+      }
+      const request = this.#requests.shift()
+      if (request) await this.#answer(request, place, make)
+      else if (this.#paused) await this.#nextRequest()
+      else return
+    }
+  }
+
+  /** The run is over: all that was asked for rejects, and all that will be. */
+  close(cause?: unknown): void {
+    const message = 'the run has ended: it takes no more changes'
+    this.#closed = new ArbalestError('ACTOR_GONE', message, cause === undefined ? {} : { cause })
+    this.#paused = false
+    for (const { answer } of this.#requests.splice(0)) answer.reject(this.#closed)
+  }
+
+  async #answer({ change, answer }: Request, place: RunPlace, make: MakeChange): Promise<void> {
+    try {
+      const outcome = await this.#perform(change, place, make)
+      if ('error' in outcome) answer.reject(outcome.error)
+      else answer.resolve(outcome.answer)
+    } catch (error) {
+      answer.reject(asError(error))
+    }
+  }
+
+  /** What only looked at the recorded run, or held it, needs no repetition. */
+  async #repeat({ round: _round, iteration: _iteration, ...change }: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
+    const looks = change.kind === 'pause' || change.kind === 'measure' || change.kind === 'save'
+    if (looks) this.#record(change, place, undefined)
+    else await this.#perform(change, place, make)
+  }
+
+  async #perform(change: RunChange, place: RunPlace, make: MakeChange): Promise<ChangeOutcome> {
+    if (change.kind === 'pause') this.#paused = true
+    const outcome = await make(change, place)
+    this.#record(change, place, 'error' in outcome ? outcome.error : undefined)
+    return outcome
+  }
+
+  #record(change: RunChange, { round, iteration }: RunPlace, error: Error | undefined): void {
+    const intervention: Intervention = { round, iteration, ...change }
+    this.#made.push(intervention)
+    const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+    this.#options.emit({ event: 'intervened', intervention, ...(error && { error: { code, message: error.message } }) })
+  }
+
+  /** Resolves at the next request, at `resume`, or when the run is to end. */
+  async #nextRequest(): Promise<void> {
+    const { stop } = this.#options
+    const woken = deferred()
+    const end = this.watch(woken.resolve)
+    const stopped = () => woken.resolve()
+    stop.addEventListener('abort', stopped, { once: true })
+    await woken.promise
+    stop.removeEventListener('abort', stopped)
+    end()
+  }
+}

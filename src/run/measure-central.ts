@@ -1,0 +1,41 @@
+import type { JobScope } from '../actors/job-scope.js'
+import { openData } from '../data/open.js'
+import type { FloatTensors } from '../formats/tensor.js'
+import { evaluate, type Measurement } from '../trained/evaluate.js'
+import type { RunActors } from './start-actors.js'
+import type { PreparedRun } from './prepare.js'
+
+/** Reads the batch-norm statistics of the model that the evaluators' replica holds. */
+export function statisticsReader(
+  { programs: { predict } }: PreparedRun,
+  { evaluators: { replica } }: RunActors,
+  { engine, handles }: JobScope
+): () => FloatTensors {
+  const values = predict.values.filter(({ role }) => role === 'statistic')
+  let slot: number | undefined
+  const bound = () => (slot ??= engine.bind(replica, handles.own(engine.createProgram(predict))))
+  return () =>
+    Object.fromEntries(
+      values.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, bound(), name)) }])
+    )
+}
+
+/** Measures the central model on the test samples of the data set of this name. Throws what `openData` throws, and SHAPE_MISMATCH. */
+export async function measureCentralOn(
+  data: string,
+  run: PreparedRun,
+  actors: RunActors,
+  scope: JobScope,
+  statistics: () => FloatTensors
+): Promise<Measurement> {
+  const { settings, model, programs, dataset: normalisation } = run
+  const { dataDir: directory, context, images } = settings
+  const dataset = await openData(data, { directory, context, images })
+  await actors.evaluators.takeCentral()
+  const { engine, engineModule: module } = scope
+  return evaluate(
+    { engine, module, model, replica: actors.evaluators.replica, program: programs.predict, normalisation },
+    statistics(),
+    dataset
+  )
+}

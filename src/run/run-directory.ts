@@ -1,0 +1,142 @@
+import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import type { RunActorName, RunCall, SendCall } from '../protocols/run-ref.js'
+import type { Supervisor } from '../actors/supervisor.js'
+import type { Synchroniser } from '../actors/synchroniser.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import { deferred, type Deferred } from '../runtime/promises.js'
+import type { RunActors } from './start-actors.js'
+import type { Interventions } from './interventions.js'
+
+/** What a message does: `look` is answered at once; `change` makes the learners rest first. */
+type Effect = 'look' | 'change'
+
+/** The messages of each actor. A learner has the methods of its class besides, each a change. */
+const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>> = {
+  synchroniser: { status: 'look', pause: 'change', resume: 'look', central: 'look', roundsAfter: 'look', set: 'change' },
+  supervisor: { population: 'look', resize: 'change', replace: 'change', tuning: 'change', decisions: 'look', message: 'change' },
+  learner: { status: 'look' },
+  evaluator: { measure: 'change' },
+  checkpoints: { save: 'change' },
+  feeder: { status: 'look' }
+}
+
+/** The actors of a run that is under way, by name. */
+export interface Addressees {
+  readonly deliver: Readonly<Record<RunActorName, (call: RunCall) => Promise<unknown>>>
+  /** How many learners there are now. */
+  readonly learners: () => number
+}
+
+/** Who sends a call: a program from outside, or a learner of the run, which must not wait for its own rest. */
+export type Sender = 'program' | 'learner'
+
+/** Delivers the calls of programs and learners to the actors of a run, from before they exist until after they have gone. */
+export class RunDirectory {
+  readonly #first: number
+  readonly #ended = deferred<never>()
+  #addressees: Deferred<Addressees> = deferred()
+  #now: Addressees | undefined
+  #isOver: ArbalestError | undefined
+
+  /** `learners`: how many there are before the run has started. */
+  constructor(learners: number) {
+    this.#first = learners
+    this.#ended.promise.catch(() => {})
+  }
+
+  get learners(): number {
+    return this.#now?.learners() ?? this.#first
+  }
+
+  /** The actors are there. A run that goes back starts others. */
+  open(addressees: Addressees): void {
+    this.#now = addressees
+    this.#addressees.resolve(addressees)
+  }
+
+  /** The actors have gone; calls wait for others. */
+  shut(): void {
+    this.#now = undefined
+    this.#addressees = deferred()
+  }
+
+  /** The run has ended: all calls reject, those that are under way too. */
+  close(cause?: unknown): void {
+    const message = 'actors: the run has ended; no answer will come'
+    this.#isOver = new ArbalestError('ACTOR_GONE', message, cause === undefined ? {} : { cause })
+    this.#ended.reject(this.#isOver)
+  }
+
+  /** The answer to a call. Rejects with UNKNOWN_NAME, INVALID_OPTION for a wrong place, INVALID_STATE, ACTOR_GONE, and with the actor's error. */
+  async call(call: RunCall, sender: Sender = 'program'): Promise<unknown> {
+    const effect = effectOf(call)
+    if (this.#isOver) throw this.#isOver
+    if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
+    return Promise.race([this.#deliver(call), this.#ended.promise])
+  }
+
+  async #deliver(call: RunCall): Promise<unknown> {
+    const { deliver, learners } = await this.#addressees.promise
+    const { actor, place } = call
+    if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
+      throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)
+    return deliver[actor](call)
+  }
+}
+
+function effectOf({ actor, method }: RunCall): Effect {
+  if (!Object.hasOwn(MESSAGES, actor)) throw unknownName('actor', actor, Object.keys(MESSAGES))
+  const known = MESSAGES[actor]
+  if (Object.hasOwn(known, method)) return known[method]!
+  if (actor === 'learner') return 'change'
+  throw unknownName(`message to the ${actor}`, method, Object.keys(known))
+}
+
+function waitsForItself({ actor, method }: RunCall): ArbalestError {
+  const message = `${actor}.${method}: received as an ask of a learner, which would wait for its own rest: use tell`
+  return new ArbalestError('INVALID_STATE', message, { data: { actor, method } })
+}
+
+/** How the calls reach the actors of a run. */
+export function addressees(
+  { synchroniser, supervisor, feedStatus }: RunActors,
+  interventions: Interventions,
+  population: { readonly learners: number }
+): Addressees {
+  const actor = (ref: ActorRef<Synchroniser> | ActorRef<Supervisor>) => {
+    const ask = ref.askWith({ deadline: Infinity }) as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>
+    return ({ method, args }: RunCall) => ask[method]!(...args)
+  }
+  const learner = async ({ place, method, args }: RunCall) => {
+    if (method !== 'status') return supervisor.askWith({ deadline: Infinity }).message(place!, method, args)
+    return (await supervisor.ask.population()).places[place!]
+  }
+  const feeder = async () => {
+    if (feedStatus) return feedStatus()
+    throw new ArbalestError('INVALID_STATE', 'feeder: there is none; the samples lie in memory')
+  }
+  return {
+    learners: () => population.learners,
+    deliver: {
+      synchroniser: actor(synchroniser),
+      supervisor: actor(supervisor),
+      learner,
+      evaluator: async ({ args: [data] }) =>
+        interventions.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),
+      checkpoints: () => interventions.request({ kind: 'save' }),
+      feeder
+    }
+  }
+}
+
+/**
+ * Delivers what learners send to other actors. While a recorded run is repeated, the changes that its learners told are those of the record: what they tell
+ * again is ignored.
+ */
+export function fromLearner(directory: RunDirectory, { interventions }: { readonly interventions: readonly unknown[] }): SendCall {
+  const isRepeated = interventions.length > 0
+  return async (call) => {
+    if (isRepeated && call.told) return undefined
+    return directory.call(call, 'learner')
+  }
+}

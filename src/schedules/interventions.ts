@@ -1,0 +1,172 @@
+import { deserialize, serialize } from 'node:v8'
+import { isDeepStrictEqual } from 'node:util'
+import type { RuleChange } from '../engine/contract.js'
+import { Faults } from '../schema/faults.js'
+import { group, option, required, variants, type GivenOptions } from '../schema/group.js'
+import { either, kind, list, oneOf, orNull, real, text, truth, whole } from '../schema/values.js'
+import type { LearningRatePiece } from './pieces.js'
+import { changedAt, MOST_LEARNERS, type PopulationSchedule } from './population.js'
+import type { PeriodChange } from './timeline.js'
+
+/** Where a run stands while all its learners rest: before this round, which begins with this iteration. */
+export interface RunPlace {
+  readonly round: number
+  readonly iteration: number
+}
+
+const factor = group({ factor: required(real({ min: 0 })) })
+
+const settings = {
+  /** A number: the learning rate from here to the run's end. `{ factor }`: that of the schedule times it. */
+  learningRate: option(either([real({ min: 0 }), factor], (value) => (typeof value === 'object' && value !== null ? 1 : 0))),
+  /** How far a correction goes under `sma`; null for min(1/k, 1/2). */
+  alpha: option(orNull(real({ above: 0, below: 1 }))),
+  /** The central model's momentum under `sma`. */
+  momentum: option(real({ min: 0, below: 1 })),
+  /** Iterations of a round. */
+  period: option(whole({ min: 1, max: 2 ** 30 }))
+}
+
+const settingChange = group(settings)
+
+/** What `set` changes of a run, from the next round on. */
+export interface SettingChange extends GivenOptions<typeof settingChange> {}
+
+const learners = required(whole({ min: 1, max: MOST_LEARNERS }))
+const place = required(whole())
+const anything = kind<unknown>(() => true, 'any value')
+
+/** A change by its kind, with the entries `Common` besides. */
+function changes<const Common extends Record<string, ReturnType<typeof required<number, number>>>>(common: Common) {
+  const of = <const Kind extends string>(name: Kind) => ({ ...common, kind: required(oneOf([name])) })
+  return variants('kind', {
+    set: group({ ...of('set'), ...settings }),
+    resize: group({ ...of('resize'), learners }),
+    replace: group({ ...of('replace'), place }),
+    message: group({
+      ...of('message'),
+      place,
+      method: required(text('the name of a method')),
+      /** As they were sent, where JSON can write them. */
+      args: option(list(anything, 'a list of arguments')),
+      /** Else in the form of `node:v8`, in base64. */
+      packed: option(text('arguments in base64'))
+    }),
+    tuning: group({ ...of('tuning'), on: required(truth()) }),
+    pause: group(of('pause')),
+    measure: group({ ...of('measure'), data: option(text('the name of a data set')) }),
+    save: group(of('save'))
+  })
+}
+
+const runChange = changes({})
+const intervention = changes({ round: required(whole()), iteration: required(whole()) })
+
+/** What a program may ask of a run while it trains. */
+export type RunChange = GivenOptions<typeof runChange>
+
+/** A change that was asked of a run, and the round before which it was made. Plain JSON: the list of a run, given back, repeats it. */
+export type Intervention = GivenOptions<typeof intervention>
+
+export const interventionList = list(intervention, "a list of interventions, as a run's `finished` event has it")
+
+/** Checks a change that a program asks for. Throws INVALID_OPTION and UNKNOWN_NAME. */
+export function checkedChange(change: unknown): RunChange {
+  const faults = new Faults()
+  const checked = faults.checked(runChange, change)
+  faults.throwAny()
+  return checked
+}
+
+/** The arguments of a message as a record keeps them. */
+export function recordedArguments(args: readonly unknown[]): { readonly args: readonly unknown[] } | { readonly packed: string } {
+  return isPlain(args) ? { args } : { packed: serialize(args).toString('base64') }
+}
+
+/** The arguments of a recorded message. */
+export function argumentsOf({ args = [], packed }: { readonly args?: readonly unknown[]; readonly packed?: string }): readonly unknown[] {
+  return packed === undefined ? args : (deserialize(Buffer.from(packed, 'base64')) as unknown[])
+}
+
+function isPlain(args: readonly unknown[]): boolean {
+  try {
+    return isDeepStrictEqual(JSON.parse(JSON.stringify(args)), args)
+  } catch {
+    return false
+  }
+}
+
+type OfKind<Kind> = Extract<Intervention, { readonly kind: Kind }>
+
+export function interventionsOf<const Kind extends Intervention['kind']>(
+  all: readonly Intervention[],
+  wanted: Kind
+): readonly OfKind<Kind>[] {
+  return all.filter((each): each is OfKind<Kind> => each.kind === wanted)
+}
+
+/** What they change of the rule, one after another. */
+export function ruleChanges(all: readonly Intervention[]): readonly RuleChange[] {
+  return interventionsOf(all, 'set').map(ruleChangeOf)
+}
+
+export function ruleChangeOf({ alpha, momentum, period }: SettingChange): RuleChange {
+  return { ...(alpha !== undefined && { alpha }), ...(momentum !== undefined && { momentum }), ...(period !== undefined && { period }) }
+}
+
+export function periodChanges(all: readonly Intervention[]): readonly PeriodChange[] {
+  return interventionsOf(all, 'set').flatMap(({ round, period }) => (period === undefined ? [] : [{ round, period }]))
+}
+
+/** The number of learners after what a program has changed of it. */
+export function changedPopulation(schedule: PopulationSchedule, all: readonly Intervention[]): PopulationSchedule {
+  return interventionsOf(all, 'resize').reduce(
+    (changed, { round, learners: count }) => changedAt(changed, { round, learners: count }),
+    schedule
+  )
+}
+
+/** The first round from which the learning rate no longer follows its schedule; Infinity if it does. */
+export function constantFrom(all: readonly Intervention[]): number {
+  return interventionsOf(all, 'set').find(({ learningRate }) => typeof learningRate === 'number')?.round ?? Infinity
+}
+
+/** Whether a tuner may change the number of learners: a program that sets it takes over from the tuner. */
+export function isTuned(all: readonly Intervention[]): boolean {
+  const last = all.findLast((each) => each.kind === 'tuning' || each.kind === 'resize')
+  return last?.kind === 'tuning' ? last.on : last === undefined
+}
+
+/** The messages that the learner in this place got and that it may still remember: those since it began. */
+export function messagesTo(wanted: number, all: readonly Intervention[]): readonly OfKind<'message'>[] {
+  const begins = (each: Intervention) =>
+    (each.kind === 'replace' && each.place === wanted) || (each.kind === 'resize' && each.learners <= wanted)
+  const from = all.findLastIndex(begins)
+  return interventionsOf(all.slice(from + 1), 'message').filter((each) => each.place === wanted)
+}
+
+/** The learning rates after what a program has changed of them. */
+export function changedLearningRates(pieces: readonly LearningRatePiece[], all: readonly Intervention[]): readonly LearningRatePiece[] {
+  return interventionsOf(all, 'set').reduce((changed, { iteration, learningRate }) => {
+    if (learningRate === undefined) return changed
+    const before = changed.flatMap((piece) => endedAt(piece, iteration))
+    if (typeof learningRate === 'number') return [...before, { from: iteration, rates: Float32Array.of(learningRate) }]
+    const scaled = (piece: LearningRatePiece) => ({ ...piece, rates: piece.rates.map((rate) => rate * learningRate.factor) })
+    return [...before, ...begunAt(changed, iteration).map(scaled)]
+  }, pieces)
+}
+
+/** The part of a piece before an iteration. */
+function endedAt({ from, rates }: LearningRatePiece, iteration: number): LearningRatePiece[] {
+  return from >= iteration ? [] : [{ from, rates: rates.slice(0, iteration - from) }]
+}
+
+/** The pieces from an iteration on. */
+function begunAt(pieces: readonly LearningRatePiece[], iteration: number): LearningRatePiece[] {
+  const later = pieces.filter(({ from }) => from > iteration)
+  const present = pieces.findLast(({ from }) => from <= iteration)
+  if (!present) return later
+  // The last rate of a piece holds.
+  const first = Math.min(iteration - present.from, present.rates.length - 1)
+  return [{ from: iteration, rates: present.rates.slice(first) }, ...later]
+}

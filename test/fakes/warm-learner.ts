@@ -1,0 +1,35 @@
+import { ArbalestError } from '../../src/errors.js'
+import type { LearnerContext, LearnerPlugin } from '../../src/index.js'
+
+/** Trains with its learning rate times a temperature, which others can change. */
+export default class WarmLearner implements LearnerPlugin {
+  readonly #context: LearnerContext<{ readonly temperature: number }>
+  #temperature: number
+
+  constructor(context: LearnerContext<{ readonly temperature: number }>) {
+    this.#context = context
+    this.#temperature = context.options.temperature
+  }
+
+  async step(): Promise<void> {
+    this.#context.replica.learningRate = 0.01 * this.#temperature
+    await this.#context.replica.run(1)
+  }
+
+  /** Answers with the temperature. */
+  warm(by: number): number {
+    this.#temperature += by
+    return this.#temperature
+  }
+
+  /** An argument that JSON cannot write. */
+  weigh(values: Float32Array): number {
+    this.#temperature += values.length
+    return values.reduce((sum, value) => sum + value, 0)
+  }
+
+  fail(): never {
+    this.#temperature *= 2
+    throw new ArbalestError('INVALID_STATE', 'learner: it fails as it was told')
+  }
+}
