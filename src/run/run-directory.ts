@@ -4,6 +4,9 @@ import type { Supervisor } from '../actors/supervisor.js'
 import type { Synchroniser } from '../actors/synchroniser.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
+import { Faults } from '../schema/faults.js'
+import { group, option, required } from '../schema/group.js'
+import { kind, list, oneOf, text, truth, whole } from '../schema/values.js'
 import type { RunActors } from './start-actors.js'
 import type { Interventions } from './interventions.js'
 
@@ -29,6 +32,28 @@ export interface Addressees {
 
 /** Who sends a call: a program from outside, or a learner of the run, which must not wait for its own rest. */
 export type Sender = 'program' | 'learner'
+
+const message = group({
+  actor: required(oneOf(Object.keys(MESSAGES) as RunActorName[])),
+  place: option(whole()),
+  method: required(text('the name of a method')),
+  args: option(
+    list(
+      kind<unknown>(() => true, 'any value'),
+      'a list of arguments'
+    ),
+    { default: [] }
+  ),
+  told: option(truth(), { default: false })
+})
+
+/** A call that came as JSON from another process. Throws INVALID_OPTION and UNKNOWN_NAME. */
+export function checkedCall(given: unknown): RunCall {
+  const faults = new Faults()
+  const { place, ...call } = faults.checked(message, given)
+  faults.throwAny()
+  return { ...call, ...(place !== undefined && { place }) }
+}
 
 /** Delivers the calls of programs and learners to the actors of a run, from before they exist until after they have gone. */
 export class RunDirectory {

@@ -28,7 +28,7 @@ import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { costWarnings } from './run-cost.js'
-import { addressees, fromLearner } from './run-directory.js'
+import { addressees, checkedCall, fromLearner } from './run-directory.js'
 import { RunLoop } from './run-loop.js'
 import { StoppedEarly, stoppedEvent } from './stopped-early.js'
 
@@ -113,7 +113,11 @@ async function runOnce(
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
 
   const scope = new JobScope(engine, modules.engine)
-  using _live = showLive({ name: `${prepared.model.name} on ${prepared.dataset.name}`, actors: () => scope.system.snapshot() })
+  using _live = showLive({
+    name: `${prepared.model.name} on ${prepared.dataset.name}`,
+    actors: () => scope.system.snapshot(),
+    call: async (call) => directory.call(checkedCall(call))
+  })
   let actors: RunActors | undefined
   let population: PopulationControl | undefined
   let skips = 0

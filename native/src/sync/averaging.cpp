@@ -25,7 +25,8 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
     : type_(spec.layout.type()),
       elements_(spec.layout.length()),
       frozen_(spec.layout.frozen()),
-      buckets_(std::move(buckets)), streams_(backend, spec.devices) {
+      buckets_(std::move(buckets)),
+      streams_(backend, spec.devices) {
   for (size_t device = 0; device < streams_.devices(); ++device)
     central_.emplace_back(streams_.backend(device), spec, initial_canonical, device == 0);
   if (spec.levels.empty()) return;
@@ -61,8 +62,7 @@ double Averaging::distance(size_t device, int64_t round, const Memory& weights, 
   });
   if (parts.empty()) return 0;
   const void* const own = weights.data();
-  backend(device).average(
-      {type_, 0, elements_, central_[device].weights(round), difference.data(), std::span(&own, 1), -1, 0});
+  backend(device).average({type_, 0, elements_, central_[device].weights(round), difference.data(), std::span(&own, 1), -1, 0});
   std::vector<double> sums(parts.size());
   backend(device).squares(type_, parts, sums);
   return std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0));

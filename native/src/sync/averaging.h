@@ -43,7 +43,8 @@ class Averaging {
   const CentralModel& central(size_t device = 0) const { return central_[device]; }
   void replace(const std::byte* canonical);
   void set_momentum(double momentum);
-  // |w - z| of a vector on a device and the central model that the round begins at. `difference` is written. In the thread's own stream there.
+  // |w - z| of a vector on a device and the central model that the round begins at. `difference` is written. In the thread's own stream
+  // there.
   double distance(size_t device, int64_t round, const Memory& weights, const Memory& difference) const;
   UsedStream use_stream(size_t device) const { return streams_.use(device); }
   void restore(int64_t round, const Snapshot& snapshot);

@@ -52,7 +52,8 @@ std::vector<RoundFigures> RoundRecorder::take_after(int64_t round) {
     if (record.figures.round <= round) continue;
     // A later round may be known already; it waits for this one, so that no reader misses any.
     if (!record.whole || !record.missing.empty()) break;
-    record.figures.loss = record.losses > 0 ? record.loss_sum / static_cast<double>(record.losses) : std::numeric_limits<double>::quiet_NaN();
+    record.figures.loss =
+        record.losses > 0 ? record.loss_sum / static_cast<double>(record.losses) : std::numeric_limits<double>::quiet_NaN();
     taken.push_back(record.figures);
   }
   return taken;
