@@ -89,6 +89,12 @@ const COMMANDS: readonly CommandEntry[] = [
     exported: 'defineTop'
   },
   {
+    name: 'ctl',
+    description: 'Pauses, looks at, changes and stops a run that trains in another process.',
+    module: './ctl/ctl-command.js',
+    exported: 'defineCtl'
+  },
+  {
     name: 'runs',
     description: 'Lists runs from their logs, compares their options and plots their curves.',
     module: './runs/runs-command.js',

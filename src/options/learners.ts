@@ -103,6 +103,8 @@ export const learnersOptions = {
       takes: 'anything that can be posted to a thread'
     }
   ),
+  /** The module of a supervisor of your own, which takes the place of the built-in one: its class extends `Supervisor` of `arbalest/actors`. */
+  supervisor: option(moduleUrl('a supervisor'), { text: 'a module that exports a supervisor of your own (docs/actors-of-a-run.md)' }),
   ...supervisionOptions
 }
 

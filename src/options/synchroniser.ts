@@ -37,6 +37,10 @@ export const synchroniserOptions = {
   /** How the learners are kept together: a rule by its name, alone or with its options; `sma` if omitted. See docs/synchronisers.md. */
   synchroniser: option<RuleName | SynchroniserOptions | OwnRuleOptions, CheckedOptions<typeof synchroniser>, 'sma'>(synchroniser, {
     default: 'sma'
+  }),
+  /** The module of a synchroniser actor of your own, which takes the place of the built-in one: its class extends `Synchroniser` of `arbalest/actors`. */
+  synchroniserActor: option(moduleUrl('a synchroniser'), {
+    text: 'a module that exports a synchroniser actor of your own (docs/actors-of-a-run.md)'
   })
 }
 

@@ -3,8 +3,8 @@ import { methodProxy } from '../runtime/actor-ref.js'
 import { REAL_CLOCK } from '../runtime/clock.js'
 import { PendingAsks, type AskOptions } from '../runtime/pending-asks.js'
 
-/** The actors of a run that a program can talk to. */
-export type RunActorName = 'synchroniser' | 'supervisor' | 'learner' | 'evaluator' | 'checkpoints' | 'feeder'
+/** The actors of a run that a program can talk to, and the run itself. */
+export type RunActorName = 'run' | 'synchroniser' | 'supervisor' | 'learner' | 'evaluator' | 'checkpoints' | 'feeder'
 
 /** A message to an actor of a run: plain data, the same from any thread and process. */
 export interface RunCall {

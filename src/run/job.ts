@@ -134,7 +134,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
     run: (control: JobControl) => Promise<JobOutcome>,
     { signal, learners = 1 }: { signal?: AbortSignal | undefined; learners?: number } = {}
   ) {
-    this.#directory = new RunDirectory(learners)
+    this.#directory = new RunDirectory(learners, () => this.stop())
     this.actors = jobActors(
       (call) => this.#directory.call(call),
       () => this.#directory.learners

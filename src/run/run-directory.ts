@@ -15,6 +15,7 @@ type Effect = 'look' | 'change'
 
 /** The messages of each actor. A learner has the methods of its class besides, each a change. */
 const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>> = {
+  run: { stop: 'look' },
   synchroniser: { status: 'look', pause: 'change', resume: 'look', central: 'look', roundsAfter: 'look', set: 'change' },
   supervisor: { population: 'look', resize: 'change', replace: 'change', tuning: 'change', decisions: 'look', message: 'change' },
   learner: { status: 'look' },
@@ -25,7 +26,7 @@ const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>>
 
 /** The actors of a run that is under way, by name. */
 export interface Addressees {
-  readonly deliver: Readonly<Record<RunActorName, (call: RunCall) => Promise<unknown>>>
+  readonly deliver: Readonly<Record<Exclude<RunActorName, 'run'>, (call: RunCall) => Promise<unknown>>>
   /** How many learners there are now. */
   readonly learners: () => number
 }
@@ -58,14 +59,16 @@ export function checkedCall(given: unknown): RunCall {
 /** Delivers the calls of programs and learners to the actors of a run, from before they exist until after they have gone. */
 export class RunDirectory {
   readonly #first: number
+  readonly #stop: () => void
   readonly #ended = deferred<never>()
   #addressees: Deferred<Addressees> = deferred()
   #now: Addressees | undefined
   #isOver: ArbalestError | undefined
 
-  /** `learners`: how many there are before the run has started. */
-  constructor(learners: number) {
+  /** `learners`: how many there are before the run has started. `stop` ends the run at its next round. */
+  constructor(learners: number, stop: () => void) {
     this.#first = learners
+    this.#stop = stop
     this.#ended.promise.catch(() => {})
   }
 
@@ -96,6 +99,7 @@ export class RunDirectory {
   async call(call: RunCall, sender: Sender = 'program'): Promise<unknown> {
     const effect = effectOf(call)
     if (this.#isOver) throw this.#isOver
+    if (call.actor === 'run') return this.#stop()
     if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
     return Promise.race([this.#deliver(call), this.#ended.promise])
   }
@@ -103,6 +107,7 @@ export class RunDirectory {
   async #deliver(call: RunCall): Promise<unknown> {
     const { deliver, learners } = await this.#addressees.promise
     const { actor, place } = call
+    if (actor === 'run') return undefined
     if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
       throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)
     return deliver[actor](call)

@@ -1,3 +1,4 @@
+import { actorClass } from '../actors/own-actor.js'
 import { Evaluators, shareOut } from '../actors/evaluators.js'
 import type { EvaluationPass, StatisticsPass } from '../actors/evaluator.js'
 import { startFeed, type Feed } from '../actors/feed.js'
@@ -99,7 +100,8 @@ async function startSynchroniser(
   const spec = { ...groupSpec(programs.train, settings, dataset.train.count), rule: presentRule(settings) }
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
-  return system.spawnLocal(Synchroniser, options, { name: 'synchroniser' })
+  const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
+  return system.spawnLocal(own, options, { name: 'synchroniser' })
 }
 
 /** The first central model in canonical order: random by the seed, or from a file. Throws what `importWeights` throws. */
@@ -202,7 +204,7 @@ async function startSupervisor(
     return ref
   }
   const supervisor = await system.spawnLocal(
-    Supervisor,
+    await actorClass(Supervisor, 'supervisor', settings.supervisor),
     {
       engine,
       group,

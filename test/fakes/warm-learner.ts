@@ -5,6 +5,7 @@ import type { LearnerContext, LearnerPlugin } from '../../src/index.js'
 export default class WarmLearner implements LearnerPlugin {
   readonly #context: LearnerContext<{ readonly temperature: number }>
   #temperature: number
+  #dies = false
 
   constructor(context: LearnerContext<{ readonly temperature: number }>) {
     this.#context = context
@@ -12,6 +13,7 @@ export default class WarmLearner implements LearnerPlugin {
   }
 
   async step(): Promise<void> {
+    if (this.#dies) throw new RangeError('learner: it dies as it was told')
     this.#context.replica.learningRate = 0.01 * this.#temperature
     await this.#context.replica.run(1)
   }
@@ -26,6 +28,11 @@ export default class WarmLearner implements LearnerPlugin {
   weigh(values: Float32Array): number {
     this.#temperature += values.length
     return values.reduce((sum, value) => sum + value, 0)
+  }
+
+  /** In the next step. */
+  die(): void {
+    this.#dies = true
   }
 
   fail(): never {

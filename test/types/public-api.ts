@@ -6,7 +6,10 @@ import {
   linear,
   multiply,
   train,
+  type Job,
   type JobEvent,
+  type LearnerContext,
+  type LearnerPlugin,
   type Teacher,
   type TeacherSpec,
   type TrainOptions
@@ -51,4 +54,37 @@ export async function readsJobs(options: TrainOptions): Promise<Float32Array> {
   job.once('finished', ({ weightsSha256 }) => weightsSha256.length)
   const { testLoss }: { testLoss: number } = await job.finished
   return job.model.predict(Float32Array.of(testLoss))
+}
+
+class Warm implements LearnerPlugin {
+  readonly #context: LearnerContext
+  constructor(context: LearnerContext) {
+    this.#context = context
+  }
+  step(): unknown {
+    this.#context.actors.synchroniser.tell.set({ momentum: 0.1 })
+    return this.#context.replica.run(1)
+  }
+  warm(by: number): number {
+    return by
+  }
+}
+
+export async function talks({ actors }: Job): Promise<number> {
+  const { round }: { readonly round: number } = await actors.synchroniser.ask.pause()
+  // @ts-expect-error what conducts a run is the run's own
+  await actors.synchroniser.ask.pauseAt(round)
+  // @ts-expect-error a slip of the pen
+  await actors.synchroniser.ask.set({ speed: 2 })
+  await actors.synchroniser.ask.set({ learningRate: { factor: 2 }, alpha: null })
+  // @ts-expect-error a number of learners
+  actors.supervisor.tell.resize('3')
+  for await (const { loss } of actors.synchroniser.rounds()) if (loss < 1) break
+  const warm: number = await actors.learner<Warm>(0).ask.warm(2)
+  // @ts-expect-error the run alone calls it
+  await actors.learner<Warm>(0).ask.step()
+  // @ts-expect-error of a plugin that is not told there are no methods
+  await actors.learners()[0]!.ask.warm(2)
+  const { learners } = await actors.supervisor.ask.population()
+  return warm + learners
 }

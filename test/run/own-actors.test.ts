@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { refused } from '../support/codes.js'
+import { rejection } from '../support/rejection.js'
+import { trainManyRounds } from './support/talked-to.js'
+
+const STRICT = new URL('../fakes/strict-supervisor.js', import.meta.url)
+const ROUNDING = new URL('../fakes/rounding-synchroniser.js', import.meta.url)
+
+describe('an actor of the user’s own', () => {
+  it('takes the place of the supervisor', async () => {
+    const job = await trainManyRounds({ supervisor: STRICT, learners: 1 })
+    await refused('INVALID_STATE', () => job.actors.supervisor.ask.resize(3), 'two at most')
+    await job.actors.supervisor.ask.resize(2)
+    const finished = await job.finished
+    expect(finished.learners).to.equal(2)
+    expect(finished.interventions).to.have.length(1)
+  })
+
+  it('takes the place of the synchroniser', async () => {
+    const constant = { learningRate: 0.1, milestones: [], momentum: 0 } as const
+    const options = { until: { steps: 100 }, optimiser: constant }
+    const slow = await (await trainManyRounds({ ...options, synchroniserActor: ROUNDING })).finished
+    const tenth = await (await trainManyRounds({ ...options, optimiser: { ...constant, learningRate: 0.01 } })).finished
+    expect(Math.abs(slow.testLoss - tenth.testLoss)).below(1e-4)
+  })
+
+  it('is refused if it lacks a method that the run calls', async () => {
+    const module = new URL(`data:text/javascript,${encodeURIComponent('export default class { status() {} }')}`)
+    const error = await rejection((await trainManyRounds({ supervisor: module })).finished)
+    expect(error).to.have.property('code', 'INVALID_OPTION')
+    expect((error as Error).message).to.match(/^supervisor: received "data:.*extend Supervisor of arbalest\/actors$/)
+  })
+})
