@@ -28,6 +28,7 @@ export async function disturbedRun(messages: number, { seed = 1, deadly = false 
   const options = await manyRounds({
     learner: WARM_LEARNER,
     learnerOptions: { temperature: 1 },
+    optimiser: { learningRate: 0.05, milestones: [] },
     until: { steps: 10_000_000 },
     evaluateEvery: 1e9,
     supervision: { restarts: 10_000 }

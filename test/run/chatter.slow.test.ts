@@ -1,0 +1,20 @@
+import { expect } from 'chai'
+import { disturbedRun, expectRepeated, expectResumed, remove } from './support/disturbed-run.js'
+
+const MESSAGES = Number(process.env['ARBALEST_SOAK_MESSAGES'] ?? 10_000)
+
+describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
+  it('answers all of them, and is repeated and resumed to the same weights', async () => {
+    const run = await disturbedRun(MESSAGES, { seed: 3 })
+    expect(run.chatter.reduce((sum, each) => sum + each.answered, 0)).above(0.8 * MESSAGES)
+    await expectRepeated(run)
+    await expectResumed(run)
+    remove(run)
+  }).timeout(3_600_000)
+
+  it('answers all of them while learners die', async () => {
+    const run = await disturbedRun(MESSAGES, { seed: 5, deadly: true })
+    expect(run.finished.reason).to.equal('stopped')
+    remove(run)
+  }).timeout(3_600_000)
+})
