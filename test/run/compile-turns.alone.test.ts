@@ -51,7 +51,9 @@ describe('A model of many layers', function () {
     const delay = await leastOf(3, 100, async () => {
       const job = start()
       const started = new Promise<void>((resolve) => job.once('started', () => resolve()))
-      return greatestDelay(started).finally(() => job[Symbol.asyncDispose]())
+      const greatest = await greatestDelay(started)
+      await job[Symbol.asyncDispose]()
+      return greatest
     })
     expect(delay, 'milliseconds').to.be.below(100)
   })

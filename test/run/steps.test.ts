@@ -195,10 +195,10 @@ describe('job.log', () => {
       }`)}`
     )
     const logged = (await eventsOf(train(tiny({ learner, until: { steps: 12 } })))).filter(isLogged)
-    for (const learner of [0, 1]) {
-      const own = logged.filter((event) => event.learner === learner)
+    for (const rank of [0, 1]) {
+      const own = logged.filter((event) => event.learner === rank)
       expect(own.map(({ iteration }) => iteration)).to.deep.equal([0, ...from1to(12)])
-      expect(own.map(({ metrics }) => metrics)).to.deep.equal([{ born: learner }, ...from1to(12).map(() => ({ rank: learner }))])
+      expect(own.map(({ metrics }) => metrics)).to.deep.equal([{ born: rank }, ...from1to(12).map(() => ({ rank }))])
     }
   })
 })

@@ -80,8 +80,8 @@ function comparisonLines(runs: readonly RecordedRun[], { differences: different,
 
 /** At most `most` of them, evenly, with the last. */
 function spread<Item>(items: readonly Item[], most: number): Item[] {
-  const count = Math.min(most, items.length)
-  return Array.from({ length: count }, (_, i) => items[Math.floor(((i + 1) * items.length) / count) - 1]!)
+  const length = Math.min(most, items.length)
+  return Array.from({ length }, (_, i) => items[Math.floor(((i + 1) * items.length) / length) - 1]!)
 }
 
 /** The runs whose names begin with one of these; all runs if none is given. */
