@@ -42,7 +42,7 @@ describe('arbalest eval on a text', () => {
     expect(rows[6]).to.match(/^classes by row, answers by column:$/)
     expect(rows[7]!.trim()).to.match(/^.*a +b +c +d$/)
     expect((await measured(TEXT, '--metrics', 'r2')).stderr).to.match(
-      /^INVALID_OPTION: metrics: received "r2"; the model chooses among classes/
+      /^INVALID_OPTION: --metrics: received "r2"; the model chooses among classes/
     )
   })
 
