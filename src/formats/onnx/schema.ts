@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import type { Type } from 'protobufjs/light.js'
+import type protobuf from 'protobufjs/light.js'
 import type { OnnxNode } from '../../model/operators/onnx.js'
 
 /**
@@ -102,17 +102,17 @@ export interface ModelProto {
   }
 }
 
-let message: Type | undefined
+let message: protobuf.Type | undefined
 
 /** The root message of a file. Its library is loaded at the first call: loading it takes longer than the rest of the formats. */
-export function modelMessage(): Type {
+export function modelMessage(): protobuf.Type {
   if (message) return message
-  const protobuf = createRequire(import.meta.url)('protobufjs/light.js') as typeof import('protobufjs/light.js')
+  const { Root } = createRequire(import.meta.url)('protobufjs/light.js') as typeof protobuf
   const nested = Object.entries(MESSAGES).map(([name, given]) => {
     const fields = Object.entries(given as Readonly<Record<string, readonly [string, number, string?]>>)
     return [name, { fields: Object.fromEntries(fields.map(([field, [type, id, rule]]) => [field, { type, id, ...(rule && { rule }) }])) }]
   })
-  message = protobuf.Root.fromJSON({ nested: Object.fromEntries(nested) }).lookupType('ModelProto')
+  message = Root.fromJSON({ nested: Object.fromEntries(nested) }).lookupType('ModelProto')
   return message
 }
 
