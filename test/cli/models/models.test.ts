@@ -116,7 +116,7 @@ describe('arbalest export, import, eval and predict', function () {
     const exported = await run(['export', kept, '--best', '--out', at('best.safetensors')])
     expect(exported.code, exported.stderr).to.equal(0)
     expect(await readFile(at('best.safetensors'))).to.deep.equal(await readFile(file))
-    expect((await run(['predict', file, at('one.png'), '--best'])).stderr).to.match(/^INVALID_OPTION: best: .*no folder of checkpoints/)
+    expect((await run(['predict', file, at('one.png'), '--best'])).stderr).to.match(/^INVALID_OPTION: --best: .*no folder of checkpoints/)
   })
 
   it('makes a file of others one of its own: names translated, a head replaced', async () => {
