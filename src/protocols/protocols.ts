@@ -3,7 +3,6 @@ import type { FloatTensors } from '../formats/tensor.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { DeferredReply } from '../runtime/actor.js'
 import type { RunChange, RunPlace, SettingChange } from '../schedules/interventions.js'
-import type { PopulationSchedule } from '../schedules/population.js'
 
 /** How far a run is, and by which numbers it trains. */
 export interface SynchroniserStatus extends GroupStatus {

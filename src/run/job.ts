@@ -170,7 +170,7 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
 
   /** A port to the actors, for another thread, which talks to them by `actorsAt(port)` of `arbalest/actors`. */
   connect(): MessagePort {
-    const { port, close } = answeredPort<RunCall>((call) => this.#directory.call(call))
+    const { port, close } = answeredPort((call) => this.#directory.call(call as RunCall))
     this.finished.then(close, close)
     return port
   }

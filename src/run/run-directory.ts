@@ -34,7 +34,7 @@ export interface Addressees {
 /** Who sends a call: a program from outside, or a learner of the run, which must not wait for its own rest. */
 export type Sender = 'program' | 'learner'
 
-const message = group({
+const runCall = group({
   actor: required(oneOf(Object.keys(MESSAGES) as RunActorName[])),
   place: option(whole()),
   method: required(text('the name of a method')),
@@ -51,7 +51,7 @@ const message = group({
 /** A call that came as JSON from another process. Throws INVALID_OPTION and UNKNOWN_NAME. */
 export function checkedCall(given: unknown): RunCall {
   const faults = new Faults()
-  const { place, ...call } = faults.checked(message, given)
+  const { place, ...call } = faults.checked(runCall, given)
   faults.throwAny()
   return { ...call, ...(place !== undefined && { place }) }
 }
@@ -77,9 +77,9 @@ export class RunDirectory {
   }
 
   /** The actors are there. A run that goes back starts others. */
-  open(addressees: Addressees): void {
-    this.#now = addressees
-    this.#addressees.resolve(addressees)
+  open(there: Addressees): void {
+    this.#now = there
+    this.#addressees.resolve(there)
   }
 
   /** The actors have gone; calls wait for others. */

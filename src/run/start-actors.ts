@@ -9,7 +9,7 @@ import type { LogLine } from '../learner/learner-log.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import type { SpawnLearner } from '../actors/learner-slot.js'
 import type { RunControl } from '../protocols/protocols.js'
-import type { SendCall } from '../protocols/run-ref.js'
+import type { RunCall, SendCall } from '../protocols/run-ref.js'
 import { makeSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
@@ -197,7 +197,7 @@ async function startSupervisor(
       ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
-    const way = fromLearner && answeredPort(fromLearner).port
+    const way = fromLearner && answeredPort((call) => fromLearner(call as RunCall)).port
     const whole = way ? transfer({ ...options, actors: way }, [way]) : options
     const ref = await spawner.spawn<typeof Learner>(LEARNER, 'Learner', whole, { name: `learner ${learner}`, cancel })
     if (settings.learner) ref.tell.logTo(sendingPort(([iteration, metrics]: LogLine) => logged(learner, iteration, metrics)))

@@ -9,13 +9,13 @@ export type { MessagePort } from 'node:worker_threads'
 export type SendingPort = MessagePort
 
 /** A port whose messages call `take` in this thread. */
-export function sendingPort<Message>(take: (message: Message) => void): SendingPort {
+export function sendingPort(take: (message: never) => void): SendingPort {
   const { port1, port2 } = new MessageChannel()
-  port1.on('message', take)
+  port1.on('message', take as (message: unknown) => void)
   return transfer(port2, [port2])
 }
 
-type Request<Call> = readonly [id: number, call: Call]
+type Request = readonly [id: number, call: unknown]
 type Answer = readonly [id: number, value: unknown, error: PortableError | undefined]
 
 interface Open {
@@ -30,7 +30,7 @@ export interface AnsweredPort {
 }
 
 /** Answers calls of another thread, which makes them with `callsOver`. Keeps no thread alive. */
-export function answeredPort<Call>(answer: (call: Call) => Promise<unknown>): AnsweredPort {
+export function answeredPort(answer: (call: unknown) => Promise<unknown>): AnsweredPort {
   const { port1, port2 } = new MessageChannel()
   const post = (id: number, value: unknown, error?: PortableError) => {
     try {
@@ -40,7 +40,7 @@ export function answeredPort<Call>(answer: (call: Call) => Promise<unknown>): An
       port1.postMessage([id, undefined, packError(thrown)] satisfies Answer)
     }
   }
-  port1.on('message', ([id, call]: Request<Call>) => {
+  port1.on('message', ([id, call]: Request) => {
     void answer(call).then(
       (value) => post(id, value),
       (error: unknown) => post(id, undefined, packError(error))
@@ -51,7 +51,7 @@ export function answeredPort<Call>(answer: (call: Call) => Promise<unknown>): An
 }
 
 /** Makes calls over a port of another thread. Each settles, with ACTOR_GONE if the other end closes. Keeps no thread alive. */
-export function callsOver<Call>(port: MessagePort): (call: Call) => Promise<unknown> {
+export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown> {
   const open = new Map<number, Open>()
   let last = 0
   let closed = false
@@ -76,7 +76,7 @@ export function callsOver<Call>(port: MessagePort): (call: Call) => Promise<unkn
       if (last === 0) listen()
       const id = ++last
       // Throws for what cannot be cloned.
-      port.postMessage([id, call] satisfies Request<Call>)
+      port.postMessage([id, call] satisfies Request)
       open.set(id, { resolve, reject })
     })
 }

@@ -1,4 +1,4 @@
-import { ArbalestError } from '../../src/errors.js'
+import type { ArbalestError } from '../../src/errors.js'
 import type { LearnerContext, LearnerPlugin } from '../../src/index.js'
 
 interface Hearer {

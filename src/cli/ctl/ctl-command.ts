@@ -46,7 +46,7 @@ const ACTIONS: Readonly<Record<string, { readonly values: number; readonly call:
 
 export const defineCtl: DefineCommand = (command, { finish }) => {
   command
-    .argument('<action>', `${Object.keys(ACTIONS).join(', ')}`)
+    .argument('<action>', Object.keys(ACTIONS).join(', '))
     .argument('[values...]', 'the values of the action, then the id of the process, if several have jobs')
     .addHelpText('after', NOTES)
     .action(async (action: string, values: readonly string[], { json = false }: CommonFlags) => finish(await runCtl(action, values, json)))
@@ -123,7 +123,7 @@ function numberOf(what: string, text: string): number {
 /** An answer in lines: `round 100`. Names may be of another program. */
 function told(answer: unknown): string {
   if (answer === undefined || answer === null) return 'done'
-  if (typeof answer !== 'object') return external(String(answer))
+  if (typeof answer !== 'object') return external(JSON.stringify(answer))
   return Object.entries(answer)
     .map(([name, value]) => external(`${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`))
     .join('\n')

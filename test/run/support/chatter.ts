@@ -56,7 +56,7 @@ function oneOf(actors: JobActors, random: () => number, deadly: boolean): Promis
     [2, () => supervisor.ask.population()],
     [1, () => synchroniser.ask.central()],
     [1, () => synchroniser.ask.roundsAfter(-1)],
-    [3, () => synchroniser.ask.pause().finally(() => synchroniser.ask.resume())],
+    [3, () => rest(actors)],
     [2, () => synchroniser.ask.set({ learningRate: { factor: 0.95 + 0.1 * random() } })],
     [1, () => synchroniser.ask.set({ period: 1 + Math.floor(3 * random()), momentum: 0.3 * random() })],
     [2, () => supervisor.ask.resize(1 + Math.floor(3 * random()))],
@@ -71,6 +71,14 @@ function oneOf(actors: JobActors, random: () => number, deadly: boolean): Promis
   ]
   let at = random() * choices.reduce((sum, [weight]) => sum + weight, 0)
   return choices.find(([weight]) => (at -= weight) < 0)![1]()
+}
+
+async function rest({ synchroniser }: JobActors): Promise<void> {
+  try {
+    await synchroniser.ask.pause()
+  } finally {
+    await synchroniser.ask.resume()
+  }
 }
 
 function generator(seed: number): () => number {
