@@ -18,6 +18,7 @@ export interface CheckpointWriterProtocol {
   write(order: CheckpointOrder): Promise<string>
 }
 
+/** The options of a checkpoint writer. */
 export interface CheckpointWriterOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
@@ -54,6 +55,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     this.#options = options
   }
 
+  /** Called by the runtime. */
   async started(): Promise<void> {
     const { engine, folder, keep } = this.#options
     this.#engine = await loadEngine(engine)
@@ -78,6 +80,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     }
   }
 
+  /** Called by the runtime. */
   async stopping(): Promise<void> {
     await this.#store[Symbol.asyncDispose]()
   }

@@ -19,6 +19,7 @@ export interface StatisticsPass extends BatchRange {
   readonly values: readonly { readonly name: string; readonly elements: number }[]
 }
 
+/** The options of an evaluator. */
 export interface EvaluatorOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
@@ -65,6 +66,7 @@ export class Evaluator {
     this.#options = options
   }
 
+  /** Called by the runtime. */
   async started(): Promise<void> {
     const { engine, replica, statistics, evaluate, test } = this.#options
     this.#engine = await loadEngine(engine)
@@ -129,6 +131,7 @@ export class Evaluator {
     return { loss, correct, amongTop }
   }
 
+  /** Called by the runtime. */
   stopping(): void {
     this.#engine.release(this.#options.replica)
   }

@@ -27,6 +27,7 @@ export interface FeederProtocol {
   news(): DeferredReply<SkippedSample[]>
 }
 
+/** The options of a feeder. */
 export interface FeederOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
@@ -75,6 +76,7 @@ export class Feeder implements FeederProtocol {
     for (const { samples } of options.streams) this.#bad.set(samples, new Set())
   }
 
+  /** Called by the runtime. */
   async started(): Promise<void> {
     const { engine, threads, streams } = this.#options
     this.#engine = await loadEngine(engine)
@@ -94,6 +96,7 @@ export class Feeder implements FeederProtocol {
     return this.#skipped.splice(0)
   }
 
+  /** Called by the runtime. */
   async stopping(): Promise<void> {
     this.#stopped = true
     await this.#pool?.close()

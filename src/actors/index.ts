@@ -45,10 +45,13 @@ export { sma } from '../rules/sma.js'
 
 /** The module that exports `engine`: actors in other threads load it from there. */
 export const ENGINE_MODULE = new URL('../engine/native.js', import.meta.url)
-/** The module of the class `Learner`, and that of the learner which `train` uses unless another is named. */
+/** The module of the class `Learner`. */
 export const LEARNER_MODULE = new URL('./learner.js', import.meta.url)
+/** The module of the learner that `train` uses unless another is named. */
 export const BUILT_IN_LEARNER_MODULE = new URL('../learner/built-in-learner.js', import.meta.url)
-/** The modules of the classes `Evaluator`, `Feeder` and `CheckpointWriter`. */
+/** The module of the class `Evaluator`. */
 export const EVALUATOR_MODULE = new URL('./evaluator.js', import.meta.url)
+/** The module of the class `Feeder`. */
 export const FEEDER_MODULE = new URL('./feeder.js', import.meta.url)
+/** The module of the class `CheckpointWriter`. */
 export const CHECKPOINT_WRITER_MODULE = new URL('./checkpoint-writer.js', import.meta.url)

@@ -31,6 +31,7 @@ export interface LearnerControlProtocol {
   message(method: string, args: readonly unknown[]): Promise<MessageOutcome>
 }
 
+/** The options of a learner. */
 export interface LearnerOptions {
   /** Address of the module that exports `engine`. */
   readonly engine: string
@@ -85,6 +86,7 @@ export class Learner implements LearnerControlProtocol {
     this.#runner = new StepRunner(new Heartbeat(options.heartbeat))
   }
 
+  /** Called by the runtime. */
   async started(): Promise<void> {
     const engine = await loadEngine(this.#options.engine)
     // Pins the thread before it makes its replica, because memory is placed near the core that touches it first.
@@ -119,6 +121,7 @@ export class Learner implements LearnerControlProtocol {
     throw error
   }
 
+  /** Called by the runtime. */
   async stopping(): Promise<void> {
     this.#runner.close()
     await this.#plugin?.stopping?.()

@@ -48,6 +48,7 @@ export interface GroupSchedule {
   readonly iterations: number
 }
 
+/** The options of a synchroniser; it runs in its spawner's thread. */
 export interface SynchroniserSetup {
   readonly engine: Engine
   readonly group: GroupSpec
@@ -175,6 +176,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     return new DeferredReply(this.#until(() => present(look())))
   }
 
+  /** Called by the runtime. */
   stopping(): void {
     this.#stopped = true
     this.#engine.stop(this.#group)

@@ -24,6 +24,7 @@ export interface CentralWeights extends RunPlace {
  * the others are answered at once.
  */
 export interface SynchroniserProtocol {
+  /** How far the run is. */
   status(): SynchroniserStatus
   /** All learners rest before the next round, until `resume`. Answers with that round. */
   pause(): DeferredReply<RunPlace>
@@ -65,6 +66,7 @@ export interface PopulationStatus {
  * recorded with that round; the others are answered at once.
  */
 export interface SupervisorProtocol {
+  /** The learners by place. */
   population(): PopulationStatus
   /** Trains with this number of learners, which no tuner changes any more. Rejects with OUT_OF_MEMORY, LEARNER_FAILED. */
   resize(learners: number): DeferredReply<RunPlace>
@@ -80,6 +82,7 @@ export interface SupervisorProtocol {
 
 /** The messages of any learner; one of the user's own has every public method of its class besides. */
 export interface LearnerProtocol {
+  /** Which learner is in this place, and how it is. */
   status(): LearnerStatus
 }
 
