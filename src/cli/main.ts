@@ -95,6 +95,13 @@ const COMMANDS: readonly CommandEntry[] = [
     exported: 'defineCtl'
   },
   {
+    name: 'repl',
+    description: 'Starts a run and a prompt at which to talk to it.',
+    module: './repl-command.js',
+    exported: 'defineRepl',
+    hasJson: false
+  },
+  {
     name: 'runs',
     description: 'Lists runs from their logs, compares their options and plots their curves.',
     module: './runs/runs-command.js',

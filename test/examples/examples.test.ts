@@ -3,9 +3,12 @@ import { shareOf } from '../../examples/curriculum/learner.js'
 import { easiestFirst, teach } from '../../examples/curriculum/teach.js'
 import { distil } from '../../examples/distillation/distil.js'
 import { distillationLoss } from '../../examples/distillation/learner.js'
+import { halveOnPlateau } from '../../examples/plateau/halve.js'
+import { breed } from '../../examples/population/breed.js'
 import { evolve } from '../../examples/evolution/evolve.js'
 import type { StoredDataset } from '../../src/data/dataset.js'
 import { openDataset } from '../../src/data/open.js'
+import { train } from '../../src/run/train.js'
 
 describe('the examples', () => {
   let data: StoredDataset
@@ -59,6 +62,36 @@ describe('the examples', () => {
       for (const rate of rates) expect(rate).within(0.02, 0.2)
       expect(finished.reason).to.equal('completed')
       expect(finished.testAccuracy).to.be.greaterThan(0.6)
+    })
+  })
+
+  describe('population-based training', () => {
+    it('gives the weights of the best run to the worst, by messages', async () => {
+      const { members, takeovers } = await breed(data, [0.1, 1e-5], { generations: 3, rounds: 40 })
+      expect(takeovers[0]).to.deep.include({ loser: 1, winner: 0 })
+      expect(takeovers).to.have.length(2)
+      for (const { rate } of members) expect(rate).to.be.within(0.05, 0.2)
+      // A rate of 1e-5 alone learns nothing in so few steps.
+      for (const { accuracy } of members) expect(accuracy).to.be.above(0.5)
+    })
+  })
+
+  describe('a plateau', () => {
+    it('halves the learning rate where the loss stops falling, at rounds that the run records', async () => {
+      const job = train({
+        model: 'mlp',
+        data,
+        batch: 16,
+        learners: 1,
+        optimiser: { learningRate: 1e-7, schedule: 'constant' },
+        until: { steps: 600 },
+        seed: 1
+      })
+      const halved = await halveOnPlateau(job, { window: 100, margin: 0.5 })
+      const { interventions = [] } = await job.finished
+      expect(halved.length).to.be.above(0)
+      const made = interventions.map((each) => ({ round: each.round, kind: each.kind }))
+      expect(made).to.deep.equal(halved.map((round) => ({ round, kind: 'set' })))
     })
   })
 })

@@ -1,130 +1,204 @@
+import type { Command } from 'commander'
 import { ArbalestError, unknownName } from '../../errors.js'
-import { callJob, liveProcesses } from '../../runtime/live-processes.js'
+import { callJob, liveProcesses, type LiveJob } from '../../runtime/live-processes.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
-import { EXIT, type ExitCode } from '../exit.js'
-import { invalidFlag } from '../flag-values.js'
-import { external } from '../text.js'
-
-/** A message to an actor of a run, as JSON. */
-interface Call {
-  readonly actor: string
-  readonly method: string
-  readonly args: readonly unknown[]
-}
+import { EXIT } from '../exit.js'
+import { invalidFlag, realNumber, wholeNumber } from '../flag-values.js'
+import { count, external, loss, percent, tableLines } from '../text.js'
 
 const NOTES = `
-pause                     all learners rest before the next round, until resume
-resume                    they go on
-status                    round, iterations, learning rate, rule
-population                the learners by place
-resize LEARNERS           trains with so many; the tuner is off from then on
-replace PLACE             another learner takes the place
-tuning on|off             whether the tuner may change the number of learners
-set NAME VALUE            learning-rate, alpha, momentum or period; learning-rate x0.5 halves that of the schedule
-measure                   measures the central model now
-save                      takes a checkpoint now
-stop                      ends the run at its next round
+PID is the process of the run; it may be omitted if this user runs one job alone. Changes are made before the next round, while all learners rest,
+and are recorded with that round: in the log, in checkpoints, and in the event \`finished\`.
 
-Changes happen before the next round, are recorded, and can be repeated. Only the user who runs a job can reach it; ARBALEST_TOP=off in its environment hides it.`
+Examples:
+  arbalest ctl pause
+  arbalest ctl set learning-rate 0.01          from here to the end
+  arbalest ctl set learning-rate x0.5          half of what the schedule says
+  arbalest ctl resize 4 12345`
 
-const SETTINGS = { 'learning-rate': 'learningRate', alpha: 'alpha', momentum: 'momentum', period: 'period' } as const
-
-/** By the word after `ctl`: how many values follow, and what is sent. */
-const ACTIONS: Readonly<Record<string, { readonly values: number; readonly call: (values: readonly string[]) => Call }>> = {
-  pause: { values: 0, call: () => message('synchroniser', 'pause') },
-  resume: { values: 0, call: () => message('synchroniser', 'resume') },
-  status: { values: 0, call: () => message('synchroniser', 'status') },
-  population: { values: 0, call: () => message('supervisor', 'population') },
-  resize: { values: 1, call: ([learners]) => message('supervisor', 'resize', numberOf('resize', learners!)) },
-  replace: { values: 1, call: ([place]) => message('supervisor', 'replace', numberOf('replace', place!)) },
-  tuning: { values: 1, call: ([on]) => message('supervisor', 'tuning', switchOf(on!)) },
-  set: { values: 2, call: ([name, value]) => message('synchroniser', 'set', settingOf(name!, value!)) },
-  measure: { values: 0, call: () => message('evaluator', 'measure') },
-  save: { values: 0, call: () => message('checkpoints', 'save') },
-  stop: { values: 0, call: () => message('run', 'stop') }
+/** What is sent to a run, and the line that tells of the answer. */
+interface Control {
+  readonly actor: string
+  readonly method: string
+  readonly args?: readonly unknown[]
+  readonly place?: number
+  readonly said: (answer: never) => string
 }
 
-export const defineCtl: DefineCommand = (command, { finish }) => {
-  command
-    .argument('<action>', Object.keys(ACTIONS).join(', '))
-    .argument('[values...]', 'the values of the action, then the id of the process, if several have jobs')
-    .addHelpText('after', NOTES)
-    .action(async (action: string, values: readonly string[], { json = false }: CommonFlags) => finish(await runCtl(action, values, json)))
+interface Target extends CommonFlags {
+  readonly job?: string
 }
 
-/**
- * `arbalest ctl`: sends a message to the actors of a running job of this user, and prints the answer. Throws UNKNOWN_NAME for an action or a process that there
- * is not, and the error of the job.
- */
-async function runCtl(action: string, given: readonly string[], json: boolean): Promise<ExitCode> {
-  const call = callOf(action, given)
-  const { pid, job } = await chosenJob(given[ACTIONS[action]!.values])
-  const answer = await callJob(pid, job, call)
-  process.stdout.write(json ? `${JSON.stringify({ event: 'ctl', pid, job, action, answer: answer ?? null })}\n` : `${told(answer)}\n`)
-  return EXIT.done
+interface Place {
+  readonly round: number
+  readonly iteration: number
 }
 
-/** The message of an action with its values. Throws UNKNOWN_NAME and INVALID_OPTION. */
-export function callOf(action: string, given: readonly string[]): Call {
-  const found = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
-  if (!found) throw unknownName('action', action, Object.keys(ACTIONS))
-  const { values, call } = found
-  if (given.length < values || given.length > values + 1)
-    throw invalidFlag(
-      action,
-      given.join(' '),
-      `give ${values === 0 ? 'no value' : `${values} value${values > 1 ? 's' : ''}`}, and a process if need be`
+interface Status extends Place {
+  readonly iterations: number
+  readonly members: readonly number[]
+  readonly paused: boolean
+  readonly learningRate: number
+}
+
+interface Population {
+  readonly places: readonly {
+    readonly place: number
+    readonly learner: number | null
+    readonly state: string
+    readonly steps: number
+    readonly deaths: number
+  }[]
+}
+
+interface Measurement extends Place {
+  readonly samples: number
+  readonly testLoss: number | null
+  readonly testAccuracy: number | null
+}
+
+export const defineCtl: DefineCommand = (ctl, { finish }) => {
+  const send = async (control: Control, pid: string | undefined, { json = false, job }: Target): Promise<void> => {
+    const { said, ...call } = control
+    const target = await chosenJob(pid === undefined ? undefined : wholeNumber('PID')(pid), job)
+    const answer = (await callJob(target.pid, target.job.id, call)) as never
+    const line = json
+      ? JSON.stringify({ event: 'answered', pid: target.pid, job: target.job.id, ...call, answer: answer ?? null })
+      : said(answer)
+    process.stdout.write(`${line}\n`)
+    finish(EXIT.done)
+  }
+  const define = (usage: string, description: string, control: (...args: readonly string[]) => Control) =>
+    ctl
+      .command(`${usage} [PID]`)
+      .description(description)
+      .allowExcessArguments(false)
+      .action(async (...given: readonly unknown[]) => {
+        const self = given.at(-1) as Command
+        const texts = given.slice(0, -2) as string[]
+        await send(control(...texts.slice(0, -1)), texts.at(-1), self.optsWithGlobals<Target>())
+      })
+  define('status', 'how far the run is, and by which numbers it trains', () => ({ actor: 'synchroniser', method: 'status', said: status }))
+  define('population', 'the learners by place', () => ({ actor: 'supervisor', method: 'population', said: population }))
+  define('pause', 'all learners rest before the next round, until `resume`', () => ({
+    actor: 'synchroniser',
+    method: 'pause',
+    said: (at: Place) => `paused ${before(at)}`
+  }))
+  define('resume', 'the learners go on after a `pause`', () => ({ actor: 'synchroniser', method: 'resume', said: () => 'resumed' }))
+  define('resize <learners>', 'train with this number of learners', (text) => ({
+    actor: 'supervisor',
+    method: 'resize',
+    args: [wholeNumber('resize')(text!)],
+    said: (at: Place) => `${text} learners ${from(at)}`
+  }))
+  define('replace <place>', 'another learner takes this place, from the central model', (text) => ({
+    actor: 'supervisor',
+    method: 'replace',
+    args: [wholeNumber('replace')(text!)],
+    said: (at: Place) => `a new learner in place ${text} ${from(at)}`
+  }))
+  define('tuning <on|off>', 'lets the tuner change the number of learners, or keeps it', (text) => ({
+    actor: 'supervisor',
+    method: 'tuning',
+    args: [isOn(text!)],
+    said: (at: Place) => `tuning ${text} ${from(at)}`
+  }))
+  define('set <option> <value>', `changes ${Object.keys(SETTINGS).join(', ')}`, (name, value) => ({
+    actor: 'synchroniser',
+    method: 'set',
+    args: [setting(name!, value!)],
+    said: (at: Place) => `${name} ${value} ${from(at)}`
+  }))
+  define('measure', 'measures the central model before the next round', () => ({
+    actor: 'evaluator',
+    method: 'measure',
+    args: [],
+    said: measured
+  }))
+  define('save', 'takes a checkpoint before the next round', () => ({
+    actor: 'checkpoints',
+    method: 'save',
+    said: (folder: string) => `checkpoint in ${external(folder)}`
+  }))
+  define('stop', 'ends the run at its next round', () => ({ actor: 'run', method: 'stop', said: () => 'the run ends at its next round' }))
+  ctl.option('--job <id>', 'which job of a process that runs several').addHelpText('after', NOTES)
+}
+
+/** The options that `set` changes, by name, with the values that they take. */
+const SETTINGS: Readonly<Record<string, { readonly key: string; readonly value: (text: string) => unknown }>> = {
+  'learning-rate': { key: 'learningRate', value: (text) => (text.startsWith('x') ? { factor: number(text.slice(1)) } : number(text)) },
+  alpha: { key: 'alpha', value: (text) => (text === 'auto' ? null : number(text)) },
+  momentum: { key: 'momentum', value: number },
+  period: { key: 'period', value: wholeNumber('period') }
+}
+
+function number(text: string): number {
+  return realNumber('set')(text)
+}
+
+function setting(name: string, text: string): Readonly<Record<string, unknown>> {
+  const found = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined
+  if (!found) throw unknownName('set', name, Object.keys(SETTINGS))
+  return { [found.key]: found.value(text) }
+}
+
+function isOn(text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on'
+  throw invalidFlag('tuning', text, 'use on or off')
+}
+
+interface FoundJob {
+  readonly pid: number
+  readonly job: LiveJob
+}
+
+/** The job that is meant: the only one, or that of the process and the id. Throws UNKNOWN_NAME. */
+async function chosenJob(pid: number | undefined, id: string | undefined): Promise<FoundJob> {
+  const all = (await liveProcesses()).flatMap((process) => process.jobs.map((job): FoundJob => ({ pid: process.pid, job })))
+  if (all.length === 0) throw new ArbalestError('UNKNOWN_NAME', 'PID: no job of this user runs here: start one', { data: { pid } })
+  const ofProcess = pid === undefined ? all : all.filter((each) => each.pid === pid)
+  if (ofProcess.length === 0) throw unknownName('PID', pid, [...new Set(all.map((each) => String(each.pid)))])
+  const meant = id === undefined ? ofProcess : ofProcess.filter(({ job }) => job.id === id)
+  if (meant.length === 1) return meant[0]!
+  const known = ofProcess.map((each) => `${each.pid} --job ${each.job.id} (${external(each.job.name)})`)
+  if (id !== undefined)
+    throw unknownName(
+      '--job',
+      id,
+      ofProcess.map(({ job }) => job.id)
     )
-  return call(given)
+  const several = ofProcess.every((each) => each.pid === ofProcess[0]!.pid) ? '--job' : 'PID'
+  throw new ArbalestError('UNKNOWN_NAME', `${several}: several jobs run; use one of ${known.join(', ')}`, { data: { known } })
 }
 
-/** The only job, or that of the process. */
-async function chosenJob(process: string | undefined): Promise<{ readonly pid: number; readonly job: string }> {
-  const all = (await liveProcesses()).flatMap(({ pid, jobs }) => jobs.map(({ id }) => ({ pid, job: id })))
-  const found = process === undefined ? all : all.filter(({ pid }) => String(pid) === process)
-  const [first, ...others] = found
-  if (!first) {
-    const known = [...new Set(all.map(({ pid }) => String(pid)))]
-    if (known.length > 0) throw unknownName('process', process, known)
-    throw new ArbalestError('UNKNOWN_NAME', 'ctl: no job of this user runs here: start one', { data: { process } })
-  }
-  if (others.length > 0) {
-    const known = [...new Set(found.map(({ pid }) => pid))].join(', ')
-    throw invalidFlag('process', process ?? '', `${found.length} jobs run, in processes ${known}: name a process that has one`)
-  }
-  return first
+function before({ round, iteration }: Place): string {
+  return `before round ${count(round)} (iteration ${count(iteration)})`
 }
 
-function message(actor: string, method: string, ...args: readonly unknown[]): Call {
-  return { actor, method, args }
+function from({ round, iteration }: Place): string {
+  return `from round ${count(round)} (iteration ${count(iteration)}) on`
 }
 
-function settingOf(name: string, value: string): Readonly<Record<string, unknown>> {
-  const known = Object.keys(SETTINGS)
-  if (!known.includes(name)) throw unknownName('set', name, known)
-  const setting = SETTINGS[name as keyof typeof SETTINGS]
-  if (setting === 'learningRate' && value.startsWith('x'))
-    return { learningRate: { factor: numberOf('set learning-rate', value.slice(1)) } }
-  if (setting === 'alpha' && value === 'auto') return { alpha: null }
-  return { [setting]: numberOf(`set ${name}`, value) }
+function status({ round, iterations, members, paused, learningRate }: Status): string {
+  const state = paused ? 'paused' : 'training'
+  return `${state}: round ${count(round)}, iteration ${count(iterations)}, ${members.length} learners, learning rate ${learningRate.toPrecision(4)}`
 }
 
-function switchOf(value: string): boolean {
-  if (value === 'on' || value === 'off') return value === 'on'
-  throw invalidFlag('tuning', value, 'use on or off')
+function population({ places }: Population): string {
+  return tableLines(
+    [
+      { title: 'place', cell: ({ place }) => String(place) },
+      { title: 'learner', cell: ({ learner }) => (learner === null ? '-' : String(learner)) },
+      { title: 'state', cell: ({ state }) => state, side: 'left' },
+      { title: 'steps', cell: ({ steps }) => count(steps) },
+      { title: 'deaths', cell: ({ deaths }) => count(deaths) }
+    ],
+    places
+  ).join('\n')
 }
 
-function numberOf(what: string, text: string): number {
-  const value = Number(text)
-  if (text.trim() !== '' && Number.isFinite(value)) return value
-  throw invalidFlag(what, text, 'use a number')
-}
-
-/** An answer in lines: `round 100`. Names may be of another program. */
-function told(answer: unknown): string {
-  if (answer === undefined || answer === null) return 'done'
-  if (typeof answer !== 'object') return external(JSON.stringify(answer))
-  return Object.entries(answer)
-    .map(([name, value]) => external(`${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`))
-    .join('\n')
+function measured({ testAccuracy, testLoss, samples, ...at }: Measurement): string {
+  const accuracy = testAccuracy === null ? '' : `test accuracy ${percent(testAccuracy)}, `
+  return `${before(at)}: ${accuracy}test loss ${loss(testLoss ?? NaN)} on ${count(samples)} samples`
 }

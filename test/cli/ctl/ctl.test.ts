@@ -1,72 +1,72 @@
 import { expect } from 'chai'
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { callOf } from '../../../src/cli/ctl/ctl-command.js'
-import { thrown } from '../../support/thrown.js'
-import { trainManyRounds } from '../../run/support/talked-to.js'
+import { Folder } from '../../data/support/files.js'
+import { run, start } from '../support/arbalest.js'
 
-const ARBALEST = fileURLToPath(new URL('../../../../bin/arbalest.js', import.meta.url))
+// Measured next to never, for then learners rest.
+const ENDLESS = [
+  'train',
+  '--model',
+  'mlp',
+  '--data',
+  'digits',
+  '--learners',
+  '2',
+  '--batch',
+  '8',
+  '--steps',
+  '100000000',
+  '--evaluate-every',
+  '10000'
+]
 
-describe('arbalest ctl', () => {
-  it('makes a message of each action', () => {
-    expect(callOf('pause', [])).to.deep.equal({ actor: 'synchroniser', method: 'pause', args: [] })
-    expect(callOf('resize', ['4', '4711'])).to.deep.equal({ actor: 'supervisor', method: 'resize', args: [4] })
-    expect(callOf('set', ['learning-rate', 'x0.5'])).to.deep.include({ args: [{ learningRate: { factor: 0.5 } }] })
-    expect(callOf('set', ['learning-rate', '0.01'])).to.deep.include({ args: [{ learningRate: 0.01 }] })
-    expect(callOf('set', ['alpha', 'auto'])).to.deep.include({ args: [{ alpha: null }] })
-    expect(callOf('tuning', ['off'])).to.deep.include({ method: 'tuning', args: [false] })
-  })
+describe('arbalest ctl', function () {
+  this.timeout(120_000)
 
-  it('refuses what is no message', () => {
-    expect(thrown(() => callOf('puase', [])).message).to.contain('did you mean pause?')
-    expect(thrown(() => callOf('resize', [])).code).to.equal('INVALID_OPTION')
-    expect(thrown(() => callOf('resize', ['many'])).message).to.contain('use a number')
-    expect(thrown(() => callOf('set', ['speed', '2'])).message).to.contain('learning-rate')
-    expect(thrown(() => callOf('pause', ['1', '2'])).code).to.equal('INVALID_OPTION')
-  })
-
-  it('pauses, looks at, changes and stops a run of another process', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'arbalest-ctl-'))
-    const variables = ['XDG_RUNTIME_DIR', 'TMPDIR', 'ARBALEST_TOP'] as const
-    const before = variables.map((name) => [name, process.env[name]] as const)
-    for (const name of ['XDG_RUNTIME_DIR', 'TMPDIR']) process.env[name] = folder
-    delete process.env['ARBALEST_TOP']
-    try {
-      const job = await trainManyRounds({ until: { steps: 1_000_000 }, evaluateEvery: 1e9 })
-      await job.actors.synchroniser.ask.status()
-      const { round } = (await ctl('pause', '--json')).answer as { readonly round: number }
-      expect((await ctl('status', '--json')).answer).to.include({ round, paused: true })
-      await ctl('resize', '3', String(process.pid), '--json')
-      await ctl('set', 'learning-rate', '0.001', '--json')
-      expect(await ctl('resize', 'many', '--json')).to.include({ code: 'INVALID_OPTION' })
-      expect(await ctl('save', '--json')).to.include({ code: 'INVALID_STATE' })
-      expect(await ctl('pause', '1', '--json')).to.include({ code: 'UNKNOWN_NAME' })
-      await ctl('resume', '--json')
-      await ctl('stop', '--json')
-      const { interventions, reason, learners } = await job.finished
-      expect([reason, learners, interventions?.map(({ kind }) => kind)]).to.deep.equal(['stopped', 3, ['pause', 'resize', 'set']])
-    } finally {
-      for (const [name, value] of before) {
-        if (value === undefined) delete process.env[name]
-        else process.env[name] = value
-      }
-      rmSync(folder, { recursive: true })
+  it('pauses, changes, measures, saves and stops a run, which records all of it', async () => {
+    await using folder = await Folder.make()
+    const env = { XDG_RUNTIME_DIR: folder.path, TMPDIR: folder.path, ARBALEST_TOP: 'on' }
+    const job = start([...ENDLESS, '--checkpoint-dir', join(folder.path, 'run'), '--json'], { env })
+    await job.said('"progress"')
+    const pid = String(job.child.pid)
+    const ctl = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run(['ctl', ...args], { env })
+      expect(code, `${args.join(' ')}: ${stderr}`).to.equal(0)
+      return stdout
     }
-  }).timeout(120_000)
-})
+    expect(await ctl('pause')).to.match(/^paused before round [\d,]+ \(iteration [\d,]+\)\n$/)
+    expect(await ctl('status', pid)).to.match(/^paused: round [\d,]+, iteration [\d,]+, 2 learners, learning rate 0\.0\d+\n$/)
+    expect(await ctl('set', 'learning-rate', 'x0.5')).to.match(/^learning-rate x0\.5 from round [\d,]+ /)
+    expect(await ctl('resize', '1', pid)).to.match(/^1 learners from round /)
+    expect(await ctl('measure')).to.match(/^before round [\d,]+ .*: test accuracy \d+\.\d\d%, test loss \d+\.\d+ on [\d,]+ samples\n$/)
+    expect(await ctl('save')).to.match(/^checkpoint in .*run/)
+    expect(await ctl('resume', pid)).to.equal('resumed\n')
+    const status = JSON.parse(await ctl('status', '--json')) as {
+      readonly answer: { readonly members: readonly number[]; readonly paused: boolean }
+    }
+    expect(status.answer.members).to.have.length(1)
+    expect(status.answer.paused).to.equal(false)
 
-/** The line that the command writes, of its answer or its error. */
-function ctl(...args: readonly string[]): Promise<{ readonly answer?: unknown; readonly code?: string }> {
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [ARBALEST, 'ctl', ...args], (_error, stdout, stderr) => {
-      try {
-        resolve(JSON.parse(stdout.trim().split('\n').at(-1)!) as { readonly answer?: unknown; readonly code?: string })
-      } catch {
-        reject(new Error(`ctl ${args.join(' ')}: ${stdout}${stderr}`))
-      }
-    })
+    const refused = async (...args: string[]) => (await run(['ctl', ...args], { env })).stderr
+    expect(await refused('resize', '0')).to.match(/^INVALID_OPTION: [^\n]*received 0[^\n]*\n$/)
+    expect(await refused('set', 'learning-rte', '1')).to.match(/^UNKNOWN_NAME: [^\n]*learning-rate[^\n]*\n$/)
+    expect(await refused('set', 'alpha', '7')).to.match(/^INVALID_OPTION: [^\n]*alpha[^\n]*7[^\n]*\n$/)
+    expect(await refused('replace', '9')).to.match(/^INVALID_OPTION: [^\n]*9[^\n]*\n$/)
+    expect(await refused('pause', '1')).to.equal(`UNKNOWN_NAME: PID: received 1; use one of ${pid}\n`)
+    expect(await refused('status', '--job', '7')).to.match(/^UNKNOWN_NAME: --job: /)
+
+    expect(await refused('puase')).to.match(/^UNKNOWN_NAME: [^\n]*puase[^\n]*pause[^\n]*\n$/)
+    expect(await refused('resize')).to.match(/^INVALID_OPTION: [^\n]*learners/)
+    expect(await refused('resize', 'many')).to.match(/^INVALID_OPTION: [^\n]*"many"; use a whole number\n$/)
+    expect(await refused('pause', '1', '2')).to.match(/^INVALID_OPTION: /)
+    expect(await refused('tuning', 'maybe')).to.match(/^INVALID_OPTION: [^\n]*use on or off\n$/)
+    expect(await ctl('population')).to.match(/^place .*\n +0 .* 0\n$/)
+
+    expect(await ctl('stop')).to.equal('the run ends at its next round\n')
+    const { code, lines, stderr } = await job.ended
+    expect(code, stderr).to.equal(0)
+    const kinds = (lines.at(-1) as { readonly interventions: readonly { readonly kind: string }[] }).interventions.map(({ kind }) => kind)
+    expect(kinds).to.deep.equal(['pause', 'set', 'resize', 'measure', 'save'])
+    expect(await refused('pause')).to.match(/^UNKNOWN_NAME: PID: no job of this user runs here/)
   })
-}
+})

@@ -1,0 +1,63 @@
+import { start, type REPLServer } from 'node:repl'
+import * as arbalest from '../index.js'
+import { train, type Job } from '../index.js'
+import { asTyped } from './as-typed.js'
+import type { DefineCommand } from './command.js'
+import { chosenConfig } from './config-file.js'
+import { EXIT, type ExitCode } from './exit.js'
+import { eventMessage } from './reporters/messages.js'
+import { trainOptionsOf } from './train-flags.js'
+
+const NOTES = `
+The prompt knows \`job\`, its \`actors\` and everything that 'arbalest' exports. \`await\` works at the top level:
+
+  > await actors.synchroniser.ask.pause()
+  > (await actors.supervisor.ask.population()).places
+  > await actors.synchroniser.ask.set({ learningRate: 0.01 })
+  > await actors.synchroniser.ask.resume()
+
+.exit or Ctrl-D stops the run at its next round.`
+
+export const defineRepl: DefineCommand = (command, { finish }) => {
+  command
+    .argument('[config]', 'a module that exports options (default: arbalest.config.ts of the working folder)')
+    .addHelpText('after', NOTES)
+    .action(async (config: string | undefined) => finish(await runRepl(config)))
+}
+
+/** `arbalest repl`: starts a run, and a prompt at which it is talked to. */
+async function runRepl(named: string | undefined): Promise<ExitCode> {
+  const config = await chosenConfig({ named })
+  const job = started(config)
+  const prompt = start({ prompt: '> ', useGlobal: false })
+  Object.assign(prompt.context, arbalest, { arbalest, job, actors: job.actors })
+  const shown = show(job, prompt)
+  await new Promise((resolve) => prompt.once('exit', resolve))
+  job.stop()
+  await shown
+  return (await job.finished).checkpoints === 'incomplete' ? EXIT.failed : EXIT.done
+}
+
+function started({ file, options }: Awaited<ReturnType<typeof chosenConfig>>): Job {
+  try {
+    return train(trainOptionsOf({}, options))
+  } catch (error) {
+    throw asTyped(error, { nameOf: () => undefined, file })
+  }
+}
+
+/** Writes what happens in the run above the line that is being typed. */
+async function show(job: Job, prompt: REPLServer): Promise<void> {
+  try {
+    for await (const event of job) {
+      const message = event.event === 'progress' ? undefined : eventMessage(event)
+      if (message === undefined) continue
+      prompt.output.write(`${prompt.terminal ? '\r\x1b[K' : ''}${message}\n`)
+      prompt.displayPrompt(true)
+    }
+  } catch (error) {
+    // `job.finished` rejects with it once the prompt is left.
+    prompt.output.write(`${arbalest.ArbalestError.name}: ${error instanceof Error ? error.message : String(error)}\n`)
+    prompt.displayPrompt(true)
+  }
+}

@@ -1,0 +1,33 @@
+import { expect } from 'chai'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Folder } from '../data/support/files.js'
+import { start } from './support/arbalest.js'
+
+describe('arbalest repl', function () {
+  this.timeout(120_000)
+
+  it('starts a run that is paused, looked at and resumed from its prompt', async () => {
+    await using folder = await Folder.make()
+    const config = join(folder.path, 'run.ts')
+    await writeFile(
+      config,
+      `import { defineConfig } from 'arbalest'
+export default defineConfig({ model: 'mlp', data: 'digits', learners: 2, batch: 8, until: { steps: 100_000_000 }, evaluateEvery: 10_000 })\n`
+    )
+    const repl = start(['repl', config], { env: { ARBALEST_TOP: 'off' } })
+    const type = async (line: string, answer: string) => {
+      repl.child.stdin!.write(`${line}\n`)
+      await repl.said(answer)
+    }
+    await type("'rests at ' + (await actors.synchroniser.ask.pause()).round", "'rests at ")
+    await type("(await actors.supervisor.ask.population()).places.map(({ state }) => state).join('+')", "'resting+resting'")
+    await type("typeof arbalest.train + ' and ' + typeof defineModel", "'function and function'")
+    await type("await actors.synchroniser.ask.resume(), 'goes on'", "'goes on'")
+    await type('await actors.synchroniser.ask.nothing().catch(({ code }) => code)', "'UNKNOWN_NAME'")
+    repl.child.stdin!.end()
+    const { code, stdout, stderr } = await repl.ended
+    expect(code, stderr).to.equal(0)
+    expect(stdout).to.match(/stopped after/)
+  })
+})
