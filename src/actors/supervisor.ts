@@ -61,6 +61,7 @@ export interface SupervisorOptions {
   readonly devices?: number
   readonly supervision: SupervisionSettings
   readonly spawn: SpawnLearner
+  /** Called for each learner that fails. */
   readonly onFailure?: (failure: LearnerFailure) => void
   /** The number of the first learner in a place, from 0 to below `learners`: learners meet in the order of their numbers. That of the place if omitted. */
   readonly numberOf?: (place: number) => number

@@ -28,6 +28,7 @@ export interface CompileGraphOptions {
   readonly optimiser?: OptimiserAttributes
 }
 
+/** What a program is compiled for. */
 export interface CompileOptions extends CompileGraphOptions {
   readonly batch: number
   readonly load?: LoadOptions

@@ -36,7 +36,9 @@ export interface Engine {
   /** What the backend can do. Opens its library; throws BACKEND_UNAVAILABLE. */
   capabilities(backend: EngineBackend): BackendCapabilities
 
+  /** How a backend would run an operator. Throws UNSUPPORTED_OPERATOR, UNSUPPORTED_PRECISION. */
   lower(backend: EngineBackend, request: LoweringRequest): LoweringAnswer
+  /** The bytes of a tensor in a layout of the backend. */
   bytes(backend: EngineBackend, shape: readonly number[], type: string, layout: string): number
 
   /** Copies the samples into engine memory, once for all learners. Throws LABEL_OUT_OF_RANGE, SHAPE_MISMATCH. */
@@ -45,6 +47,7 @@ export interface Engine {
   createStream(spec: StreamSpec): Handle
   /** Checks the whole program. Throws INVALID_PROGRAM. */
   createProgram(program: Program): Handle
+  /** A group of learners around a central model. Throws INVALID_OPTION, OUT_OF_MEMORY. */
   createGroup(spec: GroupSpec): Handle
   /** A replica may be made by any thread, and is run by one. Throws OUT_OF_MEMORY. */
   createReplica(spec: ReplicaSpec): Handle
@@ -60,6 +63,7 @@ export interface Engine {
   feedBatch(stream: Handle, turn: number, samples: Uint8Array, labels: Int32Array): void
   /** Calls `wake` in this thread when `nextBatch` may have a batch. Batches that another feeder was making are given out again. */
   watchStream(stream: Handle, wake: () => void): void
+  /** How many batches of a stream are made, ready and read. */
   streamStatus(stream: Handle): StreamStatus
 
   // Of a replica.
@@ -77,9 +81,11 @@ export interface Engine {
   cancel(replica: Handle): void
   /** A named value in canonical order: floats as Float32Array (Float64Array for f64), class numbers as Int32Array, positions as bytes. */
   readValue(replica: Handle, slot: number, name: string): ValueArray
+  /** Overwrites a named value, given as `readValue` returns it. Throws SHAPE_MISMATCH. */
   writeValue(replica: Handle, slot: number, name: string, data: ValueArray): void
   /** The whole parameter vector, or a vector laid out like it, in canonical order. */
   readVector(replica: Handle, which: ReplicaVector): Float32Array | Float64Array
+  /** Overwrites a vector, given as `readVector` returns it. Throws SHAPE_MISMATCH. */
   writeVector(replica: Handle, which: ReplicaVector, data: Float32Array | Float64Array): void
   /**
    * Copies the model that the group evaluates into the replica's weights: the evaluation average, which is on the first device, or the replica's device's
@@ -110,6 +116,7 @@ export interface Engine {
   setRule(group: Handle, change: RuleChange): void
   /** Ends all waiting and running in the group now: `run` reports `cancelled`. */
   stop(group: Handle): void
+  /** How far a group is, and its members. */
   groupStatus(group: Handle): GroupStatus
   /** The iterations of a learner, including those of the run before it joined; for a learner that is not a member, the iterations of the group. */
   iterationOf(group: Handle, learner: number): number
@@ -139,6 +146,7 @@ export interface Engine {
   restoreGroup(group: Handle, parts: SnapshotContents): void
   /** Call it after `bind`; the learner then joins `resumed`. Throws SHAPE_MISMATCH if the snapshot is of a replica with another optimiser. */
   restoreReplica(replica: Handle, parts: SnapshotContents): void
+  /** The names of a snapshot's vectors, and its counts. */
   snapshotParts(snapshot: Handle): SnapshotParts
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array

@@ -14,6 +14,7 @@ export class Heartbeat {
     this.#counts = new Int32Array(memory)
   }
 
+  /** The learner runs; `steps` more are done. */
   beat(steps: number): void {
     Atomics.add(this.#counts, BEATS, 1)
     Atomics.add(this.#counts, STEPS, steps)

@@ -3,6 +3,7 @@ import type { LossName } from '../model/operators/losses.js'
 
 /** What can be measured beside loss and accuracy. */
 export const METRIC_NAMES = ['confusion', 'perClass', 'precision', 'recall', 'f1', 'r2', 'mae', 'rmse'] as const
+/** The name of a metric beside loss and accuracy. */
 export type MetricName = (typeof METRIC_NAMES)[number]
 
 /** Those that are a single number, by which models can be compared: whether the higher or the lower is better. */

@@ -102,10 +102,10 @@ export interface GivenDevices {
 }
 
 export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSettings {
-  const devices = devicesOf(faults, given)
-  const there = [...(devices.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
-  if (given.levels === undefined) return { devices, levels: there, ordered: false }
-  return { devices, levels: levelsOf(faults, given.levels, there), ordered: true }
+  const all = devicesOf(faults, given)
+  const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
+  if (given.levels === undefined) return { devices: all, levels: there, ordered: false }
+  return { devices: all, levels: levelsOf(faults, given.levels, there), ordered: true }
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for. */
@@ -120,12 +120,12 @@ export function checkLevels({ devices: all, levels }: DevicesSettings, rule: Gro
     throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
 }
 
-function devicesOf(faults: Faults, { devices: given = 1, backend = 'cpu' }: Partial<GivenDevices>): readonly DeviceSettings[] {
+function devicesOf(faults: Faults, { devices: given = 1, backend: name = 'cpu' }: Partial<GivenDevices>): readonly DeviceSettings[] {
   const usable = usableProcessors()
   if (given === 1) return [{ cores: [] }]
   if (typeof given === 'number') {
     // The engine checks the number of GPUs. Any core may drive any of them.
-    if (!knownCapabilities(backend)?.usesCores) return Array.from({ length: given }, () => ({ cores: [] }))
+    if (!knownCapabilities(name)?.usesCores) return Array.from({ length: given }, () => ({ cores: [] }))
     if (given > usable.length) faults.refuse('devices', given, `use a whole number from 1 to ${usable.length}`)
     return divided(usable, Math.min(given, usable.length))
   }

@@ -124,5 +124,6 @@ export interface RunControl {
   readonly paused: boolean
   /** Asks for a change before the next round. Resolves with its answer. */
   request(change: RunChange): Promise<unknown>
+  /** The learners go on after a `pause`. */
   resume(): void
 }

@@ -6,7 +6,7 @@ import { ownRule } from '../rules/own-rule.js'
 import type { RuleContext } from '../rules/rule.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { ruleOf } from '../rules/rules.js'
-import { changedPopulation, isTuned, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
+import { changedPopulation, periodChanges, ruleChanges, type Intervention } from '../schedules/interventions.js'
 import { changedAt, learnersAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { Timeline, type Cut, type PeriodChange } from '../schedules/timeline.js'
 

@@ -32,6 +32,7 @@ export interface Measurement {
   readonly seconds: number
 }
 
+/** How `evaluate` measures a model. */
 export interface EvaluateOptions {
   /** Which metrics are measured; if omitted, all that the model's task has, and `confusion` only up to 100 classes. */
   readonly metrics?: readonly MetricName[]

@@ -244,8 +244,8 @@ function runAlone(replica: Handle, program: Handle, { steps }: RunLimits): RunRe
 
 /** Output c of a sample is its first number plus c. */
 function predict(replica: Handle, slot: number, name: string): Float32Array {
-  const { programs, values } = slotsOf(replica)
-  const program = programs[slot]!
+  const { programs: bound, values } = slotsOf(replica)
+  const program = bound[slot]!
   const [, batch, outputs, inputs] = memory.locked(() => memory.numbers.slice(program, program + 4))
   if (name !== 'output') return values.get(name) ?? unsupported(`readValue ${name}`)
   const input = values.get('input')!

@@ -89,25 +89,25 @@ export const defineCtl: DefineCommand = (ctl, { finish }) => {
   define('resize <learners>', 'train with this number of learners', (text) => ({
     actor: 'supervisor',
     method: 'resize',
-    args: [wholeNumber('resize')(text!)],
+    args: [wholeNumber('resize')(text)],
     said: (at: Place) => `${text} learners ${from(at)}`
   }))
   define('replace <place>', 'another learner takes this place, from the central model', (text) => ({
     actor: 'supervisor',
     method: 'replace',
-    args: [wholeNumber('replace')(text!)],
+    args: [wholeNumber('replace')(text)],
     said: (at: Place) => `a new learner in place ${text} ${from(at)}`
   }))
   define('tuning <on|off>', 'lets the tuner change the number of learners, or keeps it', (text) => ({
     actor: 'supervisor',
     method: 'tuning',
-    args: [isOn(text!)],
+    args: [isOn(text)],
     said: (at: Place) => `tuning ${text} ${from(at)}`
   }))
   define('set <option> <value>', `changes ${Object.keys(SETTINGS).join(', ')}`, (name, value) => ({
     actor: 'synchroniser',
     method: 'set',
-    args: [setting(name!, value!)],
+    args: [setting(name, value)],
     said: (at: Place) => `${name} ${value} ${from(at)}`
   }))
   define('measure', 'measures the central model before the next round', () => ({

@@ -2,6 +2,7 @@ import colours from 'picocolors'
 import type {
   EvaluatedEvent,
   FinishedEvent,
+  IntervenedEvent,
   JobEvent,
   LearnerLostEvent,
   LevelsEvent,
@@ -38,6 +39,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
         : `${colours.yellow('no checkpoint')} of iteration ${count(event.iteration)}: ${external(event.reason)}`
     case 'logged':
       return undefined
+    case 'intervened':
+      return intervened(event)
     case 'wentBack':
       return wentBack(event)
     case 'learnerLost':
@@ -51,6 +54,13 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
     case 'finished':
       return finished(event)
   }
+}
+
+/** A change that a program or `arbalest ctl` made to the run. */
+function intervened({ intervention: { round, iteration, kind, ...values }, error }: IntervenedEvent): string {
+  const what = `${kind} ${Object.keys(values).length > 0 ? JSON.stringify(values) : ''}`.trim()
+  const failure = error ? `: ${colours.yellow(external(`${error.code}: ${error.message}`))}` : ''
+  return `${colours.cyan('changed')} before round ${count(round)} (iteration ${count(iteration)}): ${external(what)}${failure}`
 }
 
 /** Part of a line of progress: how much of their time learners wait for data, if it is more than a few percent. */

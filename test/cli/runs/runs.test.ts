@@ -44,15 +44,15 @@ describe('arbalest runs', function () {
   })
 
   it('compares own metrics, and losses at the iterations that runs have in common', async () => {
-    const line = (run: string, event: object) => `${JSON.stringify({ run, time: 1, ...event })}\n`
-    const log = (run: string, every: number) =>
-      line(run, { event: 'run', options: {} }) +
-      Array.from({ length: 24 / every }, (_, i) => line(run, { event: 'progress', iteration: every * (i + 1), loss: 1 / (i + 1) })).join(
+    const line = (name: string, event: object) => `${JSON.stringify({ run: name, time: 1, ...event })}\n`
+    const log = (name: string, every: number) =>
+      line(name, { event: 'run', options: {} }) +
+      Array.from({ length: 24 / every }, (_, i) => line(name, { event: 'progress', iteration: every * (i + 1), loss: 1 / (i + 1) })).join(
         ''
       ) +
-      line(run, { event: 'logged', iteration: 3, learner: null, metrics: { score: 1 } }) +
-      line(run, { event: 'logged', iteration: 9, learner: null, metrics: { score: every, [`only ${run}`]: 0.5 } }) +
-      line(run, { event: 'logged', iteration: 9, learner: 1, metrics: { 'of a learner': 1 } })
+      line(name, { event: 'logged', iteration: 3, learner: null, metrics: { score: 1 } }) +
+      line(name, { event: 'logged', iteration: 9, learner: null, metrics: { score: every, [`only ${name}`]: 0.5 } }) +
+      line(name, { event: 'logged', iteration: 9, learner: 1, metrics: { 'of a learner': 1 } })
     await writeFile(at('compared.jsonl'), log('a', 2) + log('b', 3))
     const { stdout, stderr } = await run(['runs', at('compared.jsonl'), '--compare'])
     const [, options, metrics, losses] = stdout.trimEnd().split('\n\n').map((table) => table.split('\n').map((row) => row.trim().split(/ {2,}/))) // prettier-ignore
