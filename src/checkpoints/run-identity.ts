@@ -1,5 +1,6 @@
 import { type Dataset, isStreamed } from '../data/dataset.js'
 import { invalidOption, shown, together, type ArbalestError } from '../errors.js'
+import { corruptFile } from '../formats/file-errors.js'
 import type { Model } from '../model/model.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { Settings } from '../options/settings.js'
@@ -27,11 +28,14 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
   }
 }
 
-/** Throws INVALID_OPTION with every option that differs, each with its old and its new value. */
+/**
+ * Throws INVALID_OPTION with every option that differs, each with its old and its new value, and DATA_CORRUPT for a recorded value that nobody can
+ * read.
+ */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
   const differences = Object.keys(now)
     .filter((option) => recorded[option] !== now[option])
-    .flatMap((option) => differencesIn(option, parsed(recorded[option]), parsed(now[option])))
+    .flatMap((option) => differencesIn(option, recordedValue(folder, recorded, option), JSON.parse(now[option]!)))
   // Another model or other data have other parameters: only the cause is told.
   const causes = differences.filter(({ path }) => !path.startsWith('parameters'))
   const refusals = (causes.length > 0 ? causes : differences)
@@ -101,7 +105,13 @@ function group(value: unknown): Group {
   return kind === 'warmup' ? { ...others, ...(schedule as Group), warmup: duration } : ((value ?? {}) as Group)
 }
 
-/** Absent from a checkpoint of an older version. */
-function parsed(json: string | undefined): unknown {
-  return json === undefined ? undefined : JSON.parse(json)
+/** undefined where a checkpoint of an older version has none. */
+function recordedValue(folder: string, recorded: RunIdentity, option: string): unknown {
+  const json = recorded[option]
+  if (json === undefined) return undefined
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw corruptFile(folder, { where: `run ${option}`, expected: 'a value as JSON', found: shown(json), cause })
+  }
 }

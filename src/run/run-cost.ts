@@ -5,6 +5,7 @@ import { invalidOption, together, type ArbalestError } from '../errors.js'
 import { elements } from '../model/graph.js'
 import { MOST_PER_CORE } from '../options/learners.js'
 import { iterationSamples, type Settings } from '../options/settings.js'
+import { threadsExhausted } from '../runtime/worker-thread.js'
 import { mostLearners } from '../schedules/population.js'
 import { MemoryBudget, mebibytes, THREAD_BYTES } from './memory/budget.js'
 import type { MemoryNeed } from './memory/need.js'
@@ -15,23 +16,27 @@ const LEAST_THREAD_BYTES = 8 * 2 ** 20
 /** Threads of the process besides the learners'. */
 const OTHER_THREADS = 16
 
-/** Throws INVALID_OPTION for numbers of learners and samples that this machine cannot hold, whatever the model is. */
+/**
+ * Throws INVALID_OPTION for numbers of learners and samples that this machine cannot hold, whatever the model is, and LIMIT_REACHED where the system
+ * allows no thread for a learner. Where not even one learner's thread fits into memory, the reckoning of all memory says so.
+ */
 export function checkCost(settings: Settings, dataset: Dataset, engine: Engine, limit: number = threadLimit()): void {
   const { batch, threads, population } = settings
   const learners = mostLearners({ schedule: population.schedule })
   const refusals: ArbalestError[] = []
   const memory = engine.describe().freeMemory
+  if (threads + OTHER_THREADS > limit) throw threadsExhausted()
   if (learners * threads + OTHER_THREADS > limit) {
-    const most = Math.max(1, Math.floor((limit - OTHER_THREADS) / threads))
+    const most = Math.floor((limit - OTHER_THREADS) / threads)
     refusals.push(
       invalidOption('learners', learners, `the system allows ${limit} more threads, and each learner takes ${threads}: use at most ${most}`)
     )
-  } else if (learners > 1 && learners * LEAST_THREAD_BYTES > memory)
+  } else if (LEAST_THREAD_BYTES <= memory && learners * LEAST_THREAD_BYTES > memory)
     refusals.push(
       invalidOption(
         'learners',
         learners,
-        `their threads alone take at least ${mebibytes(learners * LEAST_THREAD_BYTES)} where ${mebibytes(memory)} are free: use at most ${Math.max(1, Math.floor(memory / LEAST_THREAD_BYTES))}`
+        `their threads alone take at least ${mebibytes(learners * LEAST_THREAD_BYTES)} where ${mebibytes(memory)} are free: use at most ${Math.floor(memory / LEAST_THREAD_BYTES)}`
       )
     )
   const { free, devices } = MemoryBudget.now(engine, settings)

@@ -95,7 +95,7 @@ async function answerOn(socket: Socket, answer: Answer): Promise<void> {
       return answer(parsed(line))
     })
     .then(
-      (value) => ({ answer: value }),
+      (value) => ({ answer: value ?? null }),
       (error: unknown) => ({ error: { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) } })
     )
   clearTimeout(deadline)

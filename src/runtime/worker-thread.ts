@@ -171,14 +171,19 @@ export class WorkerThread {
   }
 }
 
+/** LIMIT_REACHED: the system starts no further thread. */
+export function threadsExhausted(cause?: unknown): ArbalestError {
+  const message = 'threads: the system allows no more: raise the limit (ulimit -u, or pids of the container), or use fewer learners'
+  return new ArbalestError('LIMIT_REACHED', message, { cause, data: { limit: 'threads' } })
+}
+
 /** Throws LIMIT_REACHED if the system refuses a further thread, for which Node's error has only the system's code. */
 function startWorker(entry: URL, options: WorkerOptions): Worker {
   try {
     return new Worker(entry, options)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INIT_FAILED') throw error
-    const message = 'threads: the system allows no more: raise the limit (ulimit -u, or pids of the container), or use fewer learners'
-    throw new ArbalestError('LIMIT_REACHED', message, { cause: error, data: { limit: 'threads' } })
+    throw threadsExhausted(error)
   }
 }
 

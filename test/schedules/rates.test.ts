@@ -154,8 +154,8 @@ describe('the rate of a run', () => {
     const settings = settingsOf({ model: 'mlp', until: { epochs: 1e9 }, optimiser: { schedule: 'cosine' } })
     const longWarmup = { model: 'mlp', until: { epochs: 1e9 }, optimiser: { schedule: 'constant', warmup: 1e8 } } as const
     const endless = () => scheduleOf(runSettings(settings, 1000), 1000)
-    expect(thrown(endless).data.parameter).to.equal('until')
-    expect(thrown(() => scheduleOf(runSettings(settingsOf(longWarmup), 1000), 1000)).message).to.match(/^until: .*shorter warm-up/)
+    expect(thrown(endless).data.parameter).to.equal('until.epochs')
+    expect(thrown(() => scheduleOf(runSettings(settingsOf(longWarmup), 1000), 1000)).message).to.match(/^until\.epochs: .*shorter warm-up/)
   })
 
   it('may not drop more often than can be kept', () => {

@@ -26,10 +26,16 @@ interface StartOptions {
   readonly through?: readonly string[]
 }
 
+const running = new Set<ChildProcess>()
+// A test that fails leaves its processes behind.
+after(() => running.forEach((child) => child.kill('SIGKILL')))
+
 /** The command as a user starts it, in a process of its own. */
 export function start(args: readonly string[], { cwd = ROOT, env = {}, through = [] }: StartOptions = {}): Running {
   const [program = process.execPath, ...words] = [...through, process.execPath, `${ROOT}bin/arbalest.js`, ...args]
   const child = spawn(program, words, { cwd, env: { ...process.env, NO_COLOR: '1', ...env } })
+  running.add(child)
+  child.once('close', () => running.delete(child))
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))

@@ -56,7 +56,7 @@ describe('the report of times to accuracy', () => {
     const { records, paces } = whole()
     const loud = { ...paces, methods: { ...paces.methods!, otherWork: 1 } }
     const text = reportOf([reported({ records: records.slice(0, 36), paces: loud })])
-    expect(text).to.contain('8 measured runs so far, 10 runs are still to be made')
+    expect(text).to.contain('8 measured runs so far, 10 runs are missing')
     expect(text).to.contain('had other work while paces were measured (1.0 cores)')
     expect(reportOf([reported({ records: [], paces: {} })])).not.to.contain('| learners |')
   })
