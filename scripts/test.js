@@ -22,16 +22,20 @@ const LONGEST_FIRST = [
   'test/docs/blocks.test.ts',
   'test/engine/operators.test.ts',
   'test/run/resume.test.ts',
-  'test/run/devices.test.ts',
   'test/engine/device.test.ts',
+  'test/gpu-day.test.ts',
+  'test/cli/models/models.test.ts',
+  'test/run/images.test.ts',
+  'test/run/gpus.test.ts',
   'test/engine/levels.test.ts',
   'test/fuzz/inputs.test.ts',
-  'test/run/determinism.test.ts',
   'test/cli/train.test.ts',
-  'test/oracle/oracle.test.ts',
-  'test/cli/usage.test.ts',
+  'test/run/synchronisers.test.ts',
   'test/formats/import-weights.test.ts',
-  'test/cli/init.test.ts'
+  'test/oracle/oracle.test.ts',
+  'test/run/large-models.test.ts',
+  'test/run/devices.test.ts',
+  'test/engine/synchronisers.test.ts'
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -75,7 +79,8 @@ async function runTests() {
   const together = files.filter(({ source }) => !ALONE.test(source)).map((file) => () => runFile(file))
   // After the types of both packages, because the rules with types read the output of the compiler.
   if (!flags.includes('--no-lint')) together.unshift(lint)
-  await runAll(together, jobs(MEMORY_OF_A_FILE))
+  // One more than there are cores: many tests wait for a while, for a process to end or a deadline to pass.
+  await runAll(together, jobs(MEMORY_OF_A_FILE) + 1)
   const alone = files.filter(({ source }) => ALONE.test(source)).map((file) => () => runFile(file))
   await runAll(alone, 1)
   costs.sort((a, b) => b.processorSeconds - a.processorSeconds)

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
 import { ROOT, run } from './support/arbalest.js'
+import { eachInTurn } from './support/refusals.js'
 
 /** Arguments, and what the one line on stderr must say. */
 const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
@@ -71,9 +72,12 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
 ]
 
 describe('The command line', () => {
-  for (const [args, complaint] of REFUSED) {
-    it(`refuses \`arbalest ${args.join(' ')}\` with status 2 and one line`, async () => {
-      const { code, stdout, stderr } = await run(args)
+  let refused: Awaited<ReturnType<typeof eachInTurn>>
+  before(async () => (refused = await eachInTurn(REFUSED.map(([args]) => args))))
+
+  for (const [i, [args, complaint]] of REFUSED.entries()) {
+    it(`refuses \`arbalest ${args.join(' ')}\` with status 2 and one line`, () => {
+      const { code, stdout, stderr } = refused[i]!
       expect(code, stderr).to.equal(2)
       expect(stderr).to.match(complaint)
       if (args.length > 0) expect(stderr.trimEnd()).to.not.include('\n')

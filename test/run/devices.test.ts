@@ -83,12 +83,12 @@ describe('A job on several devices', function () {
   })
 
   it('is tuned by a learner a device at a time, and repeated from the schedule to the bit', async () => {
-    const until = { steps: 1600 }
-    const tuned = await run({ devices: 2, evaluateEvery: 100, learners: { initial: 2, max: 4, window: 0.002 }, until })
+    const small = { model: 'mlp', devices: 2, evaluateEvery: 100, until: { steps: 1600 } } as const
+    const tuned = await run({ ...small, learners: { initial: 2, max: 4, window: 0.002 } })
     const { population, weightsSha256 } = tuned.finished
     expect(population.every(({ learners }) => learners % 2 === 0 && learners <= 4)).to.equal(true)
     expect(tuned.events.some((event) => event.event === 'population' && event.to > 2)).to.equal(true)
-    const repeated = await run({ devices: 2, evaluateEvery: 100, learners: { schedule: population }, until })
+    const repeated = await run({ ...small, learners: { schedule: population } })
     expect(repeated.finished.weightsSha256).to.equal(weightsSha256)
   })
 
