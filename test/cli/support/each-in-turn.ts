@@ -1,6 +1,9 @@
 // Reads command lines as JSON from stdin and carries them out in turn: to stdout goes, as JSON, what each wrote and its exit code.
 import { text } from 'node:stream/consumers'
 
+// Each instance of the command line adds listeners.
+process.setMaxListeners(0)
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0)
 const commandLines = JSON.parse(await text(process.stdin)) as string[][]
 const main = new URL('../../../src/cli/main.js', import.meta.url)
 const write = process.stdout.write.bind(process.stdout)
@@ -10,8 +13,6 @@ for (const stream of ['stdout', 'stderr'] as const)
     written[stream] += String(chunk)
     return true
   }
-// Each instance adds its own.
-process.setMaxListeners(0)
 const ended: { code: number; stdout: string; stderr: string }[] = []
 for (const [number, args] of commandLines.entries()) {
   Object.assign(written, { stdout: '', stderr: '' })
