@@ -10,13 +10,13 @@ import { composed, defineModel, flatten, linear, residual } from '../../src/mode
 import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
-import { smallZoo } from '../support/zoo.js'
+import { deepZoo, smallZoo } from '../support/zoo.js'
 import { randomTrainedModel } from './support/random-weights.js'
 
 const operator = composed(new URL('file:///nowhere/operator.js'))
 
 describe('A description of a model', () => {
-  for (const model of smallZoo)
+  for (const model of [...smallZoo, ...deepZoo])
     it(`is all that is needed to build ${model.name} again`, () => {
       expect(parseDescription(described(model), 'a file')).to.deep.equal(model)
     })

@@ -8,6 +8,10 @@ const OPTIONS: TrainOptions = { model: 'lenet', learners: 2, until: { epochs: 2 
 describe('LeNet after two epochs with two learners', function () {
   this.timeout(10 * 60 * 1000)
 
+  it('is right on 97% of the generated digits', async () => {
+    expect((await train({ ...OPTIONS, data: 'digits' }).finished).testAccuracy).to.be.at.least(0.97)
+  })
+
   for (const [name, accuracy] of [
     ['mnist', 0.985],
     ['fashion-mnist', 0.86]

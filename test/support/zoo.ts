@@ -1,8 +1,8 @@
 import type { Model } from '../../src/model/model.js'
 import { modelNamed, zoo } from '../../src/model/zoo/index.js'
 
-/** Their operators are those of smaller models, many times over. */
-const DEEP: readonly string[] = ['resnet34', 'resnet101', 'resnet152']
+/** Their operators are those of smaller models, many times over or with many weights. */
+const DEEP: readonly string[] = ['vgg16', 'resnet34', 'resnet50', 'resnet101', 'resnet152']
 const TEXT: readonly string[] = ['gpt']
 
 /** Every model of images in the zoo that is worth a test of its operators, for small images of ten classes. */

@@ -1,0 +1,22 @@
+import { expect } from 'chai'
+import { importWeights } from '../../../src/formats/import-weights.js'
+import { readSafetensors } from '../../../src/formats/safetensors.js'
+import { saveModel } from '../../../src/formats/save.js'
+import type { Model } from '../../../src/model/model.js'
+import { randomTrainedModel } from './random-weights.js'
+
+/** A model that is saved to a file and imported from there has the same bits. */
+export async function expectReadBack(saved: Model, file: string): Promise<void> {
+  const trained = randomTrainedModel(saved)
+  const [weights, statistics] = [trained.weights(), trained.statistics()]
+  await saveModel(file, { model: saved, weights, statistics, normalisation: { mean: [0.5], std: [0.25] } }, {})
+  const imported = await importWeights(file, saved)
+  let offset = 0
+  for (const { data } of Object.values(weights)) {
+    expect(imported.parameters.subarray(offset, (offset += data.length))).to.deep.equal(data)
+  }
+  expect(offset).to.equal(imported.parameters.length)
+  for (const [statistic, data] of Object.entries(imported.statistics)) expect(data).to.deep.equal(statistics[statistic]!.data)
+  expect(Object.keys(imported.statistics).length).to.equal((Object.keys(statistics).length * 2) / 3)
+  expect((await readSafetensors(file)).metadata).to.include({ format: 'pt', model: saved.name, mean: '[0.5]', std: '[0.25]' })
+}
