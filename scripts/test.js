@@ -81,7 +81,7 @@ async function runTests() {
   const together = files.filter(({ source }) => !ALONE.test(source)).map((file) => () => runFile(file))
   // After the types of both packages, because the rules with types read the output of the compiler.
   if (!flags.includes('--no-lint')) together.unshift(lint)
-  // One more than there are cores: many tests wait for a while, for a process to end or a deadline to pass.
+  // One more than there are cores, because many tests wait for a process to end or for a deadline.
   await runAll(together, jobs(MEMORY_OF_A_FILE) + 1)
   const alone = files.filter(({ source }) => ALONE.test(source)).map((file) => () => runFile(file))
   await runAll(alone, 1)

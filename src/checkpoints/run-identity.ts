@@ -29,8 +29,7 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
 }
 
 /**
- * Throws INVALID_OPTION with every option that differs, each with its old and its new value, and DATA_CORRUPT for a recorded value that nobody can
- * read.
+ * Throws INVALID_OPTION that lists each differing option with its old and its new value, and DATA_CORRUPT if a recorded value is no JSON.
  */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
   const differences = Object.keys(now)

@@ -17,7 +17,7 @@ export interface RunCall {
   readonly told: boolean
 }
 
-/** Delivers a call. Settles, whatever becomes of the run. */
+/** Delivers a call. The promise settles even if the run ends or fails first. */
 export type SendCall = (call: RunCall) => Promise<unknown>
 
 /** The address of an actor of a run. It exists before the actor does: asks wait until it is there. */

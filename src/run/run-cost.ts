@@ -17,8 +17,8 @@ const LEAST_THREAD_BYTES = 8 * 2 ** 20
 const OTHER_THREADS = 16
 
 /**
- * Throws INVALID_OPTION for numbers of learners and samples that this machine cannot hold, whatever the model is, and LIMIT_REACHED where the system
- * allows no thread for a learner. Where not even one learner's thread fits into memory, the reckoning of all memory says so.
+ * Throws INVALID_OPTION if this machine cannot hold the learners' threads or a batch's samples, whatever the model is, and LIMIT_REACHED if the system
+ * allows no thread for even one learner. If memory is too small for even one thread, the check of the memory need refuses the run later.
  */
 export function checkCost(settings: Settings, dataset: Dataset, engine: Engine, limit: number = threadLimit()): void {
   const { batch, threads, population } = settings

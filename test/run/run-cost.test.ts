@@ -61,5 +61,6 @@ describe('What a run costs', () => {
       'at most 39'
     )
     checkCost(settings, tinyData(), engine, 96)
+    await refused('LIMIT_REACHED', () => checkCost(settings, tinyData(), engine, 17), 'allows no more', 'ulimit -u')
   })
 })

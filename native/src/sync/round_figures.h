@@ -36,7 +36,7 @@ class RoundRecorder {
   void add_loss(int64_t round, int learner, double loss);
   void add_wait(int64_t round, int learner, double seconds);
   void set_distance(int64_t round, int learner, double distance);
-  // The learner has reported all that it does in the round.
+  // The learner has reported its last iteration of the round.
   void leave(int64_t round, int learner);
   // The learner is gone: no round waits for its report.
   void evict(int learner);

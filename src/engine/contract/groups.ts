@@ -86,8 +86,8 @@ export interface AsynchronousRule {
 }
 
 /**
- * What a program changes of a rule during a run; what is left out stays as it is. `alpha` and `momentum` are those of `sma`: null for min(1/k, 1/2).
- * `period` is of all rules but those that exchange gradients in every iteration.
+ * New numbers for a rule during a run; an omitted number stays as it is. Only `sma` has `alpha` and `momentum`; a null `alpha` is min(1/k, 1/2). All
+ * rules have `period`, except those that exchange gradients in every iteration.
  */
 export interface RuleChange {
   readonly alpha?: number | null
