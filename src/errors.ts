@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'LOSS_NOT_FINITE'
   | 'LEARNER_FAILED'
   | 'DEVICE_FAILED'
+  | 'HOST_LOST'
   | 'ACTOR_FAILED'
   | 'ACTOR_GONE'
   | 'DEADLINE_EXCEEDED'

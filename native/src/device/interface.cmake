@@ -1,12 +1,21 @@
-# What the addon and the libraries of its backends must have in common: a hash of device/backend.h and of all that it includes. A library with
-# another one would be called through tables that it does not have, and is refused instead.
+# What the addon and a library that it opens must have in common: a hash of a header and of all that it includes. A library with another one
+# would be called through tables that it does not have, and is refused instead.
 #
-# arbalest_interface(TARGET) gives it to the target's sources, as ARBALEST_INTERFACE in a header of its own: those alone that include it are
-# compiled anew where it is another.
+# arbalest_interface(TARGET) gives the target's sources that of device/backend.h, for libraries of backends, as ARBALEST_INTERFACE in
+# interface_hash.h; arbalest_link_interface(TARGET) that of transport/link.h, as ARBALEST_LINK_INTERFACE in link_interface_hash.h. Those
+# sources alone that include such a header are compiled anew where the hash is another.
 get_filename_component(ARBALEST_SOURCES ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 
 function(arbalest_interface target)
-  set(left device/backend.h)
+  arbalest_interface_of(${target} device/backend.h ARBALEST_INTERFACE interface_hash.h)
+endfunction()
+
+function(arbalest_link_interface target)
+  arbalest_interface_of(${target} transport/link.h ARBALEST_LINK_INTERFACE link_interface_hash.h)
+endfunction()
+
+function(arbalest_interface_of target root name file)
+  set(left ${root})
   set(seen)
   set(contents)
   while(left)
@@ -24,6 +33,6 @@ function(arbalest_interface target)
   endwhile()
   string(SHA256 interface "${contents}")
   set(made ${CMAKE_CURRENT_BINARY_DIR}/interface)
-  file(CONFIGURE OUTPUT ${made}/interface_hash.h CONTENT "#define ARBALEST_INTERFACE \"${interface}\"\n")
+  file(CONFIGURE OUTPUT ${made}/${file} CONTENT "#define ${name} \"${interface}\"\n")
   target_include_directories(${target} PRIVATE ${made})
 endfunction()
