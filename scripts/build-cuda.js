@@ -4,15 +4,16 @@
 // node scripts/build-cuda.js --packed        accepts a library that was compiled from these sources on another machine, with any toolkit
 // node scripts/build-cuda.js --check         exits 0 if the library is current, otherwise 1
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { findToolkit, ROOT } from './cuda/toolkit.js'
+import { findToolkit } from './cuda/toolkit.js'
 import { jobs } from './jobs.js'
+import { hashOf, install, isInstalled, NATIVE, readStamp, run, sourcesIn } from './library-build.js'
 
 /** Ampere, Ada, Hopper and Blackwell. */
 const ALL = '80,86,89,90,100'
+const WHAT = 'The CUDA library'
 
 const { values: options } = parseArgs({
   options: {
@@ -24,18 +25,15 @@ const { values: options } = parseArgs({
   }
 })
 
-const native = join(ROOT, 'native')
-const build = join(native, 'build-cuda')
-const library = 'libarbalest-cuda.so'
-/** The addon loads the library from here. */
-const beside = join(native, 'build', 'Release')
+const build = join(NATIVE, 'build-cuda')
+const library = join(build, 'Release', 'libarbalest-cuda.so')
 const stampFile = join(build, 'stamp.json')
 
-const sourcesNow = inputs()
-const found = readStamp()
-const ofTheseSources = existsSync(join(build, 'Release', library)) && found?.inputs === sourcesNow
+const sourcesNow = hashOf(sources())
+const found = readStamp(stampFile)
+const ofTheseSources = existsSync(library) && found?.inputs === sourcesNow
 if (options.packed && (ofTheseSources || options.check)) {
-  if (!options.check) install()
+  if (!options.check) install([library])
   process.exit(ofTheseSources ? 0 : 1)
 }
 
@@ -50,17 +48,10 @@ const wanted = { inputs: sourcesNow, toolchain: [toolkit.root, toolkit.version, 
 const current = ofTheseSources && found.toolchain === wanted.toolchain
 
 if (options.check) {
-  process.exitCode = current && existsSync(join(beside, library)) ? 0 : 1
+  process.exitCode = current && isInstalled(library) ? 0 : 1
 } else {
   if (options.force || !current) compile()
-  install()
-}
-
-function install() {
-  mkdirSync(beside, { recursive: true })
-  // Replaces the file instead of writing to it, because a process may have mapped the old one.
-  rmSync(join(beside, library), { force: true })
-  copyFileSync(join(build, 'Release', library), join(beside, library))
+  install([library])
 }
 
 function compile() {
@@ -68,9 +59,9 @@ function compile() {
   rmSync(stampFile, { force: true })
   mkdirSync(build, { recursive: true })
   const ninja = spawnSync('ninja', ['--version']).status === 0
-  run('cmake', [
+  run(WHAT, 'cmake', [
     '-S',
-    join(native, 'src', 'cuda'),
+    join(NATIVE, 'src', 'cuda'),
     '-B',
     build,
     ...(ninja ? ['-G', 'Ninja'] : []),
@@ -80,7 +71,7 @@ function compile() {
     '-DCMAKE_EXPORT_COMPILE_COMMANDS=ON'
   ])
   // Compiling a kernel for many GPUs takes up to two gigabytes.
-  run('cmake', ['--build', build, '--parallel', String(jobs(2 ** 31))])
+  run(WHAT, 'cmake', ['--build', build, '--parallel', String(jobs(2 ** 31))])
   writeFileSync(stampFile, JSON.stringify(wanted))
 }
 
@@ -96,38 +87,8 @@ function architectures(list) {
   return [...numbers.map((number) => `${number}-real`), `${numbers.at(-1)}-virtual`].join(';')
 }
 
-function run(command, args) {
-  const { status, signal, error } = spawnSync(command, args, { stdio: 'inherit' })
-  if (status === 0) return
-  process.stderr.write(`The CUDA library was not built (${error?.message ?? signal ?? `${command}: status ${status}`}).\n`)
-  process.exit(1)
-}
-
-function inputs() {
-  const hash = createHash('sha256')
-  for (const file of sources(join(native, 'src')))
-    hash
-      .update(`${relative(ROOT, file)}\0`)
-      .update(readFileSync(file))
-      .update('\0')
-  return hash.digest('hex')
-}
-
-/** A hash of the library's sources: its own folder without the stand-in, and the rooms below it. It does not depend on the path of the checkout. */
-function sources(folder) {
-  const below = (...path) =>
-    readdirSync(join(folder, ...path), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-  const headers = ['core', 'data', 'device'].flatMap((room) => below(room)).filter((file) => /\.(h|cmake)$/.test(file))
-  const own = below('cuda').filter((file) => !file.startsWith(join(folder, 'cuda', 'host')))
-  return [...headers, ...own].sort((a, b) => (a < b ? -1 : 1))
-}
-
-function readStamp() {
-  try {
-    return JSON.parse(readFileSync(stampFile, 'utf8'))
-  } catch {
-    return undefined
-  }
+/** The library's sources: its own folder without the stand-in, and the headers of the rooms below it. */
+function sources() {
+  const headers = ['core', 'data', 'device'].flatMap((room) => sourcesIn(room)).filter((file) => /\.(h|cmake)$/.test(file))
+  return [...headers, ...sourcesIn('cuda').filter((file) => !file.startsWith(join(NATIVE, 'src', 'cuda', 'host')))]
 }

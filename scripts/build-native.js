@@ -78,7 +78,7 @@ function sources(folder) {
       (entry) =>
         !(
           folder === native &&
-          ['build', 'build-cuda', 'build-fuzz', 'build-sanitizers', 'build-stress', 'fuzz', 'stress'].includes(entry.name)
+          ['build', 'build-cuda', 'build-mpi', 'build-fuzz', 'build-sanitizers', 'build-stress', 'fuzz', 'stress'].includes(entry.name)
         )
     )
     .sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -31,9 +31,10 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'actors' },
   { name: 'tuner' },
   { name: 'trained' },
+  { name: 'hosts', only: ['errors.ts', 'engine'] },
   { name: 'run' },
   { name: 'index.ts' },
-  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'index.ts'] }
+  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'index.ts'] }
 ]
 
 /** The rooms of native/src, each with the rooms whose headers it includes. */
@@ -168,6 +169,12 @@ describe('The architecture', () => {
       const users = including(/napi\.h|node_api\.h|js_native_api/).map(name)
       expect(users).to.not.deep.equal([])
       expect(users.filter((file) => !file.startsWith('native/src/binding'))).to.deep.equal([])
+    })
+
+    it('lets only the library that is compiled by an MPI compiler know of MPI', () => {
+      const users = including(/mpi(?:-ext)?\.h/).map(name)
+      expect(users).to.not.deep.equal([])
+      expect(users.filter((file) => !file.startsWith('native/src/transport/mpi/'))).to.deep.equal([])
     })
 
     it('lets only the CPU backend know of oneDNN, and its reference not even that', () => {

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
+import { isFirstProcess } from '../hosts/launcher.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
@@ -26,6 +28,12 @@ const COMMANDS: readonly CommandEntry[] = [
     description: 'Trains a model. Omitted options get defaults that suit the model.',
     module: './train-command.js',
     exported: 'defineTrain'
+  },
+  {
+    name: 'launch',
+    description: 'Trains on several hosts: starts a process on each by mpirun or srun, and starts again if one is lost.',
+    module: './launch/launch-command.js',
+    exported: 'defineLaunch'
   },
   {
     name: 'init',
@@ -165,6 +173,9 @@ function flagMeantBy(message: string): string | undefined {
   return find(/'(--[^']*)'/.exec(message)?.[1] ?? '')
 }
 
+/** Milliseconds that the other processes of a launcher leave to the first one, whose end makes the launcher end them. */
+const FIRST_SPEAKS_MS = 2_000
+
 async function main(argv: readonly string[]): Promise<ExitCode> {
   // Read before commander does, for errors in the command line itself.
   const json = argv.includes('--json')
@@ -177,7 +188,10 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
     const failure = error instanceof CommanderError ? usageError(error, selected) : error
-    reportError(failure, { json, stack })
+    // Most errors meet all processes that a launcher has started: one of them tells it, and only the first one writes to stdout.
+    const isFirst = isFirstProcess()
+    if (!isFirst) await sleep(FIRST_SPEAKS_MS)
+    reportError(failure, { json: json && isFirst, stack })
     return exitCodeOf(failure)
   }
 }

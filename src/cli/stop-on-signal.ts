@@ -1,8 +1,24 @@
 import { EXIT, type ExitCode } from './exit.js'
 import { isHangUpIgnored } from './hang-up.js'
 
-const EXIT_BY_SIGNAL = { SIGHUP: EXIT.hungUp, SIGINT: EXIT.interrupted, SIGQUIT: EXIT.quit, SIGTERM: EXIT.terminated } as const
+/**
+ * `arbalest launch` stops the processes that it has started by SIGUSR2, which launchers pass on. They end with 0, so that the launcher does not take the
+ * first end for a failure, by which it would kill the others.
+ */
+const EXIT_BY_SIGNAL = {
+  SIGHUP: EXIT.hungUp,
+  SIGINT: EXIT.interrupted,
+  SIGQUIT: EXIT.quit,
+  SIGTERM: EXIT.terminated,
+  SIGUSR2: EXIT.done
+} as const
 type Signal = keyof typeof EXIT_BY_SIGNAL
+
+/** The signals that are not left to their default action. */
+function handledSignals(): readonly Signal[] {
+  const isOff: Partial<Record<Signal, boolean>> = { SIGHUP: isHangUpIgnored(), SIGUSR2: process.env['ARBALEST_LAUNCHED'] === undefined }
+  return (Object.keys(EXIT_BY_SIGNAL) as Signal[]).filter((signal) => !isOff[signal])
+}
 
 /** Milliseconds within which a repeated signal is a copy: the terminal sends Ctrl-C to npm and to us, and npm forwards its own. */
 const COPY_WINDOW = 1_000
@@ -20,7 +36,7 @@ interface StopOptions {
 export class StopOnSignal implements Disposable {
   readonly #stop: () => void
   readonly #leave: () => void
-  readonly #signals = (Object.keys(EXIT_BY_SIGNAL) as Signal[]).filter((signal) => signal !== 'SIGHUP' || !isHangUpIgnored())
+  readonly #signals = handledSignals()
   readonly #listener = (signal: NodeJS.Signals) => this.#receive(signal as Signal)
   #first: { readonly signal: Signal; readonly time: number } | undefined
 
@@ -43,7 +59,8 @@ export class StopOnSignal implements Disposable {
     const time = performance.now()
     if (!this.#first) {
       this.#first = { signal, time }
-      process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
+      // The agent has said so already, once for all processes.
+      if (signal !== 'SIGUSR2') process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
       this.#stop()
       return
     }

@@ -12,11 +12,18 @@ export type FileLocking = 'taken' | 'held' | 'unsupported'
 export type Addon = Omit<Engine, 'describe'> & {
   /** Of the library of one backend; opens it. */
   describe(backend: EngineBackend): { available: boolean; detail: string }
+  /** Of the library that joins the hosts of a run; opens it, and starts nothing. */
+  describeMpi(): { available: boolean; detail: string }
   lockFile(descriptor: number): FileLocking
 }
 
 /** The address relative to dist/src/engine/: the addon and its backend libraries are in the package's native/build. */
 const ADDON = new URL('../../../native/build/Release/arbalest.node', import.meta.url)
+
+/** The path of a file beside the addon. */
+export function libraryFile(name: string): string {
+  return fileURLToPath(new URL(name, ADDON))
+}
 
 let loaded: Addon | undefined
 

@@ -6,6 +6,7 @@ import { holdFolder } from '../checkpoints/store.js'
 import { loadEngine } from '../engine/contract.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
+import { refuseSeveralProcesses } from '../hosts/several-processes.js'
 import type { PopulationEvent } from '../observe/events.js'
 import { openSinks } from '../observe/open-sinks.js'
 import { runEvent } from '../observe/run-event.js'
@@ -45,6 +46,7 @@ export const BUILT_IN_LEARNER = new URL('../learner/built-in-learner.js', import
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
+  refuseSeveralProcesses()
   const { dryRun } = given
   // A dry run writes no files but its trace.
   const settings = dryRun ? { ...given, checkpoint: undefined } : given

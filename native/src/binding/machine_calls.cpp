@@ -6,17 +6,27 @@
 #include "core/file_lock.h"
 #include "core/heap.h"
 #include "device/backends.h"
+#include "transport/link.h"
 #include "transport/make_levels.h"
 
 namespace arbalest {
 namespace {
 
-Napi::Value describe(const Info& info) {
+Napi::Value described(const Info& info, bool available, const std::string& detail) {
   Napi::Object result = Napi::Object::New(info.Env());
-  const LibraryReport report = about_library_of(js::string(info[0], "backend"));
-  result.Set("available", report.available);
-  result.Set("detail", report.detail);
+  result.Set("available", available);
+  result.Set("detail", detail);
   return result;
+}
+
+Napi::Value describe(const Info& info) {
+  const LibraryReport report = about_library_of(js::string(info[0], "backend"));
+  return described(info, report.available, report.detail);
+}
+
+Napi::Value describe_mpi(const Info& info) {
+  const LinkLibraryReport report = about_mpi_link();
+  return described(info, report.available, report.detail);
 }
 
 Napi::Value capabilities(const Info& info) {
@@ -105,6 +115,7 @@ Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env()
 
 void add_machine_calls(Napi::Object& addon) {
   add<describe>(addon, "describe");
+  add<describe_mpi>(addon, "describeMpi");
   add<capabilities>(addon, "capabilities");
   add<lower>(addon, "lower");
   add<bytes>(addon, "bytes");

@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "core/own_library.h"
 #include "link_interface_hash.h"
 #include "transport/link.h"
@@ -5,7 +7,15 @@
 namespace arbalest {
 namespace {
 
+// Libraries that MPI brings with it handle SIGSEGV and its like, to print a trace: Open MPI when it is initialised, UCX, PSM and PSM2 when they
+// are loaded. Node.js needs SIGSEGV itself: it becomes an exception of WebAssembly. What the user has set stays.
+void leave_signals_to_node() {
+  for (const char* name : {"OMPI_MCA_opal_signal", "UCX_ERROR_SIGNALS"}) setenv(name, "", 0);
+  for (const char* name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) setenv(name, "1", 0);
+}
+
 template <class Function> Function symbol(const char* name) {
+  leave_signals_to_node();
   static const OwnLibrary kLibrary{
       "hosts", "libarbalest-mpi.so", "run `npx arbalest setup --mpi`", "arbalest_link_interface", ARBALEST_LINK_INTERFACE, true};
   return reinterpret_cast<Function>(symbol_of(kLibrary, name));

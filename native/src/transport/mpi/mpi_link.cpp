@@ -1,0 +1,237 @@
+#include "transport/mpi/mpi_link.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <string>
+
+#include "transport/mpi/mpi_error.h"
+
+namespace arbalest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A receive that is given up is settled within some calls, unless its message is on the way.
+constexpr auto kMostTimeToCancel = std::chrono::milliseconds(200);
+// After the loss of a host MPI fails every transfer; those that it has not failed by then are left to it.
+constexpr auto kMostTimeToGiveUp = std::chrono::seconds(2);
+
+bool is_running() {
+  int initialised = 0;
+  int finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  return initialised && !finalised;
+}
+
+void initialise() {
+  int was_initialised = 0;
+  MPI_Initialized(&was_initialised);
+  if (was_initialised)
+    throw Error("BACKEND_UNAVAILABLE", "hosts: MPI can be initialised once in a process; start a new process for each run over several hosts");
+  int provided = MPI_THREAD_SINGLE;
+  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  if (code != MPI_SUCCESS) throw Error("BACKEND_UNAVAILABLE", "hosts: MPI_Init_thread: " + text_of(code));
+  // Node has threads of its own, of which none calls MPI.
+  if (provided < MPI_THREAD_FUNNELED)
+    throw Error("BACKEND_UNAVAILABLE", "hosts: this MPI allows no threads (MPI_THREAD_SINGLE); use one that is built with them");
+}
+
+[[noreturn]] void throw_failed(int peer, int code) {
+  const std::string rank = "hosts: rank " + std::to_string(peer);
+  const int found = class_of(code);
+  if (found == MPI_ERR_TRUNCATE) throw Error("INTERNAL", rank + " has sent a longer message than was expected");
+#ifdef MPIX_ERR_PROC_FAILED
+  if (found == MPIX_ERR_REVOKED) throw Error("HOST_LOST", "hosts: another host has lost one");
+#endif
+  throw Error("HOST_LOST", rank + " does not answer any more (" + text_of(code) + ")");
+}
+
+void expect_length(int expected, int peer, MPI_Status& status) {
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  if (bytes != expected)
+    throw Error("INTERNAL", "hosts: rank " + std::to_string(peer) + " has sent " + std::to_string(bytes) + " bytes in the place of " +
+                                std::to_string(expected));
+}
+
+#ifdef MPIX_ERR_PROC_FAILED
+// The ranks of `now` as `former` calls those of `before`.
+std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>& former) {
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group group_before = MPI_GROUP_NULL;
+  MPI_Comm_group(now, &group);
+  MPI_Comm_group(before, &group_before);
+  int size = 0;
+  MPI_Group_size(group, &size);
+  std::vector<int> ranks(static_cast<size_t>(size));
+  std::vector<int> translated(ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  MPI_Group_translate_ranks(group, size, ranks.data(), group_before, translated.data());
+  MPI_Group_free(&group);
+  MPI_Group_free(&group_before);
+  for (int& each : translated) each = former[static_cast<size_t>(each)];
+  return translated;
+}
+#endif
+
+}  // namespace
+
+MpiLink::MpiLink() {
+  initialise();
+  MPI_Comm all = MPI_COMM_NULL;
+  expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+  join(all);
+}
+
+// Without end() MPI stays as it is: the launcher sees that this process ends without MPI_Finalize, and ends the others.
+MpiLink::~MpiLink() {
+  if (!ended_ && is_running()) give_up_all();
+}
+
+// Each channel has a communicator of its own, so that messages of different channels never match.
+void MpiLink::join(MPI_Comm all) {
+  all_ = all;
+  // Not inherited from MPI_COMM_WORLD, whose handler ends the process.
+  MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
+  expect_success(MPI_Comm_rank(all_, &rank_), "MPI_Comm_rank");
+  expect_success(MPI_Comm_size(all_, &size_), "MPI_Comm_size");
+  for (MPI_Comm& each : channels_) {
+    expect_success(MPI_Comm_dup(all_, &each), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN);
+  }
+}
+
+bool MpiLink::try_join(MPI_Comm all) {
+  try {
+    join(all);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Link::Transfer MpiLink::send(Channel channel, int to, int tag, std::span<const std::byte> bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code =
+      MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, communicator(channel), &request);
+  if (code != MPI_SUCCESS) throw_failed(to, code);
+  return add(request, {++last_, to, -1});
+}
+
+Link::Transfer MpiLink::receive(Channel channel, int from, int tag, std::span<std::byte> bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, communicator(channel), &request);
+  if (code != MPI_SUCCESS) throw_failed(from, code);
+  return add(request, {++last_, from, static_cast<int>(bytes.size())});
+}
+
+Link::Transfer MpiLink::add(MPI_Request request, UnderWay under_way) {
+  requests_.push_back(request);
+  under_way_.push_back(under_way);
+  indices_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  return under_way.transfer;
+}
+
+// The last one takes its place.
+void MpiLink::forget(size_t index) {
+  requests_[index] = requests_.back();
+  under_way_[index] = under_way_.back();
+  requests_.pop_back();
+  under_way_.pop_back();
+}
+
+bool MpiLink::cancel(Transfer receive) {
+  const auto found = std::find_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& each) { return each.transfer == receive; });
+  if (found == under_way_.end()) return false;
+  const auto index = static_cast<size_t>(found - under_way_.begin());
+  expect_success(MPI_Cancel(&requests_[index]), "MPI_Cancel");
+  const auto deadline = Clock::now() + kMostTimeToCancel;
+  int is_settled = 0;
+  MPI_Status status;
+  do expect_success(MPI_Test(&requests_[index], &is_settled, &status), "MPI_Test");
+  while (!is_settled && Clock::now() < deadline);
+  if (!is_settled) return false;
+  int is_cancelled = 0;
+  expect_success(MPI_Test_cancelled(&status, &is_cancelled), "MPI_Test_cancelled");
+  if (!is_cancelled) arrived_.push_back(receive);
+  forget(index);
+  return is_cancelled;
+}
+
+void MpiLink::poll(std::vector<Transfer>& done) {
+  done.insert(done.end(), arrived_.begin(), arrived_.end());
+  arrived_.clear();
+  if (requests_.empty()) return;
+  int count = 0;
+  const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+  const bool has_failed = code != MPI_SUCCESS;
+  if (has_failed && class_of(code) != MPI_ERR_IN_STATUS) expect_success(code, "MPI_Testsome");
+  if (count == MPI_UNDEFINED) return;
+  for (int i = 0; i < count; i++) {
+    const UnderWay& each = under_way_[indices_[i]];
+    // MPI sets the statuses' errors only where the call has failed.
+    if (has_failed && statuses_[i].MPI_ERROR != MPI_SUCCESS) throw_failed(each.peer, statuses_[i].MPI_ERROR);
+    if (each.bytes >= 0) expect_length(each.bytes, each.peer, statuses_[i]);
+    done.push_back(each.transfer);
+  }
+  // From the last on, so that those before it keep their places.
+  std::sort(indices_.begin(), indices_.begin() + count, std::greater<>());
+  for (int i = 0; i < count; i++) forget(static_cast<size_t>(indices_[i]));
+}
+
+// Waits until MPI has failed or finished every transfer, so that it no longer touches their memory.
+void MpiLink::give_up_all() {
+  for (size_t i = 0; i < requests_.size(); i++)
+    if (requests_[i] != MPI_REQUEST_NULL && under_way_[i].bytes >= 0) MPI_Cancel(&requests_[i]);
+  const auto deadline = Clock::now() + kMostTimeToGiveUp;
+  int are_done = 0;
+  while (!are_done && Clock::now() < deadline) {
+    int count = 0;
+    const int length = static_cast<int>(requests_.size());
+    MPI_Testsome(length, requests_.data(), &count, indices_.data(), statuses_.data());
+    are_done = std::all_of(requests_.begin(), requests_.end(), [](MPI_Request each) { return each == MPI_REQUEST_NULL; });
+  }
+  requests_.clear();
+  under_way_.clear();
+  arrived_.clear();
+}
+
+std::vector<int> MpiLink::shrink() {
+#ifdef MPIX_ERR_PROC_FAILED
+  std::vector<int> former(static_cast<size_t>(size_));
+  std::iota(former.begin(), former.end(), 0);
+  // A host that waits for one that is still there learns of the loss by this.
+  for (const MPI_Comm each : channels_) MPIX_Comm_revoke(each);
+  give_up_all();
+  MPI_Comm before = all_;
+  for (;;) {
+    MPI_Comm survivors = MPI_COMM_NULL;
+    if (MPIX_Comm_shrink(before, &survivors) != MPI_SUCCESS) return {};
+    former = ranks_of(survivors, before, former);
+    // A further host may be lost meanwhile: all join, or none.
+    int has_joined = try_join(survivors);
+    MPIX_Comm_agree(survivors, &has_joined);
+    if (has_joined) return former;
+    before = survivors;
+  }
+#else
+  return {};
+#endif
+}
+
+void MpiLink::end() {
+  ended_ = true;
+  for (MPI_Comm& each : channels_) MPI_Comm_free(&each);
+  MPI_Comm_free(&all_);
+  expect_success(MPI_Finalize(), "MPI_Finalize");
+}
+
+void MpiLink::abort(int code) noexcept {
+  ended_ = true;
+  if (is_running()) MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+}  // namespace arbalest

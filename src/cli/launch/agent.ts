@@ -1,0 +1,107 @@
+import { ArbalestError, type ErrorCode } from '../../errors.js'
+import { placed, slotsOf, type Host } from '../../hosts/hostfile.js'
+import { launcherLine, spread, type Launch } from '../../hosts/launcher-line.js'
+import type { LauncherProgram } from '../../hosts/launcher-program.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { StopOnSignal } from '../stop-on-signal.js'
+import { answeringHosts } from './answering-hosts.js'
+import { LauncherProcess, type LauncherEnd } from './launcher-process.js'
+
+export interface AgentOptions {
+  readonly launcher: LauncherProgram
+  /** The first start. */
+  readonly launch: Launch
+  /** All that may take processes. */
+  readonly allHosts: readonly Host[]
+  /** How many times the run may be started again. */
+  readonly restarts: number
+  readonly hostsMin: number
+  readonly json: boolean
+  readonly raw: boolean
+}
+
+/** Errors after which the run goes on from its newest checkpoint: what was lost may be there again, or other hosts take its place. */
+const RESTARTED: ReadonlySet<string> = new Set<ErrorCode>(['HOST_LOST', 'DEVICE_FAILED', 'LEARNER_FAILED'])
+
+/** Exit codes are passed on as they are; those that are none of ours mean that a run has failed. */
+const EXIT_CODES: ReadonlySet<number> = new Set(Object.values(EXIT))
+
+/** Starts a run on several hosts, watches it, and starts it again on the hosts that are left. */
+export class Agent {
+  readonly #options: AgentOptions
+  #running: LauncherProcess | undefined
+
+  constructor(options: AgentOptions) {
+    this.#options = options
+  }
+
+  /** Throws HOST_LOST if a process was lost and the run is not started again, and BACKEND_UNAVAILABLE if the launcher does not start. */
+  async run(): Promise<ExitCode> {
+    using signals = new StopOnSignal(() => this.#running?.stop(), { leave: () => this.#running?.terminate() })
+    let { launch } = this.#options
+    for (let restarts = 0; signals.exitCode === undefined; restarts++) {
+      const end = await this.#once(launch)
+      if (signals.exitCode !== undefined) break
+      if (end.status === 0) return EXIT.done
+      const cause = causeOf(end, launch)
+      if (restarts >= this.#options.restarts || !isRestarted(end)) return this.#failed(end, cause)
+      launch = await this.#next(launch, cause)
+      this.#tell(cause, restarts + 1, launch)
+    }
+    return signals.exitCode
+  }
+
+  #once(launch: Launch): Promise<LauncherEnd> {
+    const { launcher, json, raw } = this.#options
+    this.#running = new LauncherProcess(launcherLine(launcher, launch), launch.env, { json, raw })
+    return this.#running.ended
+  }
+
+  /** The start on the hosts that answer. */
+  async #next(launch: Launch, cause: string): Promise<Launch> {
+    const { launcher, allHosts, hostsMin } = this.#options
+    // Slurm's allocation, or this machine.
+    if (allHosts.length < 2) return launch
+    const lineFor = ({ name }: Host) => launcherLine(launcher, { ...launch, hosts: [{ name, slots: 1 }], processes: 1, program: ['true'] })
+    const left = await answeringHosts(allHosts, lineFor, launch.env)
+    if (left.length < Math.max(1, hostsMin)) {
+      const names = left.map(({ name }) => name).join(', ') || 'none'
+      throw lost(`${cause}; of ${allHosts.length} hosts ${left.length} answer (${names}), and --hosts-min is ${hostsMin}`)
+    }
+    const processes = Math.min(this.#options.launch.processes, slotsOf(left))
+    return { ...launch, hosts: placed(processes, left), processes }
+  }
+
+  #tell(cause: string, restart: number, launch: Launch): void {
+    const { json, restarts } = this.#options
+    const { processes, hosts } = launch
+    if (json) process.stdout.write(`${JSON.stringify({ event: 'restarted', restart, restarts, cause, processes, hosts })}\n`)
+    process.stderr.write(`${cause}: restart ${restart} of ${restarts} from the newest checkpoint, ${spread(launch)}\n`)
+  }
+
+  /** Processes have told their own errors already. */
+  #failed({ status, codes, failed }: LauncherEnd, cause: string): ExitCode {
+    if (failed !== undefined) process.stdout.write(`${failed}\n`)
+    if (codes.size === 0) throw lost(cause)
+    return EXIT_CODES.has(status) ? (status as ExitCode) : EXIT.failed
+  }
+}
+
+/** Whether another start may end better: not after wrong options, missing data, or a loss that is not finite. */
+function isRestarted({ status, codes, lost: process }: LauncherEnd): boolean {
+  return process !== undefined || [...codes].some((code) => RESTARTED.has(code)) || (codes.size === 0 && status > 128)
+}
+
+function causeOf({ status, codes, lost: process, reason }: LauncherEnd, { processes }: Launch): string {
+  if (process) {
+    const which = process.rank === undefined ? 'a process' : `rank ${process.rank} of ${processes}`
+    const where = process.host === undefined ? '' : ` on ${process.host}`
+    return `hosts: ${which}${where} was lost${process.signal === undefined ? '' : ` (${process.signal})`}`
+  }
+  if (codes.size > 0) return `hosts: the run failed with ${[...codes].join(', ')}`
+  return `hosts: the launcher ended with status ${status}${reason === undefined ? '' : ` (${reason})`}`
+}
+
+function lost(message: string): ArbalestError {
+  return new ArbalestError('HOST_LOST', `${message}; see its messages with --stack`)
+}

@@ -1,0 +1,102 @@
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { builtMpi } from '../../engine/mpi.js'
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { placed, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
+import { launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
+import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
+import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
+import { asTyped } from '../as-typed.js'
+import { chosenConfig } from '../config-file.js'
+import type { CommonFlags, DefineCommand } from '../command.js'
+import { EXIT, type ExitCode } from '../exit.js'
+import { OptionFlags, type FlagValues } from '../option-flags.js'
+import { addTrainFlags, trainOptionsOf } from '../train-flags.js'
+import { Agent } from './agent.js'
+
+const flags = new OptionFlags(launchOptions.entries)
+
+const NOTES = `
+Examples:
+  arbalest launch -n 2 -- train --model lenet --learners 4       two processes on this machine
+  arbalest launch --hostfile hosts -- train --model resnet20     a process on each host of the file
+  arbalest launch --hostfile hosts --dry-run -- train            shows the launcher's command line
+
+Every host needs the same checkout at the same path with \`arbalest setup --mpi\` done, and must
+be reachable by ssh without a password (or be in the Slurm allocation). Settings of the MPI library
+go by its environment variables, such as OMPI_MCA_btl_tcp_if_include=eth0.`
+
+/** The bin's path: a launcher starts Node.js itself, because a program between them, such as npx, would leave it behind when it is killed. */
+const PROGRAM = [process.execPath, fileURLToPath(new URL('../../../../bin/arbalest.js', import.meta.url))]
+
+export const defineLaunch: DefineCommand = (command, { finish }) => {
+  flags.addTo(command)
+  command
+    .argument('<command...>', 'after --: train with its flags')
+    .addHelpText('after', NOTES)
+    .action(async (words: readonly string[], { json = false, stack = false, ...values }: CommonFlags & FlagValues) => {
+      try {
+        finish(await runLaunch({ words, values, json, stack }))
+      } catch (error) {
+        throw asTyped(error, { nameOf: (path) => flags.nameOf(path) })
+      }
+    })
+}
+
+interface Given {
+  /** What is to be started on each host. */
+  readonly words: readonly string[]
+  readonly values: FlagValues
+  readonly json: boolean
+  readonly stack: boolean
+}
+
+/** `arbalest launch`: starts a training on several hosts, and starts it again from its newest checkpoint when a host is lost. */
+async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCode> {
+  const settings = launchSettings(flags.over({}, values))
+  const checkpoints = await checkpointsOf(words)
+  const built = builtMpi()
+  if (!built) throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
+  const launcher = launcherFor(built, settings.launcher, process.env)
+  const hosts = hostsOf(settings, launcher)
+  const processes = processesOf(settings, hosts)
+  const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
+  const env = { ...process.env, ARBALEST_LAUNCHED: '1' }
+  const launch: Launch = { hosts: placed(processes, hosts), processes, program, env, isRoot: process.getuid?.() === 0 }
+  if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
+  const restarts = checkpoints ? settings.restarts : 0
+  return new Agent({ launcher, launch, allHosts: hosts, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
+}
+
+function show(line: readonly string[], launch: Launch, json: boolean): ExitCode {
+  const { processes, hosts } = launch
+  process.stdout.write(json ? `${JSON.stringify({ event: 'launch', processes, hosts, line })}\n` : `# ${spread(launch)}\n${quoted(line)}\n`)
+  return EXIT.done
+}
+
+/** Whether the run keeps checkpoints. Wrong flags of `train` are told here, before anything is started. */
+async function checkpointsOf([name, ...words]: readonly string[]): Promise<boolean> {
+  if (name !== 'train') throw invalidOption('command', name, 'use train: only a training runs on several hosts')
+  const command = new Command('train').exitOverride().configureOutput({ writeOut: () => {}, outputError: () => {} })
+  addTrainFlags(command)
+  command.argument('[config]').option('--json').option('--stack')
+  command.parse(words, { from: 'user' })
+  const { json: _, stack: __, config, save: ___, ...values } = command.opts<CommonFlags & { config?: string | false; save?: string }>()
+  const chosen = await chosenConfig({ named: command.args[0], config })
+  return trainOptionsOf(values, chosen.options).checkpoint !== undefined
+}
+
+/** None under Slurm, whose allocation has them. */
+function hostsOf({ hostfile, processes }: LaunchSettings, { kind }: LauncherProgram): readonly Host[] {
+  if (hostfile !== undefined) return readHostfile(hostfile)
+  return kind === 'Slurm' ? [] : [{ name: 'localhost', slots: processes ?? 1 }]
+}
+
+function processesOf({ processes, hostfile }: LaunchSettings, hosts: readonly Host[]): number {
+  if (processes !== undefined) return processes
+  if (hostfile !== undefined) return slotsOf(hosts)
+  const tasks = Number(process.env['SLURM_NTASKS'] ?? process.env['SLURM_JOB_NUM_NODES'])
+  if (hosts.length === 0 && tasks >= 1) return tasks
+  throw invalidOption('processes', undefined, 'give -n with the number of processes, or --hostfile with the hosts')
+}
+

@@ -1,0 +1,65 @@
+import type { Host } from './hostfile.js'
+import type { LauncherProgram } from './launcher-program.js'
+
+/** What a launcher shall start. */
+export interface Launch {
+  /** With the number of processes of each; empty under Slurm, which has an allocation. */
+  readonly hosts: readonly Host[]
+  readonly processes: number
+  readonly program: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the user is root. Open MPI then starts nothing unless it is told to. */
+  readonly isRoot: boolean
+}
+
+/**
+ * The launcher's command line. Processes are bound to no cores: each divides those of its host among its learners. They are placed host by host, in
+ * the order of the hosts.
+ */
+export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
+  const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
+  return [launcher.path, ...forms[launcher.kind](launch), ...launch.program]
+}
+
+/** Variables of ours that every process shall have. Launchers pass on what they need themselves; Hydra and Slurm pass on everything. */
+function passedOn(env: Launch['env']): readonly string[] {
+  return Object.keys(env).filter((name) => /^(?:ARBALEST_|NODE_OPTIONS$)/.test(name) && env[name] !== undefined)
+}
+
+function openMpiLine({ hosts, processes, env, isRoot }: Launch): readonly string[] {
+  return [
+    '-n',
+    String(processes),
+    '--host',
+    listOf(hosts),
+    ...['--bind-to', 'none'],
+    ...['--map-by', 'slot'],
+    ...(isRoot ? ['--allow-run-as-root'] : []),
+    ...passedOn(env).flatMap((name) => ['-x', name])
+  ]
+}
+
+function hydraLine({ hosts, processes }: Launch): readonly string[] {
+  return ['-n', String(processes), '-hosts', listOf(hosts), '-bind-to', 'none']
+}
+
+function srunLine({ processes, env }: Launch): readonly string[] {
+  const plugin = env['SLURM_MPI_TYPE'] === undefined ? ['--mpi=pmix'] : []
+  return [`--ntasks=${processes}`, ...plugin, '--cpu-bind=none', '--kill-on-bad-exit=1', '--unbuffered']
+}
+
+function listOf(hosts: readonly Host[]): string {
+  return hosts.map(({ name, slots }) => `${name}:${slots}`).join(',')
+}
+
+/** How the processes are spread, for people: `4 processes on node1, node2`. */
+export function spread({ hosts, processes }: Pick<Launch, 'hosts' | 'processes'>): string {
+  const count = processes === 1 ? '1 process' : `${processes} processes`
+  return hosts.length === 0 ? count : `${count} on ${hosts.map(({ name }) => name).join(', ')}`
+}
+
+/** A command line that a shell reads as the same words. */
+export function quoted(words: readonly string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')
+}
+

@@ -1,0 +1,50 @@
+/** The process of a job that a launcher has started: one of several that run the same program, on one host or on many. */
+export interface LaunchedProcess {
+  /** The launcher: `mpirun of Open MPI 5.0.11`, `mpiexec of MPICH`, `srun`. */
+  readonly launcher: string
+  /** The MPI library whose processes alone the launcher can join; undefined for Slurm, which knows several. */
+  readonly library?: 'Open MPI' | 'MPICH'
+  /** The version of that library, if the launcher tells it. */
+  readonly version?: string
+  readonly rank: number
+  readonly size: number
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * What the launcher has told this process by environment variables; undefined if it was started alone. An `srun` without an MPI plug-in counts as well: it
+ * starts as many processes as with one.
+ */
+export function launchedProcess(env: Environment = process.env): LaunchedProcess | undefined {
+  const found = byOpenMpi(env) ?? byHydra(env) ?? bySlurm(env)
+  return found && found.size > 1 ? found : undefined
+}
+
+/** Whether this process is the one of its job that speaks on stdout. */
+export function isFirstProcess(env: Environment = process.env): boolean {
+  return (launchedProcess(env)?.rank ?? 0) === 0
+}
+
+function byOpenMpi(env: Environment): LaunchedProcess | undefined {
+  const place = placeIn(env, 'OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE')
+  const version = env['OMPI_VERSION']
+  const launcher = version === undefined ? 'mpirun of Open MPI' : `mpirun of Open MPI ${version}`
+  return place && { launcher, library: 'Open MPI', ...(version !== undefined && { version }), ...place }
+}
+
+/** Hydra is the process manager of MPICH and of the libraries that are made from it. Slurm sets the same variables under `srun --mpi=pmi2`. */
+function byHydra(env: Environment): LaunchedProcess | undefined {
+  const place = env['SLURM_STEP_ID'] === undefined ? placeIn(env, 'PMI_RANK', 'PMI_SIZE') : undefined
+  return place && { launcher: 'mpiexec of MPICH', library: 'MPICH', ...place }
+}
+
+function bySlurm(env: Environment): LaunchedProcess | undefined {
+  const place = placeIn(env, 'SLURM_PROCID', 'SLURM_STEP_NUM_TASKS')
+  return place && { launcher: 'srun', ...place }
+}
+
+function placeIn(env: Environment, rankName: string, sizeName: string): Pick<LaunchedProcess, 'rank' | 'size'> | undefined {
+  const [rank, size] = [Number(env[rankName]), Number(env[sizeName])]
+  return Number.isInteger(rank) && Number.isInteger(size) ? { rank, size } : undefined
+}
