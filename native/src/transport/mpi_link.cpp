@@ -7,8 +7,8 @@
 namespace arbalest {
 namespace {
 
-// Libraries that MPI brings with it handle SIGSEGV and its like, to print a trace: Open MPI when it is initialised, UCX, PSM and PSM2 when they
-// are loaded. Node.js needs SIGSEGV itself: it becomes an exception of WebAssembly. What the user has set stays.
+// Libraries that MPI brings with it handle SIGSEGV and its like, to print a trace: Open MPI when it is initialised, UCX, PSM and PSM2 when
+// they are loaded. Node.js needs SIGSEGV itself: it becomes an exception of WebAssembly. What the user has set stays.
 void leave_signals_to_node() {
   for (const char* name : {"OMPI_MCA_opal_signal", "UCX_ERROR_SIGNALS"}) setenv(name, "", 0);
   for (const char* name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) setenv(name, "1", 0);

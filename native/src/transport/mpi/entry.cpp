@@ -26,8 +26,8 @@ std::string library_version() {
 
 std::string about() {
   const std::string has_ulfm = kHasUlfm ? "true" : "false";
-  return R"({"name":")" ARBALEST_MPI_NAME R"(","version":")" ARBALEST_MPI_VERSION R"(","library":")" + library_version() +
-         R"(","ulfm":)" + has_ulfm + "}";
+  return R"({"name":")" ARBALEST_MPI_NAME R"(","version":")" ARBALEST_MPI_VERSION R"(","library":")" + library_version() + R"(","ulfm":)" +
+         has_ulfm + "}";
 }
 
 }  // namespace
@@ -49,5 +49,4 @@ ARBALEST_EXPORT const char* arbalest_link_about() {
   static const std::string text = arbalest::about();
   return text.c_str();
 }
-
 }

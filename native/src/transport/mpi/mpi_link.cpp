@@ -29,7 +29,8 @@ void initialise() {
   int was_initialised = 0;
   MPI_Initialized(&was_initialised);
   if (was_initialised)
-    throw Error("BACKEND_UNAVAILABLE", "hosts: MPI can be initialised once in a process; start a new process for each run over several hosts");
+    throw Error("BACKEND_UNAVAILABLE",
+                "hosts: MPI can be initialised once in a process; start a new process for each run over several hosts");
   int provided = MPI_THREAD_SINGLE;
   const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   if (code != MPI_SUCCESS) throw Error("BACKEND_UNAVAILABLE", "hosts: MPI_Init_thread: " + text_of(code));
@@ -114,8 +115,7 @@ bool MpiLink::try_join(MPI_Comm all) {
 
 Link::Transfer MpiLink::send(Channel channel, int to, int tag, std::span<const std::byte> bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, communicator(channel), &request);
+  const int code = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, communicator(channel), &request);
   if (code != MPI_SUCCESS) throw_failed(to, code);
   return add(request, {++last_, to, -1});
 }

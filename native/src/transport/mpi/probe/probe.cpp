@@ -109,26 +109,6 @@ int check_messages(Link& link) {
   return count;
 }
 
-void check_cancel(Link& link) {
-  if (link.size() < 2) return;
-  Waiting waiting(link);
-  const int next = (link.rank() + 1) % link.size();
-  const int before = (link.rank() + link.size() - 1) % link.size();
-  Bytes place(1000, std::byte{0});
-  const Link::Transfer never = link.receive(Channel::data, before, 77, place);
-  waiting.turn();
-  expect(link.cancel(never), "a receive whose message was not sent can be given up");
-  // The message that comes later is another receive's.
-  Bytes second(1000);
-  const Link::Transfer later = link.receive(Channel::data, before, 77, second);
-  const Bytes sent = message(link.rank(), next, 77, 1000);
-  waiting.until({link.send(Channel::data, next, 77, sent), later});
-  expect(second == message(before, link.rank(), 77, 1000), "a message is received after another receive was given up");
-  expect(!waiting.has(never), "poll() does not return what was given up");
-  expect(place == Bytes(1000, std::byte{0}), "what was given up touches no memory");
-  expect(!link.cancel(later), "what has arrived cannot be given up");
-}
-
 void barrier(Link& link) {
   Waiting waiting(link);
   std::vector<Link::Transfer> transfers;
@@ -140,6 +120,27 @@ void barrier(Link& link) {
     transfers.push_back(link.send(Channel::control, peer, 1, sent));
   }
   waiting.until(transfers);
+}
+
+void check_cancel(Link& link) {
+  if (link.size() < 2) return;
+  Waiting waiting(link);
+  const int next = (link.rank() + 1) % link.size();
+  const int before = (link.rank() + link.size() - 1) % link.size();
+  Bytes place(1000, std::byte{0});
+  const Link::Transfer never = link.receive(Channel::data, before, 77, place);
+  waiting.turn();
+  expect(link.cancel(never), "a receive whose message was not sent can be given up");
+  // All have given theirs up before the first message is sent, which is another receive's.
+  barrier(link);
+  Bytes second(1000);
+  const Link::Transfer later = link.receive(Channel::data, before, 77, second);
+  const Bytes sent = message(link.rank(), next, 77, 1000);
+  waiting.until({link.send(Channel::data, next, 77, sent), later});
+  expect(second == message(before, link.rank(), 77, 1000), "a message is received after another receive was given up");
+  expect(!waiting.has(never), "poll() does not return what was given up");
+  expect(place == Bytes(1000, std::byte{0}), "what was given up touches no memory");
+  expect(!link.cancel(later), "what has arrived cannot be given up");
 }
 
 std::string check(Link& link) {
