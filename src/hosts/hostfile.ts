@@ -48,7 +48,7 @@ export function placed(processes: number, hosts: readonly Host[]): readonly Host
     throw invalidOption('processes', processes, `use at most ${slots}, or give the hosts more slots: ${taken}`)
   }
   const counts = hosts.map(() => 0)
-  for (let left = processes; left > 0; ) {
+  for (let left = processes; left > 0;) {
     for (const [i, { slots: own }] of hosts.entries()) {
       if (left === 0 || counts[i]! >= own) continue
       counts[i]!++

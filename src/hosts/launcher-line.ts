@@ -32,8 +32,10 @@ function openMpiLine({ hosts, processes, env, isRoot }: Launch): readonly string
     String(processes),
     '--host',
     listOf(hosts),
-    ...['--bind-to', 'none'],
-    ...['--map-by', 'slot'],
+    '--bind-to',
+    'none',
+    '--map-by',
+    'slot',
     ...(isRoot ? ['--allow-run-as-root'] : []),
     ...passedOn(env).flatMap((name) => ['-x', name])
   ]
@@ -62,4 +64,3 @@ export function spread({ hosts, processes }: Pick<Launch, 'hosts' | 'processes'>
 export function quoted(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')
 }
-

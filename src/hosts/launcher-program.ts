@@ -18,7 +18,7 @@ const ANSWER_MS = 5_000
 
 /** What `path --version` says it is; undefined if it is no launcher that we know. */
 export function identified(path: string): LauncherProgram | undefined {
-  const { stdout = '', status } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: ANSWER_MS })
+  const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: ANSWER_MS })
   if (status !== 0) return undefined
   const forms = [
     ['Open MPI', /\((?:Open MPI|OpenRTE)\) (\S+)/],
@@ -37,7 +37,11 @@ export function identified(path: string): LauncherProgram | undefined {
  * The launcher with this name or path. If none is given: `srun` in a Slurm allocation, otherwise that of the MPI that was built. Throws
  * BACKEND_UNAVAILABLE if there is none, or if it is that of another MPI.
  */
-export function launcherFor(built: BuiltMpi, given: string | undefined, env: Readonly<Record<string, string | undefined>>): LauncherProgram {
+export function launcherFor(
+  built: BuiltMpi,
+  given: string | undefined,
+  env: Readonly<Record<string, string | undefined>>
+): LauncherProgram {
   if (given !== undefined) return checked(built, given, onPath(given, env))
   const srun = env['SLURM_JOB_ID'] === undefined ? undefined : onPath('srun', env)
   return (srun !== undefined && identified(srun)) || launcherOf(built, env) || missing(built)
@@ -67,7 +71,10 @@ function suits({ kind, version }: LauncherProgram, { name, version: builtVersion
 
 function checked(built: BuiltMpi, given: string, path: string | undefined): LauncherProgram {
   const found = path === undefined ? undefined : identified(path)
-  if (!found) throw unavailable(`--launcher: received ${JSON.stringify(given)}, which is no mpirun, mpiexec or srun that answers to --version; leave it out`)
+  if (!found)
+    throw unavailable(
+      `--launcher: received ${JSON.stringify(given)}, which is no mpirun, mpiexec or srun that answers to --version; leave it out`
+    )
   if (suits(found, built)) return found
   throw unavailable(
     `--launcher: received ${JSON.stringify(given)}, which is of ${found.kind} ${found.version}, but the engine is built with ${built.name} ${built.version} (${built.mpicc}); leave it out, or build again: ARBALEST_MPICC=/path/to/mpicc npx arbalest setup --mpi`

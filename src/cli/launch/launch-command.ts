@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { builtMpi } from '../../engine/mpi.js'
@@ -26,8 +27,9 @@ Every host needs the same checkout at the same path with \`arbalest setup --mpi\
 be reachable by ssh without a password (or be in the Slurm allocation). Settings of the MPI library
 go by its environment variables, such as OMPI_MCA_btl_tcp_if_include=eth0.`
 
-/** The bin's path: a launcher starts Node.js itself, because a program between them, such as npx, would leave it behind when it is killed. */
-const PROGRAM = [process.execPath, fileURLToPath(new URL('../../../../bin/arbalest.js', import.meta.url))]
+/** A launcher starts Node.js itself, because a program between them, such as npx, would leave it behind when it is killed. */
+const PACKAGE = fileURLToPath(new URL('../../../../', import.meta.url))
+const PROGRAM = [process.execPath, join(PACKAGE, 'bin/arbalest.js')]
 
 export const defineLaunch: DefineCommand = (command, { finish }) => {
   flags.addTo(command)
@@ -56,7 +58,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   const settings = launchSettings(flags.over({}, values))
   const checkpoints = await checkpointsOf(words)
   const built = builtMpi()
-  if (!built) throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
+  if (!built)
+    throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
   const launcher = launcherFor(built, settings.launcher, process.env)
   const hosts = hostsOf(settings, launcher)
   const processes = processesOf(settings, hosts)
@@ -99,4 +102,3 @@ function processesOf({ processes, hostfile }: LaunchSettings, hosts: readonly Ho
   if (hosts.length === 0 && tasks >= 1) return tasks
   throw invalidOption('processes', undefined, 'give -n with the number of processes, or --hostfile with the hosts')
 }
-

@@ -13,9 +13,23 @@ const CODED = /^([A-Z]+(?:_[A-Z]+)+|INTERNAL|ABORTED): /
 const FRAME = /^(?:-{60,}|={60,})$/
 
 /** Beginnings of lines that a launcher writes outside of its frames. */
-const NOTICES = [/^\[[\w.-]+:\d+\] /, /^\[(?:mpiexec|proxy)\b/, /^(?:srun|slurmstepd): /, /^YOUR APPLICATION TERMINATED WITH/, /^This typically refers to a problem/]
+const NOTICES = [
+  /^\[[\w.-]+:\d+\] /,
+  /^\[(?:mpiexec|proxy)\b/,
+  /^(?:srun|slurmstepd): /,
+  /^YOUR APPLICATION TERMINATED WITH/,
+  /^This typically refers to a problem/
+]
 
-const SIGNALS: Readonly<Record<string, string>> = { 4: 'SIGILL', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' }
+const SIGNALS: Readonly<Record<string, string>> = {
+  4: 'SIGILL',
+  6: 'SIGABRT',
+  7: 'SIGBUS',
+  8: 'SIGFPE',
+  9: 'SIGKILL',
+  11: 'SIGSEGV',
+  15: 'SIGTERM'
+}
 
 /**
  * Separates what processes write to stderr from what their launcher writes about them: a page of advice for each event. Processes that fail for the same
@@ -58,7 +72,8 @@ export class LauncherMessages {
       /srun: error: ()(\S+): task \d+: Killed()/.exec(text) ??
       /PID \d+ RUNNING AT ()(\S+).*?EXIT CODE: (\d+)/.exec(text) ??
       []
-    if (host !== undefined) return { ...(rank && { rank: Number(rank) }), host, ...(signal && { signal: SIGNALS[signal] ?? `signal ${signal}` }) }
+    if (host !== undefined)
+      return { ...(rank && { rank: Number(rank) }), host, ...(signal && { signal: SIGNALS[signal] ?? `signal ${signal}` }) }
     const [, daemonHost] = /lost communication with (?:a|its|the) remote daemon.*?remote daemon: *\S* on node (\S+)/i.exec(text) ?? []
     if (daemonHost !== undefined) return { host: daemonHost }
     return /lost communication with|daemon (?:has )?(?:died|failed)|terminated unexpectedly/i.test(text) ? {} : undefined

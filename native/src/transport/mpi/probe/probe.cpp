@@ -174,7 +174,10 @@ std::string lose(Link& link) {
   expect(!former.empty(), "this MPI can shrink a link");
   const double shrunk = seconds_since(begin);
   std::string ranks;
-  for (const int each : former) ranks += (ranks.empty() ? "" : ",") + std::to_string(each);
+  for (const int each : former) {
+    if (!ranks.empty()) ranks += ',';
+    ranks += std::to_string(each);
+  }
   expect(static_cast<int>(former.size()) == link.size() && former[static_cast<size_t>(link.rank())] >= 0, "all others are left");
   check_messages(link);
   return "\"former\":[" + ranks + "],\"noticed\":" + std::to_string(noticed) + ",\"shrunk\":" + std::to_string(shrunk) + ",\"error\":\"" +
