@@ -23,7 +23,8 @@ const LIBRARIES = [
 export function findMpi({ own = false } = {}) {
   const ownCompiler = join(MPI_FOLDER, 'bin', 'mpicc')
   const given = own ? undefined : process.env.ARBALEST_MPICC
-  const mpicc = given || (!own && compilerOnPath()) || (existsSync(ownCompiler) && ownCompiler)
+  const mpicc = (given && pathOf(given)) || (!own && !given && pathOf('mpicc')) || (!given && existsSync(ownCompiler) && ownCompiler)
+  if (given && !mpicc) return { missing: `${given}: no such program` }
   if (!mpicc) return { missing: 'mpicc, the C compiler of an MPI library' }
   const { status, stdout, stderr, error } = spawnSync(mpicc, ['-E', '-dM', '-include', 'mpi.h', '-x', 'c', '/dev/null'], {
     encoding: 'utf8'
@@ -37,9 +38,11 @@ export function wheels() {
   return JSON.parse(readFileSync(new URL('./wheels.json', import.meta.url), 'utf8'))
 }
 
-function compilerOnPath() {
-  const folder = (process.env.PATH ?? '').split(delimiter).find((each) => each && existsSync(join(each, 'mpicc')))
-  return folder && join(folder, 'mpicc')
+/** A name without a slash is looked for on the PATH: the launcher is looked for beside the compiler. */
+function pathOf(program) {
+  if (program.includes('/')) return existsSync(program) ? program : undefined
+  const folder = (process.env.PATH ?? '').split(delimiter).find((each) => each && existsSync(join(each, program)))
+  return folder && join(folder, program)
 }
 
 function identityOf(macros) {

@@ -3,7 +3,7 @@ import type { LauncherProgram } from './launcher-program.js'
 
 /** What a launcher shall start. */
 export interface Launch {
-  /** With the number of processes of each; empty under Slurm, which has an allocation. */
+  /** With the number of processes of each. Slurm spreads them itself; if it is empty, over the whole allocation. */
   readonly hosts: readonly Host[]
   readonly processes: number
   readonly program: readonly string[]
@@ -45,9 +45,10 @@ function hydraLine({ hosts, processes }: Launch): readonly string[] {
   return ['-n', String(processes), '-hosts', listOf(hosts), '-bind-to', 'none']
 }
 
-function srunLine({ processes, env }: Launch): readonly string[] {
+function srunLine({ hosts, processes, env }: Launch): readonly string[] {
   const plugin = env['SLURM_MPI_TYPE'] === undefined ? ['--mpi=pmix'] : []
-  return [`--ntasks=${processes}`, ...plugin, '--cpu-bind=none', '--kill-on-bad-exit=1', '--unbuffered']
+  const some = hosts.length === 0 ? [] : [`--nodelist=${hosts.map(({ name }) => name).join(',')}`]
+  return [`--ntasks=${processes}`, ...some, ...plugin, '--cpu-bind=none', '--kill-on-bad-exit=1', '--unbuffered']
 }
 
 function listOf(hosts: readonly Host[]): string {

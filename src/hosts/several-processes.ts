@@ -5,8 +5,8 @@ import { launchedProcess, type LaunchedProcess } from './launcher.js'
 /**
  * Refuses to train if a launcher has started this process as one of several: each would train for itself. Throws BACKEND_UNAVAILABLE.
  */
-export function refuseSeveralProcesses(launched = launchedProcess(), built = builtMpi()): void {
-  if (launched) throw unavailable(launched, reasonOf(launched, built))
+export function refuseSeveralProcesses(launched = launchedProcess(), mpi: () => BuiltMpi | undefined = builtMpi): void {
+  if (launched) throw unavailable(launched, reasonOf(launched, mpi()))
 }
 
 /** Why processes of a launcher cannot train together. */

@@ -7,12 +7,13 @@ import { placed, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.j
 import { launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
 import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
 import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
+import { settingsOf } from '../../options/settings.js'
 import { asTyped } from '../as-typed.js'
 import { chosenConfig } from '../config-file.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
-import { addTrainFlags, trainOptionsOf } from '../train-flags.js'
+import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
 import { Agent } from './agent.js'
 
 const flags = new OptionFlags(launchOptions.entries)
@@ -65,7 +66,13 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   const processes = processesOf(settings, hosts)
   const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
   const env = { ...process.env, ARBALEST_LAUNCHED: '1' }
-  const launch: Launch = { hosts: placed(processes, hosts), processes, program, env, isRoot: process.getuid?.() === 0 }
+  const launch: Launch = {
+    hosts: hosts.length === 0 ? [] : placed(processes, hosts),
+    processes,
+    program,
+    env,
+    isRoot: process.getuid?.() === 0
+  }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
   const restarts = checkpoints ? settings.restarts : 0
   return new Agent({ launcher, launch, allHosts: hosts, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
@@ -86,7 +93,11 @@ async function checkpointsOf([name, ...words]: readonly string[]): Promise<boole
   command.parse(words, { from: 'user' })
   const { json: _, stack: __, config, save: ___, ...values } = command.opts<CommonFlags & { config?: string | false; save?: string }>()
   const chosen = await chosenConfig({ named: command.args[0], config })
-  return trainOptionsOf(values, chosen.options).checkpoint !== undefined
+  try {
+    return settingsOf(trainOptionsOf(values, chosen.options)).checkpoint !== undefined
+  } catch (error) {
+    throw asTyped(error, { nameOf: (path) => flagOf(path, chosen.file === undefined ? undefined : values), file: chosen.file })
+  }
 }
 
 /** None under Slurm, whose allocation has them. */

@@ -18,7 +18,8 @@ const NOTICES = [
   /^\[(?:mpiexec|proxy)\b/,
   /^(?:srun|slurmstepd): /,
   /^YOUR APPLICATION TERMINATED WITH/,
-  /^This typically refers to a problem/
+  /^This typically refers to a problem/,
+  /^Please see the FAQ page for debugging/
 ]
 
 const SIGNALS: Readonly<Record<string, string>> = {

@@ -49,14 +49,6 @@ void initialise() {
   throw Error("HOST_LOST", rank + " does not answer any more (" + text_of(code) + ")");
 }
 
-void expect_length(int expected, int peer, MPI_Status& status) {
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
-  if (bytes != expected)
-    throw Error("INTERNAL", "hosts: rank " + std::to_string(peer) + " has sent " + std::to_string(bytes) + " bytes in the place of " +
-                                std::to_string(expected));
-}
-
 #ifdef MPIX_ERR_PROC_FAILED
 // The ranks of `now` as `former` calls those of `before`.
 std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>& former) {
@@ -117,14 +109,14 @@ Link::Transfer MpiLink::send(Channel channel, int to, int tag, std::span<const s
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, communicator(channel), &request);
   if (code != MPI_SUCCESS) throw_failed(to, code);
-  return add(request, {++last_, to, -1});
+  return add(request, {++last_, to, false});
 }
 
 Link::Transfer MpiLink::receive(Channel channel, int from, int tag, std::span<std::byte> bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, communicator(channel), &request);
   if (code != MPI_SUCCESS) throw_failed(from, code);
-  return add(request, {++last_, from, static_cast<int>(bytes.size())});
+  return add(request, {++last_, from, true});
 }
 
 Link::Transfer MpiLink::add(MPI_Request request, UnderWay under_way) {
@@ -174,7 +166,6 @@ void MpiLink::poll(std::vector<Transfer>& done) {
     const UnderWay& each = under_way_[indices_[i]];
     // MPI sets the statuses' errors only where the call has failed.
     if (has_failed && statuses_[i].MPI_ERROR != MPI_SUCCESS) throw_failed(each.peer, statuses_[i].MPI_ERROR);
-    if (each.bytes >= 0) expect_length(each.bytes, each.peer, statuses_[i]);
     done.push_back(each.transfer);
   }
   // From the last on, so that those before it keep their places.
@@ -185,7 +176,7 @@ void MpiLink::poll(std::vector<Transfer>& done) {
 // Waits until MPI has failed or finished every transfer, so that it no longer touches their memory.
 void MpiLink::give_up_all() {
   for (size_t i = 0; i < requests_.size(); i++)
-    if (requests_[i] != MPI_REQUEST_NULL && under_way_[i].bytes >= 0) MPI_Cancel(&requests_[i]);
+    if (requests_[i] != MPI_REQUEST_NULL && under_way_[i].is_receive) MPI_Cancel(&requests_[i]);
   const auto deadline = Clock::now() + kMostTimeToGiveUp;
   int are_done = 0;
   while (!are_done && Clock::now() < deadline) {

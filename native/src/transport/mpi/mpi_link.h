@@ -32,7 +32,7 @@ class MpiLink final : public Link {
   struct UnderWay {
     Transfer transfer;
     int peer;
-    int bytes;  // of a receive; -1 of a send
+    bool is_receive;
   };
 
   MPI_Comm communicator(Channel channel) const { return channels_[static_cast<size_t>(channel)]; }

@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { builtMpi } from '../../../src/engine/mpi.js'
+import { skip } from '../../support/skip.js'
+import { run, start } from '../support/arbalest.js'
+
+const ROOT_MAY = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
+
+/** In the event of a checkpoint that is whole. */
+const WRITTEN = '"folder":"'
+
+describe('arbalest launch with the MPI that is built', () => {
+  let folder: string
+  beforeEach(function () {
+    if (!builtMpi()) skip(this, 'MPI is not built: npm run setup:mpi, npm run build:mpi')
+    folder = mkdtempSync(join(tmpdir(), 'arbalest-launch-'))
+  })
+  afterEach(() => folder && rmSync(folder, { recursive: true }))
+
+  const train = (name: string, steps: number) =>
+    `train --model mlp --learners 1 --seed 3 --steps ${steps} --checkpoint-period 50 --checkpoint-dir ${join(folder, name)} --json`.split(
+      ' '
+    )
+
+  it('starts a killed process again from its newest checkpoint, and ends with the weights of an undisturbed run', async () => {
+    const { child, said, ended } = start(['launch', '-n', '1', '--json', '--', ...train('killed', 1200)], { env: ROOT_MAY })
+    await said(WRITTEN)
+    process.kill((await processesOf(folder, child.pid!))[0]!, 'SIGKILL')
+    const { code, lines, stderr } = await ended
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.match(/was lost \(SIGKILL\): restart 1 of 3 from the newest checkpoint, 1 process on localhost\n/)
+    expect(lines.filter(({ event }) => event === 'restarted').map(({ restart }) => restart)).to.deep.equal([1])
+    const alone = await run(train('alone', 1200))
+    expect(lines.at(-1)).to.include({ event: 'finished', weightsSha256: alone.lines.at(-1)!['weightsSha256'] })
+    expect(await processesOf(folder, 0)).to.deep.equal([])
+  })
+
+  it('gives up after as many restarts as it may make, with the last cause', async () => {
+    const { child, said, ended } = start(['launch', '-n', '1', '--restarts', '0', '--', ...train('given-up', 100_000)], { env: ROOT_MAY })
+    await said(WRITTEN)
+    process.kill((await processesOf(folder, child.pid!))[0]!, 'SIGKILL')
+    const { code, stderr } = await ended
+    expect(code).to.equal(1)
+    expect(stderr).to.match(/^HOST_LOST: hosts: (?:rank 0 of 1|a process) on \S+ was lost \(SIGKILL\)[^\n]*\n$/)
+  })
+
+  it('stops the processes at a round on Ctrl-C, and leaves none behind', async () => {
+    const { child, said, ended } = start(['launch', '-n', '1', '--json', '--', ...train('stopped', 100_000)], { env: ROOT_MAY })
+    await said(WRITTEN)
+    child.kill('SIGINT')
+    const { code, lines } = await ended
+    expect(code).to.equal(130)
+    expect(lines.at(-1)).to.include({ event: 'finished' })
+    expect(await processesOf(folder, 0)).to.deep.equal([])
+  })
+})
+
+/** The trainings whose command line has `text`, without their launchers; waits for one that `launcher` has started. */
+async function processesOf(text: string, launcher: number): Promise<readonly number[]> {
+  for (let tries = 0; ; tries++) {
+    const found = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => pid !== launcher && isTraining(pid, text))
+    if (found.length > 0 || launcher === 0 || tries === 100) return found
+    await sleep(50)
+  }
+}
+
+function isTraining(pid: number, text: string): boolean {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return words[0]!.endsWith('node') && words[2] === 'train' && words.some((word) => word.startsWith(text))
+  } catch {
+    return false
+  }
+}
