@@ -8,20 +8,11 @@ import { describeCuda, type CudaReport } from '../engine/cuda.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from '../engine/machine.js'
 import { engine } from '../engine/native.js'
 import { messageOf } from '../errors.js'
+import type { Check } from './check.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
+import { hostChecks } from './host-checks.js'
 import { bytes } from './text.js'
-
-/** The result of one check of this machine. */
-export interface Check {
-  readonly name: string
-  /** `missing`: training cannot run without it. `absent`: training can run without it. */
-  readonly status: 'present' | 'absent' | 'missing'
-  /** The version or size that was found, or why there is none. */
-  readonly detail: string
-  /** What to do about it. */
-  readonly fix?: string
-}
 
 const SET_UP = 'run `npx arbalest setup`'
 
@@ -31,7 +22,7 @@ export const defineDoctor: DefineCommand = (command, { version, finish }) => {
 
 /** `arbalest doctor`: checks whether this machine can train. Returns EXIT.failed if it cannot. */
 function runDoctor({ json, version }: { json: boolean; version: string }): ExitCode {
-  const checks = [system(), node(), processor(), memory(), ...backends(), ...buildTools(), ...cuda()]
+  const checks = [system(), node(), processor(), memory(), ...backends(), ...buildTools(), ...cuda(), ...hostChecks()]
   const healthy = checks.every(({ status }) => status !== 'missing')
   process.stdout.write(json ? `${JSON.stringify({ event: 'doctor', healthy, version, checks })}\n` : report(version, checks, healthy))
   return healthy ? EXIT.done : EXIT.failed

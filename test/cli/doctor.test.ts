@@ -1,10 +1,12 @@
 import { expect } from 'chai'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { supportsNode, type Check } from '../../src/cli/doctor-command.js'
+import type { Check } from '../../src/cli/check.js'
+import { supportsNode } from '../../src/cli/doctor-command.js'
+import { builtMpi } from '../../src/engine/mpi.js'
 import { skip } from '../support/skip.js'
 import { ROOT, run } from './support/arbalest.js'
 
@@ -23,6 +25,25 @@ describe('arbalest doctor', () => {
     const checks = lines[0]!['checks'] as Check[]
     expect(checks.map(({ name }) => name)).to.include.members(['Node.js', 'processor', 'memory', 'backend cpu', 'CUDA'])
     for (const { status } of checks) expect(status).to.be.oneOf(['present', 'absent'])
+  })
+
+  it('says whether processes of several hosts can meet, without which one host trains', async () => {
+    const { lines } = await run(['doctor', '--json'])
+    const checks = lines[0]!['checks'] as Check[]
+    const mpi = checks.find(({ name }) => name === 'MPI')!
+    const built = builtMpi()
+    expect(mpi.status).to.equal(built ? 'present' : 'absent')
+    if (built) expect(mpi.detail).to.include(`${built.name} ${built.version}`).and.include('ULFM')
+    else expect(mpi.fix).to.include('setup --mpi')
+    expect(checks.map(({ name }) => name).includes('interfaces')).to.equal(built !== undefined)
+  })
+
+  it('says that it is bound to one core, as a launcher does it', async function () {
+    if (cpus().length === 1 || spawnSync('taskset', ['-c', '0', 'true']).status !== 0) skip(this, 'there is one core, or no taskset')
+    const { code, stdout } = await run(['doctor'], { through: ['taskset', '-c', '0'] })
+    expect(code).to.equal(0)
+    expect(stdout).to.match(/absent +binding +this process is bound to 1 of \d+ cores\n +-> .*--bind-to none/)
+    expect((await run(['doctor'])).stdout).to.not.include('binding')
   })
 
   describe('in a package', () => {
