@@ -1,4 +1,5 @@
 import { actors } from './actors.js'
+import { asks } from './asks.js'
 import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
 import { population } from './population/population.js'
@@ -11,6 +12,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['throughput', throughput],
   ['averaging', averaging],
   ['actors', actors],
+  ['asks', asks],
   ['population', population],
   ['gpu', gpu],
   ['tta', tta]

@@ -5,8 +5,7 @@ import { CheckpointStore } from '../checkpoints/store.js'
 import { writeVectors } from '../checkpoints/vectors.js'
 import { loadEngine, type Engine, type Handle } from '../engine/contract.js'
 import { saveModel, type SavedModel } from '../formats/save.js'
-import type { FloatTensors, Tensor } from '../formats/tensor.js'
-import { elements } from '../model/graph.js'
+import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import type { Model } from '../model/model.js'
 
 /** The messages that a checkpoint writer answers. */
@@ -92,12 +91,7 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
 
   async #writeModel(path: string, snapshot: Handle, statistics: FloatTensors): Promise<void> {
     const { parameters, model, normalisation, classNames } = this.#options
-    const vector = this.#engine.readSnapshot(snapshot, 'weights')
-    const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
-      name,
-      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
-    ]
-    const weights = Object.fromEntries(parameters.map(tensor))
+    const weights = parameterTensors(parameters, this.#engine.readSnapshot(snapshot, 'weights'))
     await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }) })
   }
 }

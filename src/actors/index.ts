@@ -20,6 +20,7 @@ export { actorsAt, type JobActors, type LearnerMessages, type LearnerRef, type S
 export type { RunActorName, RunCall, RunRef, SendCall } from '../protocols/run-ref.js'
 export type {
   CentralMeasurement,
+  CentralModel,
   CentralWeights,
   CheckpointsProtocol,
   EvaluatorProtocol,

@@ -9,7 +9,7 @@ import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { LearnerStatus } from '../protocols/protocols.js'
 import { describeError, errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
-import type { LearnerControlProtocol } from './learner.js'
+import type { LearnerControlProtocol, RepeatedMessage } from './learner.js'
 
 /** Spawns a learner as a child of the supervisor. */
 export type SpawnLearner = (
@@ -134,6 +134,12 @@ export class LearnerSlot {
   async message(method: string, args: readonly unknown[]): Promise<MessageOutcome> {
     const { ref } = await this.#occupant
     return ref.askWith({ deadline: this.#options.deadline }).message(method, args)
+  }
+
+  /** At a pause of the group: the slot's learner gets messages of before a checkpoint again. */
+  async repeat(messages: readonly RepeatedMessage[]): Promise<void> {
+    const { ref } = await this.#occupant
+    await ref.askWith({ deadline: this.#options.deadline }).repeat(messages)
   }
 
   /** The slot's learner and its replica; undefined while it is being started or replaced. */

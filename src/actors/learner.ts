@@ -12,6 +12,7 @@ import { StepOrder } from '../learner/step-order.js'
 import { StepInterrupted, StepRunner, type LearnerReport } from '../learner/step-runner.js'
 import type { Teacher, TeacherSpec } from '../learner/teacher.js'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
+import type { RunCall } from '../protocols/run-ref.js'
 
 /** Its thread loads no compiler, no file formats and no operators: it starts in half the time without them. Plugins get them when they can need them. */
 const BUILT_IN = new URL('../learner/built-in-learner.js', import.meta.url).href
@@ -29,6 +30,18 @@ export interface LearnerControlProtocol {
 
   /** Calls a public method of the plugin, while the learner is paused. Rejects with UNKNOWN_NAME. */
   message(method: string, args: readonly unknown[]): Promise<MessageOutcome>
+
+  /**
+   * Sends the plugin messages that it had got before the checkpoint that it goes on from, then takes weights and optimiser from the checkpoint, which has
+   * what the messages made of them. What the plugin tells others meanwhile is dropped: it has told it before.
+   */
+  repeat(messages: readonly RepeatedMessage[]): Promise<void>
+}
+
+/** A message that a learner had got before a checkpoint. */
+export interface RepeatedMessage {
+  readonly method: string
+  readonly args: readonly unknown[]
 }
 
 /** The options of a learner. */
@@ -46,7 +59,7 @@ export interface LearnerOptions {
   /** The file of a checkpoint with the learner's weights and its optimiser's states. */
   readonly resumes?: string
   /** The messages that the plugin got before that checkpoint: it gets them again, since the checkpoint has none of its own state. */
-  readonly messages?: readonly { readonly method: string; readonly args: readonly unknown[] }[]
+  readonly messages?: readonly RepeatedMessage[]
   /** The way to the other actors of the run; absent where the plugin cannot ask for it. */
   readonly actors?: MessagePort
   readonly rank: number
@@ -78,6 +91,8 @@ export class Learner implements LearnerControlProtocol {
   readonly #releases: (() => void)[] = []
   #plugin: LearnerPlugin | undefined
   #stepping = false
+  #repeating = false
+  #engine!: Engine
   #replica: Handle | undefined
 
   constructor(options: LearnerOptions, context: ActorContext<Learner>) {
@@ -88,12 +103,12 @@ export class Learner implements LearnerControlProtocol {
 
   /** Called by the runtime. */
   async started(): Promise<void> {
-    const engine = await loadEngine(this.#options.engine)
+    const engine = (this.#engine = await loadEngine(this.#options.engine))
     // Pins the thread before it makes its replica, because memory is placed near the core that touches it first.
     if (this.#options.cores) engine.keepToCores(this.#options.cores)
     this.#plugin = await makeLearner(this.#options.module, await this.#pluginContext(engine))
     await this.#plugin.started?.()
-    await this.#repeatMessages(engine)
+    if (this.#options.messages) await this.repeat(this.#options.messages)
   }
 
   train(): DeferredReply<LearnerReport> {
@@ -116,6 +131,17 @@ export class Learner implements LearnerControlProtocol {
     return callMethod(this.#plugin!, method, args, this.#context.name)
   }
 
+  async repeat(messages: readonly RepeatedMessage[]): Promise<void> {
+    if (messages.length === 0) return
+    this.#repeating = true
+    try {
+      for (const { method, args } of messages) await this.message(method, args)
+    } finally {
+      this.#repeating = false
+    }
+    await this.#restore(this.#engine)
+  }
+
   /** A message to itself: the plugin has failed while the learner was paused, so no call of `train` can reject. */
   fail(error: unknown): never {
     throw error
@@ -126,13 +152,6 @@ export class Learner implements LearnerControlProtocol {
     this.#runner.close()
     await this.#plugin?.stopping?.()
     for (const release of this.#releases.toReversed()) release()
-  }
-
-  async #repeatMessages(engine: Engine): Promise<void> {
-    const { messages = [] } = this.#options
-    for (const { method, args } of messages) await this.message(method, args)
-    // What they changed of weights and optimiser is in the checkpoint.
-    if (messages.length > 0) await this.#restore(engine)
   }
 
   async #stepForEver(): Promise<void> {
@@ -211,7 +230,8 @@ export class Learner implements LearnerControlProtocol {
     const call = actors
       ? callsOver(actors)
       : () => Promise.reject(new ArbalestError('INVALID_STATE', `${this.#context.name}: it has no way to other actors`))
-    return jobActors(call, () => task.learners)
+    const send = (message: RunCall) => (this.#repeating && message.told ? Promise.resolve() : call(message))
+    return jobActors(send, () => task.learners)
   }
 
   async #makeTeacher(spec: TeacherSpec, engine: Engine): Promise<Teacher> {

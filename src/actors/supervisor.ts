@@ -7,6 +7,7 @@ import type { PopulationEvent } from '../observe/events.js'
 import { recordedArguments, type RunChange, type RunPlace } from '../schedules/interventions.js'
 import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
+import type { RepeatedMessage } from './learner.js'
 import { LearnerSlot, type LearnerSlotOptions, type SpawnLearner } from './learner-slot.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
@@ -44,6 +45,9 @@ export interface SupervisorControlProtocol {
 
   /** Calls a method of the learner in this place, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
   messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome>
+
+  /** The learner in this place gets messages of before a checkpoint again, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  repeatNow(place: number, messages: readonly RepeatedMessage[]): Promise<void>
 
   /** The running learners by rank, while the group pauses; undefined for one that is being replaced. */
   replicas(): Promise<(RunningLearner | undefined)[]>
@@ -162,6 +166,11 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   async messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome> {
     this.#refuseTraining()
     return this.#slotIn(place).message(method, args)
+  }
+
+  async repeatNow(place: number, messages: readonly RepeatedMessage[]): Promise<void> {
+    this.#refuseTraining()
+    await this.#slotIn(place).repeat(messages)
   }
 
   async resizeNow(learners: number): Promise<void> {

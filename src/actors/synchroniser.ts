@@ -1,12 +1,11 @@
 import type { Engine, GroupRule, GroupSpec, GroupStatus, Handle, RoundFigures, RuleChange, SnapshotContents } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
-import type { FloatTensors } from '../formats/tensor.js'
-import { elements } from '../model/graph.js'
+import { parameterTensors } from '../formats/tensor.js'
 import { changedRule } from '../rules/changed-rule.js'
 import { DeferredReply } from '../runtime/actor.js'
 import { changedLearningRates, ruleChangeOf, type SettingChange, type RunPlace } from '../schedules/interventions.js'
 import { learningRateAt, type LearningRatePiece } from '../schedules/pieces.js'
-import type { CentralWeights, RunControl, SynchroniserProtocol, SynchroniserStatus } from '../protocols/protocols.js'
+import type { CentralModel, CentralWeights, RunControl, SynchroniserProtocol, SynchroniserStatus } from '../protocols/protocols.js'
 
 /** The messages by which a run conducts its synchroniser. */
 export interface SynchroniserControlProtocol {
@@ -163,12 +162,12 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   central(): CentralWeights {
-    const vector = Float32Array.from(this.centralVector())
-    const tensors = this.#layout.parameters.map(({ name, shape, canonical }) => [
-      name,
-      { shape, data: vector.subarray(canonical, canonical + elements(shape)) }
-    ])
-    return { ...this.#place(), weights: Object.fromEntries(tensors) as FloatTensors }
+    return { ...this.#place(), weights: parameterTensors(this.#layout.parameters, this.centralVector()) }
+  }
+
+  model(): DeferredReply<CentralModel> {
+    if (this.#control) return new DeferredReply(this.#control.request({ kind: 'model' }) as Promise<CentralModel>)
+    throw new ArbalestError('INVALID_STATE', 'model: a system that is wired by hand has its evaluators in hands of its own; ask for central')
   }
 
   roundsAfter(round: number): DeferredReply<readonly RoundFigures[]> {

@@ -132,7 +132,10 @@ export interface Engine {
    * start and end, in seconds of the clock that all threads of the machine share.
    */
   averagingSpans(group: Handle): Float64Array
-  /** The whole rounds after this one, at most the newest 4096. The first call starts the recording: only rounds that begin later are known. */
+  /**
+   * The whole rounds after this one, at most the newest 4096. The first call starts the recording: only rounds that begin later are known. It takes
+   * memory of each member, and so does each that joins later (`MemoryCount.recording`). Throws OUT_OF_MEMORY; then nothing is recorded.
+   */
   roundFigures(group: Handle, afterRound: number): readonly RoundFigures[]
   /** Replaces the central model. Call it only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void

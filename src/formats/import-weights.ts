@@ -1,6 +1,6 @@
 import { ArbalestError, printable, shown } from '../errors.js'
 import { predictionGraph } from '../model/graph-builder.js'
-import { elements, parametersOf, type Graph, type Value } from '../model/graph.js'
+import { elements, parametersOf, sameShape, type Graph, type Value } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
@@ -137,7 +137,7 @@ function translate(name: string, names: ImportOptions['names'] = {}): string | u
 function mismatch({ name, shape }: Value, source: string, { type, shape: found }: TensorEntry): string[] {
   const what = printable(name === source ? name : `${name} (${source} of the file)`)
   if (!/^B?F\d+$/.test(type)) return [`${what} has elements of type ${type}; the model needs floats`]
-  return shown(shape) === shown(found) ? [] : [`${what} is ${shown(found)} in the file and ${shown(shape)} in the model`]
+  return sameShape(shape, found) ? [] : [`${what} is ${shown(found)} in the file and ${shown(shape)} in the model`]
 }
 
 /** Throws DATA_CORRUPT unless all numbers are finite as float32: a model with a NaN may give predictions that look plausible. */

@@ -1,5 +1,5 @@
-import { invalidOption, shown } from '../errors.js'
-import { elements } from '../model/graph.js'
+import { ArbalestError, invalidOption, shown } from '../errors.js'
+import { elements, sameShape } from '../model/graph.js'
 
 /** A tensor in canonical order: row-major, the last axis contiguous. */
 export interface Tensor<Data extends TensorData = TensorData> {
@@ -33,6 +33,33 @@ export function checkTensor(name: string, { shape, data }: Tensor): void {
       `shape ${shown(shape)} of ${data?.length ?? shown(data)} numbers`,
       'give it a shape of whole numbers and a typed array with as many elements'
     )
+}
+
+/** The tensor of this name and shape. Throws UNKNOWN_NAME if there is none, SHAPE_MISMATCH if it has another shape, INVALID_OPTION. */
+export function dataOf(name: string, shape: readonly number[], tensors: FloatTensors): Float32Array {
+  const tensor = Object.hasOwn(tensors, name) ? tensors[name] : undefined
+  if (!tensor) {
+    const message = `tensors: received none with the name ${name}; give all parameters and running statistics`
+    throw new ArbalestError('UNKNOWN_NAME', message, { data: { name } })
+  }
+  checkTensor(name, tensor)
+  if (!(tensor.data instanceof Float32Array)) throw invalidOption(`tensor ${name}`, tensor.data, 'use a Float32Array')
+  if (sameShape(tensor.shape, shape)) return tensor.data
+  const message = `tensor ${name}: received ${shown(tensor.shape)}; the model has ${shown(shape)}`
+  throw new ArbalestError('SHAPE_MISMATCH', message, { data: { name, received: tensor.shape, shape } })
+}
+
+/** Copies of the parameters in a vector in canonical order, by name. */
+export function parameterTensors(
+  parameters: readonly { readonly name: string; readonly shape: readonly number[]; readonly canonical: number }[],
+  vector: Float32Array | Float64Array
+): FloatTensors {
+  return Object.fromEntries(
+    parameters.map(({ name, shape, canonical }) => [
+      name,
+      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
+    ])
+  )
 }
 
 /** The element types of safetensors that JavaScript has typed arrays for; files with others are refused. */

@@ -1,6 +1,5 @@
-import { shown } from '../errors.js'
 import { exportedNames, moduleRefusal, ownModule } from '../own-module.js'
-import type { ComposedGradient, ValueId } from './graph.js'
+import { sameShape, type ComposedGradient, type ValueId } from './graph.js'
 import type { GraphWriter } from './graph-writer.js'
 import { invalidLayer, shownShape } from './layer-checks.js'
 import type { Layer, Named } from './layer.js'
@@ -90,7 +89,7 @@ defineLayers({
       const counting: OperatorBuilder = { ...builder, parameter: (...values) => (parameters++, builder.parameter(...values)) }
       const y = valueOf(context.graph, name, 'build', operator.build(counting, x, options as never))
       const built = builder.shape(y)
-      if (shown(built) !== shown(promised))
+      if (!sameShape(built, promised))
         throw invalidLayer(
           name,
           'shape',

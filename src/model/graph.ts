@@ -106,6 +106,11 @@ export function elements(shape: readonly number[]): number {
   return shape.reduce((product, extent) => product * extent, 1)
 }
 
+/** Whether two shapes have the same extents. */
+export function sameShape(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((extent, axis) => extent === other[axis])
+}
+
 /** The parameters in the model's order: the order of the canonical vector. */
 export function parametersOf(graph: Graph): readonly Value[] {
   return graph.values.filter((value) => value.role === 'parameter')

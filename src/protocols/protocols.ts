@@ -1,4 +1,5 @@
 import type { GroupRule, GroupStatus, RoundFigures, StreamStatus } from '../engine/contract.js'
+import type { SavedModel } from '../formats/save.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { PopulationEvent } from '../observe/events.js'
 import type { DeferredReply } from '../runtime/actor.js'
@@ -19,8 +20,11 @@ export interface CentralWeights extends RunPlace {
   readonly weights: FloatTensors
 }
 
+/** The central model after a whole round, with all that predicting with it needs: `loadModel` makes a TrainedModel of it, in any thread. */
+export interface CentralModel extends RunPlace, SavedModel {}
+
 /**
- * The messages of a run's synchroniser. `pause` and `set` take effect before the next round, at which all learners rest, and are recorded with that round;
+ * The messages of a run's synchroniser. `pause`, `model` and `set` take effect before the next round, at which all learners rest, and are recorded with that round;
  * the others are answered at once.
  */
 export interface SynchroniserProtocol {
@@ -32,6 +36,11 @@ export interface SynchroniserProtocol {
   resume(): void
   /** What is evaluated and saved: the evaluation average where the run has one, else the central model of the last whole round. */
   central(): CentralWeights
+  /**
+   * The same as a model that predicts, once given to `loadModel`. It is taken before the next round, while all learners rest, because the evaluators
+   * estimate its batch-norm statistics.
+   */
+  model(): DeferredReply<CentralModel>
   /**
    * The figures of the whole rounds after this one (-1: all), as soon as there is one; at most the newest 4096. The first call starts the recording: rounds
    * that began before have no figures.

@@ -1,10 +1,12 @@
-import type { CentralMeasurement } from '../protocols/protocols.js'
 import { ArbalestError } from '../errors.js'
+import type { SavedModel } from '../formats/save.js'
+import type { CentralMeasurement, CentralModel } from '../protocols/protocols.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { asError, unpackError } from '../runtime/errors-across-threads.js'
-import { argumentsOf, ruleChangeOf, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import { argumentsOf, messagesTo, ruleChangeOf, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
 import type { RunActors } from './start-actors.js'
 import type { ChangeOutcome } from './interventions.js'
+import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'
 import type { TrainingLoop } from './training-loop.js'
 
@@ -17,6 +19,9 @@ export interface ChangeableRun {
   readonly made: () => readonly Intervention[]
   /** Takes a checkpoint. Resolves when training may go on, with the folder in which it will be; undefined in a run without checkpoints. */
   readonly save: () => Promise<{ readonly folder: Promise<string> } | undefined>
+  /** Throws OUT_OF_MEMORY if memory does not hold so many more learners. */
+  readonly checkMemory: (growth: Growth) => void
+  readonly model: () => Promise<SavedModel>
   readonly measure: (data: string | undefined) => Promise<Omit<CentralMeasurement, keyof RunPlace>>
 }
 
@@ -31,6 +36,7 @@ export async function changeRun(target: ChangeableRun, change: RunChange, place:
       await changeSettings(target, change, place)
       return { answer: place }
     case 'resize':
+      target.checkMemory({ there: target.population.learners, wanted: change.learners })
       await target.population.resize(place.round, change.learners)
       await follow(target, { ...place, ...change })
       return { answer: place }
@@ -45,12 +51,26 @@ export async function changeRun(target: ChangeableRun, change: RunChange, place:
       return message(target, change)
     case 'measure':
       return { answer: { ...place, ...(await target.measure(change.data)) } }
+    case 'model':
+      return { answer: { ...place, ...(await target.model()) } satisfies CentralModel }
     case 'save': {
       const saved = await target.save()
       if (!saved) throw new ArbalestError('INVALID_STATE', 'checkpoints: the run has no folder for them; train with the option checkpoint')
       return { answer: saved.folder }
     }
   }
+}
+
+/**
+ * Sends the learners of a run that goes on from a checkpoint, before this round, what they were sent in the same rest before the checkpoint was taken: they
+ * had begun the step that follows it, and so they do again.
+ */
+export async function repeatMessages({ actors, population, training, made }: ChangeableRun, round: number): Promise<void> {
+  const repeated = Array.from({ length: population.learners }, (_, place) => messagesTo(place, made(), { from: round }))
+  if (repeated.every(({ length }) => length === 0)) return
+  await training.gather(round)
+  const supervisor = actors.supervisor.askWith({ deadline: Infinity })
+  for (const [place, messages] of repeated.entries()) if (messages.length > 0) await supervisor.repeatNow(place, messages)
 }
 
 async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, place: RunPlace): Promise<void> {

@@ -21,6 +21,9 @@ export interface InterventionsOptions {
   readonly stop: AbortSignal
 }
 
+/** What only looks at a run, or holds it. */
+const LOOKS: readonly RunChange['kind'][] = ['pause', 'measure', 'save', 'model']
+
 interface Request {
   readonly change: RunChange
   readonly answer: Deferred<unknown>
@@ -142,7 +145,7 @@ export class Interventions {
 
   /** What only looked at the recorded run, or held it, needs no repetition. */
   async #repeat({ round: _round, iteration: _iteration, ...change }: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
-    const looks = change.kind === 'pause' || change.kind === 'measure' || change.kind === 'save'
+    const looks = LOOKS.includes(change.kind)
     if (looks) this.#record(change, place, undefined)
     else await this.#perform(change, place, make)
   }

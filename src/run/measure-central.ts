@@ -1,6 +1,7 @@
 import type { JobScope } from '../actors/job-scope.js'
 import { openData } from '../data/open.js'
-import type { FloatTensors } from '../formats/tensor.js'
+import type { SavedModel } from '../formats/save.js'
+import { parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { evaluate, type Measurement } from '../trained/evaluate.js'
 import type { RunActors } from './start-actors.js'
 import type { PreparedRun } from './prepare.js'
@@ -18,6 +19,18 @@ export function statisticsReader(
     Object.fromEntries(
       values.map(({ name, shape }) => [name, { shape, data: Float32Array.from(engine.readValue(replica, bound(), name)) }])
     )
+}
+
+/** The central model, with its statistics. The learners rest. */
+export async function centralModel(
+  { model, programs, dataset: { mean, std, classNames } }: PreparedRun,
+  { evaluators }: RunActors,
+  { engine }: JobScope,
+  statistics: () => FloatTensors
+): Promise<SavedModel> {
+  await evaluators.takeCentral()
+  const weights = parameterTensors(programs.train.parameters.parameters, engine.readVector(evaluators.replica, 'weights'))
+  return { model, weights, statistics: statistics(), normalisation: { mean, std }, ...(classNames && { classNames }) }
 }
 
 /** Measures the central model on the test samples of the data set of this name. Throws what `openData` throws, and SHAPE_MISMATCH. */

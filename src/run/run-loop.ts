@@ -2,6 +2,7 @@ import type { RunPlace } from '../schedules/interventions.js'
 import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
 import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
+import type { SavedModel } from '../formats/save.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
@@ -9,9 +10,10 @@ import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
 import { BestModel, scoreOf, StoppingRules } from './evaluation-rules.js'
 import type { JobControl } from './job.js'
+import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'
 import { finishedEvent } from './run-events.js'
-import { changeRun, type ChangeableRun } from './change-run.js'
+import { changeRun, repeatMessages, type ChangeableRun } from './change-run.js'
 import type { Interventions } from './interventions.js'
 import { TrainingLoop } from './training-loop.js'
 import { userAnswer } from './user-answer.js'
@@ -24,6 +26,10 @@ export interface RunLoopOptions {
   readonly interventions: Interventions
   /** Measures the central model on the data set of this name. */
   readonly measureOn: (data: string) => Promise<Omit<CentralMeasurement, keyof RunPlace>>
+  /** The central model, with its statistics. */
+  readonly model: () => Promise<SavedModel>
+  /** Throws OUT_OF_MEMORY if memory does not hold so many more learners. */
+  readonly checkMemory: (growth: Growth) => void
   /** The best model before the run was resumed. */
   readonly best: MeasuredModel | undefined
   readonly trace: Trace | undefined
@@ -71,6 +77,7 @@ export class RunLoop {
     // With `overfit`, measure once before training, for comparison.
     if (settings.overfit !== undefined) this.#control.emit(await this.#measure())
     let round = resumed?.round ?? 0
+    if (resumed) await repeatMessages(this.#changeable, round)
     // The run was stopped just before a measurement that an undisturbed run makes.
     if (resumed && !ended && this.#isMeasuredAt(round) && !measuredHere(resumed)) [measured, ended] = await this.#evaluate()
     while (round < this.#training.schedule.rounds && !ended) {
@@ -83,7 +90,8 @@ export class RunLoop {
       const { failure } = this.#training
       if (failure) await this.#failSaved(failure.error, () => this.#save({ evaluators: 'idle' }))
       const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
-      // A user who stops the run may kill it before the measurement has ended: save the training first.
+      // A user who stops the run may kill it before the measurement has ended: save the training first, and wait for the disk rather than skip that.
+      if (stop.aborted) await checkpoints?.settled()
       if (stop.aborted || (!measures && checkpoints?.isDue(round, this.#training.schedule))) await this.#save({ evaluators: 'idle' })
       if (measures) [measured, ended] = await this.#evaluate({ unplanned: round < due })
       if (!ended && round < this.#training.schedule.rounds) await this.#changePopulation(round)

@@ -19,12 +19,13 @@ import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
 import { Interventions } from './interventions.js'
-import { measureCentralOn, statisticsReader } from './measure-central.js'
+import { centralModel, measureCentralOn, statisticsReader } from './measure-central.js'
 import { startActors, type RunActors } from './start-actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
-import { MemoryBudget, measuredNeed, reserveGrowth } from './memory/budget.js'
+import { checkGrowth, MemoryBudget, type Growth, measuredNeed, reserveGrowth } from './memory/budget.js'
+import type { MemoryNeed } from './memory/need.js'
 import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
@@ -145,9 +146,12 @@ async function runOnce(
     const best = await bestBefore(prepared)
     const checkpoints = await begin(prepared, actors, scope, control, trace, statistics)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
-    population = populationControl(prepared, actors, scope, before)
+    const need = measuredNeed(engine, prepared.settings, prepared.need, before)
+    population = populationControl(prepared, actors, scope, need)
     const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
-    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, interventions, measureOn, best, trace }, control)
+    const model = () => centralModel(prepared, actors!, scope, statistics)
+    const checkMemory = (growth: Growth) => checkGrowth(MemoryBudget.now(engine, prepared.settings), need, growth)
+    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace }, control)
     directory.open(addressees(actors, interventions, population))
     const finished = await Promise.race([loop.run(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
@@ -201,17 +205,16 @@ async function bestBefore({ settings, programs, resumption }: PreparedRun): Prom
 
 /** Follows a given number or schedule of learners, or tunes their number. `before`: the memory that was free without the actors. */
 function populationControl(
-  { settings, need, resumption }: PreparedRun,
+  { settings, resumption }: PreparedRun,
   { supervisor }: RunActors,
   { engine }: JobScope,
-  before: MemoryBudget
+  need: MemoryNeed
 ): PopulationControl {
   const { learners, population } = settings
   const { schedule, tuning } = population
   if (!tuning) return new GivenPopulation(schedule, supervisor, resumption?.state.round)
-  const measured = measuredNeed(engine, settings, need, before)
-  reserveGrowth(engine, settings, measured)
-  const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(measured, more)
+  reserveGrowth(engine, settings, need)
+  const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, more)
   return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
 }
 

@@ -27,7 +27,7 @@ import type { Settings } from '../options/settings.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { transfer } from '../runtime/cloneable.js'
 import { answeredPort, sendingPort } from '../runtime/port.js'
-import { argumentsOf, messagesTo, type Intervention } from '../schedules/interventions.js'
+import { messagesTo } from '../schedules/interventions.js'
 import { inTurns, mapInPieces } from '../turns.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
@@ -193,7 +193,7 @@ async function startSupervisor(
       rank,
       ...(cores.length > 0 && { cores }),
       heartbeat: heartbeat.memory,
-      ...(resumes !== undefined && { resumes, messages: messagesTo(rank, settings.changes).map(sentAgain) }),
+      ...(resumes !== undefined && { resumes, messages: messagesTo(rank, settings.changes, { before: resumption?.state.round }) }),
       ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
@@ -223,8 +223,4 @@ async function startSupervisor(
   )
   await supervisor.askWith({ deadline: Infinity }).start()
   return supervisor
-}
-
-function sentAgain(message: Extract<Intervention, { readonly kind: 'message' }>): { method: string; args: readonly unknown[] } {
-  return { method: message.method, args: argumentsOf(message) }
 }

@@ -55,7 +55,8 @@ function changes<const Common extends Record<string, ReturnType<typeof required<
     tuning: group({ ...of('tuning'), on: required(truth()) }),
     pause: group(of('pause')),
     measure: group({ ...of('measure'), data: option(text('the name of a data set')) }),
-    save: group(of('save'))
+    save: group(of('save')),
+    model: group(of('model'))
   })
 }
 
@@ -137,12 +138,17 @@ export function isTuned(all: readonly Intervention[]): boolean {
   return last?.kind === 'tuning' ? last.on : last === undefined
 }
 
-/** The messages that the learner in this place got and that it may still remember: those since it began. */
-export function messagesTo(wanted: number, all: readonly Intervention[]): readonly OfKind<'message'>[] {
+/** The messages in some rounds that the learner in this place got and that it may still remember: those since it began. */
+export function messagesTo(
+  wanted: number,
+  all: readonly Intervention[],
+  { from = 0, before = Infinity }: { readonly from?: number; readonly before?: number | undefined } = {}
+): readonly { readonly method: string; readonly args: readonly unknown[] }[] {
   const begins = (each: Intervention) =>
     (each.kind === 'replace' && each.place === wanted) || (each.kind === 'resize' && each.learners <= wanted)
-  const from = all.findLastIndex(begins)
-  return interventionsOf(all.slice(from + 1), 'message').filter((each) => each.place === wanted)
+  return interventionsOf(all.slice(all.findLastIndex(begins) + 1), 'message')
+    .filter(({ place: to, round }) => to === wanted && round >= from && round < before)
+    .map((message) => ({ method: message.method, args: argumentsOf(message) }))
 }
 
 /** The learning rates after what a program has changed of them. */

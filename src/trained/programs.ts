@@ -6,6 +6,7 @@ import { ArbalestError, shown } from '../errors.js'
 import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
+import { sameShape } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import type { Pieces } from '../turns.js'
 
@@ -84,7 +85,7 @@ export function checkSamples(model: Model, dataset: Dataset): void {
       'SHAPE_MISMATCH',
       `data ${dataset.name}: it has no samples to train on or to be measured on; give it some of each`
     )
-  if (shown(model.input) !== shown(dataset.sample))
+  if (!sameShape(model.input, dataset.sample))
     throw new ArbalestError(
       'SHAPE_MISMATCH',
       `data ${dataset.name}: its samples are ${shown(dataset.sample)} where model ${model.name} takes ${shown(model.input)}; give the model the data's shape as its input`
@@ -97,7 +98,7 @@ function checkTargets(model: Model, dataset: Dataset, predict: Program): void {
   const tokens = dataset.train.stride === undefined ? [] : dataset.sample
   const wanted = dataset.classes > 0 ? [...tokens, dataset.classes] : [...(dataset.train.target ?? [])]
   const asClasses = model.loss === 'softmaxCrossEntropy'
-  if (asClasses === dataset.classes > 0 && shown(output) === shown(wanted)) return
+  if (asClasses === dataset.classes > 0 && sameShape(output, wanted)) return
   if (!asClasses && dataset.classes > 0)
     throw new ArbalestError(
       'SHAPE_MISMATCH',

@@ -1,11 +1,11 @@
 import { compile } from '../compiler/compile.js'
-import type { PlacedParameter, Program } from '../compiler/program.js'
+import type { Program } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, shown } from '../errors.js'
 import { saveModel, type SavedModel, type SaveOptions } from '../formats/save.js'
-import type { FloatTensors, Tensor } from '../formats/tensor.js'
+import { dataOf, parameterTensors, type FloatTensors } from '../formats/tensor.js'
 import { isDataset } from '../options/data.js'
 import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
@@ -41,7 +41,7 @@ export class TrainedModel {
     collected.register(this, () => engine.release(replica))
   }
 
-  /** Writes a model's values into a replica, and owns it from now on. */
+  /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights that do not suit. */
   static of(
     { model, weights, statistics, normalisation, classNames }: SavedModel,
     place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
@@ -49,7 +49,7 @@ export class TrainedModel {
     const trained = new TrainedModel({ ...place, model, normalisation, classNames })
     const { engine, program, replica } = place
     const vector = new Float32Array(program.parameters.elements)
-    for (const { name, canonical } of program.parameters.parameters) vector.set(weights[name]!.data, canonical)
+    for (const { name, shape, canonical } of program.parameters.parameters) vector.set(dataOf(name, shape, weights), canonical)
     engine.writeVector(replica, 'weights', vector)
     for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(replica, trained.#bound(), name, data)
     return trained
@@ -153,12 +153,7 @@ export class TrainedModel {
   /** Copies of the parameters by name, each in PyTorch's order. */
   weights(): FloatTensors {
     const { engine, replica, program } = this.#options
-    const vector = engine.readVector(replica, 'weights')
-    const tensor = ({ name, shape, canonical }: PlacedParameter): [string, Tensor<Float32Array>] => [
-      name,
-      { shape, data: Float32Array.from(vector.subarray(canonical, canonical + elements(shape))) }
-    ]
-    return Object.fromEntries(program.parameters.parameters.map(tensor))
+    return parameterTensors(program.parameters.parameters, engine.readVector(replica, 'weights'))
   }
 
   /** Copies of the batch-norm statistics by name: each layer's running mean and variance, and the number of batches that they describe. */

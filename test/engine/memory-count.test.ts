@@ -39,13 +39,17 @@ describe('The memory that the engine counts', () => {
     const ofGroup = taken()
     engine.join(made, 0)
     const ofMember = taken()
+    engine.roundFigures(made, -1)
+    const ofRecording = taken()
+    engine.join(made, 1)
+    const ofRecorded = taken()
     const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1, group: made, learner: 0 })
     engine.bind(replica, handle, dataset)
     const ofReplica = taken()
     const copies = [engine.captureGroup(made), engine.captureReplica(replica)]
     const ofSnapshots = taken()
     for (const each of [...copies, replica, made, warm, dataset, handle]) engine.release(each)
-    return { count, taken: { ofGroup, ofMember, ofReplica, ofSnapshots } }
+    return { count, taken: { ofGroup, ofMember, ofRecording, ofRecorded, ofReplica, ofSnapshots } }
   }
 
   const sum = (replica: MemoryCount['replica']): number => Object.values(replica).reduce((all, bytes) => all + bytes, 0)
@@ -70,6 +74,8 @@ describe('The memory that the engine counts', () => {
       const { count, taken } = countedAndTaken(optimiser, group)
       expect(taken.ofGroup).to.be.within(count.group[0]!, count.group[0]! + LINES)
       expect(taken.ofMember).to.be.within(count.contribution, count.contribution + 64)
+      expect(taken.ofRecording).to.be.within(count.recording, count.recording + 64)
+      expect(taken.ofRecorded).to.be.within(taken.ofMember + count.recording, taken.ofMember + count.recording + 64)
       expect(taken.ofReplica).to.be.within(sum(count.replica), sum(count.replica) + LINES)
       expect(taken.ofSnapshots).to.be.within(count.snapshot, count.snapshot + count.group[0]! + LINES)
     })
@@ -128,7 +134,7 @@ describe('The memory that the engine counts', () => {
       programs: [handle],
       group: { backend: 'cpu', layout: program.parameters, batch: 4, rule: hogwild({}) }
     })
-    expect(count).to.deep.include({ group: [bytes], contribution: 0 })
+    expect(count).to.deep.include({ group: [bytes], contribution: 0, recording: 0 })
     expect(count.replica).to.include({ weights: 0, gradients: bytes, optimiser: bytes })
     engine.release(handle)
   })
@@ -141,7 +147,7 @@ describe('The memory that the engine counts', () => {
     )
     const programs = compiled.map((each) => engine.createProgram(each))
     const count = engine.countMemory({ backend: 'cpu', programs })
-    expect(count).to.deep.include({ group: [], contribution: 0, snapshot: 0, update: 0 })
+    expect(count).to.deep.include({ group: [], contribution: 0, recording: 0, snapshot: 0, update: 0 })
     const activations = Math.max(...compiled.map(({ arenas }) => arenas.activations))
     expect(count.replica).to.deep.equal({ weights: parameters.bytes, gradients: 0, optimiser: 0, statistics: 0, activations })
     for (const each of programs) engine.release(each)

@@ -173,6 +173,7 @@ function countMemory({ programs: handles, group }: MemorySpec): MemoryCount {
   return {
     group: group ? [2 * bytes] : [],
     contribution: trained,
+    recording: trained,
     replica: {
       weights: bytes,
       gradients: trained,

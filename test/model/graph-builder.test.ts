@@ -1,6 +1,8 @@
 import { expect } from 'chai'
+import { datasetFromArrays } from '../../src/data/from-arrays.js'
+import { checkSamples } from '../../src/trained/programs.js'
 import { type LoadOptions, type Mode, buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
-import { parametersOf, type Graph, type Value } from '../../src/model/graph.js'
+import { parametersOf, sameShape, type Graph, type Value } from '../../src/model/graph.js'
 import {
   avgPool2d,
   batchNorm2d,
@@ -259,5 +261,21 @@ describe('a model that cannot be', () => {
     expect(build({ flip: true })).to.include('load.flip')
     expect(build({ mean: [1, 2] })).to.include('load.mean: received [1,2]')
     expect(build({ std: [0] })).to.include('load.std: received [0]')
+  })
+})
+
+describe('two shapes', () => {
+  it('are compared by all their extents, more than a message shows', () => {
+    const ones = Array.from({ length: 100 }, () => 1)
+    expect(sameShape(ones, [...ones])).to.equal(true)
+    expect(sameShape(ones, [...ones.slice(1), 2])).to.equal(false)
+    expect(sameShape(ones, ones.slice(1))).to.equal(false)
+  })
+
+  it('differ where data does not suit a model in its last axis alone', () => {
+    const long = (last: number) => [...Array.from({ length: 100 }, () => 1), last]
+    const model = defineModel({ name: 'long', input: long(2), layers: [flatten(), linear(2)] })
+    const data = datasetFromArrays({ name: 'long', sample: long(3), classes: 2, samples: new Float32Array(6), labels: [0, 1], test: { samples: new Float32Array(6), labels: [0, 1] } })
+    expect(thrown(() => checkSamples(model, data)).code).to.equal('SHAPE_MISMATCH')
   })
 })

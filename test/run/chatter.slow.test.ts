@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { disturbedRun, expectRepeated, expectResumed, remove } from './support/disturbed-run.js'
+import { disturbedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/disturbed-run.js'
 
 const MESSAGES = Number(process.env['ARBALEST_SOAK_MESSAGES'] ?? 10_000)
 
@@ -11,6 +11,9 @@ describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
     await expectResumed(run)
     remove(run)
   }).timeout(3_600_000)
+
+  it('goes on from where SIGKILL has left it, again and again, to the weights of the run that does the same undisturbed', () =>
+    expectSurvivesKills([1, 2, 3, 4, 5].map((seed) => ({ seed, checkpoints: 40 + 7 * seed })))).timeout(3_600_000)
 
   it('answers all of them while learners die', async () => {
     const run = await disturbedRun(MESSAGES, { seed: 5, deadly: true })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { disturbedRun, expectRepeated, expectResumed, remove } from './support/disturbed-run.js'
+import { disturbedRun, expectRepeated, expectResumed, expectSurvivesKills, remove } from './support/disturbed-run.js'
 
 describe('a run that several threads talk to at random times', () => {
   it('answers every ask, ends right, and is repeated and resumed to the same weights', async () => {
@@ -12,6 +12,12 @@ describe('a run that several threads talk to at random times', () => {
     await expectResumed(run)
     remove(run)
   }).timeout(120_000)
+
+  it('goes on from where SIGKILL has left it, again and again, to the weights of the run that does the same undisturbed', () =>
+    expectSurvivesKills([
+      { seed: 1, checkpoints: 5 },
+      { seed: 2, checkpoints: 8 }
+    ])).timeout(120_000)
 
   it('answers every ask and ends right while learners die', async () => {
     const run = await disturbedRun(45, { seed: 7, deadly: true })

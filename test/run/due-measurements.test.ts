@@ -12,11 +12,13 @@ import { Folder } from '../data/support/files.js'
 import { eventsOf } from '../support/events.js'
 import { warningsIn } from '../support/warnings.js'
 
-/** Slow steps, counted in memory that the test looks into. */
-const SLOW = new URL(
-  `data:text/javascript,${encodeURIComponent(`export default ({ replica, options }) => async () => {
-    Atomics.add(new Int32Array(options.steps), 0, 1)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+/** Steps that are counted, and that wait from a number on until the test lets them go on. */
+const WAITING = new URL(
+  `data:text/javascript,${encodeURIComponent(`export default ({ replica, options: { steps, waitFrom } }) => async () => {
+    const [count, goesOn] = [0, 1]
+    const shared = new Int32Array(steps)
+    if (Atomics.add(shared, count, 1) >= waitFrom)
+      while (Atomics.load(shared, goesOn) === 0) await new Promise((resolve) => setTimeout(resolve, 1))
     await replica.run(1)
   }`)}`
 )
@@ -43,14 +45,20 @@ describe('A run that is stopped where a measurement is due', function () {
     ...more
   })
 
-  const slowly = () => ({ learner: SLOW, learnerOptions: { steps: new SharedArrayBuffer(4) } })
-
   /** Stopped in the round that ends at `iteration`. As it was before the measurement there, its folder lies in `early`. */
   async function stopped(iteration: number, dir: string, early: string): Promise<CheckpointEvent[]> {
-    const slow = slowly()
-    const job = train(options({ ...slow, checkpoint: dir }))
-    const steps = new Int32Array(slow.learnerOptions.steps)
-    const look = setInterval(() => Atomics.load(steps, 0) > 2 * (iteration - 10) + 2 && job.stop(), 5)
+    // In the middle of the round, of which each learner has taken some steps.
+    const waitFrom = 2 * (iteration - 10) + 4
+    const steps = new Int32Array(new SharedArrayBuffer(8))
+    const job = train(options({ learner: WAITING, learnerOptions: { steps: steps.buffer, waitFrom }, checkpoint: dir }))
+    const look = setInterval(() => Atomics.load(steps, 0) > waitFrom && stop(), 5)
+    const stop = () => {
+      clearInterval(look)
+      job.stop()
+      // Answered after the synchroniser has been told to let the learners rest.
+      const goOn = () => Atomics.store(steps, 1, 1)
+      job.actors.synchroniser.ask.status().then(goOn, goOn)
+    }
     const taken: CheckpointEvent[] = []
     job.on('checkpoint', (event) => {
       if (event.iteration === iteration && taken.push(event) === 1) cpSync(dir, early, { recursive: true })
@@ -75,7 +83,7 @@ describe('A run that is stopped where a measurement is due', function () {
         [early, [10, 20, 30].filter((each) => each >= iteration)],
         [dir, iteration === 30 ? [] : [30]]
       ] as const) {
-        const resumed = await eventsOf(train(options({ ...slowly(), checkpoint })))
+        const resumed = await eventsOf(train(options({ learner: WAITING, learnerOptions: { steps: new SharedArrayBuffer(8), waitFrom: Infinity }, checkpoint })))
         expect(resumed.find(({ event }) => event === 'resumed')).to.include({ iteration })
         expect(measuredAt(resumed)).to.deep.equal(measured)
         const end = undisturbed.at(-1)!

@@ -1,11 +1,16 @@
 import { expect } from 'chai'
+import { actorsAt, type CentralMeasurement, type CentralModel } from '../../src/actors/index.js'
+import type { FloatTensors } from '../../src/formats/tensor.js'
+import { openDataset } from '../../src/data/open.js'
+import { batchNorm2d, conv2d, defineModel, flatten, linear } from '../../src/model/layers.js'
+import { loadModel } from '../../src/trained/load-model.js'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IntervenedEvent } from '../../src/observe/events.js'
 import type { TrainOptions } from '../../src/options/train-options.js'
 import type { Job } from '../../src/run/job.js'
-import { train } from '../../src/run/train.js'
+import { train, trainWith } from '../../src/run/train.js'
 import type { Intervention } from '../../src/schedules/interventions.js'
 import { refused } from '../support/codes.js'
 import { atRest, manyRounds, someRoundsLater, trainManyRounds } from './support/talked-to.js'
@@ -151,6 +156,31 @@ describe('the actors of a run', () => {
     await job.finished
   })
 
+  it('give the central model as one that predicts, with its batch-norm statistics, in any thread', async () => {
+    const data = await openDataset('digits', { samples: 1000 })
+    const layers = [conv2d(4, 3), batchNorm2d(), flatten(), linear(10)]
+    const model = defineModel({ name: 'normalised', input: data.sample, layers })
+    const job = await trainManyRounds({ model, until: { steps: 400 } })
+    const elsewhere = actorsAt(job.connect())
+    let measured: CentralMeasurement | undefined
+    let central: CentralModel | undefined
+    await atRest(job, 20, async () => {
+      measured = await job.actors.evaluator.ask.measure()
+      central = await elsewhere.synchroniser.ask.model()
+      expect(central.round).to.equal(measured.round)
+      expect(central.weights).to.deep.equal((await job.actors.synchroniser.ask.central()).weights)
+    })
+    const { testAccuracy, testLoss } = await (await loadModel(central!)).evaluate(data)
+    expect(testAccuracy).to.equal(measured!.testAccuracy)
+    expect(testLoss).to.be.closeTo(measured!.testLoss, 1e-5)
+    const finished = await job.finished
+    expect(finished.interventions?.map(({ kind }) => kind)).to.deep.equal(['pause', 'measure', 'model'])
+    const repeated = await trainManyRounds({ model, until: { steps: 400 }, interventions: finished.interventions! })
+    expect((await repeated.finished).weightsSha256).to.equal(finished.weightsSha256)
+    const [[name], ...others] = Object.entries(central!.weights) as [[string, unknown], ...[string, FloatTensors[string]][]]
+    await refused('UNKNOWN_NAME', () => loadModel({ ...central!, weights: Object.fromEntries(others) }), name)
+  })
+
   it('tell the figures of each round until the run ends', async () => {
     const job = await trainManyRounds({ until: { steps: 600 } })
     const rounds: number[] = []
@@ -181,6 +211,17 @@ describe('the actors of a run', () => {
     await refused('UNKNOWN_NAME', () => learner<{ warm(): void }>(0).ask.warm(), 'warm')
     await refused('ABORTED', () => synchroniser.askWith({ signal: AbortSignal.abort() }).status())
     expect((await job.finished).interventions).to.equal(undefined)
+  })
+
+  it('refuse more learners than memory holds, and the run goes on as before', async () => {
+    const engine = new URL('../fakes/filling-engine.js', import.meta.url)
+    const job = trainWith(await manyRounds(), { engine })
+    await someRoundsLater(job, 10)
+    await refused('OUT_OF_MEMORY', () => job.actors.supervisor.ask.resize(500), 'received 500', '498 more', 'use at most')
+    expect((await job.actors.supervisor.ask.population()).learners).to.equal(2)
+    const finished = await job.finished
+    expect(finished.interventions).to.equal(undefined)
+    expect(finished.weightsSha256).to.equal((await (await trainManyRounds()).finished).weightsSha256)
   })
 
   it('answer nothing more once the run has ended', async () => {

@@ -4,6 +4,7 @@ import {
   defineConfig,
   defineModel,
   linear,
+  loadModel,
   multiply,
   train,
   type Job,
@@ -12,6 +13,7 @@ import {
   type LearnerPlugin,
   type Teacher,
   type TeacherSpec,
+  type TrainedModel,
   type TrainOptions
 } from '../../src/index.js'
 
@@ -77,6 +79,9 @@ export async function talks({ actors }: Job): Promise<number> {
   // @ts-expect-error a slip of the pen
   await actors.synchroniser.ask.set({ speed: 2 })
   await actors.synchroniser.ask.set({ learningRate: { factor: 2 }, alpha: null })
+  const central: TrainedModel = await loadModel(await actors.synchroniser.ask.model())
+  // @ts-expect-error weights alone are no model
+  await loadModel(await actors.synchroniser.ask.central())
   // @ts-expect-error a number of learners
   actors.supervisor.tell.resize('3')
   for await (const { loss } of actors.synchroniser.rounds()) if (loss < 1) break
@@ -86,5 +91,5 @@ export async function talks({ actors }: Job): Promise<number> {
   // @ts-expect-error of a plugin that is not told there are no methods
   await actors.learners()[0]!.ask.warm(2)
   const { learners } = await actors.supervisor.ask.population()
-  return warm + learners
+  return warm + learners + central.input.length
 }

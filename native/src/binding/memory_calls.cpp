@@ -33,6 +33,7 @@ Napi::Value count(const Info& info) {
   Napi::Object result = Napi::Object::New(env);
   result.Set("group", devices);
   result.Set("contribution", number_of(env, count.contribution));
+  result.Set("recording", number_of(env, count.recording));
   result.Set("replica", replica);
   result.Set("snapshot", number_of(env, count.snapshot));
   result.Set("update", number_of(env, count.update));

@@ -60,6 +60,7 @@ std::vector<float> GroupState::losses(int64_t from_iteration) const {
 
 std::vector<RoundFigures> GroupState::round_figures(int64_t after) {
   const std::lock_guard lock(mutex_);
+  if (!recorder_.is_recording()) prepare_recording();
   return recorder_.take_after(after);
 }
 

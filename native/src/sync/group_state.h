@@ -40,6 +40,8 @@ class GroupState : public Group {
   virtual void refuse_in_progress() const = 0;
   // Numbers that only some rules have; both are in their range. Throws INVALID_OPTION.
   virtual void change_averaging(const RuleChange& change) = 0;
+  // Takes the memory that the recording of rounds needs, before it begins. Throws OUT_OF_MEMORY.
+  virtual void prepare_recording() {}
   virtual int64_t longest_period() const { return kLongestPeriod; }
   // Counts the loss; false stops the group, as the loss is not finite.
   bool add_loss(int64_t iteration, double loss);

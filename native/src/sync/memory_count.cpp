@@ -40,6 +40,7 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
     const size_t without = snapshot_of();
     count.contribution = allocated_by(counting, [&] { made->join(kLearner); }).front();
     count.snapshot = snapshot_of() - without;
+    count.recording = allocated_by(counting, [&] { made->round_figures(-1); }).front();
   }
 
   ReplicaMemory replica(counting, layout, made ? made->shared_weights() : nullptr, nullptr);

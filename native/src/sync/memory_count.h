@@ -15,6 +15,7 @@ namespace arbalest {
 struct MemoryCount {
   std::vector<size_t> group;  // on each of its devices, or in the one memory that its devices share
   size_t contribution = 0;    // of each learner that joins
+  size_t recording = 0;       // of each member besides, while rounds are recorded
   ReplicaBytes replica;
   size_t snapshot = 0;  // copies of a learner's state in a checkpoint
   size_t update = 0;    // read and written by the update of a round's last step

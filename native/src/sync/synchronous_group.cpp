@@ -1,6 +1,7 @@
 #include "sync/synchronous_group.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/buckets.h"
 
@@ -44,6 +45,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
   if (contributes_copies()) member.contribution = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
+  if (recorder_.is_recording()) member.difference = difference_for(member);
   const int64_t from = member.round;
   members_.add(learner, std::move(member));
   return from;
@@ -99,6 +101,16 @@ void SynchronousGroup::change_averaging(const RuleChange& change) {
                                       ": the group's rule keeps what it began with; only synchronous model averaging takes another");
   if (change.alpha) alpha_ = *change.alpha;
   if (change.momentum) averaging_.set_momentum(*change.momentum);
+}
+
+std::shared_ptr<Memory> SynchronousGroup::difference_for(const RoundMember& member) const {
+  return takes_gradients() ? nullptr : std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
+}
+
+void SynchronousGroup::prepare_recording() {
+  std::map<int, std::shared_ptr<Memory>> taken;
+  for (const auto& [learner, member] : members_) taken.emplace(learner, difference_for(member));
+  for (auto& [learner, difference] : taken) members_.at(learner).difference = std::move(difference);
 }
 
 void SynchronousGroup::capture(Snapshot& snapshot) const {

@@ -68,6 +68,7 @@ class SynchronousGroup final : public GroupState {
   void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;
   void refuse_in_progress() const override;
   void change_averaging(const RuleChange& change) override;
+  void prepare_recording() override;
   int64_t longest_period() const override { return takes_gradients() ? 1 : GroupState::longest_period(); }
   // For a thread without a stream: each device's own stream continues after the passes that the round has queued there.
   void follow_all() const;
@@ -90,8 +91,8 @@ class SynchronousGroup final : public GroupState {
   void record_distance(int learner, const Ticket& ticket, const Memory& weights);
   // The same for all whose steps the round has just taken.
   void record_distances(const OpenRound& round);
-  // Memory of the member's own for it.
-  std::shared_ptr<Memory> difference_of(RoundMember& member) const;
+  // Memory of the member's own for it; null where none is needed.
+  std::shared_ptr<Memory> difference_for(const RoundMember& member) const;
   void fail(std::exception_ptr failure);
 
   Members<RoundMember> members_;

@@ -291,19 +291,13 @@ void SynchronousGroup::help(Lock& lock) {
   }
 }
 
-std::shared_ptr<Memory> SynchronousGroup::difference_of(RoundMember& member) const {
-  // Taken once, where the recording begins or a learner joins that is recorded.
-  if (!member.difference) member.difference = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
-  return member.difference;
-}
-
 void SynchronousGroup::record_distance(int learner, const Ticket& ticket, const Memory& weights) {
   std::shared_ptr<Memory> difference;
   {
     const std::lock_guard lock(mutex_);
-    RoundMember* const member = members_.find(learner);
-    if (!member || !recorder_.is_recording()) return;
-    difference = difference_of(*member);
+    const RoundMember* const member = members_.find(learner);
+    if (!member || !member->difference) return;
+    difference = member->difference;
   }
   const double distance = averaging_.distance(ticket.device, ticket.round, weights, *difference);
   const std::lock_guard lock(mutex_);
@@ -316,10 +310,10 @@ void SynchronousGroup::record_distances(const OpenRound& round) {
   if (!rule().lockstep) return;
   const UsedStream used = averaging_.use_stream(0);
   for (const auto& [learner, contribution] : round.buckets.front().front().arrived) {
-    RoundMember* const member = members_.find(learner);
-    if (!member || !contribution.due) continue;
+    const RoundMember* const member = members_.find(learner);
+    if (!member || !member->difference || !contribution.due) continue;
     recorder_.set_distance(round.number, learner,
-                           averaging_.distance(0, round.number, *contribution.due->learner.weights, *difference_of(*member)));
+                           averaging_.distance(0, round.number, *contribution.due->learner.weights, *member->difference));
   }
 }
 

@@ -17,6 +17,8 @@ export interface MemoryCount {
   readonly group: readonly number[]
   /** Of each learner that joins the group: its contribution to a round. */
   readonly contribution: number
+  /** Of each learner besides, once the figures of rounds have been asked for. */
+  readonly recording: number
   readonly replica: ReplicaMemory
   /** Of a checkpoint's copies of one learner's state. */
   readonly snapshot: number

@@ -1,9 +1,9 @@
-import { ArbalestError, invalidOption, shown } from '../../errors.js'
+import { invalidOption } from '../../errors.js'
 import { predictionGraph } from '../../model/graph-builder.js'
 import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
 import { takesTokens, type Model } from '../../model/model.js'
 import { node } from '../../model/operators/onnx.js'
-import { checkTensor, type FloatTensors } from '../tensor.js'
+import { dataOf, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
 import { ELEMENT_TYPE, encodeModel, nodeProto, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
 import type { Normalisation } from '../../model/normalisation.js'
@@ -124,19 +124,6 @@ class Network {
   #initialise({ name, shape, role }: Value): void {
     if (role === 'parameter' || role === 'statistic') this.#initializers.set(name, floats(name, shape, dataOf(name, shape, this.#tensors)))
   }
-}
-
-function dataOf(name: string, shape: readonly number[], tensors: FloatTensors): Float32Array {
-  const tensor = Object.hasOwn(tensors, name) ? tensors[name] : undefined
-  if (!tensor) {
-    const message = `tensors: received none with the name ${name}; give all parameters and running statistics`
-    throw new ArbalestError('UNKNOWN_NAME', message, { data: { name } })
-  }
-  checkTensor(name, tensor)
-  if (!(tensor.data instanceof Float32Array)) throw invalidOption(`tensor ${name}`, tensor.data, 'use a Float32Array')
-  if (shown(tensor.shape) === shown(shape)) return tensor.data
-  const message = `tensor ${name}: received ${shown(tensor.shape)}; the model has ${shown(shape)}`
-  throw new ArbalestError('SHAPE_MISMATCH', message, { data: { name, received: tensor.shape, shape } })
 }
 
 function checkSize({ name }: Model, bytes: number): void {

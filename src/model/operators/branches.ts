@@ -1,5 +1,4 @@
-import { shown } from '../../errors.js'
-import type { NoAttributes, ValueId } from '../graph.js'
+import { sameShape, type NoAttributes, type ValueId } from '../graph.js'
 import { shownShape } from '../layer-checks.js'
 import type { Layer, LayerOptions, Named } from '../layer.js'
 import { defineLayers } from './layer-table.js'
@@ -127,7 +126,7 @@ function bodyAndShortcut(layer: TwoBranches, to: LayerWriter, x: ValueId): [Valu
   const body = to.context.sequence(layer.body, x, `${to.name}.`)
   const shortcut = to.context.sequence(layer.shortcut ?? [], x, `${to.name}.${shortcutName}.`)
   const [ofBody, ofShortcut] = [to.shape(body), to.shape(shortcut)]
-  if (shown(ofBody) === shown(ofShortcut)) return [body, shortcut]
+  if (sameShape(ofBody, ofShortcut)) return [body, shortcut]
   throw to.mismatch(
     x,
     `its body gives ${shownShape(ofBody.slice(1))} and its shortcut ${shownShape(ofShortcut.slice(1))}: change one to match the other`

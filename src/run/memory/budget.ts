@@ -59,6 +59,29 @@ export class MemoryBudget {
   }
 }
 
+/** The learners that train, and how many shall. */
+export interface Growth {
+  readonly there: number
+  readonly wanted: number
+}
+
+/**
+ * Throws OUT_OF_MEMORY, with the figures, if memory does not hold as many more learners as a program asks for. The figures of rounds
+ * may be recorded, of which the engine alone knows: that is counted too.
+ */
+export function checkGrowth(budget: MemoryBudget, need: MemoryNeed, { there, wanted }: Growth): void {
+  const perLearner = need.perLearner + (need.recording ?? 0)
+  const more = wanted - there
+  const { free, devices } = budget
+  const bytes = Math.ceil(more / devices) * perLearner
+  if (more <= 0 || bytes <= free) return
+  const most = there + devices * Math.floor(free / perLearner)
+  const figures = `${more} more than there are take ${mebibytes(bytes)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are free`
+  throw new ArbalestError('OUT_OF_MEMORY', `learners: received ${wanted}; ${figures}; use at most ${most}`, {
+    data: { learners: wanted, perLearner, wanted: bytes, free }
+  })
+}
+
 /**
  * The need, corrected on devices with a memory of their own by what the first learners have really taken: the libraries of GPUs allocate workspaces of
  * sizes that are not known beforehand. `before` is the budget before these learners.

@@ -29,6 +29,8 @@ export interface SharedMemory {
 export interface MemoryNeed {
   readonly perLearner: number
   readonly shared: number
+  /** Of each learner besides, once the figures of rounds have been asked for; 0 if omitted. */
+  readonly recording?: number
 }
 
 /** What a run makes in the engine's memory. */
@@ -58,6 +60,7 @@ export class RunMemory {
   /** Bytes that the `update` of one learner reads and writes. */
   readonly updateBytes: number
   readonly #snapshot: number
+  readonly #recording: number
   readonly #objects: RunObjects
 
   constructor(engine: Engine, objects: RunObjects) {
@@ -81,12 +84,17 @@ export class RunMemory {
     }
     this.updateBytes = training.update
     this.#snapshot = training.snapshot
+    this.#recording = training.recording
     this.#objects = objects
   }
 
   get need(): MemoryNeed {
     const copied = this.#objects.checkpoints ? this.#checkpointCopies() : { perLearner: 0, shared: 0 }
-    return { perLearner: bytesOf(this.learner) + copied.perLearner, shared: bytesOf(this.shared) + copied.shared }
+    return {
+      perLearner: bytesOf(this.learner) + copied.perLearner,
+      shared: bytesOf(this.shared) + copied.shared,
+      recording: this.#recording
+    }
   }
 
   /** A checkpoint copies each learner's state, at most all vectors of the group, and the model that is evaluated with its statistics. */

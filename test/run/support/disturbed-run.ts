@@ -1,17 +1,29 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { expect } from 'chai'
+import { newestWhole } from '../../../src/checkpoints/store.js'
 import type { FinishedEvent } from '../../../src/observe/events.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
+import type { Job } from '../../../src/run/job.js'
 import { train } from '../../../src/run/train.js'
 import { chatter, type Chatter, type ChatterOptions } from './chatter.js'
 import { manyRounds } from './talked-to.js'
 
 const THREAD = new URL('../../fakes/chattering-thread.js', import.meta.url)
+const PROCESS = fileURLToPath(new URL('../../fakes/chattering-process.js', import.meta.url))
 const WARM_LEARNER = new URL('../../fakes/warm-learner.js', import.meta.url)
+
+export interface Disturbance {
+  readonly seed?: number
+  /** Whether learners are told to die. */
+  readonly deadly?: boolean
+}
 
 export interface DisturbedRun {
   readonly finished: FinishedEvent
@@ -22,10 +34,9 @@ export interface DisturbedRun {
   readonly folder: string
 }
 
-/** A run that is sent so many messages in all, at random times, from this thread and two others. It ends when all are sent. */
-export async function disturbedRun(messages: number, { seed = 1, deadly = false } = {}): Promise<DisturbedRun> {
-  const folder = mkdtempSync(join(tmpdir(), 'arbalest-chatter-'))
-  const options = await manyRounds({
+/** Of a run without an end of its own. */
+export function endlessOptions(): Promise<TrainOptions> {
+  return manyRounds({
     learner: WARM_LEARNER,
     learnerOptions: { temperature: 1 },
     optimiser: { learningRate: 0.05, milestones: [] },
@@ -33,7 +44,10 @@ export async function disturbedRun(messages: number, { seed = 1, deadly = false 
     evaluateEvery: 1e9,
     supervision: { restarts: 10_000 }
   })
-  const job = train({ ...options, checkpoint: { dir: folder, keep: 2 } })
+}
+
+/** Sends a job so many messages in all, at random times, from this thread and two others. */
+export function disturb(job: Job, messages: number, { seed = 1, deadly = false }: Disturbance = {}): Promise<Chatter[]> {
   const share = (sender: number): ChatterOptions => ({ seed: 10 * seed + sender, messages: Math.ceil(messages / 3), deadly })
   const threads = [1, 2].map(async (sender): Promise<Chatter> => {
     const port = job.connect()
@@ -42,9 +56,34 @@ export async function disturbedRun(messages: number, { seed = 1, deadly = false 
     await worker.terminate()
     return found
   })
-  const sent = await Promise.all([chatter(job.actors, share(0)), ...threads])
+  return Promise.all([chatter(job.actors, share(0)), ...threads])
+}
+
+/** A run that is disturbed. It ends when all messages are sent. */
+export async function disturbedRun(messages: number, disturbance: Disturbance = {}): Promise<DisturbedRun> {
+  const folder = mkdtempSync(join(tmpdir(), 'arbalest-chatter-'))
+  const options = await endlessOptions()
+  const job = train({ ...options, checkpoint: { dir: folder, keep: 2 } })
+  const sent = await disturb(job, messages, disturbance)
   job.stop()
   return { finished: await job.finished, chatter: sent, options, folder }
+}
+
+export interface Kill {
+  readonly seed: number
+  /** How many the process writes before it is killed. */
+  readonly checkpoints: number
+}
+
+/** A run in a process of its own that is disturbed until SIGKILL ends it. What it leaves is in the folder. */
+async function killedRun(folder: string, { seed, checkpoints }: Kill): Promise<void> {
+  const child = spawn(process.execPath, [PROCESS, folder, String(seed)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const closed = once(child, 'close')
+  let written = 0
+  // A checkpoint is told of while the next one may be under way.
+  for await (const line of createInterface({ input: child.stdout })) if (line === 'checkpoint' && ++written === checkpoints) child.kill('SIGKILL')
+  const [code, signal] = (await closed) as [number | null, string | null]
+  expect([code, signal]).to.deep.equal([null, 'SIGKILL'])
 }
 
 /** The run's interventions, given to another run, end with its weights. */
@@ -62,6 +101,21 @@ export async function expectResumed({ finished, options, folder }: DisturbedRun)
   expect(resumed.weightsSha256).to.equal(repeated.weightsSha256)
 }
 
-export function remove({ folder }: DisturbedRun): void {
+/** A run that is disturbed and killed several times goes on to the weights of one that repeats, undisturbed, what it remembers. */
+export async function expectSurvivesKills(kills: readonly Kill[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'arbalest-chatter-'))
+  for (const kill of kills) await killedRun(folder, kill)
+  const options = await endlessOptions()
+  const { iteration } = (await newestWhole(folder, () => {}))!
+  const until = { steps: iteration + 500 }
+  const resumed = await train({ ...options, until, checkpoint: { dir: folder } }).finished
+  const { interventions = [] } = resumed
+  expect(new Set(interventions.map(({ kind }) => kind))).to.include.keys('set', 'message', 'resize', 'pause')
+  const repeated = await train({ ...options, until, interventions }).finished
+  expect(resumed).to.include({ iterations: until.steps, weightsSha256: repeated.weightsSha256 })
+  remove({ folder })
+}
+
+export function remove({ folder }: Pick<DisturbedRun, 'folder'>): void {
   rmSync(folder, { recursive: true })
 }
