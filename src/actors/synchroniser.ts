@@ -167,7 +167,10 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
 
   model(): DeferredReply<CentralModel> {
     if (this.#control) return new DeferredReply(this.#control.request({ kind: 'model' }) as Promise<CentralModel>)
-    throw new ArbalestError('INVALID_STATE', 'model: a system that is wired by hand has its evaluators in hands of its own; ask for central')
+    throw new ArbalestError(
+      'INVALID_STATE',
+      'model: a system that is wired by hand has its evaluators in hands of its own; ask for central'
+    )
   }
 
   roundsAfter(round: number): DeferredReply<readonly RoundFigures[]> {

@@ -151,7 +151,10 @@ async function runOnce(
     const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
     const model = () => centralModel(prepared, actors!, scope, statistics)
     const checkMemory = (growth: Growth) => checkGrowth(MemoryBudget.now(engine, prepared.settings), need, growth)
-    const loop = new RunLoop({ run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace }, control)
+    const loop = new RunLoop(
+      { run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace },
+      control
+    )
     directory.open(addressees(actors, interventions, population))
     const finished = await Promise.race([loop.run(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }

@@ -48,7 +48,11 @@ function isSaved(source: unknown): source is SavedModel {
 
 async function readFile(path: unknown, { model, best, ...reading }: ReadModelOptions & ModelFileOptions): Promise<SavedModel> {
   if (typeof path !== 'string' || path === '')
-    throw invalidOption('file', path, "give the path of a model's file or of a checkpoint, or what the synchroniser of a run answers to `model()`")
+    throw invalidOption(
+      'file',
+      path,
+      "give the path of a model's file or of a checkpoint, or what the synchroniser of a run answers to `model()`"
+    )
   if (model) await loadOperators(model)
   return readModel(await modelFile(path, { best }), { ...reading, model })
 }

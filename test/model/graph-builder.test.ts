@@ -275,7 +275,14 @@ describe('two shapes', () => {
   it('differ where data does not suit a model in its last axis alone', () => {
     const long = (last: number) => [...Array.from({ length: 100 }, () => 1), last]
     const model = defineModel({ name: 'long', input: long(2), layers: [flatten(), linear(2)] })
-    const data = datasetFromArrays({ name: 'long', sample: long(3), classes: 2, samples: new Float32Array(6), labels: [0, 1], test: { samples: new Float32Array(6), labels: [0, 1] } })
+    const data = datasetFromArrays({
+      name: 'long',
+      sample: long(3),
+      classes: 2,
+      samples: new Float32Array(6),
+      labels: [0, 1],
+      test: { samples: new Float32Array(6), labels: [0, 1] }
+    })
     expect(thrown(() => checkSamples(model, data)).code).to.equal('SHAPE_MISMATCH')
   })
 })

@@ -83,7 +83,9 @@ describe('A run that is stopped where a measurement is due', function () {
         [early, [10, 20, 30].filter((each) => each >= iteration)],
         [dir, iteration === 30 ? [] : [30]]
       ] as const) {
-        const resumed = await eventsOf(train(options({ learner: WAITING, learnerOptions: { steps: new SharedArrayBuffer(8), waitFrom: Infinity }, checkpoint })))
+        const resumed = await eventsOf(
+          train(options({ learner: WAITING, learnerOptions: { steps: new SharedArrayBuffer(8), waitFrom: Infinity }, checkpoint }))
+        )
         expect(resumed.find(({ event }) => event === 'resumed')).to.include({ iteration })
         expect(measuredAt(resumed)).to.deep.equal(measured)
         const end = undisturbed.at(-1)!

@@ -64,6 +64,7 @@ function oneOf(actors: JobActors, random: () => number, deadly: boolean): Promis
     [2, () => learner.ask.warm(0.01)],
     [0.3, () => evaluator.ask.measure()],
     [0.3, () => checkpoints.ask.save()],
+    [0.1, () => synchroniser.ask.model()],
     // What cannot be is refused, and disturbs nothing.
     [0.5, () => supervisor.ask.replace(9)],
     [0.5, () => synchroniser.ask.set({ alpha: 2 })],

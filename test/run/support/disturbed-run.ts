@@ -81,7 +81,8 @@ async function killedRun(folder: string, { seed, checkpoints }: Kill): Promise<v
   const closed = once(child, 'close')
   let written = 0
   // A checkpoint is told of while the next one may be under way.
-  for await (const line of createInterface({ input: child.stdout })) if (line === 'checkpoint' && ++written === checkpoints) child.kill('SIGKILL')
+  for await (const line of createInterface({ input: child.stdout }))
+    if (line === 'checkpoint' && ++written === checkpoints) child.kill('SIGKILL')
   const [code, signal] = (await closed) as [number | null, string | null]
   expect([code, signal]).to.deep.equal([null, 'SIGKILL'])
 }

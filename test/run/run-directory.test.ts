@@ -1,0 +1,93 @@
+import { expect } from 'chai'
+import { actorsAt, type RunCall } from '../../src/actors/index.js'
+import { checkedCall, RunDirectory, type Addressees } from '../../src/run/run-directory.js'
+import { refused } from '../support/codes.js'
+import { rejection } from '../support/rejection.js'
+import { someRoundsLater, trainManyRounds } from './support/talked-to.js'
+
+describe('the directory of a run', () => {
+  const heard: string[] = []
+  const hear = async ({ actor, method }: RunCall) => void heard.push(`${actor}.${method}`)
+  const there: Addressees = {
+    learners: () => 2,
+    deliver: { synchroniser: hear, supervisor: hear, learner: hear, evaluator: hear, checkpoints: hear, feeder: hear }
+  }
+  const opened = (): RunDirectory => {
+    const directory = new RunDirectory(2, () => {})
+    directory.open(there)
+    return directory
+  }
+  const call = (more: Partial<RunCall>): RunCall => ({ actor: 'synchroniser', method: 'status', args: [], told: false, ...more })
+
+  beforeEach(() => void heard.splice(0))
+
+  it('refuses what no actor has, and delivers nothing of it', async () => {
+    const directory = opened()
+    const wrong: readonly (readonly [code: 'UNKNOWN_NAME' | 'INVALID_OPTION', call: Partial<RunCall>, words: string])[] = [
+      ['UNKNOWN_NAME', { actor: 'nobody' as never }, 'nobody'],
+      ['UNKNOWN_NAME', { actor: 'toString' as never }, 'toString'],
+      ['UNKNOWN_NAME', { method: 'stats' }, 'status'],
+      ['UNKNOWN_NAME', { method: 'constructor' }, 'constructor'],
+      ['UNKNOWN_NAME', { actor: 'supervisor', method: 'close' }, 'close'],
+      ['INVALID_OPTION', { actor: 'learner', place: 2 }, '0 to 1'],
+      ['INVALID_OPTION', { actor: 'learner', place: 0.5 }, '0.5'],
+      ['INVALID_OPTION', { actor: 'learner' }, 'place']
+    ]
+    for (const [code, each, words] of wrong) await refused(code, () => directory.call(call(each)), words)
+    expect(heard).to.deep.equal([])
+  })
+
+  it('lets no learner wait for its own rest, and delivers what it tells', async () => {
+    const directory = opened()
+    await refused('INVALID_STATE', () => directory.call(call({ method: 'pause' }), 'learner'), 'use tell')
+    await directory.call(call({ method: 'pause', told: true }), 'learner')
+    await directory.call(call({}), 'learner')
+    expect(heard).to.deep.equal(['synchroniser.pause', 'synchroniser.status'])
+  })
+
+  it('settles what waits for actors that never come, and all that is sent after the end', async () => {
+    const directory = new RunDirectory(2, () => {})
+    const early = directory.call(call({}))
+    directory.close()
+    await refused('ACTOR_GONE', () => early)
+    await refused('ACTOR_GONE', () => directory.call(call({ actor: 'run', method: 'stop' })))
+  })
+
+  it('checks the shape of a call that comes as JSON', async () => {
+    expect(checkedCall({ actor: 'learner', method: 'status', place: 1 })).to.deep.equal({
+      actor: 'learner',
+      method: 'status',
+      place: 1,
+      args: [],
+      told: false
+    })
+    for (const wrong of [
+      null,
+      7,
+      {},
+      { actor: 'learner' },
+      { ...call({}), place: -1 },
+      { ...call({}), args: 'all' },
+      { ...call({}), more: 1 }
+    ])
+      expect(await rejection(Promise.resolve().then(() => checkedCall(wrong))), JSON.stringify(wrong))
+        .to.have.property('code')
+        .that.is.oneOf(['INVALID_OPTION', 'UNKNOWN_NAME'])
+  })
+})
+
+describe('what belongs to another job', () => {
+  it('is refused: a port, and interventions that do not suit', async () => {
+    const first = await trainManyRounds({ learners: 3 })
+    const port = actorsAt(first.connect())
+    await someRoundsLater(first, 10)
+    await first.actors.supervisor.ask.replace(2)
+    const { interventions = [] } = await first.finished
+    const second = await trainManyRounds({ until: { steps: 3000 } })
+    await second.actors.synchroniser.ask.status()
+    await refused('ACTOR_GONE', () => port.synchroniser.ask.status())
+    expect((await second.finished).interventions).to.equal(undefined)
+    const repeated = await trainManyRounds({ interventions })
+    expect(await rejection(repeated.finished)).to.have.property('code', 'INVALID_OPTION')
+  })
+})
