@@ -77,7 +77,7 @@ export class RunLoop {
     // With `overfit`, measure once before training, for comparison.
     if (settings.overfit !== undefined) this.#control.emit(await this.#measure())
     let round = resumed?.round ?? 0
-    if (resumed) await repeatMessages(this.#changeable, round)
+    if (resumed && round < this.#training.schedule.rounds) await repeatMessages(this.#changeable, round)
     // The run was stopped just before a measurement that an undisturbed run makes.
     if (resumed && !ended && this.#isMeasuredAt(round) && !measuredHere(resumed)) [measured, ended] = await this.#evaluate()
     while (round < this.#training.schedule.rounds && !ended) {
