@@ -6,7 +6,7 @@
  */
 export { Synchroniser, type GroupSchedule, type SynchroniserControlProtocol, type SynchroniserSetup } from './synchroniser.js'
 export { Supervisor, type RunningLearner, type SupervisorControlProtocol, type SupervisorOptions } from './supervisor.js'
-export { Learner, type LearnerControlProtocol, type LearnerOptions, type LearnerTask } from './learner.js'
+export { Learner, type LearnerControlProtocol, type LearnerOptions, type LearnerTask, type RepeatedMessage } from './learner.js'
 export { Evaluator, type EvaluationPass, type EvaluatorOptions, type Findings, type StatisticsPass } from './evaluator.js'
 export { Feeder, type FeederOptions, type FeederProtocol, type SkippedSample, type SourceStream } from './feeder.js'
 export { CheckpointWriter, type CheckpointOrder, type CheckpointWriterOptions, type CheckpointWriterProtocol } from './checkpoint-writer.js'
