@@ -99,10 +99,10 @@ class Windows implements Contestant {
   readonly busy: number[] = []
 
   /** `images`: of an iteration of all learners. */
-  constructor(job: Job, images: number, asks: boolean) {
+  constructor(job: Job, images: number, isAsked: boolean) {
     this.#job = job
     this.#images = images
-    this.#asks = asks
+    this.#asks = isAsked
   }
 
   async run(seconds: number): Promise<number> {

@@ -18,9 +18,6 @@ export interface SynchroniserControlProtocol {
   /** All learners pause at the start of this round, or of the first round that none of them has entered if that is later. */
   pauseAt(round: number): void
 
-  /** All learners pause at the start of the first round that none of them has entered. */
-  pauseSoon(): void
-
   /** For each whole iteration since `fromIteration` the mean of the learners' losses. */
   losses(fromIteration: number): Float32Array
 
@@ -102,10 +99,6 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     this.#engine.setPause(this.#group, round)
   }
 
-  pauseSoon(): void {
-    this.#engine.setPause(this.#group, this.#groupStatus().round)
-  }
-
   status(): SynchroniserStatus {
     const status = this.#groupStatus()
     const { learningRates } = this.#schedule
@@ -142,7 +135,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   pause(): DeferredReply<RunPlace> {
     if (this.#control) return new DeferredReply(this.#control.request({ kind: 'pause' }) as Promise<RunPlace>)
     this.#paused = true
-    this.pauseSoon()
+    this.pauseAt(0)
     return new DeferredReply(this.#until(() => (this.#rests() ? this.#place() : undefined)))
   }
 

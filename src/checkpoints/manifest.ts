@@ -1,10 +1,10 @@
-import { open, readdir, stat } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import { createReadStream } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { join } from 'node:path'
 import { messageOf, type ArbalestError } from '../errors.js'
-import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { corruptFile, unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { replaceFile } from '../formats/write-file.js'
 import { parseStrictJson, plainJson } from '../formats/strict-json.js'
 
@@ -34,11 +34,14 @@ export const MANIFEST = 'checkpoint.json'
 const LONGEST = 2 ** 26
 const DEEPEST = 64
 
-/** Writes a manifest of the present files of a folder, and syncs it. Throws WRITE_FAILED. */
-export async function writeManifest(folder: string, about: Omit<Manifest, 'version' | 'files'>): Promise<Manifest> {
-  const names = (await readdir(folder)).sort()
+/** Writes a manifest of these files of a folder, and syncs it. Throws WRITE_FAILED, also where one of them is not there. */
+export async function writeManifest(
+  folder: string,
+  names: readonly string[],
+  about: Omit<Manifest, 'version' | 'files'>
+): Promise<Manifest> {
   const files = []
-  for (const name of names) files.push({ name, ...(await measured(join(folder, name))) })
+  for (const name of [...names].sort()) files.push({ name, ...(await measured(join(folder, name), unwritableFile)) })
   // JSON has no NaN or Infinity, and a checkpoint with such a score is never the best.
   const { score, ...rest } = about
   const known = score !== undefined && Number.isFinite(score)
@@ -73,13 +76,13 @@ export async function verify(folder: string, { files }: Manifest): Promise<void>
     // Checked before opening: a pipe would wait for its writer, and a device may have no end.
     const size = await sizeOf(path)
     if (size !== bytes) throw corruptFile(path, { where: 'size', expected: `${bytes}`, found: `${size} bytes` })
-    const found = await measured(path)
+    const found = await measured(path, unread)
     if (found.bytes !== bytes) throw corruptFile(path, { where: 'size', expected: `${bytes}`, found: `${found.bytes} bytes` })
     if (found.sha256 !== sha256) throw corruptFile(path, { where: 'contents', expected: sha256, found: `sha256 ${found.sha256}` })
   }
 }
 
-async function measured(path: string): Promise<Omit<ManifestFile, 'name'>> {
+async function measured(path: string, failure: (path: string, cause: unknown) => ArbalestError): Promise<Omit<ManifestFile, 'name'>> {
   const hash = createHash('sha256')
   let bytes = 0
   try {
@@ -90,7 +93,7 @@ async function measured(path: string): Promise<Omit<ManifestFile, 'name'>> {
       }
     })
   } catch (cause) {
-    throw unread(path, cause)
+    throw failure(path, cause)
   }
   return { bytes, sha256: hash.digest('hex') }
 }

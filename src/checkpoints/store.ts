@@ -134,7 +134,7 @@ export class CheckpointStore implements AsyncDisposable {
     try {
       await mkdir(unfinished)
       for (const [name, write] of Object.entries(files)) await write(join(unfinished, name))
-      await writeManifest(unfinished, { iteration, ...about })
+      await writeManifest(unfinished, Object.keys(files), { iteration, ...about })
       await this.#putInPlace(unfinished, final)
       await syncFolder(this.folder)
     } catch (cause) {

@@ -21,7 +21,7 @@ export interface InterventionsOptions {
   readonly stop: AbortSignal
 }
 
-/** What only looks at a run, or holds it. */
+/** Changes that only look at a run, or hold it. */
 const LOOKS: readonly RunChange['kind'][] = ['pause', 'measure', 'save', 'model']
 
 interface Request {
@@ -40,6 +40,9 @@ export class Interventions {
   readonly #requests: Request[] = []
   #onRequest: (() => void) | undefined
   #paused = false
+  /** How many of the requests are made in this rest. */
+  #due = 0
+  #nextRest = 0
   #closed: ArbalestError | undefined
 
   /** Throws INVALID_OPTION if the recorded ones are not those of the run that is resumed. */
@@ -86,9 +89,12 @@ export class Interventions {
     return request.answer.promise
   }
 
-  /** Lets the learners go on after a `pause`. */
+  /** Lets the learners go on after a `pause`, once all is made that was asked for before; the next `pause` waits until they have trained a round. */
   resume(): void {
+    if (!this.#paused) return
     this.#paused = false
+    const pause = this.#requests.findIndex(({ change }) => change.kind === 'pause')
+    this.#due = pause < 0 ? this.#requests.length : pause
     this.#onRequest?.()
   }
 
@@ -103,14 +109,24 @@ export class Interventions {
     return this.#paused || this.isWaiting || (this.#recorded[0]?.round ?? Infinity) <= round
   }
 
+  /** The first round before which the learners may rest for a request: there is a round at least between two such rests. */
+  get nextRest(): number {
+    return this.#nextRest
+  }
+
   /** The next round before which the learners must rest for a recorded change. */
   restBefore(round: number): number {
     return this.#recorded.find((each) => each.round > round)?.round ?? Infinity
   }
 
-  /** Makes all that is due before this round, all that is asked for meanwhile, and waits while the run is paused. The learners rest. */
+  /**
+   * Makes all that is due before this round, and waits while the run is paused. The learners rest. What is asked for meanwhile is made while the run is
+   * paused; else it waits for the next rest, so that the run goes on however much it is asked for.
+   */
   async make(place: RunPlace, make: MakeChange): Promise<void> {
     const { stop } = this.#options
+    this.#due = this.#requests.length
+    this.#nextRest = place.round + 1
     while (!stop.aborted) {
       const recorded = this.#recorded[0]
       if (recorded && recorded.round <= place.round) {
@@ -118,9 +134,10 @@ export class Interventions {
         await this.#repeat(recorded, place, make)
         continue
       }
-      const request = this.#requests.shift()
-      if (request) await this.#answer(request, place, make)
-      else if (this.#paused) await this.#nextRequest()
+      if (this.#requests.length > 0 && (this.#paused || this.#due > 0)) {
+        this.#due--
+        await this.#answer(this.#requests.shift()!, place, make)
+      } else if (this.#paused) await this.#nextRequest()
       else return
     }
   }

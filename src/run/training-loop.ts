@@ -89,8 +89,9 @@ export class TrainingLoop {
     let rest = this.#reports.restBefore(round, this.#schedule)
     await synchroniser.ask.pauseAt(rest)
     const restSoon = () => this.#restSoon()
-    const endRequests = interventions.watch(restSoon)
-    if (interventions.isWaiting) restSoon()
+    const restForRequest = () => this.#restSoon(interventions.nextRest)
+    const endRequests = interventions.watch(restForRequest)
+    if (interventions.isWaiting) restForRequest()
     this.#control.stop.addEventListener('abort', restSoon, { once: true })
     if (this.#control.stop.aborted) restSoon()
     /** Lets the learners go on to where the reports can follow; false if they have arrived or shall rest here. */
@@ -141,9 +142,10 @@ export class TrainingLoop {
     return this.#reports.report(this.#schedule.iterations)
   }
 
-  #restSoon(): void {
+  /** The learners rest before this round, or before the first that none of them has entered. */
+  #restSoon(earliest = 0): void {
     this.#restsEarly = true
-    this.#options.actors.synchroniser.tell.pauseSoon()
+    this.#options.actors.synchroniser.tell.pauseAt(earliest)
   }
 
   /**

@@ -57,6 +57,7 @@ export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown
   let closed = false
   const gone = () => new ArbalestError('ACTOR_GONE', 'port: no answer will come, the other end is closed')
   const listen = () => {
+    closed = hasClosed(port)
     port.on('message', ([id, value, error]: Answer) => {
       const call = open.get(id)
       open.delete(id)
@@ -72,11 +73,20 @@ export function callsOver(port: MessagePort): (call: unknown) => Promise<unknown
   }
   return (call) =>
     new Promise((resolve, reject) => {
-      if (closed) return reject(gone())
       if (last === 0) listen()
+      if (closed) return reject(gone())
       const id = ++last
       // Throws for what cannot be cloned.
       port.postMessage([id, call] satisfies Request)
       open.set(id, { resolve, reject })
     })
+}
+
+/** A port that closed before anything listened to it emits no event, and what is sent over it is lost. But it cannot keep a thread alive. */
+function hasClosed(port: MessagePort): boolean {
+  port.ref()
+  // Node's types do not have it.
+  const open = (port as MessagePort & { hasRef(): boolean }).hasRef()
+  port.unref()
+  return !open
 }

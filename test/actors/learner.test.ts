@@ -77,7 +77,7 @@ describe('learners and their group', () => {
     const before = (await synchroniser.ask.status()).iterations
     await new Promise((resolve) => setTimeout(resolve, 200))
     expect((await synchroniser.ask.status()).iterations).to.be.greaterThan(before)
-    await synchroniser.ask.pauseSoon()
+    await synchroniser.ask.pauseAt(0)
     const reports = await trained
     expect(reports[0]!.steps).to.equal(reports[1]!.steps)
   })

@@ -198,6 +198,15 @@ describe('The store of checkpoints', function () {
     await refused('WRITE_FAILED', () => CheckpointStore.open(join(folder.path, 'file')), 'file')
   })
 
+  it('says that it cannot be written where a file is taken away meanwhile', async () => {
+    await using store = await CheckpointStore.open(dir)
+    const { files, ...about } = contents(1)
+    const takeAway = (path: string) => rm(join(path, '..', 'central.safetensors'))
+    const bare = { ...about, files: { ...files, taking: (path: string) => writeFile(path, '').then(() => takeAway(path)) } }
+    await refused('WRITE_FAILED', () => store.write(bare), 'central.safetensors', 'ENOENT')
+    await store.write(contents(2))
+  })
+
   it('is whole after a kill at any moment', async () => {
     for (let kill = 0; kill < 12; kill++) {
       const writer = spawn(process.execPath, [WRITER.pathname, dir], { stdio: ['ignore', 'pipe', 'inherit'] })

@@ -1,5 +1,7 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { ROOT, run } from './support/arbalest.js'
 import { eachInTurn } from './support/refusals.js'
 
@@ -64,7 +66,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--devices', '0,4097-4099'], /^INVALID_OPTION: --devices\[0\]\.cores\[1\]: received 4097; use cores of this process: /],
   [['train', '--save', 'model.txt'], /^INVALID_OPTION: --save: received "model.txt"; end it in \.onnx or \.safetensors/],
   [
-    ['train', '--resume', 'nowhere', '--checkpoint-dir', '/nowhere'],
+    ['train', '--resume', 'nowhere', '--checkpoint-dir', join(tmpdir(), `arbalest-none-${process.pid}`)],
     /^INVALID_OPTION: --resume: received "nowhere"; no checkpoint is there/
   ],
   [['explain', 'lenet', '--gflops', '-1'], /^INVALID_OPTION: --gflops: received "-1"; use a number above 0\n$/],

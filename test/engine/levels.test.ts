@@ -220,6 +220,18 @@ for (const { name: backend } of testedBackends())
       expect(performance.now() - start).below(5000)
     })
 
+    onSeveral('copies that are still queued are done before their memory is given back', () => {
+      const model = defineModel({ name: 'wide', input: [12], layers: [linear(100_000), relu(), linear(5)] })
+      const { program, initial } = smallTraining(backend, OPTIMISER, { model })
+      const levels: Levels = { devices: 2, levels: [DEVICES, { kind: 'loopback', latency: 60 }] }
+      const run = new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 2), ...levels })
+      for (const j of [0, 1]) run.add(j)
+      for (const j of [0, 1]) run.compute(j)
+      for (const j of [0, 1]) run.finish(j)
+      engine.stop(run.group)
+      run.release()
+    })
+
     onSeveral('devices and levels that make no sum are refused', async () => {
       const { program, initial } = smallTraining(backend, OPTIMISER)
       const make = (plan: Partial<GroupPlan>) => () =>

@@ -13,6 +13,7 @@ import type { Job } from '../../src/run/job.js'
 import { train, trainWith } from '../../src/run/train.js'
 import type { Intervention } from '../../src/schedules/interventions.js'
 import { refused } from '../support/codes.js'
+import { rejection } from '../support/rejection.js'
 import { atRest, manyRounds, someRoundsLater, trainManyRounds } from './support/talked-to.js'
 
 const WARM_LEARNER = new URL('../fakes/warm-learner.js', import.meta.url)
@@ -49,6 +50,24 @@ describe('a run that a program changes', () => {
       else expect(undisturbed.weightsSha256).to.not.equal(finished.weightsSha256)
       expect(undisturbed).to.not.have.property('interventions')
     })
+
+  it('goes on, a round at least between two rests, however fast programs pause it', async () => {
+    const job = await trainManyRounds({ until: { steps: 200 } })
+    let rests = 0
+    const pauseAgain = async (): Promise<void> => {
+      while (true) {
+        // The next pause is asked for before this one has been lifted.
+        const paused = [job.actors.synchroniser.ask.pause(), job.actors.synchroniser.ask.pause()]
+        rests++
+        await Promise.all(paused)
+        await job.actors.synchroniser.ask.resume()
+      }
+    }
+    const senders = [1, 2, 3].map(() => rejection(pauseAgain()))
+    expect((await job.finished).iterations).to.equal(200)
+    for (const end of await Promise.all(senders)) expect(end).to.have.property('code', 'ACTOR_GONE')
+    expect(rests).above(20)
+  })
 
   it('is the run of other options from its beginning if it is changed before its first round', async () => {
     const changed = await trainManyRounds({ learners: 3, synchroniser: { period: 2 }, until: { steps: 300 } })

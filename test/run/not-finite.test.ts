@@ -124,7 +124,7 @@ describe('A run whose loss is no number any more', function () {
     const last = measurements.at(-1)!
     const lost = { ...last, event: { ...last.event, testLoss: null } }
     await rm(join(path, MANIFEST))
-    await writeManifest(path, { iteration, state: { ...rest, measurements: [...measurements.slice(0, -1), lost] } })
+    await writeManifest(path, await readdir(path), { iteration, state: { ...rest, measurements: [...measurements.slice(0, -1), lost] } })
     const events = await eventsOf(stumbling({ checkpoint: folder.path }))
     expect(resumedAt(events)).to.deep.equal([28, 25])
     expect(older).to.match(/25$/)

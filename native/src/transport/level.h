@@ -63,8 +63,8 @@ class Level {
   virtual bool wait(Request& request, const std::atomic<bool>& given_up) = 0;
   // Whether streams still work on reductions that `wait` has returned. Throws their errors. Called every 10 ms while the level is idle.
   virtual bool is_at_work() { return false; }
-  // No reduction is started after this call. When it returns, all work is done or given up.
-  virtual void end() noexcept {}
+  // No reduction is started after this call. When it returns, all work is done or given up: nothing reads or writes the level's memory.
+  virtual void end() noexcept;
 
  protected:
   // The ranks that take part in a round. To be called in the order of rounds.

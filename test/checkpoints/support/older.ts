@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Checkpoint, GROUP_FILE } from '../../../src/checkpoints/checkpoint.js'
 import { MANIFEST, writeManifest } from '../../../src/checkpoints/manifest.js'
@@ -14,5 +14,5 @@ export async function makeOlder(folder: string): Promise<void> {
   const { cuts: __, ruleStarts: ___, ...state } = manifest.state as Record<string, unknown>
   await rm(join(folder, MANIFEST))
   const { iteration, score } = manifest
-  await writeManifest(folder, { iteration, ...(score !== undefined && { score }), state })
+  await writeManifest(folder, await readdir(folder), { iteration, ...(score !== undefined && { score }), state })
 }

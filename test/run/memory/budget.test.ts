@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { checkGrowth, measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
+import { measuredNeed, MemoryBudget, reserveGrowth } from '../../../src/run/memory/budget.js'
 import { engine } from '../../fakes/engine.js'
 import { refused } from '../../support/codes.js'
 

@@ -69,9 +69,12 @@ export async function disturbedRun(messages: number, disturbance: Disturbance = 
   return { finished: await job.finished, chatter: sent, options, folder }
 }
 
+/** What a run that is killed shall remember. */
+const REMEMBERED = ['set', 'message', 'resize', 'pause']
+
 export interface Kill {
   readonly seed: number
-  /** How many the process writes before it is killed. */
+  /** How many the process writes after all kinds of changes have been made, before it is killed. */
   readonly checkpoints: number
 }
 
@@ -79,10 +82,13 @@ export interface Kill {
 async function killedRun(folder: string, { seed, checkpoints }: Kill): Promise<void> {
   const child = spawn(process.execPath, [PROCESS, folder, String(seed)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const closed = once(child, 'close')
+  const awaited = new Set(REMEMBERED)
   let written = 0
   // A checkpoint is told of while the next one may be under way.
-  for await (const line of createInterface({ input: child.stdout }))
-    if (line === 'checkpoint' && ++written === checkpoints) child.kill('SIGKILL')
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line !== 'checkpoint') awaited.delete(line)
+    else if (awaited.size === 0 && ++written === checkpoints) child.kill('SIGKILL')
+  }
   const [code, signal] = (await closed) as [number | null, string | null]
   expect([code, signal]).to.deep.equal([null, 'SIGKILL'])
 }
@@ -111,7 +117,7 @@ export async function expectSurvivesKills(kills: readonly Kill[]): Promise<void>
   const until = { steps: iteration + 500 }
   const resumed = await train({ ...options, until, checkpoint: { dir: folder } }).finished
   const { interventions = [] } = resumed
-  expect(new Set(interventions.map(({ kind }) => kind))).to.include.keys('set', 'message', 'resize', 'pause')
+  expect(new Set(interventions.map(({ kind }) => kind))).to.include.keys(...REMEMBERED)
   const repeated = await train({ ...options, until, interventions }).finished
   expect(resumed).to.include({ iterations: until.steps, weightsSha256: repeated.weightsSha256 })
   remove({ folder })
