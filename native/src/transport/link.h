@@ -43,8 +43,8 @@ class Link {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Both return at once. A message matches the first receive of the same sender, channel and tag that no earlier message has matched, and
-  // has exactly its length: both sides know it. Messages of one sender, channel and tag are received in the order in which they were sent;
+  // Both return at once. A message matches the first receive of the same sender, channel and tag that no earlier message has matched; it
+  // is no longer than that, and may be empty. Messages of one sender, channel and tag are received in the order in which they were sent;
   // those of different tags may overtake each other. `to` and `from` are never this process.
   //
   // The caller neither changes what is sent nor touches what is received until poll() has returned the transfer. A receive should be under
@@ -66,7 +66,7 @@ class Link {
   // without ULFM): then the run ends.
   virtual std::vector<int> shrink() { return {}; }
 
-  // Every host calls it, with nothing under way; it may wait for the others. No call but the destructor follows.
+  // Every host calls it, and it may wait for the others. What is still under way need not arrive. No call but the destructor follows.
   virtual void end() = 0;
   // Ends the processes of all hosts, as MPI_Abort does. Where hosts are threads it ends the link for all of them instead: each poll()
   // throws HOST_LOST. No call but the destructor follows.

@@ -1,0 +1,117 @@
+// The thread that makes every call of a link. Groups and messages queue their transfers to it, and are told when these are done.
+//
+// It also watches the other hosts: each sends a beat every second, whatever its learners and its JavaScript do, so that a host is lost by
+// silence alone and never by slowness. From then on, or after any fault of the link, every transfer is given up and failure() tells why.
+//
+// An MPI library works in its calls alone, so the thread polls while words or data are under way: at once after something has moved, then
+// at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "core/clock.h"
+#include "transport/link.h"
+
+namespace arbalest {
+
+class HostsThread {
+ public:
+  // Called in the hosts' thread when a transfer is done. It is short, and does not throw; it may start transfers.
+  using Done = std::function<void()>;
+
+  // `open` is called in the new thread; its error is thrown here. A host that is silent for `deadline` seconds is lost.
+  HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline);
+  // Ends the link if it has not failed and nothing is being sent; otherwise gives it up, and the other hosts lose this one.
+  ~HostsThread();
+  HostsThread(const HostsThread&) = delete;
+  HostsThread& operator=(const HostsThread&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // They return at once; any thread may call them. `owner` stands for those transfers that are given up together. Its memory is read or
+  // written until `done` is called, or give_up() returns.
+  void send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
+  void receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
+  // When it returns, nothing of the owner is under way and none of its `done` will be called. Receives are given up. What is being sent
+  // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
+  void give_up(const void* owner) noexcept;
+
+  // `failed` is called once in the hosts' thread when the link fails, until give_up(owner). It is short, and does not throw.
+  void on_failure(const void* owner, Done failed);
+  // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
+  std::exception_ptr failure() const;
+  // Ends the processes of all hosts, this one included (Link::abort).
+  void abort(int code);
+
+ private:
+  struct Order {
+    const void* owner = nullptr;
+    bool sends = false;
+    Channel channel = Channel::control;
+    int rank = 0, tag = 0;
+    std::span<std::byte> bytes;
+    Done done;
+  };
+  struct UnderWay {
+    const void* owner;
+    bool sends, urgent;
+    Done done;
+  };
+  // What the thread knows of another host.
+  struct Peer {
+    double silent = 0;  // seconds
+    std::byte beat{};
+  };
+
+  void work(const std::function<std::unique_ptr<Link>()>& open);
+  void serve();
+  void sleep();
+  void start(Order order);
+  // True where something has arrived or has been sent.
+  bool poll();
+  void watch(double seconds);
+  void beat();
+  void expect_beat(int rank);
+  void give_up_transfers(const void* owner);
+  bool has_transfers(const void* owner) const;
+  void fail(std::exception_ptr failure) noexcept;
+  void close();
+  // The link has failed, or has been closed: nothing is under way.
+  void wait_for_the_end();
+
+  const double deadline_;
+  std::unique_ptr<Link> link_;
+  int rank_ = 0, size_ = 1;
+
+  mutable std::mutex mutex_;
+  std::condition_variable called_, answered_;
+  std::vector<Order> orders_;
+  std::map<const void*, Done> on_failure_;
+  std::vector<const void*> leaving_;  // owners whose transfers are to be given up
+  bool opened_ = false, over_ = false;
+  std::optional<int> abort_;  // the exit code
+  std::exception_ptr failure_;
+
+  // Of the thread alone:
+  std::unordered_map<Link::Transfer, UnderWay> under_way_;
+  std::vector<Link::Transfer> done_;
+  std::vector<Peer> peers_;
+  size_t urgent_ = 0;  // words and data under way
+  int eager_ = 0;      // polls without a pause that are left
+  Clock::time_point last_turn_, last_beat_;
+  Clock::duration pause_{};
+  std::thread thread_;  // last: it uses all that stands above
+};
+
+}  // namespace arbalest
