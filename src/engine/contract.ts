@@ -4,6 +4,7 @@ import type { BackendCapabilities, MachineDescription } from './contract/machine
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
 import type { GroupSpec, GroupStatus, LevelSpec, RoundFigures, RuleChange } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
+import type { HostsPlace, HostsSpec } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
   ArenasSpec,
@@ -19,6 +20,7 @@ import type {
 export type * from './contract/data.js'
 export type * from './contract/groups.js'
 export type * from './contract/handle.js'
+export type * from './contract/hosts.js'
 export type * from './contract/machine.js'
 export type * from './contract/memory.js'
 export type * from './contract/replicas.js'
@@ -153,6 +155,21 @@ export interface Engine {
   snapshotParts(snapshot: Handle): SnapshotParts
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
+
+  // Of the hosts of a run, each a process. Any thread of the process may use the handle.
+  /** Joins the other hosts of the run, and waits for them. Throws BACKEND_UNAVAILABLE. */
+  openHosts(spec: HostsSpec): Handle
+  hostsPlace(hosts: Handle): HostsPlace
+  /** Copies the message and returns at once. Messages to a host arrive in order. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
+  sendToHost(hosts: Handle, to: number, message: Uint8Array): void
+  /** The oldest message of a host that has not been taken, or null. Once all that has come is taken it throws HOST_LOST if the link has failed. */
+  takeFromHost(hosts: Handle, from: number): Uint8Array | null
+  /** Calls `wake` in this thread when a message has come or the link has failed. */
+  watchHosts(hosts: Handle, wake: () => void): void
+  /** Waits until every host has called it, then ends the link. A host that releases its handle without this is lost to the others. Throws HOST_LOST, also after `seconds`. */
+  endHosts(hosts: Handle, seconds: number): void
+  /** Ends the processes of all hosts, this one included. */
+  abortHosts(hosts: Handle, code: number): void
 
   /** The memory that a group and a replica will take. Allocates nothing. Throws the errors of `createGroup`, and INVALID_PROGRAM. */
   countMemory(spec: MemorySpec): MemoryCount

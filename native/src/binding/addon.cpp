@@ -17,6 +17,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object addon) {
   add_replica_calls(addon);
   add_value_calls(addon);
   add_group_calls(addon);
+  add_hosts_calls(addon);
   add_memory_calls(addon);
   add_snapshot_calls(addon);
   return addon;

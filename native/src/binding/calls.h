@@ -74,6 +74,7 @@ void add_data_calls(Napi::Object& addon);
 void add_replica_calls(Napi::Object& addon);
 void add_value_calls(Napi::Object& addon);
 void add_group_calls(Napi::Object& addon);
+void add_hosts_calls(Napi::Object& addon);
 void add_memory_calls(Napi::Object& addon);
 void add_snapshot_calls(Napi::Object& addon);
 

@@ -17,14 +17,14 @@ constexpr double kLongestTurn = 0.2;
 // For what is being sent when its owner goes.
 constexpr auto kPatience = 5s;
 constexpr int kBeatTag = 0;
-constexpr std::byte kBeating{1};
+constexpr std::byte kBeating{1}, kEnding{2};
 
 }  // namespace
 
 HostsThread::HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline) : deadline_(deadline) {
   thread_ = std::thread([this, open] { work(open); });
   std::unique_lock lock(mutex_);
-  answered_.wait(lock, [this] { return opened_ || failure_; });
+  answered_.wait(lock, [this] { return opened_ || closed_; });
   if (opened_) return;
   lock.unlock();
   thread_.join();
@@ -56,19 +56,34 @@ void HostsThread::receive(const void* owner, Channel channel, int from, int tag,
 
 void HostsThread::give_up(const void* owner) noexcept {
   std::unique_lock lock(mutex_);
-  leaving_.push_back(owner);
+  to_leave_.push_back(owner);
   called_.notify_one();
-  answered_.wait(lock, [&] { return std::ranges::count(leaving_, owner) == 0; });
+  answered_.wait(lock, [&] {
+    return closed_ || (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0);
+  });
+  on_failure_.erase(owner);
 }
 
 void HostsThread::on_failure(const void* owner, Done failed) {
-  const std::lock_guard lock(mutex_);
-  on_failure_[owner] = std::move(failed);
+  std::unique_lock lock(mutex_);
+  on_failure_[owner] = failed;
+  if (!failure_) return;
+  lock.unlock();
+  failed();
 }
 
 std::exception_ptr HostsThread::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+void HostsThread::end(double seconds) {
+  std::unique_lock lock(mutex_);
+  ends_ = true;
+  called_.notify_one();
+  if (!answered_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return closed_; }))
+    throw Error("HOST_LOST", "hosts: not all of them have ended within " + std::to_string(static_cast<int>(seconds)) + " s");
+  if (!ended_) std::rethrow_exception(failure_);
 }
 
 void HostsThread::abort(int code) {
@@ -79,69 +94,75 @@ void HostsThread::abort(int code) {
 
 void HostsThread::work(const std::function<std::unique_ptr<Link>()>& open) {
   try {
-    link_ = open();
-    rank_ = link_->rank();
-    size_ = link_->size();
-    peers_.resize(static_cast<size_t>(size_));
-    last_turn_ = Clock::now();
-    for (int rank = 0; rank < size_; ++rank)
-      if (rank != rank_) expect_beat(rank);
-    beat();
-    {
-      const std::lock_guard lock(mutex_);
-      opened_ = true;
-    }
-    answered_.notify_all();
+    join(open());
     serve();
-    close();
+    end_link();
   } catch (...) {
-    fail(std::current_exception());
+    close(std::current_exception());
   }
-  if (opened_) wait_for_the_end();
-  link_.reset();
+}
+
+void HostsThread::join(std::unique_ptr<Link> link) {
+  link_ = std::move(link);
+  rank_ = link_->rank();
+  size_ = link_->size();
+  peers_.resize(static_cast<size_t>(size_));
+  last_turn_ = Clock::now();
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_) expect_beat(rank);
+  beat();
+  const std::lock_guard lock(mutex_);
+  opened_ = true;
+  answered_.notify_all();
 }
 
 void HostsThread::serve() {
-  for (bool over = false; !over;) {
+  while (!all_end()) {
     sleep();
-    std::vector<Order> orders;
-    std::vector<const void*> leaving;
-    {
-      const std::lock_guard lock(mutex_);
-      orders.swap(orders_);
-      leaving = leaving_;
-      over = over_;
-      if (abort_) link_->abort(*abort_);
-    }
-    for (Order& order : orders) start(std::move(order));
-    const bool moved = poll();
-    if (moved || !orders.empty()) eager_ = kEagerPolls;
-    for (const void* owner : leaving) give_up_transfers(owner);
-    if (!leaving.empty()) {
-      const std::lock_guard lock(mutex_);
-      for (const void* owner : leaving) {
-        std::erase(leaving_, owner);
-        on_failure_.erase(owner);
-      }
-      answered_.notify_all();
-    }
+    take_calls();
+    if (poll()) eager_ = kEagerPolls;
+    let_go();
     const Clock::time_point now = Clock::now();
     watch(std::min(std::chrono::duration<double>(now - last_turn_).count(), kLongestTurn));
     last_turn_ = now;
-    if (now - last_beat_ >= kBeat) beat();
+    if (!ending_ && now - last_beat_ >= kBeat) beat();
   }
 }
 
 void HostsThread::sleep() {
-  std::unique_lock lock(mutex_);
-  const auto called = [this] { return over_ || abort_ || !orders_.empty() || !leaving_.empty(); };
   if (eager_ > 0) {
     --eager_;
     pause_ = kShortestPause;
-  } else {
-    called_.wait_for(lock, urgent_ > 0 ? pause_ : kIdlePause, called);
-    pause_ = std::min<Clock::duration>(pause_ + pause_ / 16, kLongestPause);
+    return;
   }
+  std::unique_lock lock(mutex_);
+  const auto called = [this] { return over_ || (ends_ && !ending_) || abort_ || !orders_.empty() || !to_leave_.empty(); };
+  called_.wait_for(lock, urgent_ > 0 || ending_ ? pause_ : kIdlePause, called);
+  pause_ = std::min<Clock::duration>(pause_ + pause_ / 16, kLongestPause);
+}
+
+void HostsThread::take_calls() {
+  std::vector<Order> orders;
+  std::vector<const void*> leaving;
+  bool ends = false;
+  {
+    const std::lock_guard lock(mutex_);
+    orders.swap(orders_);
+    leaving.swap(to_leave_);
+    leaving_owners_.insert(leaving_owners_.end(), leaving.begin(), leaving.end());
+    ends = ends_ && !ending_;
+    if (over_) throw Error("INVALID_STATE", "hosts: this process has left them");
+    if (abort_) {
+      link_->abort(*abort_);
+      throw Error("HOST_LOST", "hosts: this process has ended the run of all of them");
+    }
+  }
+  if (!orders.empty()) eager_ = kEagerPolls;
+  for (Order& order : orders) start(std::move(order));
+  for (const void* owner : leaving) cancel_receives(owner);
+  if (!ends) return;
+  ending_ = true;
+  beat();
 }
 
 void HostsThread::start(Order order) {
@@ -149,7 +170,7 @@ void HostsThread::start(Order order) {
                                               : link_->receive(order.channel, order.rank, order.tag, order.bytes);
   const bool urgent = order.channel != Channel::control;
   urgent_ += urgent;
-  under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, std::move(order.done)});
+  under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, false, std::move(order.done)});
 }
 
 bool HostsThread::poll() {
@@ -161,7 +182,7 @@ bool HostsThread::poll() {
     const UnderWay ended = std::move(found->second);
     under_way_.erase(found);
     urgent_ -= ended.urgent;
-    ended.done();
+    if (!ended.given_up) ended.done();
   }
   return !done_.empty();
 }
@@ -169,32 +190,48 @@ bool HostsThread::poll() {
 void HostsThread::watch(double seconds) {
   for (int rank = 0; rank < size_; ++rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (rank == rank_ || (peer.silent += seconds) < deadline_) continue;
+    if (rank == rank_ || peer.ends || (peer.silent += seconds) < deadline_) continue;
     throw Error("HOST_LOST", "host " + std::to_string(rank) + ": it has been silent for " + std::to_string(static_cast<int>(deadline_)) +
                                  " s; look whether its process runs and whether its network is up");
   }
 }
 
+// A host that ends says so with its last beat.
 void HostsThread::beat() {
   last_beat_ = Clock::now();
+  const std::byte& beat = ending_ ? kEnding : kBeating;
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) start({this, true, Channel::control, rank, kBeatTag, {const_cast<std::byte*>(&kBeating), 1}, [] {}});
+    if (rank != rank_) start({this, true, Channel::control, rank, kBeatTag, {const_cast<std::byte*>(&beat), 1}, [] {}});
 }
 
 void HostsThread::expect_beat(int rank) {
+  start({this, false, Channel::control, rank, kBeatTag, {&peers_[static_cast<size_t>(rank)].beat, 1}, [this, rank] { take_beat(rank); }});
+}
+
+void HostsThread::take_beat(int rank) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   peer.silent = 0;
-  start({this, false, Channel::control, rank, kBeatTag, {&peer.beat, 1}, [this, rank] { expect_beat(rank); }});
+  peer.ends = peer.beat == kEnding;
+  if (!peer.ends) expect_beat(rank);
+}
+
+// Each has been told of all others' end, so that none is missed.
+bool HostsThread::all_end() const {
+  if (!ending_ || std::ranges::any_of(under_way_, [this](const auto& each) { return each.second.owner == this && each.second.sends; }))
+    return false;
+  for (int rank = 0; rank < size_; ++rank)
+    if (rank != rank_ && !peers_[static_cast<size_t>(rank)].ends) return false;
+  return true;
 }
 
 bool HostsThread::has_transfers(const void* owner) const {
   return std::ranges::any_of(under_way_, [&](const auto& each) { return each.second.owner == owner; });
 }
 
-void HostsThread::give_up_transfers(const void* owner) {
+void HostsThread::cancel_receives(const void* owner) {
   for (auto each = under_way_.begin(); each != under_way_.end();) {
     UnderWay& transfer = each->second;
-    if (transfer.owner == owner) transfer.done = [] {};
+    if (transfer.owner == owner) transfer.given_up = true;
     if (transfer.owner != owner || transfer.sends || !link_->cancel(each->first)) {
       ++each;
       continue;
@@ -202,44 +239,50 @@ void HostsThread::give_up_transfers(const void* owner) {
     urgent_ -= transfer.urgent;
     each = under_way_.erase(each);
   }
-  const Clock::time_point latest = Clock::now() + kPatience;
-  while (has_transfers(owner)) {
-    if (Clock::now() >= latest)
-      throw Error("HOST_LOST", "host " + std::to_string(rank_) + ": its group has ended while the other hosts were in a round of theirs");
-    if (!poll()) std::this_thread::sleep_for(kShortestPause);
-  }
+  leaving_.push_back({owner, Clock::now() + kPatience});
 }
 
-void HostsThread::fail(std::exception_ptr failure) noexcept {
+void HostsThread::let_go() {
+  const Clock::time_point now = Clock::now();
+  for (const Leaving& each : leaving_) {
+    if (!has_transfers(each.owner)) {
+      const std::lock_guard lock(mutex_);
+      std::erase(leaving_owners_, each.owner);
+      answered_.notify_all();
+    } else if (now >= each.latest) {
+      throw Error("HOST_LOST", "host " + std::to_string(rank_) + ": its group has ended while the other hosts were in a round of theirs");
+    }
+  }
+  std::erase_if(leaving_, [&](const Leaving& each) { return !has_transfers(each.owner); });
+}
+
+void HostsThread::end_link() {
+  for (const auto& [transfer, each] : under_way_)
+    if (!each.sends) link_->cancel(transfer);
+  link_->end();
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  close(std::make_exception_ptr(Error("INVALID_STATE", "hosts: the link between them has ended")));
+}
+
+void HostsThread::close(std::exception_ptr failure) noexcept {
+  // First, so that nothing touches the owners' memory any more.
+  link_.reset();
   under_way_.clear();
   std::map<const void*, Done> listeners;
   {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(failure);
     orders_.clear();
-    listeners.swap(on_failure_);
-    answered_.notify_all();
+    listeners = on_failure_;
   }
-  // None of them leaves before wait_for_the_end().
+  // None of their owners leaves before closed_.
   for (const auto& [owner, failed] : listeners) failed();
-}
-
-// The beats that have been sent need not arrive: a host may have ended before.
-void HostsThread::close() {
-  for (const auto& [transfer, each] : under_way_)
-    if (each.owner == this && !each.sends) link_->cancel(transfer);
-  link_->end();
-}
-
-void HostsThread::wait_for_the_end() {
-  std::unique_lock lock(mutex_);
-  while (!over_) {
-    called_.wait(lock, [this] { return over_ || abort_ || !leaving_.empty(); });
-    if (abort_) link_->abort(*abort_);
-    abort_.reset();
-    leaving_.clear();
-    answered_.notify_all();
-  }
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  answered_.notify_all();
 }
 
 }  // namespace arbalest

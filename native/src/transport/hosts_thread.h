@@ -1,7 +1,7 @@
 // The thread that makes every call of a link. Groups and messages queue their transfers to it, and are told when these are done.
 //
 // It also watches the other hosts: each sends a beat every second, whatever its learners and its JavaScript do, so that a host is lost by
-// silence alone and never by slowness. From then on, or after any fault of the link, every transfer is given up and failure() tells why.
+// silence alone and never by slowness. After a loss, or any other fault of the link, every transfer is given up and failure() tells why.
 //
 // An MPI library works in its calls alone, so the thread polls while words or data are under way: at once after something has moved, then
 // at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
@@ -31,7 +31,7 @@ class HostsThread {
 
   // `open` is called in the new thread; its error is thrown here. A host that is silent for `deadline` seconds is lost.
   HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline);
-  // Ends the link if it has not failed and nothing is being sent; otherwise gives it up, and the other hosts lose this one.
+  // Without end() the other hosts lose this one.
   ~HostsThread();
   HostsThread(const HostsThread&) = delete;
   HostsThread& operator=(const HostsThread&) = delete;
@@ -47,11 +47,15 @@ class HostsThread {
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
   void give_up(const void* owner) noexcept;
 
-  // `failed` is called once in the hosts' thread when the link fails, until give_up(owner). It is short, and does not throw.
+  // `failed` is called when the link fails or ends, in the hosts' thread; at once, where it has failed already. Until give_up(owner). It is
+  // short, and does not throw.
   void on_failure(const void* owner, Done failed);
   // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
   std::exception_ptr failure() const;
-  // Ends the processes of all hosts, this one included (Link::abort).
+  // The end that all hosts agree on: waits until each of them has called it, then ends the link. What is under way is given up. Throws the
+  // failure, and HOST_LOST after so many seconds.
+  void end(double seconds);
+  // Ends the processes of all hosts, this one included (Link::abort). Does nothing where the link has failed or has ended.
   void abort(int code);
 
  private:
@@ -66,29 +70,41 @@ class HostsThread {
   struct UnderWay {
     const void* owner;
     bool sends, urgent;
-    Done done;
+    bool given_up;
+    Done done;  // kept until the transfer is over: it may hold what is being sent
   };
   // What the thread knows of another host.
   struct Peer {
     double silent = 0;  // seconds
     std::byte beat{};
+    bool ends = false;
+  };
+  // An owner whose receives have been cancelled, and which waits for what is being sent.
+  struct Leaving {
+    const void* owner;
+    Clock::time_point latest;
   };
 
   void work(const std::function<std::unique_ptr<Link>()>& open);
+  void join(std::unique_ptr<Link> link);
+  // Until all hosts end.
   void serve();
   void sleep();
+  void take_calls();
   void start(Order order);
   // True where something has arrived or has been sent.
   bool poll();
   void watch(double seconds);
   void beat();
   void expect_beat(int rank);
-  void give_up_transfers(const void* owner);
+  void take_beat(int rank);
+  bool all_end() const;
+  void cancel_receives(const void* owner);
+  void let_go();
   bool has_transfers(const void* owner) const;
-  void fail(std::exception_ptr failure) noexcept;
-  void close();
-  // The link has failed, or has been closed: nothing is under way.
-  void wait_for_the_end();
+  void end_link();
+  // Nothing is under way any more, and nothing will be.
+  void close(std::exception_ptr failure) noexcept;
 
   const double deadline_;
   std::unique_ptr<Link> link_;
@@ -98,17 +114,21 @@ class HostsThread {
   std::condition_variable called_, answered_;
   std::vector<Order> orders_;
   std::map<const void*, Done> on_failure_;
-  std::vector<const void*> leaving_;  // owners whose transfers are to be given up
-  bool opened_ = false, over_ = false;
-  std::optional<int> abort_;  // the exit code
+  std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
+  bool opened_ = false, closed_ = false;
+  bool ends_ = false, over_ = false;  // as end() and the destructor ask
+  bool ended_ = false;                // all hosts have ended the link
+  std::optional<int> abort_;          // the exit code
   std::exception_ptr failure_;
 
   // Of the thread alone:
   std::unordered_map<Link::Transfer, UnderWay> under_way_;
   std::vector<Link::Transfer> done_;
   std::vector<Peer> peers_;
+  std::vector<Leaving> leaving_;
   size_t urgent_ = 0;  // words and data under way
   int eager_ = 0;      // polls without a pause that are left
+  bool ending_ = false;
   Clock::time_point last_turn_, last_beat_;
   Clock::duration pause_{};
   std::thread thread_;  // last: it uses all that stands above

@@ -1,0 +1,67 @@
+// The hosts of a run: their messages, and the end of the link between them.
+#include "binding/hosts_values.h"
+
+#include <algorithm>
+
+#include "binding/calls.h"
+#include "binding/typed_arrays.h"
+#include "binding/wake_up.h"
+
+namespace arbalest {
+namespace {
+
+Napi::Value open_hosts(const Info& info) {
+  return handle(info, std::make_shared<HostsObject>(js::hosts_thread(js::object(info[0], "hosts"))));
+}
+
+Napi::Value hosts_place(const Info& info) {
+  const auto hosts = object_of<HostsObject>(info, 0);
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("rank", hosts->thread->rank());
+  result.Set("size", hosts->thread->size());
+  return result;
+}
+
+Napi::Value send_to_host(const Info& info) {
+  const auto hosts = object_of<HostsObject>(info, 0);
+  if (!info[2].IsTypedArray()) js::wrong("bytes", "a Uint8Array");
+  const size_t bytes = info[2].As<Napi::TypedArray>().ElementLength();
+  hosts->messages.send(js::small(info[1], "to"), {js::numbers(info[2], "bytes", Type::u8, bytes), bytes});
+  return info.Env().Undefined();
+}
+
+Napi::Value take_from_host(const Info& info) {
+  const auto message = object_of<HostsObject>(info, 0)->messages.take(js::small(info[1], "from"));
+  if (!message) return info.Env().Null();
+  return js::new_numbers(info.Env(), Type::u8, message->size(), [&](std::byte* out) { std::ranges::copy(*message, out); });
+}
+
+Napi::Value watch_hosts(const Info& info) {
+  if (!info[1].IsFunction()) js::wrong("wake", "a function");
+  object_of<HostsObject>(info, 0)->messages.watch(wake_up(info.Env(), info[1].As<Napi::Function>()));
+  return info.Env().Undefined();
+}
+
+Napi::Value end_hosts(const Info& info) {
+  object_of<HostsObject>(info, 0)->thread->end(js::seconds(info[1], "seconds"));
+  return info.Env().Undefined();
+}
+
+Napi::Value abort_hosts(const Info& info) {
+  object_of<HostsObject>(info, 0)->thread->abort(js::small(info[1], "code"));
+  return info.Env().Undefined();
+}
+
+}  // namespace
+
+void add_hosts_calls(Napi::Object& addon) {
+  add<open_hosts>(addon, "openHosts");
+  add<hosts_place>(addon, "hostsPlace");
+  add<send_to_host>(addon, "sendToHost");
+  add<take_from_host>(addon, "takeFromHost");
+  add<watch_hosts>(addon, "watchHosts");
+  add<end_hosts>(addon, "endHosts");
+  add<abort_hosts>(addon, "abortHosts");
+}
+
+}  // namespace arbalest

@@ -1,0 +1,16 @@
+/** How a process meets the other hosts of its run. A host that is silent for `deadline` seconds is lost; it sends a beat every second. */
+export type HostsSpec = HostsLink & { readonly deadline: number }
+
+/**
+ * - `mpi`: the processes that a launcher of MPI has started. A process initialises MPI once.
+ * - `threads`: this process is `size` hosts at once, each with a handle of its own; those of one name meet each other. For tests.
+ */
+export type HostsLink =
+  { readonly kind: 'mpi' } | { readonly kind: 'threads'; readonly name: string; readonly rank: number; readonly size: number }
+
+/** Which of the hosts this process is. */
+export interface HostsPlace {
+  /** From 0. */
+  readonly rank: number
+  readonly size: number
+}
