@@ -46,6 +46,13 @@ export const engine: Engine = {
   feedBatch: () => unsupported('feedBatch'),
   watchStream: () => undefined,
   streamStatus: () => ({ filling: 0, ready: 0, taken: 0, waiting: 0, batches: 0, waitSeconds: 0 }),
+  openHosts: () => unsupported('openHosts'),
+  hostsPlace: () => unsupported('hostsPlace'),
+  sendToHost: () => unsupported('sendToHost'),
+  takeFromHost: () => unsupported('takeFromHost'),
+  watchHosts: () => unsupported('watchHosts'),
+  endHosts: () => unsupported('endHosts'),
+  abortHosts: () => unsupported('abortHosts'),
   createProgram(program) {
     const handle = hold(memory.locked(() => newProgram(program)))
     programs.set(handle, program)

@@ -58,9 +58,8 @@ void HostsThread::give_up(const void* owner) noexcept {
   std::unique_lock lock(mutex_);
   to_leave_.push_back(owner);
   called_.notify_one();
-  answered_.wait(lock, [&] {
-    return closed_ || (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0);
-  });
+  answered_.wait(lock,
+                 [&] { return closed_ || (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0); });
   on_failure_.erase(owner);
 }
 

@@ -1,0 +1,101 @@
+import type { Engine, Handle } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
+
+/** The first byte of a message says what the others are. */
+const BYTES = 0
+const JSON_TEXT = 1
+
+export interface ReceiveOptions {
+  /** Rejects with HOST_LOST after so many seconds; without, only the link's own deadline ends the wait. */
+  readonly seconds?: number
+  readonly signal?: AbortSignal
+}
+
+/** Messages between this process and the other hosts of its run: plain data, or bytes. One mailbox a process. */
+export class HostMailbox {
+  readonly rank: number
+  readonly size: number
+  readonly #engine: Engine
+  readonly #hosts: Handle
+  /** The waiting receives, by host, in the order of their calls. */
+  readonly #waiting = new Map<number, Receive[]>()
+
+  constructor(engine: Engine, hosts: Handle) {
+    this.#engine = engine
+    this.#hosts = hosts
+    ;({ rank: this.rank, size: this.size } = engine.hostsPlace(hosts))
+    engine.watchHosts(hosts, () => this.#deliver())
+  }
+
+  /** The ranks of the other hosts. */
+  get others(): readonly number[] {
+    return Array.from({ length: this.size }, (_, rank) => rank).filter((rank) => rank !== this.rank)
+  }
+
+  /** Returns at once; messages to one host arrive in order. Throws HOST_LOST once the link has failed. */
+  send(to: number, message: unknown): void {
+    this.#engine.sendToHost(this.#hosts, to, packed(message))
+  }
+
+  /** The next message of a host. Rejects with HOST_LOST, or with the signal's reason. */
+  receive(from: number, { seconds, signal }: ReceiveOptions = {}): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted()
+      const waiting = this.#waiting.get(from) ?? []
+      this.#waiting.set(from, waiting)
+      const leave = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+        waiting.splice(waiting.indexOf(receive), 1)
+      }
+      const receive: Receive = {
+        settle: (message) => {
+          leave()
+          resolve(message)
+        },
+        fail: (error) => {
+          leave()
+          reject(error as Error)
+        }
+      }
+      const abort = (): void => receive.fail(signal!.reason)
+      const late = (): void => receive.fail(new ArbalestError('HOST_LOST', `host ${from}: it has not answered within ${seconds} s`))
+      const timer = seconds === undefined ? undefined : setTimeout(late, 1000 * seconds)
+      signal?.addEventListener('abort', abort)
+      waiting.push(receive)
+      this.#deliver()
+    })
+  }
+
+  #deliver(): void {
+    for (const [from, waiting] of this.#waiting)
+      while (waiting.length > 0) {
+        try {
+          const message = this.#engine.takeFromHost(this.#hosts, from)
+          if (message === null) break
+          waiting[0]!.settle(unpacked(message))
+        } catch (error) {
+          waiting[0]!.fail(error)
+        }
+      }
+  }
+}
+
+interface Receive {
+  settle(message: unknown): void
+  fail(error: unknown): void
+}
+
+function packed(message: unknown): Uint8Array {
+  const isBytes = message instanceof Uint8Array
+  const body = isBytes ? message : new TextEncoder().encode(JSON.stringify(message))
+  const packed = new Uint8Array(1 + body.length)
+  packed[0] = isBytes ? BYTES : JSON_TEXT
+  packed.set(body, 1)
+  return packed
+}
+
+function unpacked(message: Uint8Array): unknown {
+  const body = message.subarray(1)
+  return message[0] === BYTES ? body : (JSON.parse(new TextDecoder().decode(body)) as unknown)
+}
