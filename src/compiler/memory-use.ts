@@ -1,11 +1,12 @@
-import { buildGraph } from '../model/graph-builder.js'
+import { buildGraphInPieces } from '../model/graph-builder.js'
 import { elements, type Operator, type Role, type Value, type ValueId } from '../model/graph.js'
 import type { Model } from '../model/model.js'
+import { atOnce, type Pieces } from '../turns.js'
 import { canonicalLowering } from './canonical.js'
-import { compile, type CompileOptions } from './compile.js'
-import { differentiate } from './differentiate.js'
+import { compileInPieces, type CompileOptions } from './compile.js'
+import { differentiateInPieces } from './differentiate.js'
 import type { ElementType, LoweringBackend } from './program.js'
-import { prune } from './prune.js'
+import { pruneInPieces } from './prune.js'
 import { forwardStep, inOrder, present } from './step.js'
 
 /**
@@ -25,10 +26,15 @@ export interface MemoryUse {
 
 /** What `compile` makes of the model, counted. Throws what `compile` throws. */
 export function memoryUse(model: Model, backend: LoweringBackend, options: CompileOptions): MemoryUse {
+  return atOnce(memoryUseInPieces(model, backend, options))
+}
+
+/** The same, an operator at a time. */
+export function* memoryUseInPieces(model: Model, backend: LoweringBackend, options: CompileOptions): Pieces<MemoryUse> {
   const { batch, mode, loss = 'model' } = options
-  const graph = prune(buildGraph(model, { batch, mode, loss }))
-  const unfused = mode === 'train' ? differentiate(graph) : forwardStep(graph)
-  const program = compile(model, canonicalLowering(backend), { ...options, precision: 'f32' })
+  const graph = yield* pruneInPieces(yield* buildGraphInPieces(model, { batch, mode, loss }))
+  const unfused = mode === 'train' ? yield* differentiateInPieces(graph) : forwardStep(graph)
+  const program = yield* compileInPieces(model, canonicalLowering(backend), { ...options, precision: 'f32' })
   const bytesUnshared = outputBytes(inOrder(program.segments), (id) => program.values[id]!)
   const bytesPlanned = program.arenas.activations
   return {

@@ -1,8 +1,9 @@
 import { ArbalestError, messageOf } from '../errors.js'
-import { predictionGraph } from '../model/graph-builder.js'
+import { predictionGraphInPieces } from '../model/graph-builder.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { parseStrictJson, plainJson } from './strict-json.js'
+import { inTurns } from '../turns.js'
 
 /** The key of a model's description in safetensors metadata. */
 export const DESCRIPTION = 'arbalest'
@@ -21,7 +22,7 @@ export function describe(model: Model): string {
  * The model that a file describes, with all shapes checked. Never loads code that a file names: the caller must give a model that has
  * operators of its own. Throws DATA_CORRUPT and UNSUPPORTED_OPERATOR.
  */
-export function parseDescription(text: string, file: string): Model {
+export async function parseDescription(text: string, file: string): Promise<Model> {
   const fault = (found: string, expected: string, cause?: unknown) =>
     corruptFile(file, { where: `metadata ${DESCRIPTION}`, expected, found, cause })
   let parsed: unknown
@@ -39,7 +40,7 @@ export function parseDescription(text: string, file: string): Model {
     throw new ArbalestError('UNSUPPORTED_OPERATOR', message, { data: { file, module } })
   }
   try {
-    predictionGraph(model as Model)
+    await inTurns(predictionGraphInPieces(model as Model))
   } catch (cause) {
     throw fault(messageOf(cause), 'layers that fit together', cause)
   }

@@ -1,10 +1,11 @@
 import { ArbalestError, printable, shown } from '../errors.js'
-import { predictionGraph } from '../model/graph-builder.js'
+import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, sameShape, type Graph, type Value } from '../model/graph.js'
 import { initialParametersInTurns } from '../model/initialise.js'
 import type { Model } from '../model/model.js'
 import { corruptFile } from './file-errors.js'
 import { SafetensorsFile, type TensorEntry } from './safetensors.js'
+import { inTurns } from '../turns.js'
 
 /** The most faults that a message lists; the error's `data` has all of them. */
 const FAULTS_LISTED = 12
@@ -47,7 +48,7 @@ export interface ImportedWeights {
  */
 export async function importWeights(path: string, model: Model, options: ImportOptions = {}): Promise<ImportedWeights> {
   const { reinitialise = [], strict = true, seed = 0 } = options
-  const graph = predictionGraph(model)
+  const graph = await inTurns(predictionGraphInPieces(model))
   const targets = targetsOf(graph)
   const reset = reinitialisedNames(targets, reinitialise, model)
   await using file = await SafetensorsFile.open(path)

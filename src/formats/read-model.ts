@@ -1,6 +1,6 @@
 import { ArbalestError, printable, shown } from '../errors.js'
-import { predictionGraph } from '../model/graph-builder.js'
-import { elements, parametersOf } from '../model/graph.js'
+import { predictionGraphInPieces } from '../model/graph-builder.js'
+import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
@@ -10,6 +10,7 @@ import type { Normalisation } from '../model/normalisation.js'
 import { SafetensorsFile } from './safetensors.js'
 import type { SavedModel } from './save.js'
 import type { FloatTensors } from './tensor.js'
+import { inTurns } from '../turns.js'
 
 /** Properties of the model that the file does not describe, and how the file's names map to the model's. */
 export interface ReadModelOptions extends ImportOptions {
@@ -33,12 +34,12 @@ export async function readModel(
   { model: given, normalisation, classNames, ...options }: ReadModelOptions = {}
 ): Promise<ReadModel> {
   const { metadata, elementCount } = await headerOf(path)
-  const model = given ?? describedModel(metadata, elementCount, path)
+  const model = given ?? (await describedModel(metadata, elementCount, path))
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
     model,
-    weights: weightsOf(model, parameters),
+    weights: await weightsOf(model, parameters),
     statistics: tensorsOf(statistics),
     normalisation: normalisationOf(metadata, path) ?? normalisation ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
@@ -55,11 +56,11 @@ async function headerOf(path: string): Promise<{ metadata: Metadata; elementCoun
   return { metadata: file.metadata, elementCount: [...file.tensors.values()].reduce((sum, { shape }) => sum + elements(shape), 0) }
 }
 
-function describedModel(metadata: Metadata, elementCount: number, path: string): Model {
+async function describedModel(metadata: Metadata, elementCount: number, path: string): Promise<Model> {
   const text = metadata[DESCRIPTION]
   if (text !== undefined) {
-    const model = parseDescription(text, path)
-    const needed = parametersOf(predictionGraph(model)).reduce((sum, { shape }) => sum + elements(shape), 0)
+    const model = await parseDescription(text, path)
+    const needed = (await parametersIn(model)).reduce((sum, { shape }) => sum + elements(shape), 0)
     // Before weights are initialised: a forged description must not take more memory than its file.
     if (needed <= elementCount) return model
     throw corruptFile(path, {
@@ -99,10 +100,14 @@ function listOf<Item>(metadata: Metadata, key: string, path: string, holds: (ite
   throw corruptFile(path, { where: `metadata ${key}`, expected: 'a list as JSON', found: shown(text) })
 }
 
+async function parametersIn(model: Model): Promise<readonly Value[]> {
+  return parametersOf(await inTurns(predictionGraphInPieces(model)))
+}
+
 /** Views of the canonical vector, one for each parameter. */
-function weightsOf(model: Model, vector: Float32Array): FloatTensors {
+async function weightsOf(model: Model, vector: Float32Array): Promise<FloatTensors> {
   let offset = 0
-  const tensors = parametersOf(predictionGraph(model)).map(({ name, shape }) => {
+  const tensors = (await parametersIn(model)).map(({ name, shape }) => {
     const data = vector.subarray(offset, (offset += elements(shape)))
     return [name, { shape, data }] as const
   })

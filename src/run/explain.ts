@@ -1,6 +1,6 @@
 import { evaluatorCount } from '../actors/evaluators.js'
-import { compile, type CompileOptions } from '../compiler/compile.js'
-import { memoryUse, type MemoryUse } from '../compiler/memory-use.js'
+import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
+import { memoryUseInPieces, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
 import { loadEngine, type Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
@@ -13,6 +13,7 @@ import { bytesOf, RunMemory, type LearnerMemory, type SharedMemory } from './mem
 import { EVALUATION_BATCH } from '../trained/programs.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
+import { inTurns } from '../turns.js'
 
 /** One operator of a training step. */
 export interface ExplainedOperator {
@@ -61,8 +62,8 @@ export interface Explanation extends MemoryUse {
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
 /**
- * The operators of a model's training step, and their cost in arithmetic and memory. Compiles as `train` does, but needs no data and takes none of the
- * memory.
+ * The operators of a model's training step, and their cost in arithmetic and memory. Compiles as `train` does, in turns with the event loop, but needs no data and takes
+ * none of the memory.
  *
  * Throws INVALID_OPTION, UNKNOWN_NAME, INVALID_MODEL, SHAPE_MISMATCH, UNSUPPORTED_PRECISION, ENGINE_MISSING.
  */
@@ -72,10 +73,12 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
-  const train = compile(model, backend, recipe)
-  const measuring = (['evaluate', 'statistics', 'predict'] as const).map((mode) =>
-    compile(model, backend, { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters })
-  )
+  const train = await inTurns(compileInPieces(model, backend, recipe))
+  const measuring: Program[] = []
+  for (const mode of ['evaluate', 'statistics', 'predict'] as const) {
+    const options = { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters }
+    measuring.push(await inTurns(compileInPieces(model, backend, options)))
+  }
   const speeds = speedsOf(engine, threads, settings)
   const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
   const { learner, shared, updateBytes } = new RunMemory(engine, {
@@ -104,7 +107,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     floorSeconds: sum(({ floorSeconds }) => floorSeconds),
     speeds,
     memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
-    ...memoryUse(model, backend, recipe)
+    ...(await inTurns(memoryUseInPieces(model, backend, recipe)))
   }
 }
 

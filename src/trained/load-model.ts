@@ -6,6 +6,7 @@ import { invalidOption, unknownName } from '../errors.js'
 import { readModel, type ReadModelOptions } from '../formats/read-model.js'
 import type { SavedModel } from '../formats/save.js'
 import { loadOperators } from '../model/composed.js'
+import { inTurns } from '../turns.js'
 import { predictionProgram } from './programs.js'
 import { TrainedModel } from './trained-model.js'
 
@@ -37,7 +38,7 @@ export async function loadModel(source: string | SavedModel, options: LoadModelO
   const saved = isSaved(source) ? source : await readFile(source, reading)
   await loadOperators(saved.model)
   const engine = await loadEngine(ENGINE.href)
-  const program = predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads))
+  const program = await inTurns(predictionProgram(saved.model, precision, loweringBackend(engine, backend, threads)))
   const replica = engine.createReplica({ backend, layout: program.parameters, threads, seed: 0 })
   return TrainedModel.of(saved, { engine, module: ENGINE, program, replica })
 }

@@ -1,5 +1,5 @@
 import type { BatchRange } from '../actors/sources.js'
-import { compile, compileInPieces, type CompileOptions } from '../compiler/compile.js'
+import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
 import { answersOf, isStreamed, type Dataset } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
@@ -29,8 +29,8 @@ export interface EvaluationRequest {
 }
 
 /** The program that predicts batch by batch. */
-export function predictionProgram(model: Model, precision: Precision, backend: LoweringBackend): Program {
-  return compile(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
+export function predictionProgram(model: Model, precision: Precision, backend: LoweringBackend): Pieces<Program> {
+  return compileInPieces(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision })
 }
 
 /** The programs that measure a model on every test sample once: in whole batches, and then in a smaller one. Throws SHAPE_MISMATCH. */

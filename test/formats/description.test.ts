@@ -17,8 +17,8 @@ const operator = composed(new URL('file:///nowhere/operator.js'))
 
 describe('A description of a model', () => {
   for (const model of [...smallZoo, ...deepZoo])
-    it(`is all that is needed to build ${model.name} again`, () => {
-      expect(parseDescription(described(model), 'a file')).to.deep.equal(model)
+    it(`is all that is needed to build ${model.name} again`, async () => {
+      expect(await parseDescription(described(model), 'a file')).to.deep.equal(model)
     })
 
   it('loads no code, however deep it is named', async () => {
@@ -41,12 +41,12 @@ describe('A description of a model', () => {
   }))
     it(`is refused with ${what}`, () => refused('DATA_CORRUPT', () => parseDescription(text, 'a file'), 'a file', DESCRIPTION))
 
-  it('is refused with a code whatever is changed in it', () => {
+  it('is refused with a code whatever is changed in it', async () => {
     const text = described(modelNamed('lenet', { input: [1, 28, 28], classes: 10 }))
-    fc.assert(
-      fc.property(fc.nat(text.length), fc.nat(4), fc.string({ maxLength: 6 }), (at, length, put) => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(text.length), fc.nat(4), fc.string({ maxLength: 6 }), async (at, length, put) => {
         try {
-          parseDescription(text.slice(0, at) + put + text.slice(at + length), 'a file')
+          await parseDescription(text.slice(0, at) + put + text.slice(at + length), 'a file')
         } catch (error) {
           expect(error).to.be.instanceOf(ArbalestError)
         }
