@@ -101,6 +101,11 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 }
 
+/** Warns of something that ends nothing, in a text that may have somebody else's in it. */
+export function warn(text: string): void {
+  process.emitWarning(printable(text), 'ArbalestWarning')
+}
+
 /** What was thrown, in words: it need not be an error. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)

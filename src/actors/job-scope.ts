@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/contract.js'
 import { HandleScope } from '../engine/handle-scope.js'
-import { ArbalestError, messageOf } from '../errors.js'
+import { ArbalestError, messageOf, warn } from '../errors.js'
 import { ActorSystem } from '../runtime/system.js'
 
 /** What one job holds until it ends: its actors, and its handles in the engine. */
@@ -37,7 +37,7 @@ export async function runAllCleanUps(...steps: readonly (() => unknown)[]): Prom
       await step()
     } catch (error) {
       if (error instanceof ArbalestError && error.code === 'ACTOR_GONE') continue
-      process.emitWarning(`a run was not cleaned up: ${messageOf(error)}`, 'ArbalestWarning')
+      warn(`a run was not cleaned up: ${messageOf(error)}`)
     }
   }
 }

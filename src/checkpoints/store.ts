@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { access, constants, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { ArbalestError, messageOf } from '../errors.js'
+import { ArbalestError, messageOf, warn } from '../errors.js'
 import { unreadableFile, unwritableFile } from '../formats/file-errors.js'
 import { makeFolder } from '../formats/write-file.js'
 import { Checkpoint } from './checkpoint.js'
@@ -205,7 +205,7 @@ async function clearing(what: string, clear: () => Promise<void>): Promise<void>
   try {
     await clear()
   } catch (error) {
-    process.emitWarning(`could not delete ${what} (${messageOf(error)})`, 'ArbalestWarning')
+    warn(`could not delete ${what} (${messageOf(error)})`)
   }
 }
 

@@ -40,9 +40,9 @@ export async function withFlagsOf<Result>(
   }
 }
 
-/** An error that names an option only as its parameter, at the beginning of its message. */
+/** An error that is no refusal of options, and names one only at the beginning of its message: `checkpoint.dir: received kept; ...`. */
 function withParameter(error: ArbalestError, nameOf: TypedNames['nameOf']): ArbalestError {
-  const { parameter } = error.data
+  const { parameter = /^[\w.[\]]+(?=: received )/.exec(error.message)?.[0] } = error.data
   const flag = typeof parameter === 'string' && error.message.startsWith(`${parameter}: `) ? nameOf(parameter) : undefined
   if (flag === undefined) return error
   const message = `${flag}${error.message.slice((parameter as string).length)}`

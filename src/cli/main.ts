@@ -8,6 +8,7 @@ import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
 import { OutputLoss } from './output-loss.js'
+import { printWarnings } from './warnings.js'
 
 /** Loads modules one after the other. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
 const load = createRequire(import.meta.url)
@@ -197,5 +198,6 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
 }
 
 keepHangUpIgnored()
+printWarnings()
 // Sets the code instead of calling process.exit, which would discard output that is still on its way to a pipe.
 process.exitCode = await main(process.argv.slice(2))

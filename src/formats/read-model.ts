@@ -1,4 +1,4 @@
-import { ArbalestError, printable, shown } from '../errors.js'
+import { ArbalestError, shown, warn } from '../errors.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
@@ -82,8 +82,7 @@ function normalisationOf(metadata: Metadata, path: string): Normalisation | unde
 
 /** Warns, because a model of images predicts badly without its normalisation but does not fail. */
 function unknownNormalisation(path: string, { name, input }: Model): Normalisation {
-  if (input.length === 3)
-    process.emitWarning(`${path}: the normalisation of model ${printable(name)} is unknown: samples stay in 0 to 1; give mean and std`)
+  if (input.length === 3) warn(`${path}: the normalisation of model ${name} is unknown: samples stay in 0 to 1; give mean and std`)
   return { mean: [], std: [] }
 }
 

@@ -18,7 +18,7 @@ export class StepOrder {
   check(next: SegmentName): void {
     const missing = this.#missingBefore(next)
     if (missing === undefined) return
-    const message = `${next}: the step has had no ${missing}; call ${missing}() before ${next}()`
+    const message = `${next}: the step has had no ${missing}; await ${missing}() before ${next}()`
     throw new ArbalestError('INVALID_STATE', message, { data: { segment: next, missing } })
   }
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../errors.js'
+import { messageOf, warn } from '../errors.js'
 import type { RecordedEvent } from './events.js'
 
 /** Receives every event of one run: a log, curves for TensorBoard, a trace. */
@@ -36,7 +36,7 @@ function succeeds(work: () => void): boolean {
     work()
     return true
   } catch (cause) {
-    process.emitWarning(`a run's record is written no further: ${messageOf(cause)}`)
+    warn(`a run's record is written no further: ${messageOf(cause)}`)
     return false
   }
 }

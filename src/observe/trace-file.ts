@@ -1,4 +1,5 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
+import { messageOf, warn } from '../errors.js'
 import { unwritableFile } from '../formats/file-errors.js'
 import { sharedClock } from './trace-ring.js'
 
@@ -72,7 +73,7 @@ export class TraceFile {
       this.#guard(() => writeFileSync(this.#file, text))
       this.#length += Buffer.byteLength(text)
     } catch (error) {
-      process.emitWarning(error as Error)
+      warn(messageOf(error))
       this.#dropPartialLine()
       this.#end()
     }
@@ -93,7 +94,7 @@ export class TraceFile {
     try {
       this.#guard(() => closeSync(this.#file))
     } catch (error) {
-      process.emitWarning(error as Error)
+      warn(messageOf(error))
     }
   }
 

@@ -4,7 +4,7 @@ import type { Resumption } from '../checkpoints/resume.js'
 import { measuredHere, type RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
 import type { Handle } from '../engine/contract.js'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, warn } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
@@ -240,7 +240,7 @@ export class Checkpointing {
     const error = asError(thrown)
     const { message: reason } = error
     this.#lastError = error
-    if (!this.#incomplete) process.emitWarning(`no checkpoint of iteration ${iteration}: ${reason}; the run goes on`, 'ArbalestWarning')
+    if (!this.#incomplete) warn(`no checkpoint of iteration ${iteration}: ${reason}; the run goes on`)
     this.#incomplete = true
     this.#emit({ iteration, folder: null, seconds, reason, code: error instanceof ArbalestError ? error.code : 'INTERNAL' })
   }

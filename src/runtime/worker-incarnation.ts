@@ -1,5 +1,5 @@
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
-import { ArbalestError } from '../errors.js'
+import { ArbalestError, warn } from '../errors.js'
 import type { Cancel } from './clock.js'
 import type { Environment } from './environment.js'
 import { asError, unpackError } from './errors-across-threads.js'
@@ -118,7 +118,7 @@ export class WorkerIncarnation implements Incarnation {
     try {
       cancel?.()
     } catch (error) {
-      process.emitWarning(`${name}: its cancel hook has thrown (${asError(error).message}); its deadline ends it`, 'ArbalestWarning')
+      warn(`${name}: its cancel hook has thrown (${asError(error).message}); its deadline ends it`)
     }
   }
 
@@ -203,7 +203,7 @@ export class WorkerIncarnation implements Incarnation {
     if (message[0] === 'ask') this.#owner.answer(message[1], { error })
     else {
       this.#owner.lost(message[1], 'notCloneable')
-      process.emitWarning(`a message to ${this.#start.name} cannot be posted: ${error.message}`, 'ArbalestWarning')
+      warn(`a message to ${this.#start.name} cannot be posted: ${error.message}`)
     }
   }
 }

@@ -25,6 +25,17 @@ describe('A refusal as it was typed', () => {
     expect(data['parameter']).to.equal('optimiser.learningRate')
   })
 
+  it('names the flag of an error that is no refusal and begins with an option, and of no other', () => {
+    const held = new ArbalestError('INVALID_STATE', 'checkpoint.dir: received kept; another run writes into it', {
+      data: { folder: 'kept' }
+    })
+    const { code, message, data } = told(held, { checkpointDir: 'kept' })
+    expect([code, message]).to.deep.equal(['INVALID_STATE', '--checkpoint-dir: received kept; another run writes into it'])
+    expect(data).to.deep.equal({ folder: 'kept', parameter: '--checkpoint-dir' })
+    const lost = new ArbalestError('LEARNER_FAILED', 'learners: all have ended')
+    expect(told(lost, { learners: 2 })).to.equal(lost)
+  })
+
   it('keeps code and figures, and any other error as it is', () => {
     const { code, message, data } = told(unknownName('model', 'lenett', ['lenet', 'mlp']), { model: 'lenett' })
     expect([code, message]).to.deep.equal(['UNKNOWN_NAME', '--model: received "lenett"; use one of lenet, mlp; did you mean lenet?'])

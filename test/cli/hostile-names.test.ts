@@ -5,6 +5,8 @@ import { topTable } from '../../src/cli/top/top-command.js'
 import { eventMessage } from '../../src/cli/reporters/messages.js'
 import { tableLines } from '../../src/cli/text.js'
 import { defineModel, flatten, gpt, linear, saveModel, type JobEvent, type ProgressEvent } from '../../src/index.js'
+import { writeSafetensors } from '../../src/formats/safetensors.js'
+import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
 import { randomTrainedModel } from '../formats/support/random-weights.js'
 import { run } from './support/arbalest.js'
@@ -83,6 +85,10 @@ describe('A hostile name', () => {
       'fc.bias': { shape: [2], data: new Float32Array(2) }
     }
     await saveModel(model, { model: layers, weights, statistics: {}, normalisation: { mean: [], std: [] }, classNames: [HOSTILE, 'b'] })
+    // Of this one a warning says that its normalisation is unknown.
+    const bare = `${folder.path}/bare${HOSTILE}.safetensors`
+    const unnamed = randomTrainedModel(modelNamed('logistic-regression', { input: [1, 2, 2], classes: 2 }))
+    await writeSafetensors(bare, Object.entries(unnamed.weights()), { sync: false })
     const image = `${folder.path}/${HOSTILE}.png`
     await sharp({ create: { width: 2, height: 2, channels: 3, background: 'red' } })
       .png()
@@ -109,6 +115,7 @@ describe('A hostile name', () => {
         '--gbs',
         '1'
       ],
+      ['export', bare, '--model', 'logistic-regression', '--input', '1x2x2', '--classes', '2', '--out', `${folder.path}/whole.safetensors`],
       ['generate', model, HOSTILE],
       ['generate', `${folder.path}/none${HOSTILE}`, 'a'],
       [HOSTILE]

@@ -34,7 +34,7 @@ describe('the order of a step’s segments', () => {
       refused(
         'INVALID_STATE',
         () => after(...done).check(next),
-        `${next}: the step has had no ${missing}; call ${missing}() before ${next}()`
+        `${next}: the step has had no ${missing}; await ${missing}() before ${next}()`
       ))
 
   it('needs no forward and no backward once the learner has set its weights or gradients', async () => {
