@@ -1,4 +1,4 @@
-import { ArbalestError, messageOf, shown } from '../errors.js'
+import { ArbalestError, messageOf, printable, shown } from '../errors.js'
 
 /** What a corrupt file should have had and what it has. */
 export interface Corruption {
@@ -14,19 +14,27 @@ export interface Corruption {
 /** DATA_CORRUPT: a file, or a folder of files, whose content is not what its format prescribes. */
 export function corruptFile(file: string, { where, expected, found, fix, cause }: Corruption): ArbalestError {
   const part = where === undefined ? '' : `${where}: `
-  const message = `${file}: ${part}expected ${expected}, found ${found}; ${fix ?? 'replace the file with a complete copy'}`
+  const message = `${named(file)}: ${part}expected ${expected}, found ${found}; ${fix ?? 'replace the file with a complete copy'}`
   return new ArbalestError('DATA_CORRUPT', message, { cause, data: { file, ...(where !== undefined && { where }), found, expected } })
 }
 
 /** DATA_NOT_FOUND: the operating system does not let a file be read. */
 export function unreadableFile(file: string, cause: unknown, fix = 'name a file that exists and that you may read'): ArbalestError {
-  return new ArbalestError('DATA_NOT_FOUND', `${file}: it cannot be read (${reason(cause)}); ${fix}`, { cause, data: { file } })
+  return new ArbalestError('DATA_NOT_FOUND', `${named(file)}: it cannot be read (${reason(cause)}); ${fix}`, { cause, data: { file } })
 }
 
 /** WRITE_FAILED: the operating system does not let a file be written. The previous content is unchanged. */
 export function unwritableFile(file: string, cause: unknown): ArbalestError {
   const fix = 'name a file in a folder that exists, that you may write to, and that has space'
-  return new ArbalestError('WRITE_FAILED', `${file}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
+  return new ArbalestError('WRITE_FAILED', `${named(file)}: it cannot be written (${reason(cause)}); ${fix}`, { cause, data: { file } })
+}
+
+/** The longest path that a message shows whole, in characters. */
+const LONGEST_PATH = 1000
+
+/** On one line: what was taken for a path may be the content of a file. */
+function named(file: string): string {
+  return printable(file.length > LONGEST_PATH ? `${file.slice(0, LONGEST_PATH)}...` : file)
 }
 
 /** The system's code where there is one, for its message repeats the path. */

@@ -8,12 +8,14 @@ const checkpoint = group({
   dir: required(dir, {
     text: 'keeps checkpoints there, and continues from the newest whole one',
     flag: '--checkpoint-dir <folder>',
+    also: ['checkpoint', 'checkpointFolder', 'checkpointPath', 'dirpath'],
     common: true
   }),
   /** Iterations between two checkpoints, each taken at the next round; there is also one at each measurement. */
   period: option(whole({ min: 1 }), {
     text: 'iterations between two checkpoints; there is also one at each measurement',
-    flag: '--checkpoint-period <steps>'
+    flag: '--checkpoint-period <steps>',
+    also: ['checkpointEvery', 'saveSteps', 'save_steps', 'saveEvery']
   }),
   /** How many of the newest are kept, in addition to the best measured one; 3 if omitted. */
   keep: option(whole({ min: 1 }), {

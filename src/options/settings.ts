@@ -45,6 +45,8 @@ export function settingsOf(given: TrainOptions): Settings {
   const faults = new Faults()
   const settings = completed(faults, faults.checked(trainOptions, given, { root: trainOptions.entries }))
   checkData(faults, { ...settings, images: given.images })
+  if (settings.learnerOptions !== undefined && given.learner === undefined)
+    faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
   faults.throwAny()
   return settings
 }

@@ -41,6 +41,7 @@ const until = group({
   monitor: option(oneOf(FIGURES), {
     text: `the figure whose improvement counts: ${FIGURES.join(', ')}`,
     flag: '--monitor <figure>',
+    also: ['watch'],
     otherwise: 'accuracy, if there is one'
   })
 })

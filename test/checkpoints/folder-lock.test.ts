@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { chmod, chown, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { FolderLock } from '../../src/checkpoints/folder-lock.js'
 import { thisProcess } from '../../src/checkpoints/lock-holder.js'
+import { lockFile } from '../../src/engine/file-lock.js'
 import { modelFile } from '../../src/checkpoints/find-model.js'
 import { CheckpointStore, holdFolder } from '../../src/checkpoints/store.js'
 import { Folder } from '../data/support/files.js'
@@ -135,6 +136,18 @@ describe('The lock of a folder', function () {
     await using _other = await holdFolder(dir)
     await held[Symbol.asyncDispose]()
     expect(existsSync(join(dir, '.lock'))).to.equal(true)
+  })
+
+  it('is not taken by a file that its holder has deleted meanwhile: another run makes a new one', async () => {
+    let tries = 0
+    const lock = (fd: number) => {
+      if (++tries === 1) rmSync(join(dir, '.lock'))
+      return lockFile(fd)
+    }
+    await using _held = await FolderLock.take(dir, lock)
+    expect(tries).to.equal(2)
+    expect(await readdir(dir)).to.deep.equal(['.lock'])
+    await refused('INVALID_STATE', () => holdFolder(dir), 'another run')
   })
 
   it('has one holder at a time, however many processes take and release it', async () => {

@@ -48,6 +48,12 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', 'a.ts', 'b.ts'], /^INVALID_OPTION: too many arguments.*; see `arbalest train --help`\n$/],
   [['train', '--rate', '3'], /^UNKNOWN_NAME: unknown option '--rate'; use --learning-rate\n$/],
   [['train', '--batch_size', '3'], /^UNKNOWN_NAME: unknown option '--batch_size'; use --batch\n$/],
+  [['train', '--checkpoint-every', '30'], /^UNKNOWN_NAME: unknown option '--checkpoint-every'; use --checkpoint-period\n$/],
+  [['train', '--checkpoint', 'kept'], /^UNKNOWN_NAME: unknown option '--checkpoint'; use --checkpoint-dir\n$/],
+  [
+    ['train', '--learner-options', '{"a":1}'],
+    /^INVALID_OPTION: --learner-options: received {"a":1}; leave it out: only a learner of your own takes options\n$/
+  ],
   [['train', '--steps', '99999999999999999999'], /^INVALID_OPTION: --steps: received "9+"; use a whole number up to 9007199254740991\n$/],
   [['train', '--epochs', '1e300'], /^INVALID_OPTION: --epochs: received 1e\+300; use fewer\n$/],
   [['train', '--average-decay', '0.9'], /^INVALID_OPTION: --average: received nothing; choose one of ema, swa, lawa\n$/],

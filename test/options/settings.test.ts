@@ -42,6 +42,8 @@ describe('The settings of a run', () => {
       code: 'INVALID_OPTION',
       message: 'batch: received 0; use a whole number from 1 to 1048576'
     })
+    const misplaced = thrown(() => settingsOf({ model: 'mlp', watch: 'loss' } as never))
+    expect(misplaced.message).to.equal('watch: received "loss"; its place is until.monitor')
     const error = thrown(() => settingsOf({ model: 'mlp', precision: 'f16' as never }))
     expect(error.code).to.equal('UNKNOWN_NAME')
     expect(faultsOf(error)).to.deep.equal([{ path: 'precision', received: 'f16', fix: 'use one of bf16, f32; did you mean bf16?' }])

@@ -29,7 +29,7 @@ export async function readImage(image: ImageSource, shape: readonly number[]): P
       .toBuffer()
   } catch (cause) {
     const fix = 'give a complete JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG image'
-    throw corruptFile(name, { expected: 'an image', found: messageOf(cause), fix, cause })
+    throw corruptFile(name, { expected: 'an image', found: messageOf(cause).replace(/:$/, ''), fix, cause })
   }
   const sample = new Uint8Array(pixels.length)
   toPlanes(pixels, sample, { width, channels })

@@ -74,6 +74,10 @@ describe('readImage', () => {
     await refused('DATA_CORRUPT', () => readImage(path, [1, 2, 2]), 'text.png')
     await refused('DATA_NOT_FOUND', () => readImage(join(folder.path, 'none.png'), [1, 2, 2]), 'none.png')
     await refused('DATA_NOT_FOUND', () => readImage(folder.path, [1, 2, 2]), 'not a file')
+    // The content of a file in the place of its path.
+    const content = `\x89PNG\r\n\x1a\n\0${'x'.repeat(5000)}`
+    const { message } = await refused('DATA_NOT_FOUND', () => readImage(content, [1, 2, 2]), 'it cannot be read')
+    expect(message).to.match(/^[ -~]{1000,1200}$/)
     await refused('INVALID_OPTION', () => readImage(path, [784]), 'shape')
     await refused('INVALID_OPTION', () => readImage(path, [2, 8, 8]), 'shape')
   })
