@@ -1,13 +1,18 @@
-// Hosts of one process, each with the thread of its link: messages between all of them at once, ends that they agree on, and hosts that go,
-// whose loss the others must see.
+// Hosts of one process, each with the thread of its link: messages between all of them at once, sums of buckets over many rounds, ends that
+// they agree on, and hosts that go, whose loss the others must see.
 #include <atomic>
+#include <condition_variable>
+#include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "harness.h"
 #include "transport/host_messages.h"
+#include "transport/hosts_level.h"
+#include "transport/reduction_pipeline.h"
 #include "transport/threads_link.h"
 
 namespace arbalest::stress {
@@ -71,18 +76,117 @@ class Host {
   std::unique_ptr<HostMessages> messages_;
 };
 
-}  // namespace
+// Sums over hosts, by the pipeline of a group: what each host brings to each round is made up in advance.
+class Sums {
+ public:
+  Sums(Backend& backend, Chance& chance, std::string name)
+      : backend_(backend), name_(std::move(name)), hosts_(static_cast<size_t>(chance.between(2, 4))), rounds_(chance.between(1, 12)) {
+    for (int64_t left = chance.between(1, 6); left > 0; --left)
+      buckets_.push_back(
+          {elements(), elements() + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), chance.between(1, 20'000)}))});
+    for (int64_t round = 0; round < rounds_; ++round)
+      for (size_t host = 0; host < hosts_; ++host) {
+        Part& part = parts_.emplace_back();
+        part.learners = chance.one_in(4) ? 0 : chance.between(1, 3);
+        part.rest = std::chrono::microseconds(chance.one_in(3) ? chance.between(0, 3000) : 0);
+        part.vector = std::make_unique<Memory>(backend_, elements() * sizeof(float));
+        for (size_t i = 0; i < elements(); ++i)
+          reinterpret_cast<float*>(part.vector->data())[i] = static_cast<float>(chance.between(-1'000'000, 1'000'000)) / 997.0F;
+      }
+  }
 
-void run(Backend&, Chance& chance) {
-  static std::atomic<int> links{0};
+  void run() {
+    std::vector<std::thread> threads;
+    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { run(host); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  struct Part {
+    std::unique_ptr<Memory> vector;
+    int64_t learners = 0;
+    std::chrono::microseconds rest{0};  // before each of its buckets
+  };
+
+  size_t elements() const { return buckets_.empty() ? 0 : buckets_.back().end; }
+  const Part& part(int64_t round, size_t host) const { return parts_[static_cast<size_t>(round) * hosts_ + host]; }
+
+  void run(size_t host) {
+    const auto link = std::make_shared<HostsThread>(
+        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+    std::vector<std::unique_ptr<Level>> levels;
+    levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_));
+    std::mutex mutex;
+    std::condition_variable changed;
+    size_t reduced = 0;
+    AveragingSpans spans;
+    ReductionPipeline pipeline(
+        std::move(levels), spans,
+        [&](const BucketReduction& reduction) {
+          check(reduction);
+          const std::lock_guard lock(mutex);
+          ++reduced;
+          changed.notify_all();
+        },
+        [](std::exception_ptr failure) { std::rethrow_exception(failure); });
+    for (int64_t round = 0; round < rounds_; ++round) {
+      const Part& own = part(round, host);
+      for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+        std::this_thread::sleep_for(own.rest);
+        pipeline.start({round, bucket, buckets_[bucket], {own.learners > 0 ? PartialSum{own.vector->data(), own.learners} : PartialSum{}}});
+      }
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return reduced == static_cast<size_t>(round + 1) * buckets_.size(); });
+    }
+    pipeline.end();
+    link->end(kPatience);
+  }
+
+  // Equal to the sum of a level that reads the parts of all hosts in place, bit for bit.
+  void check(const BucketReduction& reduction) const {
+    std::vector<const void*> summands;
+    int64_t learners = 0;
+    for (size_t host = 0; host < hosts_; ++host) {
+      const Part& each = part(reduction.round, host);
+      learners += each.learners;
+      if (each.learners > 0) summands.push_back(each.vector->data());
+    }
+    const PartialSum& found = reduction.parts.front();
+    expect(reduction.parts.size() == 1 && found.learners == learners, "a sum is of another number of learners");
+    if (learners == 0) return expect(!found.vector, "a sum over no learners has a vector");
+    const auto [begin, end] = reduction.range;
+    const Memory plain(backend_, elements() * sizeof(float));
+    backend_.average({Type::f32, begin, end, nullptr, plain.data(), summands, 1, 0});
+    expect(std::memcmp(plain.data() + begin * sizeof(float), found.vector + begin * sizeof(float), (end - begin) * sizeof(float)) == 0,
+           "a sum over hosts has other bits than a sum in place");
+  }
+
+  Backend& backend_;
+  const std::string name_;
+  const size_t hosts_;
+  const int64_t rounds_;
+  std::vector<Bucket> buckets_;
+  std::vector<Part> parts_;  // by round, then by host
+};
+
+void exchange_messages(Chance& chance, const std::string& name) {
   Plan plan;
-  plan.name = "stress " + std::to_string(links++);
+  plan.name = name;
   plan.hosts = static_cast<int>(chance.between(2, 4));
   plan.messages = static_cast<int>(chance.between(1, 60));
   if (chance.one_in(3)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < plan.hosts; ++rank) threads.emplace_back([&plan, rank] { Host(plan, rank).run(); });
   for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+void run(Backend& backend, Chance& chance) {
+  static std::atomic<int> links{0};
+  const std::string name = "stress " + std::to_string(links++);
+  if (backend.capabilities().streams || chance.one_in(3)) return exchange_messages(chance, name);
+  Sums(backend, chance, name).run();
 }
 
 }  // namespace arbalest::stress

@@ -48,9 +48,9 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
   return request;
 }
 
-bool CollectiveLevel::wait(Request&, const std::atomic<bool>& given_up) {
+bool CollectiveLevel::wait(Request&, const std::atomic<bool>& called) {
   check();
-  return !given_up;
+  return !called;
 }
 
 bool CollectiveLevel::is_at_work() {

@@ -17,7 +17,7 @@ class CollectiveLevel final : public Level {
   // All ranks take part in every sum: a device without learners adds zeros.
   std::unique_ptr<Request> start(BucketReduction reduction) override;
   // Readers of the sums wait for the streams' events; nothing is waited for here.
-  bool wait(Request& request, const std::atomic<bool>& given_up) override;
+  bool wait(Request& request, const std::atomic<bool>& called) override;
   bool is_at_work() override;
   void end() noexcept override;
 

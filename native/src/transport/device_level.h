@@ -15,9 +15,13 @@ class DeviceLevel final : public Level {
   int size() const override { return devices_; }
   std::unique_ptr<Request> start(BucketReduction reduction) override;
   // Makes the sum: one part for all devices.
-  bool wait(Request& request, const std::atomic<bool>& given_up) override;
+  bool wait(Request& request, const std::atomic<bool>& called) override;
 
  private:
+  struct Begun : Request {
+    size_t next = 0;  // the first element that has no sum yet
+  };
+
   VectorPasses& passes_;
   const Type type_;
   const int devices_;

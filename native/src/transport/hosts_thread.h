@@ -7,6 +7,7 @@
 // at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -35,6 +36,11 @@ class HostsThread {
   ~HostsThread();
   HostsThread(const HostsThread&) = delete;
   HostsThread& operator=(const HostsThread&) = delete;
+
+  // Groups are numbered by the order in which the processes make them, which is the same in all. Groups of different numbers have different
+  // tags, two in each channel but control's.
+  int next_group() { return groups_++; }
+  static int tag_of_group(int number) { return 2 * (number % (Link::kMostTag / 2)); }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -107,6 +113,7 @@ class HostsThread {
   void close(std::exception_ptr failure) noexcept;
 
   const double deadline_;
+  std::atomic<int> groups_{0};
   std::unique_ptr<Link> link_;
   int rank_ = 0, size_ = 1;
 

@@ -58,9 +58,12 @@ class Level {
 
   // The parts do not change until the round is whole.
   virtual std::unique_ptr<Request> start(BucketReduction reduction) = 0;
-  // Replaces the reduction's parts by their sums, which stay valid until the same bucket is started again. False if the reduction was given
-  // up; implementations look at `given_up` at least every 10 ms.
-  virtual bool wait(Request& request, const std::atomic<bool>& given_up) = 0;
+  // Replaces the reduction's parts by their sums, which stay valid until the same bucket is started again. False if the thread is called
+  // away before: then it waits again once it has started what has come meanwhile, or gives the reduction up. Implementations look at
+  // `called` at least every 10 ms.
+  virtual bool wait(Request& request, const std::atomic<bool>& called) = 0;
+  // Called by any thread after `called` has been set: a wait that does not look at it all the time ends now.
+  virtual void wake() {}
   // Whether streams still work on reductions that `wait` has returned. Throws their errors. Called every 10 ms while the level is idle.
   virtual bool is_at_work() { return false; }
   // No reduction is started after this call. When it returns, all work is done or given up: nothing reads or writes the level's memory.

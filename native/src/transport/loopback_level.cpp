@@ -24,11 +24,11 @@ std::unique_ptr<Level::Request> LoopbackLevel::start(BucketReduction reduction) 
   return request;
 }
 
-bool LoopbackLevel::wait(Request& request, const std::atomic<bool>& given_up) {
+bool LoopbackLevel::wait(Request& request, const std::atomic<bool>& called) {
   constexpr std::chrono::milliseconds kSlice{10};
   const Clock::time_point arrives = static_cast<Sent&>(request).arrives;
   for (Clock::time_point now = Clock::now(); now < arrives; now = Clock::now()) {
-    if (given_up) return false;
+    if (called) return false;
     std::this_thread::sleep_until(std::min(arrives, now + kSlice));
   }
   BucketReduction& reduction = request.reduction;

@@ -17,7 +17,7 @@ class LoopbackLevel final : public Level {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::unique_ptr<Request> start(BucketReduction reduction) override;
-  bool wait(Request& request, const std::atomic<bool>& given_up) override;
+  bool wait(Request& request, const std::atomic<bool>& called) override;
 
  private:
   struct Sent : Request {

@@ -28,8 +28,12 @@ void ReductionPipeline::end() {
   {
     const std::lock_guard lock(mutex_);
     given_up_ = true;
-    for (Stage& stage : stages_) stage.changed.notify_all();
+    for (Stage& stage : stages_) {
+      stage.called = true;
+      stage.changed.notify_all();
+    }
   }
+  for (const auto& level : levels_) level->wake();
   for (Stage& stage : stages_)
     if (stage.thread.joinable()) stage.thread.join();
 }
@@ -37,9 +41,13 @@ void ReductionPipeline::end() {
 void ReductionPipeline::start(BucketReduction reduction) { push(0, std::move(reduction)); }
 
 void ReductionPipeline::push(size_t level, BucketReduction reduction) {
-  const std::lock_guard lock(mutex_);
-  stages_[level].arriving.push_back(std::move(reduction));
-  stages_[level].changed.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    stages_[level].arriving.push_back(std::move(reduction));
+    stages_[level].called = true;
+    stages_[level].changed.notify_one();
+  }
+  levels_[level]->wake();
 }
 
 std::deque<BucketReduction> ReductionPipeline::take(size_t level, bool under_way) {
@@ -56,6 +64,7 @@ std::deque<BucketReduction> ReductionPipeline::take(size_t level, bool under_way
     else
       stage.changed.wait(lock, called);
   }
+  stage.called = given_up_.load();
   return std::exchange(stage.arriving, {});
 }
 
@@ -89,9 +98,10 @@ void ReductionPipeline::reduce_all(size_t number) {
       under_way.push_back({level.start(std::move(reduction)), at});
     }
     if (under_way.empty()) continue;
+    // What comes meanwhile is started at once, so that a level between processes never idles.
+    if (!level.wait(*under_way.front().request, stages_[number].called)) continue;
     const Started oldest = std::move(under_way.front());
     under_way.pop_front();
-    if (!level.wait(*oldest.request, given_up_)) return;
     BucketReduction& reduction = oldest.request->reduction;
     for (size_t device = 0; device < streams.devices(); ++device) {
       const UsedStream used = streams.use(device);

@@ -37,6 +37,7 @@ class ReductionPipeline {
  private:
   struct Stage {
     std::deque<BucketReduction> arriving;
+    std::atomic<bool> called{false};  // a reduction has come, or all are given up
     std::condition_variable changed;
     std::thread thread;
   };
