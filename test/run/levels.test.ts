@@ -16,7 +16,7 @@ const TWO: DevicesSettings = { devices: [{ cores: [0] }, { cores: [1] }], levels
 
 /** Levels of these speeds, in bytes a second by the number of parts, and what was asked for. */
 function engineOf(
-  speeds: Record<LevelSpec['kind'], readonly number[]>
+  speeds: Record<Exclude<LevelSpec['kind'], 'hosts'>, readonly number[]>
 ): Pick<Engine, 'capabilities'> & { asked: string[]; measureLevel: MeasureLevel } {
   const asked: string[] = []
   return {
@@ -24,7 +24,7 @@ function engineOf(
     capabilities: fake.capabilities,
     measureLevel: (_backend, { kind }, parts, bytes) => {
       asked.push(`${kind} ${parts} ${bytes}`)
-      return speeds[kind][parts - 1]!
+      return speeds[kind as keyof typeof speeds][parts - 1]!
     }
   }
 }

@@ -3,8 +3,10 @@
 
 #include <string>
 
+#include "binding/hosts_values.h"
 #include "binding/program_values.h"
 #include "binding/values.h"
+#include "core/handles.h"
 #include "sync/rule.h"
 
 namespace arbalest::js {
@@ -91,12 +93,17 @@ inline EvaluationAverageSpec evaluation_average(const Napi::Object& from) {
   return average;
 }
 
-inline LevelSpec level_spec(const Napi::Value& value) {
+inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   const Napi::Object from = object(value, "level");
   LevelSpec level;
   const std::string kind = string(from, "kind");
   if (kind == "devices") return level;
-  if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, loopback");
+  if (kind == "hosts") {
+    level.kind = LevelSpec::Kind::hosts;
+    level.hosts = holder.get<HostsObject>(static_cast<Handle>(integer(from, "hosts")))->thread;
+    return level;
+  }
+  if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, hosts, loopback");
   level.kind = LevelSpec::Kind::loopback;
   level.latency = number(from, "latency");
   if (!(level.latency >= 0 && level.latency <= 60))
@@ -104,7 +111,7 @@ inline LevelSpec level_spec(const Napi::Value& value) {
   return level;
 }
 
-inline GroupSpec group_spec(const Napi::Object& from) {
+inline GroupSpec group_spec(const Napi::Object& from, Holder& holder) {
   GroupSpec spec;
   spec.layout = parameter_layout(property(from, "layout"));
   spec.batch = at_least(from, "batch", 1, kLongest);
@@ -120,7 +127,8 @@ inline GroupSpec group_spec(const Napi::Object& from) {
   if (const Napi::Value average = property(from, "average"); !average.IsUndefined())
     spec.average = evaluation_average(object(average, "average"));
   if (const Napi::Value devices = property(from, "devices"); !devices.IsUndefined()) spec.devices = small(devices, "devices");
-  if (const Napi::Value levels = property(from, "levels"); !levels.IsUndefined()) spec.levels = list(levels, "levels", level_spec);
+  if (const Napi::Value levels = property(from, "levels"); !levels.IsUndefined())
+    spec.levels = list(levels, "levels", [&](const Napi::Value& level) { return level_spec(level, holder); });
   return spec;
 }
 

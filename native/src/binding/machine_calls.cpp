@@ -106,7 +106,7 @@ Napi::Value measure_level(const Info& info) {
   const int64_t bytes = js::integer(info[3], "bytes");
   if (parts < 1 || parts > 1024) throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give 1 to 1024");
   if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
-  return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1]), parts, static_cast<size_t>(bytes)));
+  return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1], holder(info)), parts, static_cast<size_t>(bytes)));
 }
 
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), processor_peak()); }

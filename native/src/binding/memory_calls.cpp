@@ -18,7 +18,7 @@ Napi::Value count(const Info& info) {
   std::vector<const Program*> programs;
   for (const auto& program : handles) programs.push_back(program.get());
   std::optional<GroupSpec> spec;
-  if (!group.IsUndefined()) spec = js::group_spec(js::object(group, "group"));
+  if (!group.IsUndefined()) spec = js::group_spec(js::object(group, "group"), holder(info));
   const MemoryCount count = count_memory(backend_named(js::string(from, "backend")), spec, programs);
 
   const Napi::Env env = info.Env();

@@ -31,9 +31,9 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
     central_.emplace_back(streams_.backend(device), spec, initial_canonical, device == 0);
   if (spec.levels.empty()) return;
   for (size_t device = 0; device < streams_.devices(); ++device) sums_.emplace_back(streams_.backend(device), spec.layout.bytes);
-  auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes);
-  for (const auto& level : levels)
-    if (level->size() > 1) between_devices_ = level.get();
+  auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes, buckets_);
+  for (size_t level = 0; level < levels.size(); ++level)
+    if (spec.levels[level].kind == LevelSpec::Kind::devices) between_devices_ = levels[level].get();
   pipeline_ = std::make_unique<ReductionPipeline>(std::move(levels), spans_, std::move(reduced), std::move(failed));
 }
 
@@ -89,6 +89,7 @@ void Averaging::begin(const ClosingRound& round, size_t present) {
     const UsedStream used = streams_.use(device);
     central_[device].begin_averaging(round);
   }
+  if (pipeline_) start_whole_buckets();
 }
 
 void Averaging::take_contributions(size_t bucket, size_t device, const std::vector<Contribution>& contributions) {
@@ -104,7 +105,7 @@ void Averaging::take_contributions(size_t bucket, size_t device, const std::vect
     due_steps.push_back(due);
   }
   const auto learners = static_cast<int64_t>(vectors.size());
-  contributions_ += learners;
+  if (!pipeline_) contributions_ += learners;
   if (!due_steps.empty()) return apply_due_steps(bucket, vectors, due_steps);
   if (!pipeline_) return apply(bucket, device, vectors, learners);
   if (learners == 0) return take_device_sum(bucket, device, {});
@@ -126,6 +127,10 @@ void Averaging::take_device_sum(size_t bucket, size_t device, PartialSum part) {
   part.ready = backend(device).mark();
   device_sums_[bucket].parts[device] = std::move(part);
   --device_sums_[bucket].missing;
+  start_whole_buckets();
+}
+
+void Averaging::start_whole_buckets() {
   for (; started_ < buckets_.size() && device_sums_[started_].missing == 0; ++started_) {
     follow_absent(device_sums_[started_].parts);
     pipeline_->start({round_, started_, buckets_[started_], device_sums_[started_].parts});
@@ -141,6 +146,7 @@ void Averaging::follow_absent(std::vector<PartialSum>& parts) const {
 }
 
 void Averaging::take_sum(const BucketReduction& reduction) {
+  contributions_ += reduction.parts.front().learners;
   for (size_t device = 0; device < central_.size(); ++device) {
     // Devices that share one memory have one sum for all.
     const PartialSum& sum = reduction.parts[std::min(device, reduction.parts.size() - 1)];

@@ -85,6 +85,8 @@ class Averaging {
     std::vector<std::shared_ptr<const void>> kept;
   };
 
+  // Hands the buckets to the levels of which no part is missing.
+  void start_whole_buckets();
   void take_device_sum(size_t bucket, size_t device, PartialSum part);
   // A device without contributions gets the sum, too. The levels may write it only after that device has read the sum of the round before.
   void follow_absent(std::vector<PartialSum>& parts) const;
@@ -115,7 +117,7 @@ class Averaging {
   std::vector<std::shared_ptr<const void>> kept_;  // what the passes of the round read
   size_t started_ = 0;                             // buckets that have been handed to the levels
   size_t passes_left_ = 0;                         // passes of the present kind that are not done: one a bucket and device
-  int64_t contributions_ = 0;                      // to any bucket
+  int64_t contributions_ = 0;                      // to any bucket, on all devices and hosts
   bool norms_measured_ = false;                    // the rule is being applied
 
   std::vector<std::shared_ptr<Pass>> passes_;

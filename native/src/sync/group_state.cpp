@@ -22,12 +22,14 @@ void GroupState::set_pause(int64_t round) {
   const std::lock_guard lock(mutex_);
   // All learners finish a round that one of them has entered: one that stopped before it would hold up the others.
   schedule_.set_pause(std::max(round, unopened_round()));
+  schedule_changed();
   changed_.notify_all();
 }
 
 void GroupState::set_end(int64_t iterations) {
   const std::lock_guard lock(mutex_);
   schedule_.set_end(iterations);
+  schedule_changed();
 }
 
 void GroupState::set_rule(const RuleChange& change) {
@@ -45,6 +47,7 @@ void GroupState::set_rule(const RuleChange& change) {
   refuse_in_progress();
   if (change.alpha || change.momentum) change_averaging(change);
   if (change.period) schedule_.set_period(*change.period, round_, iteration_);
+  schedule_changed();
 }
 
 void GroupState::stop() {

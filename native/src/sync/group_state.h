@@ -16,7 +16,7 @@ class GroupState : public Group {
   void set_pause(int64_t round) final;
   void set_end(int64_t iterations) final;
   void set_rule(const RuleChange& change) final;
-  void stop() final;
+  void stop() override;
   std::vector<float> losses(int64_t from_iteration) const final;
   std::vector<RoundFigures> round_figures(int64_t after) final;
   void read_central(std::byte* canonical) const final;
@@ -36,6 +36,8 @@ class GroupState : public Group {
   virtual int64_t unopened_round() const = 0;
   // Iterations that all learners have completed.
   virtual int64_t whole_iterations() const = 0;
+  // A pause, the end or a period has been set.
+  virtual void schedule_changed() {}
   // Throws INVALID_STATE.
   virtual void refuse_in_progress() const = 0;
   // Numbers that only some rules have; both are in their range. Throws INVALID_OPTION.

@@ -37,6 +37,7 @@ struct OpenRound {
   uint64_t position = 0, next_position = 0;  // in the sequence of samples
   double alpha = 0;
   bool restarts = false;
+  int64_t learners = 0;                         // on all hosts
   std::vector<int> members;                     // in learner order
   std::vector<std::vector<Gathering>> buckets;  // each of all devices
   std::vector<int> present;                     // devices that have members

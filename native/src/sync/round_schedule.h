@@ -28,6 +28,8 @@ class RoundSchedule {
     period_ = period;
   }
   void set_pause(int64_t round) { pause_ = round; }
+  int64_t pause() const { return pause_; }
+  int64_t period() const { return period_; }
   void set_end(int64_t iterations) { end_ = iterations; }
   // Rates of iterations from `from_iteration` on; the last one holds until others are set. Throws INVALID_OPTION for none.
   void set_rates(int64_t from_iteration, std::span<const float> rates);

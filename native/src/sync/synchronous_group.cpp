@@ -27,7 +27,11 @@ SynchronousGroup::SynchronousGroup(Backend& backend, GroupSpec spec, const std::
           [this](std::exception_ptr failure) {
             const std::lock_guard lock(mutex_);
             fail(std::move(failure));
-          }) {}
+          }) {
+  // Words may come at once.
+  const std::lock_guard lock(mutex_);
+  agreement_ = agreement_for_hosts();
+}
 
 void SynchronousGroup::check_device(int device) const {
   if (device < 0 || device >= spec_.devices)
@@ -40,7 +44,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   const std::lock_guard lock(mutex_);
   members_.check_absent(learner);
   RoundMember member;
-  member.round = unopened_round();
+  member.round = std::max(unopened_round(), agreement_ ? agreement_->untold(round_) : 0);
   member.iteration = schedule_.first_iteration(member.round);
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
@@ -54,10 +58,11 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
 void SynchronousGroup::evict(int learner) {
   Lock lock(mutex_);
   recorder_.evict(learner);
-  departed_iterations_ = whole_iterations();
+  departed_iterations_ = own_iterations();
   members_.remove(learner);
   rounds_.evict(learner);
   advance();
+  go_on();
   changed_.notify_all();
   help(lock);
 }
@@ -78,7 +83,9 @@ int64_t SynchronousGroup::iteration_of(int learner) const {
   return member ? member->iteration : whole_iterations();
 }
 
-int64_t SynchronousGroup::whole_iterations() const {
+int64_t SynchronousGroup::whole_iterations() const { return agreement_ ? told_iterations_ : own_iterations(); }
+
+int64_t SynchronousGroup::own_iterations() const {
   if (members_.empty()) return departed_iterations_;
   int64_t least = kNever;
   for (const auto& [learner, member] : members_) least = std::min(least, member.iteration);
@@ -93,6 +100,8 @@ void SynchronousGroup::refuse_in_progress() const {
   if (!rounds_.empty())
     throw Error("INVALID_STATE",
                 "central model: round " + std::to_string(rounds_.front().number) + " is in progress; pause the group first");
+  if (agreement_ && agreement_->phase() != Agreement::Phase::resting)
+    throw Error("INVALID_STATE", "central model: the other hosts are in round " + std::to_string(round_) + "; pause the group first");
 }
 
 void SynchronousGroup::change_averaging(const RuleChange& change) {
@@ -129,6 +138,7 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   follow_all();
   restore_progress(snapshot);
   departed_iterations_ = iteration_;
+  told_iterations_ = own_told_iterations_ = iteration_;
   whole_rounds_.store(round_, std::memory_order_release);
   averaging_.restore(round_, snapshot);
 }

@@ -7,11 +7,13 @@
 // it.
 //
 // This class knows the members of each round, their contributions, and the learners that wait; Averaging does the averaging. The owner's
-// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp.
+// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, and what the hosts of a run agree on in
+// synchronous_group_hosts.cpp.
 #pragma once
 
 #include <atomic>
 
+#include "sync/agreement.h"
 #include "sync/averaging.h"
 #include "sync/group_state.h"
 #include "sync/members.h"
@@ -22,10 +24,13 @@ namespace arbalest {
 class SynchronousGroup final : public GroupState {
  public:
   SynchronousGroup(Backend& backend, GroupSpec spec, const std::byte* initial_canonical);
+  // Over hosts, a group that is in a round waits some seconds until all hosts rest; after that they lose this one.
+  ~SynchronousGroup() override;
 
   int64_t join(int learner, bool resumed, int device) override;
   void evict(int learner) override;
   void set_restarts(std::vector<int64_t> rounds) override;
+  void stop() override;
   GroupStatus status() const override;
   int64_t iteration_of(int learner) const override;
   std::vector<AveragingSpan> averaging_spans() override { return averaging_.averaging_spans(); }
@@ -54,6 +59,8 @@ class SynchronousGroup final : public GroupState {
  private:
   int64_t unopened_round() const override { return rounds_.empty() ? round_ : rounds_.back().number + 1; }
   int64_t whole_iterations() const override;
+  // Of this process's learners.
+  int64_t own_iterations() const;
 
   const SynchronousRule& rule() const { return *spec_.synchronous; }
   bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
@@ -75,6 +82,27 @@ class SynchronousGroup final : public GroupState {
 
   // Fixes the round's members and its samples.
   OpenRound& open(int64_t number);
+
+  // Over hosts:
+  std::unique_ptr<Agreement> agreement_for_hosts();
+  void schedule_changed() override;
+  // Whether the learner may enter the round, or rests there.
+  Outcome await_agreement(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
+  bool rests_before(int64_t round) const;
+  // Tells the words that are due, takes those that all hosts have told, and opens the rounds that no learner of this process will enter.
+  void go_on();
+  // The hosts' thread has heard of the other hosts.
+  void hear();
+  void tell_words();
+  bool take_words();
+  void tell(Word::Kind kind, int64_t round);
+  int64_t iterations_before(int64_t round) const { return std::min(schedule_.first_iteration(round), schedule_.end()); }
+  bool tells_now(int64_t round) const;
+  void open_without_learners();
+  bool has_learners_in(int64_t round) const;
+  // No learner of this process takes part any more; the group goes on as a host without learners until all hosts rest.
+  void give_up_learners();
+
   Outcome await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   Outcome wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
@@ -100,7 +128,10 @@ class SynchronousGroup final : public GroupState {
   int64_t departed_iterations_ = 0;  // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
-  Averaging averaging_;                   // last: its threads call this object until they end
+  // Over hosts: those whose losses all of them have told, and this one.
+  int64_t told_iterations_ = 0, own_told_iterations_ = 0;
+  Averaging averaging_;                   // its threads call this object until they end
+  std::unique_ptr<Agreement> agreement_;  // over hosts; last: so does the hosts' thread
 };
 
 }  // namespace arbalest

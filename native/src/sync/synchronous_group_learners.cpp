@@ -28,9 +28,10 @@ OpenRound& SynchronousGroup::open(int64_t number) {
   round.position = position_;
   round.restarts = schedule_.restarts(number);
   for (const auto& [learner, member] : members_)
-    if (member.round <= number) round.members.push_back(learner);
-  round.alpha = alpha_.value_or(std::min(1.0 / static_cast<double>(round.members.size()), 0.5));
-  position_ += static_cast<uint64_t>(static_cast<int64_t>(round.members.size()) * round.length * spec_.batch);
+    if (member.round <= number && !(agreement_ && stopped_)) round.members.push_back(learner);
+  round.learners = agreement_ ? agreement_->learners(number) : static_cast<int64_t>(round.members.size());
+  round.alpha = alpha_.value_or(std::min(1.0 / static_cast<double>(std::max<int64_t>(round.learners, 1)), 0.5));
+  position_ += static_cast<uint64_t>(round.learners * round.length * spec_.batch);
   round.next_position = position_;
   OpenRound& opened = rounds_.open(std::move(round), members_, averaging_.buckets().size(), averaging_.devices());
   averaging_.set_present(number, opened.present);
@@ -44,26 +45,30 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   if (!found) return Outcome::evicted;
   const RoundMember& member = *found;
   if (stopped_ || cancelled) return Outcome::cancelled;
-  if (member.iteration_in_round == 0 && schedule_.rests_before(member.round)) {
+  if (agreement_ && member.iteration_in_round == 0) {
+    const Outcome outcome = await_agreement(lock, learner, member.round, deadline, cancelled);
+    if (outcome != Outcome::done) return outcome;
+  } else if (member.iteration_in_round == 0 && schedule_.rests_before(member.round)) {
     // Paused means that the central model is whole: it may be measured, saved or replaced.
     const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
     return outcome == Outcome::done ? Outcome::paused : outcome;
   }
-  const OpenRound& round = open(member.round);
-  const bool restarts_optimiser = member.iteration_in_round == 0 && (member.fresh || round.restarts);
-  const bool adopts = restarts_optimiser || (member.iteration_in_round == 0 && rule().adopts);
-  if (adopts || (rule().lockstep && member.iteration_in_round == 0)) {
-    const Outcome outcome = await_round(lock, learner, member.round, deadline, cancelled);
+  const int64_t number = members_.at(learner).round;
+  const OpenRound& round = open(number);
+  const bool begins = members_.at(learner).iteration_in_round == 0;
+  const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
+  const bool adopts = restarts_optimiser || (begins && rule().adopts);
+  if (adopts || (rule().lockstep && begins)) {
+    const Outcome outcome = await_round(lock, learner, number, deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
   }
-  // While the lock was released, `member` and `round` may have become dangling references: look both up again.
+  // While the lock was released, `round` may have become a dangling reference: look it up again.
   RoundMember& self = members_.at(learner);
   const OpenRound& entered = open(self.round);
   ticket.round = self.round;
   ticket.iteration = schedule_.first_iteration(self.round) + self.iteration_in_round;
-  ticket.position = entered.position +
-                    static_cast<uint64_t>(
-                        (self.iteration_in_round * static_cast<int64_t>(entered.members.size()) + entered.order_of(learner)) * spec_.batch);
+  const int64_t order = entered.order_of(learner), place = agreement_ ? agreement_->place(self.round, order) : order;
+  ticket.position = entered.position + static_cast<uint64_t>((self.iteration_in_round * entered.learners + place) * spec_.batch);
   ticket.device = self.device;
   ticket.rate = schedule_.rate(ticket.iteration);
   ticket.alpha = entered.alpha;
@@ -174,16 +179,21 @@ void SynchronousGroup::finish_due_step(int learner) {
 }
 
 bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   RoundMember* const member = members_.find(learner);
   if (!member) return true;
-  if (!add_loss(iteration, loss)) return false;
+  if (!add_loss(iteration, loss)) {
+    give_up_learners();
+    help(lock);
+    return false;
+  }
   recorder_.add_loss(member->round, learner, loss);
   member->iteration = iteration + 1;
   if (++member->iteration_in_round >= member->length) {
     recorder_.leave(member->round, learner);
     ++member->round;
     member->iteration_in_round = 0;
+    go_on();
   }
   return true;
 }
@@ -252,6 +262,8 @@ void SynchronousGroup::begin_round(OpenRound& round) {
 void SynchronousGroup::advance() {
   if (rounds_.empty()) return;
   OpenRound& round = rounds_.front();
+  // Over hosts there are rounds without learners of this process.
+  if (!round.begun && round.present.empty()) begin_round(round);
   for (size_t bucket = 0; bucket < round.buckets.size(); ++bucket)
     for (size_t device = 0; device < averaging_.devices(); ++device) {
       Gathering& gathering = round.buckets[bucket][device];
@@ -270,6 +282,7 @@ void SynchronousGroup::finish_round() {
   rounds_.close_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
+  go_on();
   changed_.notify_all();
 }
 

@@ -64,11 +64,8 @@ void HostsThread::give_up(const void* owner) noexcept {
 }
 
 void HostsThread::on_failure(const void* owner, Done failed) {
-  std::unique_lock lock(mutex_);
-  on_failure_[owner] = failed;
-  if (!failure_) return;
-  lock.unlock();
-  failed();
+  const std::lock_guard lock(mutex_);
+  on_failure_[owner] = std::move(failed);
 }
 
 std::exception_ptr HostsThread::failure() const {

@@ -37,9 +37,9 @@ class HostsThread {
   HostsThread(const HostsThread&) = delete;
   HostsThread& operator=(const HostsThread&) = delete;
 
-  // Groups are numbered by the order in which the processes make them, which is the same in all. Groups of different numbers have different
-  // tags, two in each channel but control's.
-  int next_group() { return groups_++; }
+  // Groups are numbered from 1 by the order in which the processes make them, which is the same in all. Groups of different numbers have
+  // different tags, two in each channel but control's.
+  int next_group() { return ++groups_; }
   static int tag_of_group(int number) { return 2 * (number % (Link::kMostTag / 2)); }
 
   int rank() const { return rank_; }
@@ -53,8 +53,8 @@ class HostsThread {
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
   void give_up(const void* owner) noexcept;
 
-  // `failed` is called when the link fails or ends, in the hosts' thread; at once, where it has failed already. Until give_up(owner). It is
-  // short, and does not throw.
+  // `failed` is called in the hosts' thread when the link fails or ends, until give_up(owner): the owner looks by itself whether it has
+  // failed before. It is short, and does not throw.
   void on_failure(const void* owner, Done failed);
   // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
   std::exception_ptr failure() const;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "transport/collective_level.h"
 #include "transport/device_level.h"
+#include "transport/hosts_level.h"
 #include "transport/loopback_level.h"
 
 namespace arbalest {
@@ -17,10 +18,13 @@ namespace {
 using Kind = LevelSpec::Kind;
 
 // All of its ranks take part, until set_ranks() says otherwise.
-std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts) {
+std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts,
+                                  std::span<const Bucket> buckets) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
     level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.latency);
+  else if (spec.kind == Kind::hosts)
+    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets);
   else if (auto collective = backend.collective(parts))
     level = std::make_unique<CollectiveLevel>(backend, std::move(collective), type, bytes, parts);
   else
@@ -47,15 +51,21 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
   if (of(Kind::devices) != (devices > 1 ? 1 : 0))
     throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::devices)) + " of devices with " + std::to_string(devices) +
                                       " of them; " + (devices > 1 ? "give one" : "leave it out"));
-  if (of(Kind::loopback) > 1)
-    throw Error("INVALID_OPTION", "levels: received " + std::to_string(of(Kind::loopback)) + " of hosts; give one at most");
+  const auto hosts = of(Kind::loopback) + of(Kind::hosts);
+  if (hosts > 1) throw Error("INVALID_OPTION", "levels: received " + std::to_string(hosts) + " of hosts; give one at most");
+  if (of(Kind::hosts) == 0) return;
+  if (levels.back().kind != Kind::hosts)
+    throw Error("INVALID_OPTION", "levels: received that of devices after that of hosts; give the one of hosts last");
+  if (backend.capabilities().own_memory)
+    throw Error("INVALID_OPTION", "levels: received hosts on a backend whose devices have their own memory; train on the cpu there");
 }
 
-std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes) {
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes,
+                                                std::span<const Bucket> buckets) {
   std::vector<std::unique_ptr<Level>> levels;
   int parts = devices;
   for (const LevelSpec& spec : specs) {
-    levels.push_back(make_level(backend, spec, type, bytes, parts));
+    levels.push_back(make_level(backend, spec, type, bytes, parts, buckets));
     // Devices that share one memory bring a part each and take one sum for all.
     if (spec.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;
   }
@@ -65,7 +75,8 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
 double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes) {
   constexpr int kTurns = 5;
   check_devices(backend, parts);
-  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts);
+  const Bucket whole{0, bytes / size_of(Type::f32)};
+  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts, {&whole, 1});
   std::vector<Memory> vectors;
   BucketReduction reduction{0, 0, {0, bytes / size_of(Type::f32)}, {}};
   for (int part = 0; part < parts; ++part) {

@@ -6,14 +6,17 @@
 #include <span>
 #include <vector>
 
+#include "transport/hosts_thread.h"
 #include "transport/level.h"
 
 namespace arbalest {
 
 struct LevelSpec {
-  enum class Kind : uint8_t { devices, loopback };
+  enum class Kind : uint8_t { devices, hosts, loopback };
   Kind kind = Kind::devices;
-  double latency = 0;  // of the loopback, in seconds
+  double latency = 0;                            // of the loopback, in seconds
+  std::shared_ptr<HostsThread> hosts = nullptr;  // of hosts
+  int number = 0;                                // of the group among those of the hosts
 };
 
 // Throws INVALID_OPTION where the backend has fewer devices.
@@ -22,8 +25,9 @@ void check_devices(Backend& backend, int devices);
 // Throws INVALID_OPTION where the levels, from the bottom, do not make one sum over all learners of the devices.
 void check_levels(Backend& backend, int devices, std::span<const LevelSpec> levels);
 
-// For vectors of `bytes`.
-std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> levels, Type type, size_t bytes);
+// For vectors of `bytes`, in these buckets.
+std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> levels, Type type, size_t bytes,
+                                                std::span<const Bucket> buckets);
 
 // Bytes a second that a level takes in `parts` partial sums of `bytes`, one a device: the best of a few reductions.
 double measure_level(Backend& backend, const LevelSpec& level, int parts, size_t bytes);

@@ -1,5 +1,6 @@
 import type { EngineBackend, ParameterLayout } from '../../compiler/program.js'
 import type { Attributes } from '../../model/graph.js'
+import type { Handle } from './handle.js'
 
 /** A central model, and the rule that keeps the learners around it together. */
 export interface GroupSpec {
@@ -24,10 +25,19 @@ export interface GroupSpec {
 export type LevelName = 'devices' | 'hosts'
 
 /**
- * A level of the all-reduce: the devices of this process, or hosts. So far this host is the only one: with `loopback`, the data for other hosts comes back
- * after `latency` seconds.
+ * A level of the all-reduce:
+ *
+ * - `devices`: those of this process.
+ * - `hosts`: the processes of the run, above the devices. Each makes its groups in the same order. A group over hosts rests at its first round, and after every
+ *   pause, until each host has lifted the pause by `setPause(Infinity)`. A pause or a stop of any host holds for all, from a round that they agree on: at most
+ *   three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts while they rest. Losses,
+ *   `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the group where it rests, or after a stop.
+ * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds.
  */
-export type LevelSpec = { readonly kind: 'devices' } | { readonly kind: 'loopback'; readonly latency: number }
+export type LevelSpec =
+  | { readonly kind: 'devices' }
+  | { readonly kind: 'hosts'; readonly hosts: Handle }
+  | { readonly kind: 'loopback'; readonly latency: number }
 
 /** The rule by which a group keeps its learners together. */
 export type GroupRule = SynchronousRule | AsynchronousRule

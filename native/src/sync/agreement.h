@@ -1,0 +1,76 @@
+// How the groups of a run's hosts agree on what their learners do: how many there are in a round, where they rest, that they stop, and
+// their losses.
+//
+// At the start of each of its rounds every host tells a word to all others. What the words of round r say holds from round r+2 on: a
+// learner enters r+2 after round r is whole, so that the words cost no time. Before the first round, and after each rest, the hosts open
+// the group by words that hold at once; at a rest they close it by the losses of the last round. So a group over hosts is
+//
+//   resting -> opening -> running -> closing -> resting
+//
+// and goes from one to the next at the same round on all hosts. The owner serialises all calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sync/losses.h"
+#include "sync/round_schedule.h"
+#include "transport/host_words.h"
+
+namespace arbalest {
+
+struct Word {
+  enum class Kind : int64_t { opening, round, closing };
+
+  Kind kind = Kind::round;
+  int64_t round = 0;
+  // The host's learners two rounds later; of an opening word those in this round and in the next.
+  int64_t learners = 0, next_learners = 0;
+  int64_t pause = kNever;  // the first round that it would rest at
+  bool stops = false;
+  int64_t not_finite_at = -1;
+  int64_t iterations = 0;           // before the round
+  std::vector<Losses::Sum> losses;  // of those that it has not told before
+};
+
+class Agreement {
+ public:
+  enum class Phase : uint8_t { resting, opening, running, closing };
+
+  // `told` is called in the hosts' thread when take() may have something new, or the hosts have failed.
+  Agreement(std::shared_ptr<HostsThread> hosts, int number, int64_t period, HostsThread::Done told);
+
+  size_t rank() const { return static_cast<size_t>(words_.rank()); }
+  Phase phase() const { return phase_; }
+  std::exception_ptr failure() const { return words_.failure(); }
+  void set_period(int64_t period) { words_.set_longest(longest_of(period)); }
+
+  // While it is running:
+  // Whether it is agreed what happens in the round.
+  bool knows(int64_t round) const { return phase_ != Phase::resting && phase_ != Phase::opening && round < known_until_; }
+  // Whether all hosts rest there, in a round that it knows.
+  bool rests_before(int64_t round) const { return round >= rest_; }
+  int64_t learners(int64_t round) const;
+  // The place of the i-th learner of this host among all: the first ones of all hosts come before the second ones.
+  int64_t place(int64_t round, int64_t i) const;
+
+  // The round of the next word to tell, and the first round whose learners this host has not told.
+  int64_t next_word() const { return next_word_; }
+  int64_t untold(int64_t round) const { return phase_ == Phase::running ? next_word_ + 2 : phase_ == Phase::opening ? round + 2 : round; }
+  void tell(const Word& word);
+  // Takes the next word of every host where all have told it. Throws HOSTS_DIFFER where these are at different rounds.
+  std::vector<Word> take();
+
+ private:
+  static size_t longest_of(int64_t period);
+  void agree(const std::vector<Word>& words);
+
+  HostWords words_;
+  Phase phase_ = Phase::resting;
+  int64_t known_until_ = 0, rest_ = kNever, next_word_ = 0;
+  std::map<int64_t, std::vector<int64_t>> learners_;  // by round, then by host
+};
+
+}  // namespace arbalest

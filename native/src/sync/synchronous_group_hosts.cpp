@@ -1,0 +1,162 @@
+// A synchronous group's part in what the hosts of a run agree on: it tells its words when they are due, takes those of the others, and
+// keeps up with their rounds where it has no learners.
+#include <algorithm>
+
+#include "sync/synchronous_group.h"
+
+namespace arbalest {
+namespace {
+
+using Phase = Agreement::Phase;
+
+constexpr std::chrono::milliseconds kSlice{10};
+// For the other hosts to reach a rest where the group goes away while it is in a round.
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+std::unique_ptr<Agreement> SynchronousGroup::agreement_for_hosts() {
+  for (const LevelSpec& level : spec_.levels) {
+    if (level.kind != LevelSpec::Kind::hosts) continue;
+    // Nobody trains before all hosts have lifted it.
+    schedule_.set_pause(0);
+    auto agreement = std::make_unique<Agreement>(level.hosts, level.number, rule().period, [this] { hear(); });
+    if (const std::exception_ptr failure = agreement->failure()) std::rethrow_exception(failure);
+    return agreement;
+  }
+  return nullptr;
+}
+
+SynchronousGroup::~SynchronousGroup() {
+  if (!agreement_) return;
+  stop();
+  Lock lock(mutex_);
+  changed_.wait_for(lock, kPatience, [this] {
+    return averaging_.failure() || agreement_->phase() == Phase::resting || agreement_->phase() == Phase::opening;
+  });
+}
+
+void SynchronousGroup::stop() {
+  Lock lock(mutex_);
+  stopped_ = true;
+  give_up_learners();
+  changed_.notify_all();
+  help(lock);
+}
+
+void SynchronousGroup::give_up_learners() {
+  if (!agreement_ || agreement_->phase() == Phase::resting) return;
+  for (const auto& [learner, member] : members_) rounds_.evict(learner);
+  advance();
+  go_on();
+}
+
+void SynchronousGroup::schedule_changed() {
+  if (!agreement_) return;
+  agreement_->set_period(schedule_.period());
+  go_on();
+}
+
+bool SynchronousGroup::rests_before(int64_t round) const { return agreement_->rests_before(round) || schedule_.ends_before(round); }
+
+Outcome SynchronousGroup::await_agreement(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
+                                          const std::atomic<bool>& cancelled) {
+  while (true) {
+    if (const std::exception_ptr failure = averaging_.failure()) std::rethrow_exception(failure);
+    if (stopped_ || cancelled) return Outcome::cancelled;
+    if (!members_.has(learner)) return Outcome::evicted;
+    if (agreement_->phase() == Phase::resting) return Outcome::paused;
+    if (agreement_->knows(round) && !rests_before(round)) return Outcome::done;
+    if (averaging_.next_pass()) {
+      help(lock);
+      continue;
+    }
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) return Outcome::waiting;
+    changed_.wait_until(lock, std::min(deadline, now + kSlice));
+  }
+}
+
+void SynchronousGroup::go_on() {
+  if (!agreement_ || averaging_.failure()) return;
+  try {
+    do tell_words();
+    while (take_words());
+    open_without_learners();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void SynchronousGroup::tell_words() {
+  if (agreement_->phase() == Phase::resting && !stopped_ && !schedule_.rests_before(round_)) tell(Word::Kind::opening, round_);
+  while (agreement_->phase() == Phase::running && agreement_->knows(agreement_->next_word())) {
+    const int64_t round = agreement_->next_word();
+    const bool rests = rests_before(round);
+    if (!tells_now(round) || (rests && round_ < round)) return;
+    tell(rests ? Word::Kind::closing : Word::Kind::round, round);
+  }
+}
+
+// All losses of the rounds before are there. A host without learners keeps up with the others' rounds.
+bool SynchronousGroup::tells_now(int64_t round) const {
+  return stopped_ || members_.empty() ? round_ >= round : own_iterations() >= iterations_before(round);
+}
+
+void SynchronousGroup::tell(Word::Kind kind, int64_t round) {
+  const auto learners_in = [&](int64_t number) {
+    return stopped_ ? 0 : std::ranges::count_if(members_, [&](const auto& each) { return each.second.round <= number; });
+  };
+  Word word;
+  word.kind = kind;
+  word.round = round;
+  word.learners = learners_in(kind == Word::Kind::round ? round + 2 : round);
+  word.next_learners = learners_in(round + 1);
+  word.pause = schedule_.pause();
+  word.stops = stopped_;
+  word.not_finite_at = losses_.not_finite_at();
+  word.iterations = iterations_before(round);
+  word.losses = losses_.sums(own_told_iterations_, word.iterations);
+  own_told_iterations_ = word.iterations;
+  agreement_->tell(word);
+}
+
+bool SynchronousGroup::has_learners_in(int64_t round) const {
+  return !stopped_ && std::ranges::any_of(members_, [&](const auto& each) { return each.second.round <= round; });
+}
+
+void SynchronousGroup::open_without_learners() {
+  bool opened = false;
+  for (int64_t round = unopened_round(); agreement_->knows(round) && !rests_before(round) && !has_learners_in(round); ++round) {
+    open(round);
+    opened = true;
+  }
+  if (opened) advance();
+}
+
+void SynchronousGroup::hear() {
+  const std::lock_guard lock(mutex_);
+  if (!agreement_) return;
+  if (const std::exception_ptr failure = agreement_->failure()) return fail(failure);
+  go_on();
+  changed_.notify_all();
+}
+
+bool SynchronousGroup::take_words() {
+  const std::vector<Word> words = agreement_->take();
+  if (words.empty()) return false;
+  for (size_t host = 0; host < words.size(); ++host) {
+    if (host == agreement_->rank()) continue;
+    for (const Losses::Sum& sum : words[host].losses) losses_.merge(sum);
+    losses_.merge_not_finite(words[host].not_finite_at);
+  }
+  told_iterations_ = words.front().iterations;
+  if (agreement_->phase() != Phase::resting) return true;
+  if (std::ranges::any_of(words, [](const Word& word) { return word.stops; })) stopped_ = true;
+  // Each host rests until its own owner lifts the pause.
+  if (!schedule_.ends_before(round_)) schedule_.set_pause(round_);
+  changed_.notify_all();
+  return true;
+}
+
+}  // namespace arbalest

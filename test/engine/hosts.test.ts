@@ -1,0 +1,230 @@
+import { expect } from 'chai'
+import type { Handle, LevelSpec } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import { defineModel, linear, relu } from '../../src/model/layers.js'
+import { refused } from '../support/codes.js'
+import { GroupRun, type GroupPlan } from './support/group-run.js'
+import { DEVICES } from './support/level-cases.js'
+import { CASES, OPTIMISER, rule } from './support/rule-pair.js'
+import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
+
+let links = 0
+
+/** Hosts of this process, joined by threads. */
+function joined(size: number): Handle[] {
+  const name = `groups ${process.pid} ${links++}`
+  return Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60 }))
+}
+
+const WIDE = defineModel({ name: 'wide', input: [60], layers: [linear(700), relu(), linear(600), relu(), linear(5)] })
+const training = (wide = false) => ({
+  ...smallTraining('cpu', OPTIMISER, { batch: 4, ...(wide && { model: WIDE }) }),
+  dataset: randomSamples(300, wide ? 60 : 12)
+})
+
+/** One group a host; the learners of all are spread over the hosts in turns. */
+class HostsRun {
+  readonly links: readonly Handle[]
+  readonly runs: readonly GroupRun[]
+  #iterations = 0
+
+  constructor({ program, initial, dataset }: ReturnType<typeof training>, how: GroupPlan['rule'], hosts: number, devices = 1) {
+    this.links = joined(hosts)
+    this.runs = this.links.map((handle) => {
+      const levels: LevelSpec[] = [...(devices > 1 ? [DEVICES] : []), { kind: 'hosts', hosts: handle }]
+      return new GroupRun(program, dataset, { initial, rule: how, devices, levels })
+    })
+  }
+
+  add(learners: number): this {
+    for (let j = 0; j < learners; j++) this.runs[j % this.runs.length]!.add(Math.floor(j / this.runs.length))
+    return this
+  }
+
+  lift(): this {
+    for (const { group } of this.runs) engine.setPause(group, Infinity)
+    return this
+  }
+
+  iterate(iterations: number, period: number): void {
+    for (let t = 0; t < iterations; t++) {
+      for (const step of ['compute', 'finish'] as const)
+        for (const run of this.runs) for (const learner of run.replicas.keys()) run[step](learner)
+      if (++this.#iterations % period === 0) for (const run of this.runs) run.reached(this.#iterations / period)
+    }
+  }
+
+  centrals(): Buffer[] {
+    return this.runs.map((run) => Buffer.from(run.central().buffer))
+  }
+
+  /** Steps of all learners in turns until none of them takes one more. */
+  runToRest(): Set<string> {
+    const ends = new Map<string, string>()
+    const learners = this.runs.flatMap((run, host) => [...run.replicas].map(([learner, at]) => ({ name: `${host}.${learner}`, ...at })))
+    const deadline = performance.now() + 20_000
+    while (ends.size < learners.length && performance.now() < deadline)
+      for (const { name, replica, slot } of learners) {
+        const { outcome } = engine.run(replica, slot, { steps: 1, milliseconds: 1 })
+        if (outcome === 'paused' || outcome === 'cancelled') ends.set(name, outcome)
+      }
+    expect(ends.size, 'learners that rest').to.equal(learners.length)
+    return new Set(ends.values())
+  }
+
+  release(): void {
+    for (const { group } of this.runs) engine.stop(group)
+    for (const run of this.runs) run.release()
+    for (const link of this.links) engine.release(link)
+  }
+}
+
+/** The same learners on the devices of one process. */
+function onDevices(
+  { program, initial, dataset }: ReturnType<typeof training>,
+  how: GroupPlan['rule'],
+  devices: number,
+  learners: number,
+  iterations: number
+): GroupRun {
+  const run = new GroupRun(program, dataset, { initial, rule: how, devices, levels: [DEVICES] })
+  for (let j = 0; j < learners; j++) run.add(j)
+  const { period } = how as { period: number }
+  for (let t = 1; t <= iterations; t++) {
+    for (const step of ['compute', 'finish'] as const) for (const learner of run.replicas.keys()) run[step](learner)
+    if (t % period === 0) run.reached(t / period)
+  }
+  return run
+}
+
+describe('A group over hosts', () => {
+  for (const [name, each] of Object.entries(CASES)) {
+    if (each.levels === false) continue
+    it(`ends with the bits of as many devices of one process: ${name}`, () => {
+      for (const [hosts, learners] of [
+        [2, 4],
+        [2, 3],
+        [3, 3]
+      ] as const)
+        for (const period of each.periods ?? [1, 3]) {
+          const what = training()
+          const how = rule(each.options(period), learners)
+          const run = new HostsRun(what, how, hosts).add(learners).lift()
+          run.iterate(12 * period, period)
+          const plain = onDevices(what, how, hosts, learners, 12 * period)
+          const central = Buffer.from(plain.central().buffer)
+          for (const found of run.centrals()) expect(found.equals(central), `${hosts} hosts, period ${period}`).to.equal(true)
+          expect(largestDifference(plain.central(), what.initial)).above(1e-3)
+          plain.release()
+          run.release()
+        }
+    })
+  }
+
+  for (const name of ['ssgd', 'sma', 'slowmo'] as const)
+    it(`sums several buckets, each with an owner: ${name}`, () => {
+      const what = training(true)
+      const how = rule(name === 'slowmo' ? { name, period: 1 } : { name }, 4)
+      const run = new HostsRun(what, how, 2).add(4).lift()
+      run.iterate(3, 1)
+      const plain = onDevices(what, how, 2, 4, 3)
+      for (const found of run.centrals()) expect(found.equals(Buffer.from(plain.central().buffer))).to.equal(true)
+      plain.release()
+      run.release()
+    })
+
+  it('has a level of devices in each host', () => {
+    const run = new HostsRun(training(), rule({ name: 'sma' }, 4), 2, 2).add(4).lift()
+    run.iterate(8, 1)
+    const [first, second] = run.centrals()
+    expect(first!.equals(second!)).to.equal(true)
+    for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: 8, position: 8 * 4 * 4 })
+    run.release()
+  })
+
+  it('goes on where a host has no learners, or has lost them', () => {
+    const what = training()
+    const how = rule({ name: 'slowmo', period: 1 }, 2)
+    const run = new HostsRun(what, how, 2)
+    for (const learner of [0, 1]) run.runs[0]!.add(learner)
+    run.runs[1]!.add(0)
+    run.lift()
+    run.iterate(5, 1)
+    engine.evict(run.runs[1]!.group, 0)
+    run.runs[1]!.replicas.delete(0)
+    run.iterate(5, 1)
+    const [first, second] = run.centrals()
+    expect(first!.equals(second!)).to.equal(true)
+    expect(engine.groupStatus(run.runs[1]!.group)).to.include({ round: 10 })
+    run.release()
+  })
+
+  it('rests at a round that all hosts agree on, closes it with all losses, and goes on once all have lifted the pause', () => {
+    const what = training()
+    const how = rule({ name: 'sma', period: 2 }, 4)
+    const run = new HostsRun(what, how, 2).add(4).lift()
+    run.iterate(6, 2)
+    engine.setPause(run.runs[1]!.group, 4)
+    expect([...run.runToRest()]).to.deep.equal(['paused'])
+    const [first, second] = run.runs.map(({ group }) => engine.groupStatus(group))
+    expect(first!.round).within(4, 7)
+    expect(second).to.include({ round: first!.round, iterations: 2 * first!.round, position: first!.position })
+    expect(first).to.include({ iterations: 2 * first!.round, position: 2 * first!.round * 4 * 4 })
+    const losses = run.runs.map(({ group }) => Array.from(engine.losses(group, 0)))
+    expect(losses[0]).to.have.length(2 * first!.round)
+    losses[0]!.forEach((loss, i) => expect(losses[1]![i]).closeTo(loss, 1e-6))
+    for (const each of run.runs) each.captureGroup()
+    const [one, other] = run.runs
+    engine.setPause(one!.group, Infinity)
+    expect(one!.segment(0, 'load', { milliseconds: 20 })).to.equal('waiting')
+    engine.setPause(other!.group, Infinity)
+    const end = 2 * first!.round + 6
+    for (const { group } of run.runs) engine.setPause(group, first!.round + 3)
+    expect([...run.runToRest()]).to.deep.equal(['paused'])
+    const plain = onDevices(what, how, 2, 4, end)
+    for (const found of run.centrals()) expect(found.equals(Buffer.from(plain.central().buffer))).to.equal(true)
+    for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: first!.round + 3, iterations: end })
+    run.release()
+  })
+
+  it('ends at an iteration, within a period too', () => {
+    const run = new HostsRun(training(), rule({ name: 'local-sgd', period: 4 }, 2), 2).add(2)
+    for (const { group } of run.runs) engine.setEnd(group, 10)
+    run.lift()
+    expect([...run.runToRest()]).to.deep.equal(['paused'])
+    for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: 3, iterations: 10 })
+    run.release()
+  })
+
+  it('stops on all hosts if one of them stops', () => {
+    const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2).add(2).lift()
+    run.iterate(3, 1)
+    engine.stop(run.runs[1]!.group)
+    expect([...run.runToRest()]).to.deep.equal(['cancelled'])
+    run.release()
+  })
+
+  it('fails on all hosts if one of them goes', async () => {
+    const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2).add(2).lift()
+    run.iterate(3, 1)
+    engine.abortHosts(run.links[1]!, 1)
+    const goOn = () => {
+      for (let t = 0; t < 10; t++) run.runs[0]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
+    }
+    await refused('HOST_LOST', goOn, 'host 1')
+    run.release()
+  })
+
+  it('is refused under rules that do not meet at rounds, in lockstep, and below the devices', async () => {
+    const { program, initial, dataset } = training()
+    const [hosts, other] = joined(2)
+    const level = { kind: 'hosts', hosts: hosts! } as const
+    const make = (plan: Partial<GroupPlan>) => () =>
+      new GroupRun(program, dataset, { initial, rule: rule({ name: 'sma' }, 2), levels: [level], ...plan })
+    await refused('INVALID_OPTION', make({ rule: rule({ name: 'downpour' }, 2) }), 'levels', 'synchronous')
+    await refused('INVALID_OPTION', make({ rule: rule({ name: 'sma', lockstep: true }, 2) }), 'levels', 'lockstep')
+    await refused('INVALID_OPTION', make({ devices: 2, levels: [level, DEVICES] }), 'levels', 'last')
+    await refused('INVALID_OPTION', make({ levels: [level, { kind: 'loopback', latency: 0 }] }), 'levels', 'at most')
+    for (const handle of [hosts!, other!]) engine.release(handle)
+  })
+})
