@@ -1,8 +1,9 @@
 // Hosts of one process, each with the thread of its link: messages between all of them at once, sums of buckets over many rounds, ends that
-// they agree on, and hosts that go, whose loss the others must see.
+// they agree on, hosts that go, whose loss the others must see, and groups of learners over hosts.
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "harness.h"
+#include "learner.h"
 #include "transport/host_messages.h"
 #include "transport/hosts_level.h"
 #include "transport/reduction_pipeline.h"
@@ -169,6 +171,99 @@ class Sums {
   std::vector<Part> parts_;  // by round, then by host
 };
 
+// A group of every host, whose owners let learners join, kill them and pause the group, each by itself; all hosts must see the same rounds.
+class Groups {
+ public:
+  Groups(Backend& backend, Chance& chance, std::string name)
+      : backend_(backend), name_(std::move(name)), hosts_(static_cast<size_t>(chance.between(2, 3))), centrals_(hosts_) {
+    spec_.layout = layout_of(chance);
+    spec_.batch = 4;
+    spec_.synchronous = synchronous_rule(chance);
+    spec_.synchronous->lockstep = false;
+    spec_.optimiser.momentum = chance.one_of({0.0, 0.9});
+    end_ = spec_.synchronous->period * chance.between(5, 30);
+    for (size_t host = 0; host < hosts_; ++host) seeds_.push_back(static_cast<uint64_t>(chance.between(0, 1'000'000)));
+  }
+
+  void run() {
+    std::vector<std::thread> threads;
+    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { run(host); });
+    for (std::thread& thread : threads) thread.join();
+    for (const std::vector<float>& central : centrals_) expect(central == centrals_.front(), "two hosts have different central models");
+  }
+
+ private:
+  void run(size_t host) {
+    Chance chance(seeds_[host]);
+    const auto link = std::make_shared<HostsThread>(
+        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+    GroupSpec spec = spec_;
+    spec.levels = {{LevelSpec::Kind::hosts, 0, link, link->next_group()}};
+    const std::vector<float> initial(spec.layout.elements, 1.0F);
+    {
+      const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
+      train(*group, chance);
+      centrals_[host].resize(spec.layout.elements);
+      group->read_central(reinterpret_cast<std::byte*>(centrals_[host].data()));
+    }
+    link->end(kPatience);
+  }
+
+  void train(Group& group, Chance& chance) const {
+    const float rate = 0.1F;
+    group.set_rates(0, {&rate, 1});
+    group.set_end(end_);
+    std::deque<std::unique_ptr<Learner>> learners;
+    int joined = 0;
+    const auto join = [&] {
+      const int64_t from = group.join(joined);
+      learners.push_back(std::make_unique<Learner>(group, joined++, 0, spec_.optimiser, from));
+    };
+    for (int64_t left = chance.between(0, 2); left > 0; --left) join();
+    while (true) {
+      if (rests(group)) {
+        if (group.status().iterations >= end_) break;
+        group.set_pause(kNever);
+      }
+      const std::vector<int> members = group.status().members;
+      switch (chance.between(0, 9)) {
+        case 0:
+          if (members.size() < 3) join();
+          break;
+        case 1:
+          for (const auto& learner : learners)
+            if (!members.empty() && learner->id() == members.front()) learner->kill();
+          break;
+        case 2: group.set_pause(group.status().round + chance.between(0, 4)); break;
+        case 3: group.losses(0); break;
+        default: std::this_thread::sleep_for(std::chrono::microseconds(chance.between(0, 3000)));
+      }
+      std::erase_if(learners, [](const auto& learner) { return learner->ended(); });
+    }
+    expect(group.status().iterations == end_, "the group has made another number of iterations than it was to make");
+    expect(group.losses(0).size() == static_cast<size_t>(end_), "losses are missing");
+  }
+
+  bool rests(Group& group) const {
+    try {
+      Snapshot snapshot(backend_, spec_.layout);
+      group.capture(snapshot);
+      return true;
+    } catch (const Error& error) {
+      expect(error.code() == "INVALID_STATE", error.what());
+      return false;
+    }
+  }
+
+  Backend& backend_;
+  const std::string name_;
+  const size_t hosts_;
+  GroupSpec spec_;
+  int64_t end_ = 0;
+  std::vector<uint64_t> seeds_;
+  std::vector<std::vector<float>> centrals_;  // by host
+};
+
 void exchange_messages(Chance& chance, const std::string& name) {
   Plan plan;
   plan.name = name;
@@ -186,7 +281,8 @@ void run(Backend& backend, Chance& chance) {
   static std::atomic<int> links{0};
   const std::string name = "stress " + std::to_string(links++);
   if (backend.capabilities().streams || chance.one_in(3)) return exchange_messages(chance, name);
-  Sums(backend, chance, name).run();
+  if (chance.one_in(2)) return Sums(backend, chance, name).run();
+  Groups(backend, chance, name).run();
 }
 
 }  // namespace arbalest::stress
