@@ -105,17 +105,22 @@ async function answerOn(socket: Socket, answer: Answer): Promise<void> {
 /** The first line that comes. Rejects with INVALID_OPTION if the connection ends before, or if the line is too long. */
 function readLine(socket: Socket, longest: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    let text = ''
-    socket.setEncoding('utf8')
-    socket.on('data', (more: string) => {
-      text += more
-      const end = text.indexOf('\n')
-      if (end >= 0) resolve(text.slice(0, end))
-      else if (text.length > longest) {
+    const parts: string[] = []
+    let length = 0
+    const take = (more: string) => {
+      const end = more.indexOf('\n')
+      parts.push(end >= 0 ? more.slice(0, end) : more)
+      length += more.length
+      if (end >= 0) {
+        // What follows the line is not kept.
+        socket.off('data', take).resume()
+        resolve(parts.join(''))
+      } else if (length > longest) {
         reject(new ArbalestError('INVALID_OPTION', `socket: received more than ${longest} characters; send one line of JSON`))
         socket.destroy()
       }
-    })
+    }
+    socket.setEncoding('utf8').on('data', take)
     socket.on('close', () =>
       reject(new ArbalestError('ACTOR_GONE', 'socket: the connection was closed before a complete line; send one line of JSON'))
     )

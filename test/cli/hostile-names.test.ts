@@ -10,6 +10,7 @@ import { modelNamed } from '../../src/model/zoo/index.js'
 import { Folder } from '../data/support/files.js'
 import { randomTrainedModel } from '../formats/support/random-weights.js'
 import { run } from './support/arbalest.js'
+import { eachInTurn } from './support/refusals.js'
 
 /** Sets a terminal's title, moves its cursor up and reverses the text that follows. */
 const HOSTILE = 'evil\x1b]0;title\x07\x1b[2A\u202e\r\nname'
@@ -125,6 +126,40 @@ describe('A hostile name', () => {
       expect(stdout + stderr, args.join(' '))
         .to.include('evil')
         .and.not.match(STEERING)
+    }
+  })
+
+  it('steers no terminal from the arguments of any command', async () => {
+    const commandLines = [
+      ['train', '--config', `${HOSTILE}.ts`],
+      ['train', '--save', `${HOSTILE}.txt`],
+      ['train', '--initial-weights', HOSTILE],
+      ['train', '--learner', HOSTILE],
+      ['train', '--data-dir', HOSTILE, '--data', 'mnist'],
+      ['train', `--${HOSTILE}`],
+      ['launch', HOSTILE],
+      ['init', HOSTILE],
+      ['export', HOSTILE, '--out', 'model.onnx'],
+      ['import', HOSTILE, '--model', 'mlp', '--out', HOSTILE],
+      ['eval', HOSTILE],
+      ['predict', HOSTILE, HOSTILE],
+      ['generate', HOSTILE, HOSTILE],
+      ['explain', `${HOSTILE}/model.ts`],
+      ['doctor', HOSTILE],
+      ['setup', HOSTILE],
+      ['top', '--pid', HOSTILE],
+      ['ctl', HOSTILE],
+      ['repl', HOSTILE],
+      ['runs', HOSTILE],
+      ['runs', '--plot', HOSTILE]
+    ]
+    const [help, ...ended] = await eachInTurn([['--help'], ...commandLines])
+    const commands = [...help!.stdout.split('Commands:')[1]!.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name)
+    expect(new Set(commandLines.map(([name]) => name))).to.deep.equal(new Set(commands.filter((name) => name !== 'help')))
+    for (const [i, { code, stdout, stderr }] of ended.entries()) {
+      const line = commandLines[i]!.join(' ')
+      expect(code, line).to.be.oneOf([1, 2])
+      expect(stdout + stderr, line).to.not.match(STEERING)
     }
   })
 })

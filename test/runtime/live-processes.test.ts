@@ -109,6 +109,20 @@ describe('a job that shows itself', () => {
     shown[Symbol.dispose]()
   })
 
+  it('is not looked for where others could put sockets', async () => {
+    mkdirSync(folder(), { mode: 0o700 })
+    const answer = JSON.stringify({ answer: { pid: process.pid, jobs: [] } })
+    const server = createServer((peer) => peer.on('error', () => {}).end(`${answer}\n`)).listen(socket())
+    await once(server, 'listening')
+    try {
+      expect(await liveProcesses()).to.have.length(1)
+      chmodSync(folder(), 0o777)
+      expect(await liveProcesses()).to.deep.equal([])
+    } finally {
+      server.close()
+    }
+  })
+
   it('leaves nothing behind; the socket of a killed process is removed', async () => {
     const program = async (rest: string) => {
       const body = `import { showLive } from '${SERVE.href}'\nshowLive({ name: 'other', actors: () => [] })\nconsole.log('up')\n${rest}`
@@ -149,8 +163,15 @@ describe('a job that shows itself', () => {
       (peer) => peer.end('{}\n'),
       (peer) => peer.end('{"answer":{"pid":1,"jobs":[{"id":"1","name":"x","seconds":1,"actors":[null]}]}}\n'),
       (peer) => void setInterval(() => peer.write(' '), 50).unref(),
+      (peer) => flood(peer),
       () => {}
     ]
+    let flooded = 0
+    const flood = (peer: Socket) => {
+      while (!peer.destroyed && peer.write(' '.repeat(2 ** 16)));
+      flooded = peer.bytesWritten
+      peer.once('drain', () => flood(peer))
+    }
     const sockets: Socket[] = []
     const servers = answers.map((answer, i) =>
       createServer((peer) => {
@@ -162,6 +183,10 @@ describe('a job that shows itself', () => {
       const began = performance.now()
       expect((await liveProcesses()).map(({ jobs }) => jobs.map(({ name }) => name))).to.deep.equal([['mlp on digits']])
       expect(performance.now() - began).to.be.below(10_000)
+      // The connection ends once the answer is too long.
+      expect(flooded)
+        .to.be.above(2 ** 24)
+        .and.below(2 ** 26)
     } finally {
       for (const peer of sockets) peer.destroy()
       for (const server of servers) server.close()
