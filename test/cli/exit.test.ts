@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { ROOT } from './support/arbalest.js'
 
 /** Runs `arbalest` under limits of the shell. */
@@ -19,6 +19,20 @@ describe('The command line under limits of the system', () => {
     const { status, stderr } = limited('ulimit -n 40', 'train', '--model', 'mlp', '--steps', '2', '--learners', '2')
     expect(status, stderr).to.equal(0)
     expect(limited('ulimit -n 40', 'train', '--batch', '0').stderr).to.match(/^INVALID_OPTION: --batch: received 0; [^\n]*\n$/)
+  })
+
+  it('loads the module of the command that it carries out, and of no other', () => {
+    const report = 'import m from "node:module"; process.on("exit", () => console.error("loaded " + JSON.stringify(Object.keys(m._cache))))'
+    for (const [args, command] of [
+      [['--version'], []],
+      [['top', '--help'], ['top-command.js']]
+    ] as const) {
+      const main = join(ROOT, 'dist/src/cli/main.js')
+      const { stderr } = spawnSync(process.execPath, ['--import', `data:text/javascript,${report}`, main, ...args], { encoding: 'utf8' })
+      const loaded = JSON.parse(/^loaded (.*)$/m.exec(stderr)![1]!) as string[]
+      expect(loaded.map((path) => basename(path)).filter((name) => name.endsWith('-command.js'))).to.deep.equal(command)
+      expect(loaded).to.have.length.below(20)
+    }
   })
 
   it('says so if the system allows no more threads', function () {
