@@ -12,6 +12,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'did-you-mean.ts', only: [] },
   { name: 'errors.ts', only: ['did-you-mean.ts'] },
   { name: 'own-module.ts', only: ['errors.ts'] },
+  { name: 'package-version.ts', only: ['errors.ts'] },
   { name: 'turns.ts', only: [] },
   { name: 'runtime', only: ['errors.ts', 'own-module.ts'] },
   { name: 'schema', only: ['did-you-mean.ts', 'errors.ts'] },

@@ -1,4 +1,5 @@
 import { importModule } from '../own-module.js'
+import { packageVersion } from '../package-version.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
@@ -207,7 +208,11 @@ export interface SnapshotContents {
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** The engine of this thread: the export `engine` of the module at this address. An actor is given the address, because an engine cannot be posted. */
+/**
+ * The engine of this thread: the export `engine` of the module at this address. An actor is given the address, because an engine cannot be posted.
+ * Throws INVALID_STATE in a bundle.
+ */
 export async function loadEngine(module: string): Promise<Engine> {
+  packageVersion()
   return ((await importModule(module)) as { readonly engine: Engine }).engine
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Dataset } from '../data/dataset.js'
 import type { Model } from '../model/model.js'
 import type { RunEvent } from './events.js'
+import { packageVersion } from '../package-version.js'
 
 /** The first event of a log: the settings, complete with their defaults, and the versions of this package and of Node. */
 export function runEvent(settings: object): RunEvent {
@@ -41,6 +41,5 @@ function digest(text: string): string {
 }
 
 function versions(): Readonly<Record<string, string>> {
-  const described = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
-  return { arbalest: described.version, node: process.versions.node }
+  return { arbalest: packageVersion(), node: process.versions.node }
 }
