@@ -21,12 +21,15 @@ interface Warm {
   die(): void
 }
 
-/** Sends messages to the actors of a run at random times. Each waits for its answer, but not for those before. */
+/** Messages of a sender that may be without an answer: a sender without a limit fills the memory. */
+const UNANSWERED = 20
+
+/** Sends messages to the actors of a run at random times, each without waiting for the answers of those before. */
 export async function chatter(actors: JobActors, { seed, messages, deadly }: ChatterOptions): Promise<Chatter> {
   const random = generator(seed)
   const refused: Record<string, number> = {}
   let answered = 0
-  const asked: Promise<void>[] = []
+  const asked = new Set<Promise<void>>()
   for (let i = 0; i < messages; i++) {
     const answer = oneOf(actors, random, deadly).then(
       () => void answered++,
@@ -35,7 +38,9 @@ export async function chatter(actors: JobActors, { seed, messages, deadly }: Cha
         refused[code] = (refused[code] ?? 0) + 1
       }
     )
-    asked.push(answer)
+    asked.add(answer)
+    void answer.then(() => asked.delete(answer))
+    if (asked.size >= UNANSWERED) await Promise.race(asked)
     // Some come at once, most of them a little later.
     if (random() < 0.8) await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 6 * random()))])
   }
