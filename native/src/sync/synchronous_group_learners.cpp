@@ -22,6 +22,8 @@ void relax() {
 
 OpenRound& SynchronousGroup::open(int64_t number) {
   if (OpenRound* const found = rounds_.find(number)) return *found;
+  // Over hosts a learner may join later than at the next round, and enter before the others have opened those in between.
+  while (unopened_round() < number) open(unopened_round());
   OpenRound round;
   round.number = number;
   round.length = schedule_.length(number);
