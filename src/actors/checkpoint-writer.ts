@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import type { PlacedParameter } from '../compiler/program.js'
 import { GROUP_FILE, learnerFile, MODEL_FILE } from '../checkpoints/checkpoint.js'
 import { setAside, type SetAside } from '../checkpoints/set-aside.js'
@@ -36,8 +37,8 @@ export interface CheckpointOrder {
   /** Higher is better; absent if the central model was not measured. */
   readonly score?: number
   readonly group: Handle
-  /** By rank; null for a learner that has not begun. */
-  readonly learners: readonly (Handle | null)[]
+  /** By rank; null for a learner that has not begun. The state of a learner of another host is the content of its file. */
+  readonly learners: readonly (Handle | Uint8Array | null)[]
   /** The weights that are evaluated; null while a measurement of them is under way. `statistics` belong to them. */
   readonly evaluated: Handle | null
   readonly statistics: FloatTensors
@@ -71,11 +72,12 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
     }
     if (evaluated !== null) files[MODEL_FILE] = (path) => this.#writeModel(path, evaluated, statistics)
     for (const [rank, learner] of learners.entries())
-      if (learner !== null) files[learnerFile(rank)] = (path) => this.#writeVectors(path, learner)
+      if (learner !== null)
+        files[learnerFile(rank)] = (path) => (typeof learner === 'number' ? this.#writeVectors(path, learner) : writeFile(path, learner))
     try {
       return await this.#store.write({ ...about, files })
     } finally {
-      for (const handle of [group, evaluated, ...learners]) if (handle !== null) this.#engine.release(handle)
+      for (const handle of [group, evaluated, ...learners]) if (typeof handle === 'number') this.#engine.release(handle)
     }
   }
 

@@ -4,6 +4,7 @@ import { Checkpoint, GROUP_FILE, learnerFile } from './checkpoint.js'
 import { MANIFEST } from './manifest.js'
 import { bestOf, checkpointsIn, newestWhole } from './store.js'
 import { readVectors } from './vectors.js'
+import { SafetensorsFile } from '../formats/safetensors.js'
 import type { ParameterLayout } from '../compiler/program.js'
 import type { SnapshotContents } from '../engine/contract.js'
 import { ArbalestError, invalidOption } from '../errors.js'
@@ -41,14 +42,19 @@ export async function resumptionOf(
   if (!checkpoint) return undefined
   const state = checkedState(checkpoint.folder, checkpoint.manifest.state)
   checkIdentity(checkpoint.folder, state.identity, identity)
-  await using file = await checkpoint.file(GROUP_FILE)
+  return resumptionIn(checkpoint.folder, state, layout)
+}
+
+/** The states in a folder that has the files of a checkpoint. Throws DATA_CORRUPT. */
+export async function resumptionIn(folder: string, state: RunState, layout: ParameterLayout): Promise<Resumption> {
+  await using file = await SafetensorsFile.open(join(folder, GROUP_FILE))
   const { vectors, counts } = await readVectors(file, layout.parameters)
   return {
-    folder: checkpoint.folder,
+    folder,
     state,
     // Older versions did not write the iteration.
     group: { vectors, counts: { iteration: state.iteration, ...counts } },
-    learner: (rank) => (state.learners.includes(rank) ? `${checkpoint.folder}/${learnerFile(rank)}` : undefined)
+    learner: (rank) => (state.learners.includes(rank) ? `${folder}/${learnerFile(rank)}` : undefined)
   }
 }
 

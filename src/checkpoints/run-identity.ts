@@ -32,21 +32,36 @@ export function identityOf(model: Model, dataset: Dataset, { parameters }: Param
  * Throws INVALID_OPTION that lists each differing option with its old and its new value, and DATA_CORRUPT if a recorded value is no JSON.
  */
 export function checkIdentity(folder: string, recorded: RunIdentity, now: RunIdentity): void {
-  const differences = Object.keys(now)
-    .filter((option) => recorded[option] !== now[option])
-    .flatMap((option) => differencesIn(option, recordedValue(folder, recorded, option), JSON.parse(now[option]!)))
+  const differing = Object.keys(now).filter((option) => recorded[option] !== now[option])
+  const valuesOf = (read: (option: string) => unknown) => Object.fromEntries(differing.map((option) => [option, read(option)]))
+  const refusals = differencesOf(
+    valuesOf((option) => recordedValue(folder, recorded, option)),
+    valuesOf((option) => JSON.parse(now[option]!) as unknown)
+  ).map(({ option, was, is }) =>
+    invalidOption(
+      option,
+      is,
+      `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
+    )
+  )
+  if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+}
+
+/** An option that has two values. */
+export interface SettingDifference {
+  readonly option: string
+  readonly was: unknown
+  readonly is: unknown
+}
+
+/** The options, by their paths, in which two records of settings differ. */
+export function differencesOf(was: Group, is: Group): readonly SettingDifference[] {
+  const differences = Object.keys(is).flatMap((option) => differencesIn(option, was[option], is[option]))
   // Another model or other data have other parameters: only the cause is told.
   const causes = differences.filter(({ path }) => !path.startsWith('parameters'))
-  const refusals = (causes.length > 0 ? causes : differences)
+  return (causes.length > 0 ? causes : differences)
     .slice(0, MOST_TOLD)
-    .map(({ path, was, is }) =>
-      invalidOption(
-        optionAt(path),
-        is,
-        `the checkpoint ${folder} was made with ${was === undefined || was === null ? 'none' : shown(was)}: use that, or another folder of checkpoints`
-      )
-    )
-  if (refusals.length > 0) throw together(refusals as [ArbalestError, ...ArbalestError[]])
+    .map((difference) => ({ option: optionAt(difference.path), was: difference.was, is: difference.is }))
 }
 
 /** Of a model with other layers there may be thousands. */

@@ -1,3 +1,4 @@
+import { isFirstProcess } from '../hosts/launcher.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { isHangUpIgnored } from './hang-up.js'
 
@@ -59,8 +60,9 @@ export class StopOnSignal implements Disposable {
     const time = performance.now()
     if (!this.#first) {
       this.#first = { signal, time }
-      // The agent has said so already, once for all processes.
-      if (signal !== 'SIGUSR2') process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
+      // The agent has said so already, once for all processes; without an agent the first process says it.
+      if (signal !== 'SIGUSR2' && isFirstProcess())
+        process.stderr.write(`${signal}: stopping at the next round; a second signal ends the process at once\n`)
       this.#stop()
       return
     }

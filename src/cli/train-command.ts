@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { train, type Job, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
+import { isFirstProcess } from '../hosts/launcher.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
@@ -65,7 +66,8 @@ interface TrainRun {
 async function runTrain({ config, flags, save, json, output }: TrainRun): Promise<ExitCode> {
   const options = trainOptionsOf(flags, config.options)
   checkDistinct(options, save)
-  const file = save === undefined ? undefined : await checkedFile(save, options)
+  // The first of several processes saves the model.
+  const file = save === undefined || !isFirstProcess() ? undefined : await checkedFile(save, options)
   const job = train(options)
   // A listener that throws ends the run before its first step.
   if (file) job.once('started', (event) => file.checkSpace(event))
@@ -73,7 +75,7 @@ async function runTrain({ config, flags, save, json, output }: TrainRun): Promis
   using signals = new StopOnSignal(() => job.stop(), { leave: () => reporter.close() })
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
-  if (config.file !== undefined && !json) process.stdout.write(`options from ${external(config.file)}\n`)
+  if (config.file !== undefined && !json && isFirstProcess()) process.stdout.write(`options from ${external(config.file)}\n`)
   try {
     const losses: number[] = []
     for await (const event of job) {
@@ -102,8 +104,12 @@ function checkDistinct({ log, trace }: TrainOptions, save: string | undefined): 
   }
 }
 
+/** Of processes that train together the first one speaks for all. */
+const SILENT: Reporter = { show: () => {}, close: () => {} }
+
 /** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
 function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
+  if (!isFirstProcess()) return SILENT
   if (json) return new JsonLines(output)
   const hasCursor = output.isTTY === true && process.env['TERM'] !== 'dumb'
   return hasCursor ? new ProgressBar(output) : new PlainLines(output)

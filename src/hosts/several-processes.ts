@@ -3,18 +3,18 @@ import { ArbalestError } from '../errors.js'
 import { launchedProcess, type LaunchedProcess } from './launcher.js'
 
 /**
- * Refuses to train if a launcher has started this process as one of several: each would train for itself. Throws BACKEND_UNAVAILABLE.
+ * The process of a launcher that has started several, which train together; undefined if this one was started alone. Throws BACKEND_UNAVAILABLE if they
+ * cannot join: each would train for itself.
  */
-export function refuseSeveralProcesses(launched = launchedProcess(), mpi: () => BuiltMpi | undefined = builtMpi): void {
-  if (launched) throw unavailable(launched, reasonOf(launched, mpi()))
+export function joiningProcess(launched = launchedProcess(), mpi: () => BuiltMpi | undefined = builtMpi): LaunchedProcess | undefined {
+  const reason = launched && reasonAgainst(launched, mpi())
+  if (reason === undefined) return launched
+  throw new ArbalestError('BACKEND_UNAVAILABLE', `hosts: ${launched!.launcher} has started ${launched!.size} processes, and ${reason}`)
 }
 
 /** Why processes of a launcher cannot train together. */
-function reasonOf(launched: LaunchedProcess, built: BuiltMpi | undefined): string {
-  if (built === undefined) return 'MPI is not built on this host; run `npx arbalest setup --mpi` on every host'
-  const mismatch = mismatchOf(launched, built)
-  if (mismatch !== undefined) return mismatch
-  return 'training over several processes is not part of this version yet; start one process on each host, each with a run of its own'
+function reasonAgainst(launched: LaunchedProcess, built: BuiltMpi | undefined): string | undefined {
+  return built ? mismatchOf(launched, built) : 'MPI is not built on this host; run `npx arbalest setup --mpi` on every host'
 }
 
 /** Why the launcher does not suit the MPI library that was built; undefined if it may. */
@@ -29,8 +29,4 @@ export function mismatchOf({ library, version }: LaunchedProcess, { name, versio
 
 function minor(version: string): string {
   return version.split('.').slice(0, 2).join('.')
-}
-
-function unavailable({ launcher, size }: LaunchedProcess, reason: string): ArbalestError {
-  return new ArbalestError('BACKEND_UNAVAILABLE', `hosts: ${launcher} has started ${size} processes, and ${reason}`)
 }

@@ -91,6 +91,8 @@ export interface StartedEvent {
   /** Bytes that one learner holds, and bytes that all learners share. */
   readonly bytesPerLearner: number
   readonly bytesShared: number
+  /** Processes that train together; absent if this one trains alone. */
+  readonly hosts?: number
 }
 
 /** The levels over which the sums of the learners are added up; emitted where there are several devices, or hosts. */
@@ -318,4 +320,6 @@ export interface FinishedEvent {
   readonly interventions?: readonly Intervention[]
   /** For runs with checkpoints only: `incomplete` if at least one could not be written, for which the command line exits with 1. */
   readonly checkpoints?: 'complete' | 'incomplete'
+  /** Processes that have trained together; absent if this one trained alone. */
+  readonly hosts?: number
 }

@@ -67,10 +67,14 @@ export const devicesOptions = {
     takes: 'whole number from 1 to 1024, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]',
     otherwise: '1'
   }),
-  /** `loopback`: what would be sent to other hosts comes back from this one. There are no other hosts if omitted. */
-  hosts: option(oneOf(['loopback']), {
-    text: 'loopback: this process receives what it would send to other hosts, to try out averaging over hosts',
-    flag: '--hosts <name>'
+  /**
+   * `auto`: all processes that a launcher (mpirun, srun, `arbalest launch`) has started train together; one that was started alone trains alone. `none`: each
+   * process trains for itself. `loopback`: what would be sent to other hosts comes back from this one. `auto` if omitted. See docs/clusters.md.
+   */
+  hosts: option(oneOf(['auto', 'none', 'loopback']), {
+    text: 'auto: the processes of a launcher train together; none: each trains alone; loopback: one process, to try out averaging over hosts',
+    flag: '--hosts <name>',
+    default: 'auto'
   }),
   /** The order in which the sums of devices and of hosts are made, from the bottom: `['devices', 'hosts']`; the faster one if omitted. */
   levels: option(list(oneOf(['devices', 'hosts']), 'a list of devices and hosts'), {
@@ -85,34 +89,39 @@ export interface DeviceSettings {
   readonly cores: readonly number[]
 }
 
+export type HostsName = 'auto' | 'none' | 'loopback'
+
 export interface DevicesSettings {
   readonly devices: readonly DeviceSettings[]
   /** The levels that there are. */
   readonly levels: readonly LevelName[]
   /** Whether `levels` are in the order that was asked for; otherwise it is measured. */
   readonly ordered: boolean
+  /** What the hosts are; `loopback` if omitted and there is a level of them. */
+  readonly hosts?: HostsName
 }
 
 /** The options that say which devices there are. */
 export interface GivenDevices {
   readonly devices?: CheckedOptions<typeof devices>
-  readonly hosts?: 'loopback'
+  readonly hosts?: HostsName
   readonly levels?: readonly LevelName[]
   readonly backend: EngineBackend
 }
 
 export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSettings {
   const all = devicesOf(faults, given)
-  const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts ? ['hosts' as const] : [])]
-  if (given.levels === undefined) return { devices: all, levels: there, ordered: false }
-  return { devices: all, levels: levelsOf(faults, given.levels, there), ordered: true }
+  const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
+  const { hosts = 'auto' } = given
+  if (given.levels === undefined) return { devices: all, levels: there, ordered: false, hosts }
+  return { devices: all, levels: levelsOf(faults, given.levels, there), ordered: true, hosts }
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for. */
-export function checkLevels({ devices: all, levels }: DevicesSettings, rule: GroupRule): void {
+export function checkLevels({ devices: all, levels, hosts }: DevicesSettings, rule: GroupRule): void {
   const [level] = levels
   if (level === undefined) return
-  const received = level === 'devices' ? all.length : 'loopback'
+  const received = level === 'devices' ? all.length : (hosts ?? 'loopback')
   // Learners that meet the central model one by one have nothing to sum.
   if (rule.kind === 'asynchronous')
     throw invalidOption(level, received, 'leave it out under an asynchronous synchroniser, or use a synchronous one')

@@ -8,6 +8,7 @@ import type { RunActors } from './start-actors.js'
 import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'
+import { leaderOf } from './hosts/meeting.js'
 import type { TrainingLoop } from './training-loop.js'
 
 export interface ChangeableRun {
@@ -27,8 +28,13 @@ export interface ChangeableRun {
 
 type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
 
+/** Changes of learners, which other hosts may have. */
+const ONE_HOST: ReadonlySet<RunChange['kind']> = new Set(['resize', 'replace', 'message'])
+
 /** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
 export async function changeRun(target: ChangeableRun, change: RunChange, place: RunPlace): Promise<ChangeOutcome> {
+  if (target.run.hosts && ONE_HOST.has(change.kind))
+    throw new ArbalestError('INVALID_STATE', `${change.kind}: it is not possible while several hosts train together`)
   switch (change.kind) {
     case 'pause':
       return { answer: place }
@@ -78,7 +84,9 @@ async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, pl
   const intervention = { ...place, ...change }
   // Refuses what cannot be scheduled before the rule is changed.
   run.scheduleFor(population.schedule, [...made(), intervention])
-  await target.actors.synchroniser.ask.changeRule(ruleChangeOf(change))
+  const ruleChange = ruleChangeOf(change)
+  await target.actors.synchroniser.ask.changeRule(ruleChange)
+  leaderOf(run.hosts)?.order({ order: 'changeRule', change: ruleChange })
   await follow(target, intervention)
 }
 

@@ -10,6 +10,9 @@ import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
+import { capturedLearners } from './captured-learners.js'
+import { allLearners } from './hosts/all-learners.js'
+import type { LedHosts } from './hosts/meeting.js'
 import type { RunActors } from './start-actors.js'
 import type { PreparedRun } from './prepare.js'
 import type { Schedule } from './schedule.js'
@@ -25,6 +28,8 @@ export interface CheckpointingOptions {
   /** Iterations between two checkpoints; Infinity: only after measurements. */
   readonly period: number
   readonly emit: (event: CheckpointEvent) => void
+  /** Absent if this process trains alone. */
+  readonly hosts: LedHosts | undefined
 }
 
 /**
@@ -55,7 +60,7 @@ export interface StartedCheckpointing {
 /** Starts the writer. The run must hold the folder. Rejects with WRITE_FAILED if later checkpoints in it cannot be moved aside. */
 export async function startCheckpointing(
   { dir: folder, keep, period }: CheckpointSettings,
-  { model, dataset, programs: { train }, resumption }: PreparedRun,
+  { model, dataset, programs: { train }, resumption, hosts }: PreparedRun,
   actors: RunActors,
   scope: JobScope,
   statistics: () => FloatTensors,
@@ -74,7 +79,10 @@ export async function startCheckpointing(
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
   const begin = resumption?.state.iteration ?? -1
   const setAside = await writer.askWith({ deadline: Infinity }).begin(begin)
-  const checkpoints = new Checkpointing({ scope, actors, statistics, writer, period, emit }, resumption && summaryOf(resumption))
+  const checkpoints = new Checkpointing(
+    { scope, actors, statistics, writer, period, emit, hosts: hosts && 'leader' in hosts ? hosts : undefined },
+    resumption && summaryOf(resumption)
+  )
   return { checkpoints, setAside }
 }
 
@@ -162,7 +170,7 @@ export class Checkpointing {
     { iteration, evaluators }: CheckpointSummary,
     score: number | undefined
   ): Promise<CheckpointOrder | undefined> {
-    const { scope, actors, statistics } = this.#options
+    const { scope, actors, statistics, hosts } = this.#options
     const { engine } = scope
     const copies: Handle[] = []
     const keep = (copy: Handle) => {
@@ -174,7 +182,8 @@ export class Checkpointing {
       const evaluated = evaluators === 'measuring' ? null : keep(engine.captureReplica(actors.evaluators.replica))
       const snapshot = keep(engine.captureGroup(actors.group))
       const { counts } = engine.snapshotParts(snapshot)
-      const { learners, order } = await this.#captureLearners(counts, keep)
+      const own = await capturedLearners(engine, actors.supervisor, counts, keep)
+      const { learners, order } = hosts ? allLearners(hosts.host, own, await hosts.leader.capture()) : own
       return {
         iteration,
         ...(score !== undefined && { score }),
@@ -196,30 +205,6 @@ export class Checkpointing {
     }
   }
 
-  /**
-   * By rank; null for a learner that has died, or that has not begun and so has no state of its own. `order` lists the ranks by the learners' numbers; who
-   * has died comes last.
-   */
-  async #captureLearners(
-    counts: Readonly<Record<string, number>>,
-    keep: (copy: Handle) => Handle
-  ): Promise<{ readonly learners: (Handle | null)[]; readonly order: readonly number[] }> {
-    const { scope, actors } = this.#options
-    const replicas = await actors.supervisor.askWith({ deadline: Infinity }).replicas()
-    const number = (rank: number) => replicas[rank]?.learner ?? Infinity
-    const order = [...replicas.keys()].sort((a, b) => (number(a) < number(b) ? -1 : number(a) > number(b) ? 1 : a - b))
-    const learners = replicas.map((found) => {
-      if (!found || counts[`fresh.${found.learner}`] !== 0) return null
-      try {
-        return keep(scope.engine.captureReplica(found.replica))
-      } finally {
-        // The capture made this thread an owner of the replica; the learner shall be the only one.
-        scope.engine.release(found.replica)
-      }
-    })
-    return { learners, order }
-  }
-
   async #write(order: CheckpointOrder, summary: CheckpointSummary): Promise<void> {
     const { scope, writer } = this.#options
     const { iteration, group, learners, evaluated } = order
@@ -231,7 +216,7 @@ export class Checkpointing {
     } catch (error) {
       this.#fail(iteration, (performance.now() - start) / 1000, error)
     } finally {
-      for (const handle of [group, evaluated, ...learners]) if (handle !== null) scope.engine.release(handle)
+      for (const handle of [group, evaluated, ...learners]) if (typeof handle === 'number') scope.engine.release(handle)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Program } from '../compiler/program.js'
-import type { GroupSpec } from '../engine/contract.js'
+import type { GroupSpec, Handle } from '../engine/contract.js'
 import { averageInSamples } from '../options/average.js'
 import { iterationSamples } from '../options/settings.js'
 import { levelSpec } from './level-order.js'
@@ -9,7 +9,8 @@ import type { RunSettings } from './run-settings.js'
 export function groupSpec(
   { parameters: layout, segments }: Program,
   settings: Pick<RunSettings, 'backend' | 'rule' | 'devices' | 'average' | 'batch' | 'optimiser'>,
-  samples: number
+  samples: number,
+  hosts?: Handle
 ): Omit<GroupSpec, 'initial'> {
   const { backend, rule, devices } = settings
   const average = averageInSamples(settings.average, samples)
@@ -20,7 +21,9 @@ export function groupSpec(
     rule,
     optimiser: segments.update[0]!.attributes,
     ...(average && { average }),
+    ...(hosts !== undefined && { hosts }),
     devices: devices.devices.length,
-    levels: devices.levels.map(levelSpec)
+    // Without the hosts themselves, when memory is counted: a loopback takes as much.
+    levels: devices.levels.map((level) => levelSpec(level, hosts === undefined ? 'loopback' : 'auto'))
   }
 }

@@ -1,27 +1,29 @@
 import type { Engine, LevelName, LevelSpec } from '../engine/contract.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from '../observe/events.js'
-import type { DevicesSettings } from '../options/devices.js'
+import type { DevicesSettings, HostsName } from '../options/devices.js'
 
 /** Bytes of the largest vector that is measured: the speed of larger ones is the same. */
 const MOST_MEASURED = 2 ** 26
 
-/** The engine's description of a level. Hosts are a loopback so far. */
-export function levelSpec(name: LevelName): LevelSpec {
-  return name === 'devices' ? { kind: 'devices' } : { kind: 'loopback', latency: 0 }
+/** The engine's description of a level. Hosts are other processes, or a loopback of this one. */
+export function levelSpec(name: LevelName, hosts: HostsName = 'loopback'): LevelSpec {
+  if (name === 'devices') return { kind: 'devices' }
+  return hosts === 'loopback' ? { kind: 'loopback', latency: 0 } : { kind: 'hosts' }
 }
 
 /**
- * Measures the levels and chooses their fastest order; undefined if there are no levels. The order does not change the result of training: this host is
+ * Measures the levels and chooses their fastest order; undefined if there are none, or other hosts. The order does not change the result of training: this host is
  * the only one, so every order gives the same bits.
  */
 export function chosenLevels(
   engine: Pick<Engine, 'capabilities' | 'measureLevel'>,
-  { devices, levels, ordered }: DevicesSettings,
+  { devices, levels, ordered, hosts }: DevicesSettings,
   backend: EngineBackend,
   bytes: number
 ): LevelsEvent | undefined {
-  if (levels.length === 0) return undefined
+  // A measurement of several hosts would have to be made on all of them at once.
+  if (levels.length === 0 || (levels.includes('hosts') && hosts === 'auto')) return undefined
   const part = Math.max(4, Math.min(bytes, MOST_MEASURED))
   const orders = ordered || levels.length === 1 ? [levels] : [levels, levels.toReversed()]
   const measured = new Map<string, LevelFigures>()
@@ -29,7 +31,7 @@ export function chosenLevels(
     const key = `${level} ${parts}`
     const known = measured.get(key)
     if (known) return known
-    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level), parts, part)
+    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level, hosts), parts, part)
     const figures = { level, parts, bytesPerSecond, seconds: (parts * bytes) / bytesPerSecond }
     measured.set(key, figures)
     return figures

@@ -21,6 +21,7 @@ import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
+import { meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
 import { RunMemory, type MemoryNeed } from './memory/need.js'
@@ -52,6 +53,8 @@ export interface PreparedRun {
   readonly schedule: Schedule
   /** The schedule after a change of the population, or of what programs have changed. */
   readonly scheduleFor: (population: PopulationSchedule, changes?: readonly Intervention[]) => Schedule
+  /** Absent if this process trains alone. */
+  readonly hosts: Hosts | undefined
   readonly resumption: Resumption | undefined
   /** Checkpoints newer than the one that the run goes on from, which are damaged. */
   readonly refused: ResumedEvent['refused']
@@ -61,7 +64,7 @@ export interface PreparedRun {
  * Opens the data, compiles the programs in turns with the event loop, and decides all that the options leave open. Throws what these throw, OUT_OF_MEMORY, and
  * a StoppedEarly.
  */
-export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal): Promise<PreparedRun> {
+export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
   const dataset = await openDataset(given)
   checkCost(given, dataset, engine)
@@ -77,18 +80,22 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   checkLevels(asked.devices, asked.rule)
   checkReports(asked)
 
+  // What this process makes.
+  const own = <Given extends RunSettings>(settings: Given): Given => hosts?.host.ownSettings(settings) ?? settings
+
   const budget = MemoryBudget.now(engine, asked)
-  const evaluators = evaluatorCount(engine, asked.backend, mostLearners(asked.population))
+  const evaluators = evaluatorCount(engine, asked.backend, mostLearners(own(asked).population))
   const dataMemory = budget.forData(engine)
-  const sourcePlan = planRunSources({ dataset, programs, settings: asked, evaluators, dataMemory })
-  const need = memoryOf(engine, programs, asked, { dataset, evaluators, samples: sourcePlan.bytes }).need
+  const sourcePlan = planRunSources({ dataset, programs, settings: own(asked), evaluators, dataMemory })
+  const need = memoryOf(engine, programs, own(asked), { dataset, evaluators, samples: sourcePlan.bytes }).need
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
-  const resumption = asked.checkpoint && (await resumptionOf(asked.checkpoint, { layout, identity }, refuse))
+  const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
+  const resumption = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
   const fitting = withinMemory(resumption ? resumedSettings(asked, resumption.state) : asked, need, budget)
-  budget.check(need, mostLearners(fitting.population))
+  budget.check(need, mostLearners(own(fitting).population))
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
   const settings = levels ? { ...fitting, devices: { ...fitting.devices, levels: levels.levels } } : fitting
@@ -108,6 +115,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     levels,
     schedule: scheduleFor(settings.population.schedule),
     scheduleFor,
+    hosts,
     resumption,
     refused
   }

@@ -10,7 +10,7 @@ import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
 
-export function startedEvent({ model, dataset, settings, programs, schedule, need }: PreparedRun): StartedEvent {
+export function startedEvent({ model, dataset, settings, programs, schedule, need, hosts }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings
   return {
     event: 'started',
@@ -25,7 +25,8 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
     samples: dataset.train.count,
     iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
-    bytesShared: need.shared
+    bytesShared: need.shared,
+    ...(hosts && { hosts: hosts.host.size })
   }
 }
 
@@ -69,11 +70,13 @@ export interface RunEnd {
   readonly samples: number
   /** Whether all checkpoints were written; undefined for a run without checkpoints. */
   readonly checkpoints: FinishedEvent['checkpoints']
+  /** Processes that have trained together; undefined if this one trained alone. */
+  readonly hosts: number | undefined
 }
 
 export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
-  { kept, ended, seconds, planned, population, interventions, samples, checkpoints }: RunEnd
+  { kept, ended, seconds, planned, population, interventions, samples, checkpoints, hosts }: RunEnd
 ): Promise<FinishedEvent> {
   const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
@@ -94,7 +97,8 @@ export async function finishedEvent(
     seconds,
     weightsSha256: weightsSha256(await synchroniser.ask.centralVector()),
     ...(interventions.length > 0 && { interventions }),
-    ...(checkpoints && { checkpoints })
+    ...(checkpoints && { checkpoints }),
+    ...(hosts !== undefined && { hosts })
   }
 }
 

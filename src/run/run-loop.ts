@@ -109,7 +109,8 @@ export class RunLoop {
       population: population.schedule,
       interventions: interventions.made,
       samples: run.dataset.train.count,
-      checkpoints: checkpoints?.completeness
+      checkpoints: checkpoints?.completeness,
+      hosts: run.hosts?.host.size
     })
   }
 

@@ -3,11 +3,10 @@ import { JobScope, runAllCleanUps } from '../actors/job-scope.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import { holdFolder } from '../checkpoints/store.js'
-import { loadEngine } from '../engine/contract.js'
+import { loadEngine, type Engine, type HostsSpec } from '../engine/contract.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
-import { refuseSeveralProcesses } from '../hosts/several-processes.js'
-import type { PopulationEvent } from '../observe/events.js'
+import type { FinishedEvent, PopulationEvent } from '../observe/events.js'
 import { openSinks } from '../observe/open-sinks.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventSinks } from '../observe/sinks.js'
@@ -18,6 +17,9 @@ import type { Intervention } from '../schedules/interventions.js'
 import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
+import type { Follower } from './hosts/follower.js'
+import { joinHosts } from './hosts/join.js'
+import { hostsSpecOf, leaderOf, type FollowedHosts, type Hosts, type LedHosts } from './hosts/meeting.js'
 import { Interventions } from './interventions.js'
 import { centralModel, measureCentralOn, statisticsReader } from './measure-central.js'
 import { startActors, type RunActors } from './start-actors.js'
@@ -40,6 +42,8 @@ export interface RunModules {
   readonly engine: URL
   /** Exports a learner, as its default or as `Learner`: the built-in one is loaded in the same way as the user's own. */
   readonly learner: URL
+  /** How this process meets the other hosts of the run; if omitted, as its launcher has started it. */
+  readonly hosts?: HostsSpec
 }
 
 /** The learner that is not the user's own. */
@@ -47,7 +51,26 @@ export const BUILT_IN_LEARNER = new URL('../learner/built-in-learner.js', import
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
-  refuseSeveralProcesses()
+  const spec = modules.hosts ?? hostsSpecOf(given)
+  if (!spec) return recorded(given, modules, control)
+  return joinHosts(await loadEngine(modules.engine.href), spec, given, control, {
+    lead: (settings, led, hosts) => recorded(settings, modules, led, hosts),
+    follow: (settings, following, hosts) => follow(settings, modules, following, hosts)
+  })
+}
+
+/** A run on a host that is not the first one: it writes nothing. */
+async function follow(settings: Settings, modules: RunModules, control: JobControl, hosts: FollowedHosts): Promise<JobOutcome> {
+  try {
+    return await runOnce({ ...settings, checkpoint: undefined }, modules, control, undefined, () => {}, hosts)
+  } catch (error) {
+    if (error instanceof StoppedEarly) return { finished: stoppedEvent(settings), model: undefined }
+    throw error
+  }
+}
+
+/** A run whose events are logged and that begins again if its loss is not finite. */
+async function recorded(given: Settings, modules: RunModules, control: JobControl, hosts?: LedHosts): Promise<JobOutcome> {
   const { dryRun } = given
   // A dry run writes no files but its trace.
   const settings = dryRun ? { ...given, checkpoint: undefined } : given
@@ -55,9 +78,11 @@ export async function run(given: Settings, modules: RunModules, control: JobCont
   try {
     sinks.write(runEvent(settings))
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
-    const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, recorded, keep) =>
-      runOnce(attempt, modules, recorded, trace, keep)
-    )
+    let attempts = 0
+    const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, logged, keep) => {
+      if (attempts++ > 0) hosts?.leader.order({ order: 'again', learningRateScale: attempt.learningRateScale })
+      return runOnce(attempt, modules, logged, trace, keep, hosts)
+    })
     sinks.write(outcome.finished)
     return outcome
   } catch (error) {
@@ -96,7 +121,8 @@ async function runOnce(
   modules: RunModules,
   given: JobControl,
   trace: Trace | undefined,
-  keep: (all: readonly Intervention[]) => void
+  keep: (all: readonly Intervention[]) => void,
+  hosts: Hosts | undefined
 ): Promise<JobOutcome> {
   const { directory, stop } = given
   const decisions: PopulationEvent[] = []
@@ -110,7 +136,8 @@ async function runOnce(
   // Before a checkpoint is chosen to go on from: another run may still be writing there.
   await using _held = settings.checkpoint && (await holdFolder(settings.checkpoint.dir))
   const engine = await loadEngine(modules.engine.href)
-  const whole = await prepareRun(settings, engine, control.stop)
+  leaderOf(hosts)?.forwardTo((event) => control.emit(event))
+  const whole = await prepareRun(settings, engine, control.stop, hosts)
   for (const message of costWarnings(whole)) control.emit({ event: 'warning', message })
   if (settings.dryRun) control.emit(plannedEvent(whole))
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
@@ -156,7 +183,8 @@ async function runOnce(
       control
     )
     directory.open(addressees(actors, interventions, population))
-    const finished = await Promise.race([loop.run(), actors.feed.failed])
+    const work = hosts && 'follower' in hosts ? followed(hosts.follower, prepared, actors, engine) : loop.run()
+    const finished = await Promise.race([work, actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
     keep(interventions.all)
@@ -170,6 +198,13 @@ async function runOnce(
       () => engine.trim()
     )
   }
+}
+
+/** Obeys the first host to the end. Afterwards the first evaluator's replica holds the model. */
+async function followed(follower: Follower, { programs }: PreparedRun, actors: RunActors, engine: Engine): Promise<FinishedEvent> {
+  const finished = await follower.obey(actors, engine, programs.train.parameters.parameters)
+  await actors.evaluators.takeCentral()
+  return finished
 }
 
 /** Starts to take checkpoints, gives the group its schedule, and emits how the run begins. */

@@ -93,11 +93,11 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
 }
 
 async function startSynchroniser(
-  { model, dataset, programs, settings, resumption }: PreparedRun,
+  { model, dataset, programs, settings, resumption, hosts }: PreparedRun,
   { engine, system }: JobScope,
   { control }: RunHooks
 ): Promise<ActorRef<Synchroniser>> {
-  const spec = { ...groupSpec(programs.train, settings, dataset.train.count), rule: presentRule(settings) }
+  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, hosts?.host.handle), rule: presentRule(settings) }
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
@@ -153,12 +153,13 @@ function statisticValues({ program }: ProgramPass): StatisticsPass['values'] {
 }
 
 async function startSupervisor(
-  { model, dataset, programs, settings, schedule, resumption }: PreparedRun,
+  { model, dataset, programs, settings: all, schedule, resumption, hosts }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
   { trace, onFailure, leavesVacant, logged, control, decisions, fromLearner }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
+  const settings = hosts?.host.ownSettings(all) ?? all
   const { backend, learners, threads, seed, supervision } = settings
   const { devices } = settings.devices
   const layout = programs.train.parameters
@@ -169,14 +170,16 @@ async function startSupervisor(
     model,
     step: programs.train,
     recipe: { ...trainingOptions(dataset, settings), parameters: layout },
-    learners,
+    learners: all.learners,
     samples: dataset.train.count,
     iterations: schedule.iterations
   }
   // The first learners meet in the order of the checkpoint, and get their states from the checkpoint; all later ones begin at the central model.
-  const { order = [] } = resumption?.state ?? {}
+  const { order: meets = [] } = resumption?.state ?? {}
+  const order = hosts?.host.ownPlaces(meets) ?? meets
   const places = [...new Set([...order.filter((place) => place < learners), ...Array.from({ length: learners }, (_, place) => place)])]
-  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(places[learner]!) : undefined)
+  const placeInRun = (place: number) => hosts?.host.placeOf(place) ?? place
+  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(placeInRun(places[learner]!)) : undefined)
   const resumed = (learner: number) => stateFile(learner) !== undefined
   const spawn: SpawnLearner = async (spawner, learner, rank, heartbeat) => {
     const resumes = stateFile(learner)

@@ -4,6 +4,7 @@ import { iterationSamples } from '../options/settings.js'
 import { REAL_CLOCK, type Cancel } from '../runtime/clock.js'
 import { highestLearningRate } from '../schedules/curves.js'
 import type { PopulationControl } from '../tuner/population-control.js'
+import { leaderOf } from './hosts/meeting.js'
 import type { Interventions } from './interventions.js'
 import type { RunActors } from './start-actors.js'
 import type { JobControl } from './job.js'
@@ -72,6 +73,8 @@ export class TrainingLoop {
     this.#schedule = schedule
     this.#meter.follow(schedule)
     await this.#options.actors.synchroniser.ask.follow(schedule)
+    const { learningRates, restarts, iterations } = schedule
+    leaderOf(this.#options.run.hosts)?.order({ order: 'follow', schedule: { learningRates, restarts, iterations } })
   }
 
   /** All learners come to rest before this round, those too that have just joined: their first step has begun, and waits. */
@@ -106,7 +109,7 @@ export class TrainingLoop {
     const cancelTimeLimit = this.#afterSeconds(this.#options.run.settings.until.seconds - this.seconds, restSoon)
     let status: GroupStatus
     try {
-      do status = await this.#trainUntilRest(watch.failed, goOn)
+      do status = await this.#trainUntilRest(rest, watch.failed, goOn)
       while (status.round >= rest && (await goOn()))
     } finally {
       endRequests()
@@ -119,17 +122,21 @@ export class TrainingLoop {
   }
 
   /** Trains until the learners rest, and reports their progress. Calls `reported` after each report before. */
-  async #trainUntilRest(failed: Promise<never>, reported: () => Promise<unknown>): Promise<GroupStatus> {
+  async #trainUntilRest(rest: number, failed: Promise<never>, reported: () => Promise<unknown>): Promise<GroupStatus> {
+    const leader = leaderOf(this.#options.run.hosts)
     let rests = false
     const tick = async (): Promise<void> => {
       if (this.#reports.isBusy) return
       await this.#report()
-      if (!rests) await reported()
+      // The hosts agree on a rest before they train.
+      if (!rests && !leader) await reported()
     }
     const ticks = setInterval(() => void tick().catch(() => {}), this.#reports.areExact ? EXACT_PROGRESS_EVERY : PROGRESS_EVERY)
     this.#meter.start()
     try {
-      await Promise.race([this.#options.actors.supervisor.askWith({ deadline: Infinity }).train(), failed])
+      leader?.order({ order: 'train', until: rest })
+      const failures = leader ? [failed, leader.failed] : [failed]
+      await Promise.race([this.#options.actors.supervisor.askWith({ deadline: Infinity }).train(), ...failures])
     } finally {
       rests = true
       this.#meter.pause()

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { differencesOf, type RunIdentity } from '../../checkpoints/run-identity.js'
+import type { ParameterLayout } from '../../compiler/program.js'
+import { isStreamed, type Dataset } from '../../data/dataset.js'
+import { ArbalestError, shown } from '../../errors.js'
+import type { RunSettings } from '../run-settings.js'
+
+/** What a host says of itself before the first round. */
+export interface Hello {
+  readonly host: string
+  /** Everything in which the hosts of a run must be equal, by option. */
+  readonly about: Readonly<Record<string, unknown>>
+}
+
+/** What a host knows once its programs are compiled. */
+export interface Preparation {
+  readonly settings: RunSettings
+  readonly dataset: Dataset
+  readonly layout: ParameterLayout
+  readonly identity: RunIdentity
+}
+
+export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {
+  const { until, population, evaluateEvery, backend, overfit, rule, initialWeights, learnerOptions } = settings
+  const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
+  const options = { until, learners: population.schedule, evaluateEvery, backend, overfit, initialWeights, learnerOptions, rule }
+  return {
+    host: hostname(),
+    about: {
+      version: codeHash(),
+      ...Object.fromEntries(values),
+      // As JSON has them: a number that is not finite is null.
+      ...(JSON.parse(JSON.stringify(options)) as typeof options),
+      'data (its content)': contentHash(dataset),
+      // oneDNN chooses layouts by processor.
+      'layout of the parameters (by processor and library)': hashOf(JSON.stringify(layout))
+    }
+  }
+}
+
+/** Throws HOSTS_DIFFER with the first option in which a host differs from the first one. `hellos` are by rank. */
+export function checkHellos([first, ...others]: readonly Hello[]): void {
+  for (const [i, { host, about }] of others.entries()) {
+    const [difference] = differencesOf(first!.about, about)
+    if (!difference) continue
+    const { option, was, is } = difference
+    const own = `rank ${i + 1} (${host}) has ${valueOf(is)}`
+    const message = `hosts: ${option}: ${own}, rank 0 (${first!.host}) has ${valueOf(was)}; use the same files, options and version on every host`
+    throw new ArbalestError('HOSTS_DIFFER', message, { data: { rank: i + 1, host, option } })
+  }
+}
+
+function valueOf(value: unknown): string {
+  return value === undefined || value === null ? 'none' : shown(value)
+}
+
+/** Of the compiled sources of this package, so that another commit is another version. */
+function codeHash(): string {
+  const folder = fileURLToPath(new URL('../..', import.meta.url))
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(`${relative(folder, file)}\0`).update(readFileSync(file))
+  return hash.digest('hex').slice(0, 12)
+}
+
+/** Of the labels or file names of all training samples, and of some of the samples themselves. */
+function contentHash({ train }: Dataset): string {
+  if (isStreamed(train)) return hashOf(train.labels, ...train.items)
+  const { samples, labels, targets } = train
+  const part = Math.min(samples.length, MOST_HASHED / samples.BYTES_PER_ELEMENT)
+  const ends = [samples.subarray(0, part), samples.subarray(samples.length - part)]
+  return hashOf(...ends, labels ?? new Int32Array(), targets?.subarray(0, MOST_HASHED) ?? new Float32Array())
+}
+
+/** Bytes at either end of the samples. */
+const MOST_HASHED = 2 ** 22
+
+function hashOf(...parts: readonly (string | NodeJS.TypedArray)[]): string {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part).update('\0')
+  return hash.digest('hex').slice(0, 12)
+}

@@ -1,0 +1,97 @@
+import type { Engine, HostsSpec } from '../../engine/contract.js'
+import { ArbalestError, messageOf } from '../../errors.js'
+import type { Settings } from '../../options/settings.js'
+import type { JobControl, JobOutcome } from '../job.js'
+import { Follower, HostsBeginAgain } from './follower.js'
+import { hostErrorOf, Leader } from './leader.js'
+import type { FollowedHosts, LedHosts } from './meeting.js'
+import type { ForwardedEvent } from './orders.js'
+import { RunHost } from './run-host.js'
+
+/** How a run goes on, on the first host and on the others. */
+export interface HostRuns {
+  readonly lead: (settings: Settings, control: JobControl, hosts: LedHosts) => Promise<JobOutcome>
+  readonly follow: (settings: Settings, control: JobControl, hosts: FollowedHosts) => Promise<JobOutcome>
+}
+
+/** Trains together with the other hosts. When it returns or throws, so has every host, or it is lost. */
+export async function joinHosts(
+  engine: Engine,
+  spec: HostsSpec,
+  given: Settings,
+  control: JobControl,
+  runs: HostRuns
+): Promise<JobOutcome> {
+  using host = RunHost.open(engine, spec)
+  let outcome: JobOutcome
+  try {
+    const settings = host.settingsOf(given)
+    outcome = await (host.rank === 0 ? lead(host, settings, control, runs) : follow(host, settings, control, runs))
+  } catch (error) {
+    part(host)
+    throw error
+  }
+  part(host)
+  return outcome
+}
+
+/** Ends the link together with the other hosts. One that is lost by now changes nothing: the run has its outcome. */
+function part(host: RunHost): void {
+  try {
+    host.end()
+  } catch (error) {
+    if (!(error instanceof ArbalestError && error.code === 'HOST_LOST')) process.emitWarning(messageOf(error), 'ArbalestWarning')
+  }
+}
+
+async function lead(host: RunHost, settings: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
+  const stop = new AbortController()
+  const leader = new Leader(host, () => stop.abort())
+  try {
+    const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
+    leader.end({ order: 'end', finished: outcome.finished })
+    return outcome
+  } catch (error) {
+    told(() => leader.end({ order: 'fail', error: hostErrorOf(error) }))
+    throw error
+  }
+}
+
+/** Emits nothing: the first host does it for all. */
+async function follow(host: RunHost, given: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
+  const follower = new Follower(host)
+  const askToStop = () => told(() => follower.stop())
+  control.stop.addEventListener('abort', askToStop, { once: true })
+  const forwarding: JobControl = {
+    ...control,
+    emit: (event) => FORWARDED.has(event.event) && told(() => follower.emit(event as ForwardedEvent)),
+    // The first host decides when the run stops.
+    stop: new AbortController().signal
+  }
+  try {
+    for (let settings = given; ;) {
+      try {
+        return await runs.follow(settings, forwarding, { host, follower })
+      } catch (error) {
+        if (!(error instanceof HostsBeginAgain)) throw error
+        settings = { ...settings, learningRateScale: error.learningRateScale }
+      }
+    }
+  } catch (error) {
+    await follower.fail(error).catch(() => {})
+    throw error
+  } finally {
+    control.stop.removeEventListener('abort', askToStop)
+  }
+}
+
+const FORWARDED: ReadonlySet<string> = new Set<ForwardedEvent['event']>(['learnerLost', 'sampleSkipped', 'warning'])
+
+/** A message that cannot be sent any more has nobody to read it: the loss of the host ends the run by itself. */
+function told(send: () => void): void {
+  try {
+    send()
+  } catch (error) {
+    if (!(error instanceof ArbalestError)) process.emitWarning(messageOf(error), 'ArbalestWarning')
+  }
+}

@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
+import type { Resumption } from '../../checkpoints/resume.js'
+import { ArbalestError, messageOf } from '../../errors.js'
+import { deferred, type Deferred } from '../../runtime/promises.js'
+import { checkHellos, helloOf, type Preparation } from './hello.js'
+import type { ForwardedEvent, HostError, Order, Report } from './orders.js'
+import type { RunHost } from './run-host.js'
+
+/** The states of the learners of a host that rest. */
+export interface CapturedLearners {
+  /** The file of each learner in a checkpoint, by its place in the run; learners that have not begun have none. */
+  readonly files: ReadonlyMap<number, Uint8Array>
+  /** All places of the host, in the order in which its learners meet. */
+  readonly meets: readonly number[]
+}
+
+interface Answer {
+  readonly report: Report
+  readonly files: readonly Uint8Array[]
+}
+
+/** The first host of a run: it tells the others what to do, and listens to all of them. */
+export class Leader {
+  readonly #host: RunHost
+  readonly #failed = deferred<never>()
+  /** What each host answers next. */
+  readonly #answers = new Map<number, Deferred<Answer>>()
+  readonly #stop: () => void
+  #emit: (event: ForwardedEvent) => void = () => {}
+  #ended = false
+
+  /** `stop`: the user of another process asks for the end of the run. */
+  constructor(host: RunHost, stop: () => void) {
+    this.#host = host
+    this.#stop = stop
+    // It is awaited only while something is wanted of the other hosts.
+    this.#failed.promise.catch(() => {})
+    for (const rank of host.mailbox.others) {
+      this.#answers.set(rank, deferred())
+      this.#listen(rank).catch((error: unknown) => this.#failed.reject(error))
+    }
+  }
+
+  /** Rejects when another host fails or is lost. */
+  get failed(): Promise<never> {
+    return this.#failed.promise
+  }
+
+  /** From now on events of other hosts go there. */
+  forwardTo(emit: (event: ForwardedEvent) => void): void {
+    this.#emit = emit
+  }
+
+  /** To all other hosts. */
+  order(order: Order): void {
+    for (const rank of this.#host.mailbox.others) this.#host.mailbox.send(rank, order)
+  }
+
+  /** Waits until all hosts are prepared. Throws HOSTS_DIFFER if one of them is about to train something else. */
+  async meet(preparation: Preparation): Promise<void> {
+    const answers = await this.#answersOfAll()
+    const hellos = answers.map(({ report }) => (report as Extract<Report, { report: 'hello' }>).hello)
+    checkHellos([helloOf(preparation), ...hellos])
+  }
+
+  /** Lets the others begin, from a checkpoint if there is one: a folder that only this host needs to reach. */
+  async begin(resumption: Resumption | undefined, learners: number): Promise<void> {
+    if (!resumption) return this.order({ order: 'begin' })
+    const { folder, state } = resumption
+    for (const rank of this.#host.mailbox.others) {
+      const all = Array.from({ length: learners }, (_, place) => place)
+      const places = all.filter((place) => place % this.#host.size === rank && resumption.learner(place) !== undefined)
+      this.#host.mailbox.send(rank, { order: 'begin', resumes: { folder, state, places } } satisfies Order)
+      for (const path of [join(folder, GROUP_FILE), ...places.map((place) => resumption.learner(place)!)])
+        this.#host.mailbox.send(rank, new Uint8Array(await readFile(path)))
+    }
+  }
+
+  /** The states of the learners of each other host, by rank, while they rest. */
+  async capture(): Promise<readonly CapturedLearners[]> {
+    this.order({ order: 'capture' })
+    return (await this.#answersOfAll()).map(({ report, files }) => {
+      const { places, meets } = report as Extract<Report, { report: 'captured' }>
+      return { files: new Map(places.map((place, i) => [place, files[i]!])), meets }
+    })
+  }
+
+  /** The last order. */
+  end(order: Extract<Order, { order: 'end' | 'fail' }>): void {
+    this.#ended = true
+    this.order(order)
+  }
+
+  async #answersOfAll(): Promise<readonly Answer[]> {
+    const answers = await Promise.race([Promise.all([...this.#answers.values()].map(({ promise }) => promise)), this.failed])
+    for (const rank of this.#answers.keys()) this.#answers.set(rank, deferred())
+    return answers
+  }
+
+  async #listen(rank: number): Promise<void> {
+    while (!this.#ended) {
+      const report = (await this.#host.mailbox.receive(rank)) as Report
+      if (report.report === 'event') this.#emit(report.event)
+      else if (report.report === 'stop') this.#stop()
+      else if (report.report === 'failed') throw errorOf(rank, report.error)
+      else this.#answers.get(rank)!.resolve({ report, files: await this.#filesOf(rank, report) })
+    }
+  }
+
+  async #filesOf(rank: number, report: Report): Promise<readonly Uint8Array[]> {
+    const files: Uint8Array[] = []
+    if (report.report === 'captured') for (const _ of report.places) files.push((await this.#host.mailbox.receive(rank)) as Uint8Array)
+    return files
+  }
+}
+
+/** As it can be sent. */
+export function hostErrorOf(error: unknown): HostError {
+  return { code: error instanceof ArbalestError ? error.code : 'INTERNAL', message: messageOf(error) }
+}
+
+function errorOf(rank: number, { code, message }: HostError): ArbalestError {
+  return new ArbalestError(code, `hosts: rank ${rank}: ${message}`, { data: { rank } })
+}

@@ -1,0 +1,53 @@
+import type { Resumption } from '../../checkpoints/resume.js'
+import type { HostsSpec } from '../../engine/contract.js'
+import { invalidOption } from '../../errors.js'
+import { joiningProcess } from '../../hosts/several-processes.js'
+import type { Settings } from '../../options/settings.js'
+import type { Follower } from './follower.js'
+import type { Preparation } from './hello.js'
+import type { Leader } from './leader.js'
+import type { RunHost } from './run-host.js'
+
+/** The hosts of a run, as the first one knows them. */
+export interface LedHosts {
+  readonly host: RunHost
+  readonly leader: Leader
+}
+
+/** The hosts of a run, as another than the first one knows them. */
+export interface FollowedHosts {
+  readonly host: RunHost
+  readonly follower: Follower
+}
+
+export type Hosts = LedHosts | FollowedHosts
+
+/** Seconds without a sign of life after which a host is lost. */
+const DEADLINE = 60
+
+/** How this process joins the others of its launcher; undefined if it trains alone. Throws BACKEND_UNAVAILABLE and INVALID_OPTION. */
+export function hostsSpecOf({ devices: { hosts } }: Settings): HostsSpec | undefined {
+  if (hosts === 'none') return undefined
+  const launched = joiningProcess()
+  if (!launched) return undefined
+  if (hosts === 'loopback') throw invalidOption('hosts', hosts, `omit it: ${launched.launcher} has started ${launched.size} processes`)
+  return { kind: 'mpi', deadline: DEADLINE }
+}
+
+export function leaderOf(hosts: Hosts | undefined): Leader | undefined {
+  return hosts && 'leader' in hosts ? hosts.leader : undefined
+}
+
+/** The hosts find out whether they are about to train the same. Returns the checkpoint from which they go on; only the first one finds it by itself. */
+export async function meet(
+  hosts: Hosts | undefined,
+  preparation: Preparation,
+  find: () => Promise<Resumption | undefined>
+): Promise<Resumption | undefined> {
+  if (!hosts) return find()
+  if ('follower' in hosts) return hosts.follower.begin(preparation)
+  await hosts.leader.meet(preparation)
+  const resumption = await find()
+  await hosts.leader.begin(resumption, preparation.settings.learners)
+  return resumption
+}

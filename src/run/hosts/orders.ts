@@ -1,0 +1,51 @@
+import type { GroupSchedule } from '../../actors/synchroniser.js'
+import type { RunState } from '../../checkpoints/run-state.js'
+import type { RuleChange } from '../../engine/contract.js'
+import type { ErrorCode } from '../../errors.js'
+import type { FinishedEvent, LearnerLostEvent, SampleSkippedEvent, WarningEvent } from '../../observe/events.js'
+import type { Hello } from './hello.js'
+
+/**
+ * What the first host tells the others. They obey one order after another; an order that trains is done when their learners rest again.
+ *
+ * - `begin`: all hosts agree in what they are about to train. If the run goes on from a checkpoint, the bytes of its files follow as messages: that of the
+ *   group, then those of the learners in the places that are named.
+ * - `capture`: asks for the report `captured`.
+ * - `again`: the loss was not finite; the run begins again with lower rates.
+ * - `end`: the run is over, with this event; `fail`: with this error.
+ */
+export type Order =
+  | {
+      readonly order: 'begin'
+      readonly resumes?: { readonly folder: string; readonly state: RunState; readonly places: readonly number[] }
+    }
+  | { readonly order: 'follow'; readonly schedule: GroupSchedule }
+  | { readonly order: 'changeRule'; readonly change: RuleChange }
+  | { readonly order: 'train'; readonly until: number }
+  | { readonly order: 'capture' }
+  | { readonly order: 'again'; readonly learningRateScale: number }
+  | { readonly order: 'end'; readonly finished: FinishedEvent }
+  | { readonly order: 'fail'; readonly error: HostError }
+
+/**
+ * What the others tell the first host.
+ *
+ * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named. `meets` has all places of the host in the order
+ *   in which its learners meet.
+ * - `stop`: the user of that process asks for the end of the run.
+ */
+export type Report =
+  | { readonly report: 'hello'; readonly hello: Hello }
+  | { readonly report: 'captured'; readonly places: readonly number[]; readonly meets: readonly number[] }
+  | { readonly report: 'event'; readonly event: ForwardedEvent }
+  | { readonly report: 'stop' }
+  | { readonly report: 'failed'; readonly error: HostError }
+
+/** Events of other hosts that the first one emits. */
+export type ForwardedEvent = LearnerLostEvent | SampleSkippedEvent | WarningEvent
+
+/** An error of another host. */
+export interface HostError {
+  readonly code: ErrorCode
+  readonly message: string
+}

@@ -1,0 +1,49 @@
+import { expect } from 'chai'
+import { checkHellos, type Hello } from '../../../src/run/hosts/hello.js'
+import { refused } from '../../support/codes.js'
+
+const ABOUT = {
+  version: 'a1b2c3',
+  model: { name: 'mlp', layers: [1, 2] },
+  parameters: [['w', [3, 4]]],
+  optimiser: { learningRate: { kind: 'constant', learningRate: 0.1 }, update: { momentum: 0.9 } },
+  seed: 1,
+  until: { epochs: 2, steps: null }
+}
+
+const hello = (host: string, about: object = {}): Hello => ({ host, about: { ...ABOUT, ...about } })
+
+describe('The hosts of a run', () => {
+  it('begin if they are equal', () => {
+    checkHellos([hello('a'), hello('b'), hello('c')])
+  })
+
+  it('are refused by the first that differs, with its option and both values', () =>
+    refused(
+      'HOSTS_DIFFER',
+      () => checkHellos([hello('a'), hello('b'), hello('c', { seed: 2 })]),
+      'seed: rank 2 (c) has 2, rank 0 (a) has 1'
+    ))
+
+  it('name the option as the user knows it', () => {
+    const optimiser = { ...ABOUT.optimiser, learningRate: { kind: 'constant', learningRate: 0.2 } }
+    return refused(
+      'HOSTS_DIFFER',
+      () => checkHellos([hello('a'), hello('b', { optimiser })]),
+      ' optimiser.learningRate: rank 1 (b) has 0.2'
+    )
+  })
+
+  it('name another model, and not the parameters that follow from it', () => {
+    const other = { parameters: [['w', [9, 9]]], model: { name: 'lenet', layers: [] } }
+    return refused('HOSTS_DIFFER', () => checkHellos([hello('a'), hello('b', other)]), 'model: rank 1 (b) has "lenet"')
+  })
+
+  it('name another version', () =>
+    refused('HOSTS_DIFFER', () => checkHellos([hello('a'), hello('b', { version: 'ffffff' })]), 'version: rank 1'))
+
+  it('may leave an option out on one host alone: that differs as well', () => {
+    const error = () => checkHellos([hello('a', { overfit: 3 }), hello('b', { overfit: undefined })])
+    expect(error).to.throw(/overfit: rank 1 \(b\) has none, rank 0 \(a\) has 3/)
+  })
+})
