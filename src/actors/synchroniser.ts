@@ -73,7 +73,7 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     this.#engine = engine
     this.#group = engine.createGroup(group)
     this.#layout = group.layout
-    this.#hasHosts = group.hosts !== undefined
+    this.#hasHosts = group.levels?.some(({ kind }) => kind === 'hosts') ?? false
     this.#rule = group.rule
     this.#control = control
     try {

@@ -21,9 +21,8 @@ export function groupSpec(
     rule,
     optimiser: segments.update[0]!.attributes,
     ...(average && { average }),
-    ...(hosts !== undefined && { hosts }),
     devices: devices.devices.length,
     // Without the hosts themselves, when memory is counted: a loopback takes as much.
-    levels: devices.levels.map((level) => levelSpec(level, hosts === undefined ? 'loopback' : 'auto'))
+    levels: devices.levels.map((level) => levelSpec(level, hosts))
   }
 }

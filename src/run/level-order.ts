@@ -1,15 +1,15 @@
-import type { Engine, LevelName, LevelSpec } from '../engine/contract.js'
+import type { Engine, Handle, LevelName, LevelSpec } from '../engine/contract.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from '../observe/events.js'
-import type { DevicesSettings, HostsName } from '../options/devices.js'
+import type { DevicesSettings } from '../options/devices.js'
 
 /** Bytes of the largest vector that is measured: the speed of larger ones is the same. */
 const MOST_MEASURED = 2 ** 26
 
-/** The engine's description of a level. Hosts are other processes, or a loopback of this one. */
-export function levelSpec(name: LevelName, hosts: HostsName = 'loopback'): LevelSpec {
+/** The engine's description of a level. Without other hosts the level of hosts is a loopback. */
+export function levelSpec(name: LevelName, hosts?: Handle): LevelSpec {
   if (name === 'devices') return { kind: 'devices' }
-  return hosts === 'loopback' ? { kind: 'loopback', latency: 0 } : { kind: 'hosts' }
+  return hosts === undefined ? { kind: 'loopback', latency: 0 } : { kind: 'hosts', hosts }
 }
 
 /**
@@ -31,7 +31,7 @@ export function chosenLevels(
     const key = `${level} ${parts}`
     const known = measured.get(key)
     if (known) return known
-    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level, hosts), parts, part)
+    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level), parts, part)
     const figures = { level, parts, bytesPerSecond, seconds: (parts * bytes) / bytesPerSecond }
     measured.set(key, figures)
     return figures
