@@ -8,7 +8,7 @@ import { HostMailbox } from '../../hosts/host-mailbox.js'
 import { launchedProcess } from '../../hosts/launcher.js'
 import type { Settings } from '../../options/settings.js'
 
-/** Seconds that hosts wait for each other at the end of a run. */
+/** Seconds that processes wait for each other at the end of a run. Hosts of one thread do not wait: they would wait for themselves. */
 const END_SECONDS = 5
 
 /** This process as one of the hosts of a run. */
@@ -20,15 +20,18 @@ export class RunHost implements Disposable {
   readonly #alive = setInterval(() => {}, 60_000)
   #folder: Promise<string> | undefined
 
-  private constructor(engine: Engine, handle: Handle) {
+  readonly #endSeconds: number
+
+  private constructor(engine: Engine, handle: Handle, endSeconds: number) {
     this.#engine = engine
+    this.#endSeconds = endSeconds
     this.handle = handle
     this.mailbox = new HostMailbox(engine, handle)
   }
 
   /** Waits for the other hosts. Throws BACKEND_UNAVAILABLE. */
   static open(engine: Engine, spec: HostsSpec): RunHost {
-    const host = new RunHost(engine, engine.openHosts(spec))
+    const host = new RunHost(engine, engine.openHosts(spec), spec.kind === 'mpi' ? END_SECONDS : 0.05)
     const launched = spec.kind === 'mpi' ? launchedProcess() : undefined
     if (!launched || launched.size === host.size) return host
     host[Symbol.dispose]()
@@ -92,7 +95,7 @@ export class RunHost implements Disposable {
 
   /** Ends the link, when every host has called this; blocks the thread until then. Throws HOST_LOST. */
   end(): void {
-    this.#engine.endHosts(this.handle, END_SECONDS)
+    this.#engine.endHosts(this.handle, this.#endSeconds)
   }
 
   [Symbol.dispose](): void {

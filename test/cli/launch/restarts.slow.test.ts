@@ -1,11 +1,12 @@
 import { expect } from 'chai'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { builtMpi } from '../../../src/engine/mpi.js'
 import { skip } from '../../support/skip.js'
 import { run, start } from '../support/arbalest.js'
+import { trainingsWith } from './support/trainings.js'
 
 const ROOT_MAY = { OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' }
 
@@ -26,22 +27,22 @@ describe('arbalest launch with the MPI that is built', () => {
     )
 
   it('starts a killed process again from its newest checkpoint, and ends with the weights of an undisturbed run', async () => {
-    const { child, said, ended } = start(['launch', '-n', '1', '--json', '--', ...train('killed', 1200)], { env: ROOT_MAY })
+    const { said, ended } = start(['launch', '-n', '1', '--json', '--', ...train('killed', 1200)], { env: ROOT_MAY })
     await said(WRITTEN)
-    process.kill((await processesOf(folder, child.pid!))[0]!, 'SIGKILL')
+    process.kill(await trainingWith(folder), 'SIGKILL')
     const { code, lines, stderr } = await ended
     expect(code, stderr).to.equal(0)
     expect(stderr).to.match(/was lost \(SIGKILL\): restart 1 of 3 from the newest checkpoint, 1 process on localhost\n/)
     expect(lines.filter(({ event }) => event === 'restarted').map(({ restart }) => restart)).to.deep.equal([1])
     const alone = await run(train('alone', 1200))
     expect(lines.at(-1)).to.include({ event: 'finished', weightsSha256: alone.lines.at(-1)!['weightsSha256'] })
-    expect(await processesOf(folder, 0)).to.deep.equal([])
+    expect(trainingsWith(folder)).to.deep.equal([])
   })
 
   it('gives up after as many restarts as it may make, with the last cause', async () => {
-    const { child, said, ended } = start(['launch', '-n', '1', '--restarts', '0', '--', ...train('given-up', 100_000)], { env: ROOT_MAY })
+    const { said, ended } = start(['launch', '-n', '1', '--restarts', '0', '--', ...train('given-up', 100_000)], { env: ROOT_MAY })
     await said(WRITTEN)
-    process.kill((await processesOf(folder, child.pid!))[0]!, 'SIGKILL')
+    process.kill(await trainingWith(folder), 'SIGKILL')
     const { code, stderr } = await ended
     expect(code).to.equal(1)
     expect(stderr).to.match(/^HOST_LOST: hosts: (?:rank 0 of 1|a process) on \S+ was lost \(SIGKILL\)[^\n]*\n$/)
@@ -54,27 +55,16 @@ describe('arbalest launch with the MPI that is built', () => {
     const { code, lines } = await ended
     expect(code).to.equal(130)
     expect(lines.at(-1)).to.include({ event: 'finished' })
-    expect(await processesOf(folder, 0)).to.deep.equal([])
+    expect(trainingsWith(folder)).to.deep.equal([])
   })
 })
 
-/** The trainings whose command line has `text`, without their launchers; waits for one that `launcher` has started. */
-async function processesOf(text: string, launcher: number): Promise<readonly number[]> {
-  for (let tries = 0; ; tries++) {
-    const found = readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .filter((pid) => pid !== launcher && isTraining(pid, text))
-    if (found.length > 0 || launcher === 0 || tries === 100) return found
+/** Waits for the training that `arbalest launch` has started. */
+async function trainingWith(text: string): Promise<number> {
+  for (let tries = 0; tries < 100; tries++) {
+    const [pid] = trainingsWith(text)
+    if (pid !== undefined) return pid
     await sleep(50)
   }
-}
-
-function isTraining(pid: number, text: string): boolean {
-  try {
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    return words[0]!.endsWith('node') && words[2] === 'train' && words.some((word) => word.startsWith(text))
-  } catch {
-    return false
-  }
+  throw new Error(`there is no training with ${text}`)
 }

@@ -1,0 +1,18 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The processes of `arbalest train` whose command line has a word that begins with `text`, without their launchers. */
+export function trainingsWith(text: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => isTraining(pid, text))
+}
+
+function isTraining(pid: number, text: string): boolean {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    return words[0]!.endsWith('node') && words[2] === 'train' && words.some((word) => word.startsWith(text))
+  } catch {
+    return false
+  }
+}
