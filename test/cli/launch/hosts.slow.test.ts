@@ -40,9 +40,9 @@ describe('Processes of a launcher that train together', () => {
     const words = train(150, '--evaluate-every', '0.02', '--checkpoint-dir', join(folder, 'stopped'))
     const { said, ended } = start(launch(2, words))
     await said('"event":"started"')
-    let hasEnded = false
-    void ended.finally(() => (hasEnded = true))
-    while (!hasEnded) {
+    const end = { seen: false }
+    void ended.finally(() => (end.seen = true))
+    while (!end.seen) {
       const all = trainingsWith(join(folder, 'stopped'))
       const pid = all[Math.floor(Math.random() * all.length)]
       if (pid !== undefined) signal(pid, 'SIGSTOP')
