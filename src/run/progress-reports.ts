@@ -2,6 +2,7 @@ import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { GroupStatus } from '../engine/contract.js'
 import type { StepEvent } from '../observe/events.js'
 import type { RunActors } from './start-actors.js'
+import type { Hosts } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
 import type { ProgressMeter } from './progress-meter.js'
 import { MOST_AHEAD, type RunSettings } from './run-settings.js'
@@ -14,7 +15,9 @@ const EVENTS_A_TURN = 256
 const CALLS_A_TURN = 50
 
 export interface ProgressReportsOptions {
-  readonly settings: Pick<RunSettings, 'logEvery' | 'onStep'>
+  readonly settings: Pick<RunSettings, 'logEvery' | 'onStep' | 'learners'>
+  /** Absent if this process trains alone: then the members of the group are all learners. */
+  readonly hosts: Hosts | undefined
   readonly actors: Pick<RunActors, 'synchroniser' | 'dataWaited'>
   readonly meter: ProgressMeter
 }
@@ -73,11 +76,16 @@ export class ProgressReports {
   }
 
   async #report(iterations: number): Promise<GroupStatus> {
-    const { actors, meter, settings } = this.#options
+    const { actors, meter, settings, hosts } = this.#options
     const status = await actors.synchroniser.ask.status()
     const losses = await actors.synchroniser.ask.losses(meter.iteration)
     const events = meter.events(status, losses, actors.dataWaited())
-    const steps = settings.onStep && { first: meter.iteration - losses.length, losses, iterations, learners: status.members.length }
+    const steps = settings.onStep && {
+      first: meter.iteration - losses.length,
+      losses,
+      iterations,
+      learners: hosts ? settings.learners : status.members.length
+    }
     for (const [i, event] of events.entries()) {
       if (steps) await this.#callUntil(event.iteration, steps)
       this.#control.metrics.holdAt(event.iteration)

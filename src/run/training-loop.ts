@@ -48,9 +48,10 @@ export class TrainingLoop {
       batch: iterationSamples(settings),
       ...this.#schedule,
       ...(from && { from }),
-      ...(every !== undefined && { every })
+      ...(every !== undefined && { every }),
+      ...(run.hosts && { learners: settings.learners })
     })
-    this.#reports = new ProgressReports({ settings, actors: options.actors, meter: this.#meter }, control)
+    this.#reports = new ProgressReports({ settings, hosts: run.hosts, actors: options.actors, meter: this.#meter }, control)
   }
 
   /** Of training so far. */

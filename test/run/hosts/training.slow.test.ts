@@ -1,0 +1,50 @@
+import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TrainOptions } from '../../../src/options/train-options.js'
+import { refused } from '../../support/codes.js'
+import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
+
+describe('A run over hosts, to its end', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'arbalest-hosts-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  it('ends with the same weights when the learners are not as many on each host', async () => {
+    const options: TrainOptions = { ...SHORT, learners: 5 }
+    const hashes = await Promise.all([0, 1].map(async () => (await ends(together(options, { size: 3 })))[0]!.weightsSha256))
+    expect(hashes[0]).to.equal(hashes[1])
+  })
+
+  it('goes on from a checkpoint bit by bit on as many hosts, and on another number', async () => {
+    const options: TrainOptions = { ...SHORT, optimiser: { schedule: 'constant' }, until: { steps: 60 } }
+    const [whole] = await ends(together(options))
+    const checkpoint = { dir: join(folder, 'run') }
+    await ends(together({ ...options, until: { steps: 30 }, checkpoint }))
+    // The hosts but the first one need no access to the folder.
+    const elsewhere = { dir: join(folder, 'nowhere') }
+    const [resumed] = await ends(together({ ...options, checkpoint }, { other: { checkpoint: elsewhere } }))
+    expect(resumed!.weightsSha256).to.equal(whole!.weightsSha256)
+    const longer: TrainOptions = { ...options, until: { steps: 90 }, checkpoint }
+    const [more] = await ends(together(longer, { size: 4 }))
+    expect(more).to.include({ iterations: 90, reason: 'completed', hosts: 4 })
+    expect(await alone({ ...longer, until: { steps: 100 } })).to.include({ iterations: 100, reason: 'completed' })
+  })
+
+  it('begins again on all hosts with lower rates when the loss is not finite', async () => {
+    const onNaN = { learningRateFactor: 1e-30, retries: 1 }
+    const events = await eventsOf(together({ ...SHORT, optimiser: { learningRate: 1e28 }, onNaN })[0]!)
+    expect(events.map(({ event }) => event)).to.include('wentBack')
+    expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed' })
+  })
+
+  it('fails on all hosts with the error of the one that fails', async () => {
+    const learner = new URL('../../fakes/failing-learner.js?how=start', import.meta.url)
+    const jobs = together(SHORT, { learner })
+    await refused('LEARNER_FAILED', () => jobs[0]!.finished, 'hosts: rank 1: ', 'told to fail')
+    await refused('LEARNER_FAILED', () => jobs[1]!.finished, 'told to fail')
+  })
+})
