@@ -55,7 +55,7 @@ export class HostMailbox {
         },
         fail: (error) => {
           leave()
-          reject(error as Error)
+          reject(error)
         }
       }
       const abort = (): void => receive.fail(signal!.reason)
@@ -89,10 +89,10 @@ interface Receive {
 function packed(message: unknown): Uint8Array {
   const isBytes = message instanceof Uint8Array
   const body = isBytes ? message : new TextEncoder().encode(JSON.stringify(message))
-  const packed = new Uint8Array(1 + body.length)
-  packed[0] = isBytes ? BYTES : JSON_TEXT
-  packed.set(body, 1)
-  return packed
+  const whole = new Uint8Array(1 + body.length)
+  whole[0] = isBytes ? BYTES : JSON_TEXT
+  whole.set(body, 1)
+  return whole
 }
 
 function unpacked(message: Uint8Array): unknown {
