@@ -72,10 +72,15 @@ function comparisonLines(runs: readonly RecordedRun[], { differences: different,
       : ['All options are the same.']
   const logged = table(
     valueColumns<MetricComparison>(runs, 'last value of', ({ metric }) => metric),
-    metrics
+    metrics.map(({ metric, values }) => ({ metric, values: values.map(rounded) }))
   )
   const losses = table(lossColumns(runs), spread(curves, MOST_POINTS))
   return ['', ...options, ...(metrics.length > 0 ? ['', ...logged] : []), ...(curves.length > 0 ? ['', ...losses] : [])]
+}
+
+/** To six digits; with --json there are all. */
+function rounded(value: number | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value.toPrecision(6))
 }
 
 /** At most `most` of them, evenly, with the last. */

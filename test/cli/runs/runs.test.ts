@@ -51,13 +51,13 @@ describe('arbalest runs', function () {
         ''
       ) +
       line(name, { event: 'logged', iteration: 3, learner: null, metrics: { score: 1 } }) +
-      line(name, { event: 'logged', iteration: 9, learner: null, metrics: { score: every, [`only ${name}`]: 0.5 } }) +
+      line(name, { event: 'logged', iteration: 9, learner: null, metrics: { score: every / 9, [`only ${name}`]: 0.5 } }) +
       line(name, { event: 'logged', iteration: 9, learner: 1, metrics: { 'of a learner': 1 } })
     await writeFile(at('compared.jsonl'), log('a', 2) + log('b', 3))
     const { stdout, stderr } = await run(['runs', at('compared.jsonl'), '--compare'])
     const [, options, metrics, losses] = stdout.trimEnd().split('\n\n').map((table) => table.split('\n').map((row) => row.trim().split(/ {2,}/))) // prettier-ignore
     expect(options, stderr).to.deep.equal([['All options are the same.']])
-    expect(metrics).to.deep.equal([['last value of', 'a', 'b'], ['score', '2', '3'], ['only a', '0.5', '-'], ['only b', '-', '0.5']]) // prettier-ignore
+    expect(metrics).to.deep.equal([['last value of', 'a', 'b'], ['score', '0.222222', '0.333333'], ['only a', '0.5', '-'], ['only b', '-', '0.5']]) // prettier-ignore
     expect(losses).to.deep.equal([['iteration', 'a', 'b'], ['6', '0.3333', '0.5000'], ['12', '0.1667', '0.2500'], ['18', '0.1111', '0.1667'], ['24', '0.0833', '0.1250']]) // prettier-ignore
   })
 
