@@ -27,6 +27,10 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
     ['train', '--data', './no/folder'],
     /^INVALID_OPTION: --data: received ".\/no\/folder"; there is no such file or folder: check the path\n$/
   ],
+  [
+    ['train', '--data', 'no-such-text.txt'],
+    /^INVALID_OPTION: --data: received "no-such-text.txt"; there is no such file or folder: check the path\n$/
+  ],
   [['train', '--data', 'package.json/'], /^INVALID_OPTION: --data: received "package.json\/"; there is no such file or folder/],
   [
     ['train', '--data', './package.json'],
