@@ -76,8 +76,8 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   const train = await inTurns(compileInPieces(model, backend, recipe))
   const measuring: Program[] = []
   for (const mode of ['evaluate', 'statistics', 'predict'] as const) {
-    const options = { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters }
-    measuring.push(await inTurns(compileInPieces(model, backend, options)))
+    const evaluation = { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters }
+    measuring.push(await inTurns(compileInPieces(model, backend, evaluation)))
   }
   const speeds = speedsOf(engine, threads, settings)
   const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
