@@ -122,11 +122,15 @@ export function checkLevels({ devices: all, levels, hosts }: DevicesSettings, ru
   const [level] = levels
   if (level === undefined) return
   const received = level === 'devices' ? all.length : (hosts ?? 'loopback')
+  const isStarted = level === 'hosts' && hosts === 'auto'
+  const refuse = (kind: string, instead: string) =>
+    isStarted
+      ? invalidOption('synchroniser', kind, `use ${instead}: several hosts train together`)
+      : invalidOption(level, received, `leave it out under ${kind}, or use ${instead}`)
   // Learners that meet the central model one by one have nothing to sum.
-  if (rule.kind === 'asynchronous')
-    throw invalidOption(level, received, 'leave it out under an asynchronous synchroniser, or use a synchronous one')
+  if (rule.kind === 'asynchronous') throw refuse('an asynchronous synchroniser', 'a synchronous one')
   if (rule.central.kind === 'sma' && rule.central.lockstep)
-    throw invalidOption(level, received, 'leave it out under a synchroniser in lockstep, whose learners are all on one device')
+    throw refuse('a synchroniser in lockstep, whose learners are all on one device', 'one without lockstep')
 }
 
 function devicesOf(faults: Faults, { devices: given = 1, backend: name = 'cpu' }: Partial<GivenDevices>): readonly DeviceSettings[] {
