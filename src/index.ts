@@ -4,9 +4,12 @@
  * @module arbalest
  */
 export { train } from './run/train.js'
-export { explain, type ExplainedOperator, type Explanation, type Speeds } from './run/explain.js'
+export { explain, type ExplainedOperator, type Explanation } from './run/explain.js'
+export type { Speeds } from './run/speeds.js'
 export type { LearnerMemory, SharedMemory } from './run/memory/need.js'
+export type { HeldBytes } from './compiler/held-bytes.js'
 export type { MemoryUse } from './compiler/memory-use.js'
+export type { MachineSpeed } from './compiler/tiers/cost.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
 export type { ExplainOptions } from './options/explain.js'
 export { defineConfig, type Config, type ConfigSource } from './options/config.js'

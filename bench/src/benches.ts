@@ -2,6 +2,7 @@ import { actors } from './actors.js'
 import { asks } from './asks.js'
 import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
+import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { throughput } from './throughput.js'
@@ -15,5 +16,6 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['asks', asks],
   ['population', population],
   ['gpu', gpu],
+  ['memory', memory],
   ['tta', tta]
 ])

@@ -5,6 +5,7 @@
 export { engine } from '../../dist/src/engine/native.js'
 export type { Handle, MachineDescription, OperatorProfile } from '../../dist/src/engine/contract.js'
 export { compile } from '../../dist/src/compiler/compile.js'
+export type { MemoryLimit } from '../../dist/src/compiler/tiers/fit.js'
 export { SEGMENTS, type LoweringBackend, type Program } from '../../dist/src/compiler/program.js'
 export { buildGraph } from '../../dist/src/model/graph-builder.js'
 export { initialParameters } from '../../dist/src/model/initialise.js'

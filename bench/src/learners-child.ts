@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { train, type JobEvent, type ProgressEvent } from './arbalest.js'
+import { train, type JobEvent, type ProgressEvent, type StartedEvent } from './arbalest.js'
 import { answerWindows, type Window } from './answer-windows.js'
 import { workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
-const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false'] = process.argv.slice(2)
+const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', deviceMemory = 'auto'] =
+  process.argv.slice(2)
 const job = train({
   model,
   data: randomDataset(workloadOf(model)),
@@ -13,6 +14,7 @@ const job = train({
   learners: Number(learners),
   precision: precision as CasePrecision,
   backend: backend as 'cpu' | 'cuda',
+  deviceMemory,
   optimiser: { learningRate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
   // Longer than any window; the parent process ends this one.
@@ -21,6 +23,8 @@ const job = train({
   evaluateEvery: 1e9,
   seed: 1
 })
+let started: StartedEvent | undefined
+job.on('started', (event) => (started = event))
 const events = job[Symbol.asyncIterator]()
 
 /** The next progress event. It has whole iterations and the training time at which they were complete, so that two events bound a window exactly. */
@@ -46,4 +50,7 @@ async function run(seconds: number): Promise<Window> {
 
 await nextProgress()
 await sleep(500)
-await answerWindows({ flopsPerImage: flopsPerImage(model, Number(batch), precision as CasePrecision) }, run)
+const { bytesShared, bytesPerLearner, recomputedBytes = 0, predictedSlowdown = 1 } = started!
+const bytes = bytesShared + Number(learners) * bytesPerLearner
+const told = { bytes, recomputedBytes, predictedSlowdown }
+await answerWindows({ flopsPerImage: flopsPerImage(model, Number(batch), precision as CasePrecision), ...told }, run)

@@ -9,9 +9,9 @@ function node(file: string, args: readonly string[]): { program: string; args: r
 /** Milliseconds that learners may take to warm up. */
 const WARM = 120_000
 
-/** Starts learners with SMA at every step, in a process of their own. */
-export function startOurs(one: Omit<Case, 'name'>): Promise<Side> {
-  const args = [one.model, String(one.batch), String(one.learners), one.precision, 'cpu', 'false']
+/** Starts learners with SMA at every step, in a process of their own. `deviceMemory`: the option of this name. */
+export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: string }): Promise<Side> {
+  const args = [one.model, String(one.batch), String(one.learners), one.precision, 'cpu', 'false', one.deviceMemory ?? 'auto']
   return Side.start([node('learners-child.js', args)], WARM)
 }
 

@@ -36,6 +36,7 @@ export type {
 export type { Intervention, RunChange, RunPlace, SettingChange } from '../schedules/interventions.js'
 
 export { compile, type CompileOptions } from '../compiler/compile.js'
+export type { MemoryLimit } from '../compiler/tiers/fit.js'
 export type { ParameterLayout, Program } from '../compiler/program.js'
 export type { Engine, GroupSpec, Handle, MemberFigures, ReplicaSpec, RoundFigures, RuleChange } from '../engine/contract.js'
 export { loweringBackend } from '../engine/lowering.js'

@@ -1,7 +1,6 @@
 import { buildGraphInPieces, type LoadOptions, type LossChoice, type Mode } from '../model/graph-builder.js'
-import { NONE, type Graph, type Operator, type Value, type ValueId } from '../model/graph.js'
+import type { Graph, Operator } from '../model/graph.js'
 import type { Model } from '../model/model.js'
-import { operatorRow } from '../model/operators/table.js'
 import { atOnce, type Pieces } from '../turns.js'
 import { differentiateInPieces } from './differentiate.js'
 import { fuseInPieces } from './fuse.js'
@@ -19,6 +18,8 @@ import {
 } from './program.js'
 import { pruneInPieces } from './prune.js'
 import { forwardStep, type Step } from './step.js'
+import { operatorFlops } from './tiers/cost.js'
+import { fit, type MemoryLimit } from './tiers/fit.js'
 
 export interface CompileGraphOptions {
   readonly mode: Mode
@@ -26,6 +27,8 @@ export interface CompileGraphOptions {
   /** The job's layout, from the program that was compiled first; left out, this program's parameters lie as it likes them best. */
   readonly parameters?: ParameterLayout
   readonly optimiser?: OptimiserAttributes
+  /** Of the memory of its activations; left out, everything is held and nothing is computed twice. */
+  readonly limit?: MemoryLimit
 }
 
 /** What a program is compiled for. */
@@ -41,8 +44,8 @@ export interface CompileOptions extends CompileGraphOptions {
  * A Model as a Program for a backend. Deterministic: the same model, backend and options give the same Program.
  *
  * Compile `train` first and pass its `parameters` on to the other programs of a job: they then share a replica's weights.
- * Throws what `buildGraph` throws, INVALID_OPTION for the optimiser, INVALID_PROGRAM where `parameters` are another model's, and
- * what the backend throws.
+ * Throws what `buildGraph` throws, INVALID_OPTION for the optimiser, INVALID_PROGRAM where `parameters` are another model's, OUT_OF_MEMORY for a
+ * `limit` that is not to be kept, and what the backend throws.
  */
 export function compile(model: Model, backend: LoweringBackend, options: CompileOptions): Program {
   return atOnce(compileInPieces(model, backend, options))
@@ -63,19 +66,31 @@ export function compileGraph(graph: Graph, backend: LoweringBackend, options: Co
 function* compileGraphInPieces(
   graph: Graph,
   backend: LoweringBackend,
-  { mode, precision, parameters, optimiser = {} }: CompileGraphOptions
+  { mode, precision, parameters, optimiser = {}, limit }: CompileGraphOptions
 ): Pieces<Program> {
   const pruned = yield* pruneInPieces(graph)
   yield
   const forward = yield* fuseInPieces(pruned)
   yield
-  const step = mode === 'train' ? yield* trainStep(forward, optimiser) : forwardStep(forward)
+  const unlowered = mode === 'train' ? yield* trainStep(forward, optimiser) : forwardStep(forward)
   yield
-  const lowered = yield* lower(step, backend, precision, parameters)
+  const lowered = yield* lower(unlowered, backend, precision, parameters)
   yield
-  const { scratchOffsets, ...placed } = yield* plan(lowered, backend, parameters)
+  const { step, plan: planned } = limit
+    ? yield* fit(lowered, backend, limit, parameters)
+    : { step: lowered, plan: yield* plan(lowered, backend, parameters) }
+  const { scratchOffsets, ...placed } = planned
   let at = 0
-  const finished = ({ scratchBytes, kind, name, inputs, outputs, attributes, implementation }: LoweredStepOperator): LoweredOperator => ({
+  const finished = ({
+    scratchBytes,
+    kind,
+    name,
+    inputs,
+    outputs,
+    attributes,
+    implementation,
+    repeats
+  }: LoweredStepOperator): LoweredOperator => ({
     kind,
     name,
     inputs,
@@ -83,11 +98,12 @@ function* compileGraphInPieces(
     attributes,
     implementation,
     scratch: { bytes: scratchBytes, offset: scratchOffsets[at++]! },
-    flops: flopsOf({ kind, inputs, outputs, attributes }, lowered.values)
+    flops: operatorFlops({ kind, inputs, outputs, attributes }, step.values),
+    ...(repeats && { repeats })
   })
   const segments: Record<SegmentName, LoweredOperator[]> = { load: [], forward: [], backward: [], exchange: [], update: [] }
   for (const segment of SEGMENTS) {
-    for (const operator of lowered.segments[segment]) {
+    for (const operator of step.segments[segment]) {
       segments[segment].push(finished(operator))
       yield
     }
@@ -98,7 +114,7 @@ function* compileGraphInPieces(
     precision,
     batch: graph.batch,
     segments,
-    named: lowered.named,
+    named: step.named,
     ...placed
   }
 }
@@ -111,10 +127,4 @@ function* trainStep(graph: Graph, optimiser: OptimiserAttributes): Pieces<Step> 
 
 function wholeVector(kind: 'exchange' | 'update', attributes: Operator['attributes'] = {}): Operator {
   return { kind, name: kind, inputs: [], outputs: [], attributes }
-}
-
-/** Floating-point operations of one run, for profiles. */
-function flopsOf({ kind, inputs, outputs, attributes }: Omit<Operator, 'name'>, values: readonly Value[]): number {
-  const shape = (id: ValueId) => (id === NONE ? undefined : values[id]!.shape)
-  return operatorRow(kind).flops?.({ inputs: inputs.map(shape), outputs: outputs.map(shape), attributes }) ?? 0
 }

@@ -21,6 +21,8 @@ export interface LoweredStepOperator extends Operator {
   /** Pairs (output, input) by position: the output may lie where the input lay. */
   readonly inPlace: LoweringAnswer['inPlace']
   readonly implementation: string
+  /** It computes again what an operator before it has computed. */
+  readonly repeats?: true
 }
 
 export interface LoweredStep {

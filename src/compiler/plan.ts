@@ -1,10 +1,11 @@
 import { elements, type ValueId } from '../model/graph.js'
+import { livesOf } from './living.js'
 import type { LoweredStep, LoweredStepOperator } from './lower.js'
 import { aligned, packInPieces, type Block } from './pack.js'
 import type { Arena, LoweringBackend, ParameterLayout, PlacedParameter, PlacedValue, Placement } from './program.js'
 import type { Pieces } from '../turns.js'
 import { MemorySharing } from './share.js'
-import { inOrder, present } from './step.js'
+import { inOrder } from './step.js'
 
 export interface Plan {
   readonly values: readonly PlacedValue[]
@@ -87,13 +88,8 @@ function* planActivations(
   values: readonly PlacedBefore[],
   operators: readonly LoweredStepOperator[]
 ): Pieces<ActivationPlan> {
-  const lives = lifetimes(step, operators)
-  const kept = new Set(Object.values(step.named))
-  const sharing = new MemorySharing(
-    values
-      .filter(({ role }) => role === 'input' || role === 'target' || role === 'activation')
-      .map(({ id, bytes }) => ({ id, bytes, ...lives[id]!, kept: kept.has(id) }))
-  )
+  const lives = livesOf(values, operators, Object.values(step.named))
+  const sharing = new MemorySharing(lives)
   for (const [at, operator] of operators.entries()) {
     sharing.visit(operator, at)
     yield
@@ -103,23 +99,12 @@ function* planActivations(
     scratchBytes > 0 ? [{ bytes: scratchBytes, from: at, until: at }] : []
   )
   const packed = yield* packInPieces([...groups, ...scratch])
-  const places = new Map(groups.flatMap(({ members }, i) => members.map((id) => [id, { offset: packed.offsets[i]!, ...lives[id]! }])))
+  const lifeOf = (id: ValueId) => ({ from: lives.from[id]!, until: lives.until[id]! })
+  const places = new Map(groups.flatMap(({ members }, i) => members.map((id) => [id, { offset: packed.offsets[i]!, ...lifeOf(id) }])))
   let next = groups.length
   return {
     places,
     scratchOffsets: operators.map(({ scratchBytes }) => (scratchBytes > 0 ? packed.offsets[next++]! : 0)),
     bytes: packed.bytes
   }
-}
-
-/** From a value's writer, or the start where the caller writes it, to its last reader, or the end where it has a name. */
-function lifetimes(step: LoweredStep, operators: readonly LoweredStepOperator[]): { from: number; until: number }[] {
-  const last = Math.max(0, operators.length - 1)
-  const lives = step.values.map(() => ({ from: 0, until: 0 }))
-  for (const [at, { inputs, outputs }] of operators.entries()) {
-    for (const id of present(outputs)) lives[id] = { from: at, until: at }
-    for (const id of present(inputs)) lives[id]!.until = at
-  }
-  for (const id of Object.values(step.named)) lives[id]!.until = last
-  return lives
 }

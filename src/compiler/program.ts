@@ -63,6 +63,8 @@ export interface LoweredOperator {
   readonly implementation: string
   /** Floating-point operations of one run, additions and multiplications counted apart; for profiles. */
   readonly flops: number
+  /** It computes again what an operator before it has computed, and what was not held since. */
+  readonly repeats?: true
 }
 
 /** One parameter's place in the flat parameter vector. */

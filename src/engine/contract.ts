@@ -174,6 +174,10 @@ export interface Engine {
 
   /** The memory that a group and a replica will take. Allocates nothing. Throws the errors of `createGroup`, and INVALID_PROGRAM. */
   countMemory(spec: MemorySpec): MemoryCount
+  /** Watches what is allocated, by any thread, on each of the first `devices` devices, or in the memory that they share. */
+  watchMemory(backend: EngineBackend, devices: number): Handle
+  /** The most bytes on a device at a time since the watch began, beyond those that were allocated then. */
+  peakMemory(watch: Handle): number
   /**
    * Bytes that may still be allocated on the device with the least memory, among `devices` devices from the number `first` on. Undefined if the devices
    * use the machine's memory. Throws INVALID_OPTION if a device does not exist.

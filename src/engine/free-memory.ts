@@ -1,6 +1,8 @@
 import type { EngineBackend } from '../compiler/program.js'
 import { ArbalestError } from '../errors.js'
 import type { Engine } from './contract.js'
+import { describeCuda } from './cuda.js'
+import { totalMemory } from './machine.js'
 
 /** Where memory is allocated: on one device, or an equal share on each of several. */
 export interface MemoryPlace {
@@ -14,6 +16,13 @@ export interface MemoryPlace {
 /** Bytes that may still be allocated there: of the device with the least memory of its own, or of the machine's memory. Throws INVALID_OPTION if a device does not exist. */
 export function freeMemory(engine: Engine, { backend, devices = 1, device = 0 }: MemoryPlace): number {
   return engine.freeMemory(backend, devices, device) ?? engine.describe().freeMemory
+}
+
+/** All bytes of that place, used or not: of the smallest GPU, or of the machine. */
+export function wholeMemory(engine: Engine, { backend, devices = 1, device = 0 }: MemoryPlace): number {
+  const cuda = backend === 'cuda' ? describeCuda() : undefined
+  if (typeof cuda === 'object') return Math.min(...cuda.devices.slice(device, device + devices).map(({ memory }) => memory))
+  return engine.freeMemory(backend, devices, device) ?? totalMemory()
 }
 
 /**

@@ -28,6 +28,12 @@ export function threadLimit(): number {
   return Math.min(group, user)
 }
 
+/** Bytes of the machine's memory, as far as the limit of its cgroup allows them to this process. */
+export function totalMemory(): number {
+  const limit = process.constrainedMemory()
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem()
+}
+
 /** Bytes that this process may still allocate, from the first source that knows. */
 export function usableMemory(sources: readonly (() => number)[] = [() => process.availableMemory(), freemem, totalmem]): number {
   // Each is 0 where the system does not say, as with a hidden /proc. If none is known, nothing is refused.

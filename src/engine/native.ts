@@ -59,6 +59,8 @@ const CALLS = [
   'endHosts',
   'abortHosts',
   'countMemory',
+  'watchMemory',
+  'peakMemory',
   'freeMemory',
   'reserve',
   'keepToCores',

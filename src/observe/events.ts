@@ -93,6 +93,9 @@ export interface StartedEvent {
   readonly bytesShared: number
   /** Processes that train together; absent if this one trains alone. */
   readonly hosts?: number
+  /** If a step does not fit into memory: bytes of the values that it computes again instead of holding them, and its predicted time, as a factor. */
+  readonly recomputedBytes?: number
+  readonly predictedSlowdown?: number
 }
 
 /** The levels over which the sums of the learners are added up; emitted where there are several devices, or hosts. */
@@ -311,6 +314,8 @@ export interface FinishedEvent {
   readonly iterations: number
   /** Of training: without evaluation and set-up. */
   readonly seconds: number
+  /** The most memory that was allocated at a time since the run began, with its samples: in bytes of the device with most. 0 if nothing was. */
+  readonly peakDeviceBytes: number
   /**
    * Of the central model in canonical order, float32 little-endian. Empty for a run that was stopped while its model was being compiled: it has neither trained nor
    * measured anything, so that its accuracy is null and its loss NaN.

@@ -4,6 +4,7 @@ import { knownCapabilities } from '../engine/capabilities.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
 import type { Faults } from '../schema/faults.js'
+import { deviceMemoryOption } from './device-memory.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, list, oneOf, whole, type Schema } from '../schema/values.js'
@@ -67,6 +68,13 @@ export const devicesOptions = {
     takes: 'whole number from 1 to 1024, or a list such as [{ cores: [0, 1] }, { cores: [2, 3] }]',
     otherwise: '1'
   }),
+  /**
+   * The most memory that the run takes of each device, for all that it holds there: bytes (`'2GiB'`, `'800MiB'`, a number), a part of the device's memory
+   * (`'75%'`), or `'auto'`, the default: what is free. Where a training step does not fit, activations are computed again in the backward pass instead of
+   * being held; every bit of the weights stays the same. With `'auto'` that is done up to a predicted slowdown of 1.5, otherwise down to the least that is
+   * possible. See docs/memory.md.
+   */
+  deviceMemory: deviceMemoryOption,
   /**
    * `auto`: all processes that a launcher (mpirun, srun, `arbalest launch`) has started train together; one that was started alone trains alone. `none`: each
    * process trains for itself. `loopback`: what would be sent to other hosts comes back from this one. `auto` if omitted. See docs/clusters.md.

@@ -1,17 +1,21 @@
 import { evaluatorCount } from '../actors/evaluators.js'
 import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
+import { heldBytes, type HeldBytes } from '../compiler/held-bytes.js'
+import { operatorBytes, operatorCost } from '../compiler/tiers/cost.js'
+import { recomputationOf } from '../compiler/tiers/recomputation.js'
 import { memoryUseInPieces, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
-import { loadEngine, type Engine } from '../engine/contract.js'
+import { loadEngine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
-import { usableCores } from '../engine/machine.js'
-import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
 import { loadOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
 import { sma } from '../rules/sma.js'
 import { bytesOf, RunMemory, type LearnerMemory, type SharedMemory } from './memory/need.js'
 import { EVALUATION_BATCH } from '../trained/programs.js'
+import { beyondLimit } from './memory/fit-run.js'
+import { MemoryBudget } from './memory/budget.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
+import { speedsOf, type Speeds } from './speeds.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
 import { inTurns } from '../turns.js'
 
@@ -33,12 +37,6 @@ export interface ExplainedOperator {
   readonly boundBy: 'arithmetic' | 'memory'
 }
 
-/** The speeds behind the time floor. Data of up to `cacheBytes` may lie in a cache. */
-export interface Speeds extends MemorySpeed {
-  readonly flopsPerSecond: number
-  readonly measured: { readonly arithmetic: boolean; readonly memory: boolean }
-}
-
 /** The cost of a training step, known before training. Bytes and seconds are those of one learner, unless said otherwise. */
 export interface Explanation extends MemoryUse {
   readonly model: string
@@ -57,7 +55,20 @@ export interface Explanation extends MemoryUse {
   readonly floorSeconds: number
   readonly speeds: Speeds
   readonly memory: { readonly learner: LearnerMemory; readonly shared: SharedMemory; readonly total: number }
+  /** All that such a run takes without a limit, and the least within which it can train. */
+  readonly memoryBytes: number
+  readonly floorBytes: number
+  /** With `deviceMemory` only. Bytes of the values of a step that are computed again, and that are moved to another memory: none so far. */
+  readonly recomputedBytes?: number
+  readonly movedBytes?: number
+  /** The predicted time of a step, as a factor of its time without the limit. */
+  readonly predictedSlowdown?: number
+  /** What a step holds while each of its operators runs; `within` where a limit changes it. */
+  readonly timeline: { readonly held: readonly HeldBytes[]; readonly within?: readonly HeldBytes[] }
 }
+
+/** As `train` has it by default. */
+const ONE_DEVICE = { devices: [{ cores: [] }], levels: [], ordered: false } as const
 
 const ENGINE = new URL('../engine/native.js', import.meta.url)
 
@@ -69,26 +80,39 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
  */
 export async function explain(options: ExplainOptions): Promise<Explanation> {
   const engine = await loadEngine(ENGINE.href)
-  const { learners, threads, precision, backend: name, batch, model, ...settings } = explainSettings(options)
+  const { learners, threads, precision, backend: name, batch, model, deviceMemory, ...settings } = explainSettings(options)
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
-  const train = await inTurns(compileInPieces(model, backend, recipe))
+  const whole = await inTurns(compileInPieces(model, backend, recipe))
+  const { parameters } = whole
   const measuring: Program[] = []
   for (const mode of ['evaluate', 'statistics', 'predict'] as const) {
-    const evaluation = { mode, batch: EVALUATION_BATCH, precision, parameters: train.parameters }
+    const evaluation = { mode, batch: EVALUATION_BATCH, precision, parameters }
     measuring.push(await inTurns(compileInPieces(model, backend, evaluation)))
   }
   const speeds = speedsOf(engine, threads, settings)
   const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
-  const { learner, shared, updateBytes } = new RunMemory(engine, {
-    backend: name,
-    train,
-    group: { backend: name, layout: train.parameters, batch, rule: sma({}, { learners }), optimiser: train.segments.update[0]!.attributes },
-    evaluation: { programs: measuring, replicas: evaluatorCount(engine, name, learners) },
-    samples: 0,
-    arenas: arenas && totalArenas(arenas)
-  })
+  const memoryOf = (step: Program) =>
+    new RunMemory(engine, {
+      backend: name,
+      train: step,
+      group: { backend: name, layout: parameters, batch, rule: sma({}, { learners }), optimiser: step.segments.update[0]!.attributes },
+      evaluation: { programs: measuring, replicas: evaluatorCount(engine, name, learners) },
+      samples: 0,
+      arenas: arenas && totalArenas(arenas)
+    })
+  const bytesOfRun = (step: Program) => memoryOf(step).withActivations(step.arenas.activations, learners)
+  const within = (activations: number) =>
+    inTurns(compileInPieces(model, backend, { ...recipe, parameters, limit: { activations, speed: speeds } }))
+  const least = await within(0)
+  const memoryBytes = bytesOfRun(whole)
+  const floorBytes = bytesOfRun(least)
+  const budget = deviceMemory && MemoryBudget.now(engine, { backend: name, devices: ONE_DEVICE, deviceMemory })
+  if (budget && floorBytes > budget.free) throw beyondLimit({ limit: budget.free, floor: floorBytes, batch, learners })
+  const fits = !budget || memoryBytes <= budget.free
+  const train = fits ? whole : await within(memoryOf(whole).activationsWithin(budget.free, learners))
+  const { learner, shared, updateBytes } = memoryOf(train)
   const operators = explainedOperators(train, speeds, updateBytes)
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
   return {
@@ -100,32 +124,27 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     precision,
     backend: name,
     processor: engine.describe().processor,
-    parameters: train.parameters.elements,
+    parameters: parameters.elements,
     operators,
     flops: sum(({ flops }) => flops),
     bytes: sum(({ bytes }) => bytes),
     floorSeconds: sum(({ floorSeconds }) => floorSeconds),
     speeds,
     memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
+    memoryBytes,
+    floorBytes,
+    ...(budget && { ...recomputationOf(train, speeds, updateBytes), movedBytes: 0 }),
+    timeline: { held: heldBytes(whole), ...(!fits && { within: heldBytes(train) }) },
     ...(await inTurns(memoryUseInPieces(model, backend, recipe)))
   }
-}
-
-function speedsOf(engine: Engine, threads: number, assumed: Pick<ExplainOptions, 'flopsPerSecond' | 'bytesPerSecond'>): Speeds {
-  const { flopsPerSecond = Math.min(threads, usableCores()) * engine.measurePeak(), bytesPerSecond: every } = assumed
-  const memory: MemorySpeed =
-    every === undefined ? measureMemorySpeed() : { bytesPerSecond: every, cacheBytesPerSecond: every, cacheBytes: 0 }
-  return { flopsPerSecond, ...memory, measured: { arithmetic: assumed.flopsPerSecond === undefined, memory: every === undefined } }
 }
 
 function explainedOperators(program: Program, speeds: Speeds, updateBytes: number): readonly ExplainedOperator[] {
   const values = (ids: readonly number[]) => ids.filter((id) => id >= 0).map((id) => program.values[id]!)
   return SEGMENTS.flatMap((segment) =>
     program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
-      const touched = [...values(inputs), ...values(outputs)].reduce((sum, { bytes }) => sum + bytes, 0)
-      const bytes = kind === 'update' ? updateBytes : kind === 'reshape' ? 0 : touched
-      const speed = bytes <= speeds.cacheBytes ? speeds.cacheBytesPerSecond : speeds.bytesPerSecond
-      const [arithmetic, memory] = [flops / speeds.flopsPerSecond, bytes / speed]
+      const bytes = kind === 'update' ? updateBytes : operatorBytes({ kind, inputs, outputs }, program.values)
+      const { seconds, boundBy } = operatorCost({ flops, bytes }, speeds)
       return {
         segment,
         kind,
@@ -136,8 +155,8 @@ function explainedOperators(program: Program, speeds: Speeds, updateBytes: numbe
         output: values(outputs)[0]?.shape ?? [],
         flops,
         bytes,
-        floorSeconds: Math.max(arithmetic, memory),
-        boundBy: arithmetic > memory ? 'arithmetic' : 'memory'
+        floorSeconds: seconds,
+        boundBy
       }
     })
   )

@@ -7,7 +7,9 @@ import { openData } from '../data/open.js'
 import type { Engine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
+import { compileInPieces } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
+import type { Recomputation } from '../compiler/tiers/recomputation.js'
 import { loadOperators } from '../model/composed.js'
 import { checkSuits, isScalar } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
@@ -19,18 +21,20 @@ import type { Settings } from '../options/settings.js'
 import { inTurns } from '../turns.js'
 import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
-import { changedAt, mostLearners, type PopulationSchedule } from '../schedules/population.js'
+import { mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
 import { meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
+import { fitRun, type RunTrial } from './memory/fit-run.js'
 import { RunMemory, type MemoryNeed } from './memory/need.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { firstBatches } from './overfit.js'
-import { compilePrograms, type RunPrograms } from './programs.js'
+import { compilePrograms, trainingOptions, type RunPrograms } from './programs.js'
 import { checkReports, loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
 import { checkCost } from './run-cost.js'
 import { scheduleOf, type Schedule } from './schedule.js'
+import { runSpeeds } from './speeds.js'
 import { StoppedEarly } from './stopped-early.js'
 
 /** Everything that is decided before the first actor of a run starts. */
@@ -48,6 +52,8 @@ export interface PreparedRun {
   readonly dataMemory: number
   readonly sourcePlan: SourcePlan
   readonly need: MemoryNeed
+  /** What it costs to stay within the memory; undefined if the run holds everything. */
+  readonly recomputation: Recomputation | undefined
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
   readonly schedule: Schedule
@@ -69,13 +75,14 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const dataset = await openDataset(given)
   checkCost(given, dataset, engine)
   const model = await openModel(given, dataset)
-  const compiling = compilePrograms(model, dataset, given, loweringBackend(engine, given.backend, given.threads))
+  const lowering = loweringBackend(engine, given.backend, given.threads)
+  const compiling = compilePrograms(model, dataset, given, lowering)
   const check = () => {
     if (stop?.aborted) throw new StoppedEarly()
   }
-  const programs = await inTurns(compiling, { check })
-  const metrics = wantedMetrics(model, dataset, programs.predict, given)
-  const layout = programs.train.parameters
+  const compiled = await inTurns(compiling, { check })
+  const metrics = wantedMetrics(model, dataset, compiled.predict, given)
+  const layout = compiled.train.parameters
   const asked = await loadRunSettings(given, dataset.train.count)
   checkLevels(asked.devices, asked.rule)
   checkReports(asked)
@@ -86,16 +93,24 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const budget = MemoryBudget.now(engine, asked)
   const evaluators = evaluatorCount(engine, asked.backend, mostLearners(own(asked).population))
   const dataMemory = budget.forData(engine)
-  const sourcePlan = planRunSources({ dataset, programs, settings: own(asked), evaluators, dataMemory })
-  const need = memoryOf(engine, programs, own(asked), { dataset, evaluators, samples: sourcePlan.bytes }).need
+  const sourcePlan = planRunSources({ dataset, programs: compiled, settings: own(asked), evaluators, dataMemory })
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
   const resumption = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
-  const fitting = withinMemory(resumption ? resumedSettings(asked, resumption.state) : asked, need, budget)
-  budget.check(need, mostLearners(own(fitting).population))
+  const trial: RunTrial = {
+    settings: resumption ? resumedSettings(asked, resumption.state) : asked,
+    train: compiled.train,
+    budget,
+    memoryOf: (train, { population }) =>
+      memoryOf(engine, { ...compiled, train }, own({ ...asked, population }), { dataset, evaluators, samples: sourcePlan.bytes }),
+    compile: (limit) => compileInPieces(model, lowering, { ...trainingOptions(dataset, given), mode: 'train', parameters: layout, limit }),
+    learnersOf: (settings) => mostLearners(own(settings).population),
+    speeds: () => runSpeeds(engine, asked)
+  }
+  const { settings: fitting, train, memory, recomputation } = await inTurns(fitRun(trial), { check })
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
   const settings = levels ? { ...fitting, devices: { ...fitting.devices, levels: levels.levels } } : fitting
@@ -104,13 +119,14 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     settings,
     model,
     dataset,
-    programs,
+    programs: { ...compiled, train },
     evaluators,
     metrics,
     budget,
     dataMemory,
     sourcePlan,
-    need,
+    need: memory.need,
+    recomputation,
     identity,
     levels,
     schedule: scheduleFor(settings.population.schedule),
@@ -177,22 +193,6 @@ function memoryOf(
     arenas: arenas && totalArenas(arenas),
     checkpoints: settings.checkpoint !== undefined
   })
-}
-
-/** A tuned run begins with no more learners than fit into memory, and never has more. */
-function withinMemory(settings: RunSettings, need: MemoryNeed, budget: MemoryBudget): RunSettings {
-  const { schedule, tuning } = settings.population
-  if (!tuning) return settings
-  const fitting = Math.max(1, budget.mostTuned(need))
-  // As many on each device, if every device has room for one.
-  const even = fitting < tuning.by ? fitting : fitting - (fitting % tuning.by)
-  const learners = settings.learners <= fitting ? settings.learners : even
-  const most = Math.min(tuning.most, fitting)
-  return {
-    ...settings,
-    learners,
-    population: { schedule: changedAt(schedule, { ...schedule.at(-1)!, learners }), tuning: { ...tuning, most } }
-  }
 }
 
 function checkPrecision(engine: Engine, { backend, precision }: Settings): void {

@@ -39,7 +39,8 @@ export function checkCost(settings: Settings, dataset: Dataset, engine: Engine, 
         `their threads alone take at least ${mebibytes(learners * LEAST_THREAD_BYTES)} where ${mebibytes(memory)} are free: use at most ${Math.floor(memory / LEAST_THREAD_BYTES)}`
       )
     )
-  const { free, devices } = MemoryBudget.now(engine, settings)
+  // A limit that is too low is told later, with the least that the run takes.
+  const { free, devices } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
   const sample = 4 * elements(dataset.sample)
   if (batch * sample > free * devices)
     refusals.push(

@@ -10,7 +10,7 @@ import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
 
-export function startedEvent({ model, dataset, settings, programs, schedule, need, hosts }: PreparedRun): StartedEvent {
+export function startedEvent({ model, dataset, settings, programs, schedule, need, recomputation, hosts }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings
   return {
     event: 'started',
@@ -26,6 +26,7 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
     iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,
+    ...recomputation,
     ...(hosts && { hosts: hosts.host.size })
   }
 }
@@ -68,6 +69,7 @@ export interface RunEnd {
   readonly interventions: readonly Intervention[]
   /** In the training set. */
   readonly samples: number
+  readonly peakDeviceBytes: number
   /** Whether all checkpoints were written; undefined for a run without checkpoints. */
   readonly checkpoints: FinishedEvent['checkpoints']
   /** Processes that have trained together; undefined if this one trained alone. */
@@ -76,7 +78,7 @@ export interface RunEnd {
 
 export async function finishedEvent(
   synchroniser: ActorRef<Synchroniser>,
-  { kept, ended, seconds, planned, population, interventions, samples, checkpoints, hosts }: RunEnd
+  { kept, ended, seconds, planned, population, interventions, samples, peakDeviceBytes, checkpoints, hosts }: RunEnd
 ): Promise<FinishedEvent> {
   const { testLoss, testAccuracy, testPerplexity, testMetrics, iteration } = kept
   const { iterations, position, round } = await synchroniser.ask.status()
@@ -95,6 +97,7 @@ export async function finishedEvent(
     epochs: position / samples,
     iterations,
     seconds,
+    peakDeviceBytes,
     weightsSha256: weightsSha256(await synchroniser.ask.centralVector()),
     ...(interventions.length > 0 && { interventions }),
     ...(checkpoints && { checkpoints }),

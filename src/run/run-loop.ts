@@ -33,6 +33,8 @@ export interface RunLoopOptions {
   /** The best model before the run was resumed. */
   readonly best: MeasuredModel | undefined
   readonly trace: Trace | undefined
+  /** Bytes of the device with most. */
+  readonly peakMemory: () => number
 }
 
 type EndReason = FinishedEvent['reason']
@@ -109,6 +111,7 @@ export class RunLoop {
       population: population.schedule,
       interventions: interventions.made,
       samples: run.dataset.train.count,
+      peakDeviceBytes: this.#options.peakMemory(),
       checkpoints: checkpoints?.completeness,
       hosts: run.hosts?.host.size
     })

@@ -159,6 +159,7 @@ async function runOnce(
   })
   try {
     const before = MemoryBudget.now(engine, prepared.settings)
+    const peakMemory = watchMemory(prepared, scope)
     actors = await startActors(prepared, modules.learner, scope, {
       trace,
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(failure)),
@@ -179,7 +180,7 @@ async function runOnce(
     const model = () => centralModel(prepared, actors!, scope, statistics)
     const checkMemory = (growth: Growth) => checkGrowth(MemoryBudget.now(engine, prepared.settings), need, growth)
     const loop = new RunLoop(
-      { run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace },
+      { run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace, peakMemory },
       control
     )
     directory.open(addressees(actors, interventions, population))
@@ -205,6 +206,13 @@ async function followed(follower: Follower, { programs }: PreparedRun, actors: R
   const finished = await follower.obey(actors, engine, programs.train.parameters.parameters)
   await actors.evaluators.takeCentral()
   return finished
+}
+
+/** Tells the most memory that has been allocated on a device since now, and the samples, which lie in the machine's memory outside of any GPU. */
+function watchMemory({ settings: { backend, devices }, sourcePlan }: PreparedRun, { engine, handles }: JobScope): () => number {
+  const watch = handles.own(engine.watchMemory(backend, devices.devices.length))
+  const samples = engine.capabilities(backend).memory === 'machine' ? sourcePlan.bytes : 0
+  return () => engine.peakMemory(watch) + samples
 }
 
 /** Starts to take checkpoints, gives the group its schedule, and emits how the run begins. */

@@ -23,6 +23,7 @@ export function stoppedEvent({ learners, population }: Settings): FinishedEvent 
     epochs: 0,
     iterations: 0,
     seconds: 0,
+    peakDeviceBytes: 0,
     weightsSha256: ''
   }
 }

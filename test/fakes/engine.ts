@@ -117,6 +117,8 @@ export const engine: Engine = {
   keepToCores: () => undefined,
   trim: () => undefined,
   countMemory,
+  watchMemory: () => hold(memory.locked(() => memory.allocate(1))),
+  peakMemory: () => 0,
   freeMemory: () => undefined,
   reserve: () => undefined,
   measureLevel: () => 1e9,

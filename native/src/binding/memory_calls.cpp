@@ -4,6 +4,7 @@
 #include "binding/objects.h"
 #include "device/backends.h"
 #include "sync/memory_count.h"
+#include "transport/make_levels.h"
 
 namespace arbalest {
 namespace {
@@ -40,8 +41,29 @@ Napi::Value count(const Info& info) {
   return result;
 }
 
+// Of the first `devices` devices; of one where all share the machine's memory.
+Napi::Value watch(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int devices = backend.capabilities().own_memory ? js::small(info[1], "devices") : 1;
+  check_devices(backend, devices);
+  auto watch = std::make_shared<MemoryWatchObject>();
+  for (int device = 0; device < devices; ++device)
+    watch->devices.push_back(std::make_unique<AllocationWatch>(backend.device(device).meter()));
+  return handle(info, std::move(watch));
+}
+
+Napi::Value peak(const Info& info) {
+  size_t most = 0;
+  for (const auto& device : object_of<MemoryWatchObject>(info, info[0])->devices) most = std::max(most, device->peak());
+  return number_of(info.Env(), most);
+}
+
 }  // namespace
 
-void add_memory_calls(Napi::Object& addon) { add<count>(addon, "countMemory"); }
+void add_memory_calls(Napi::Object& addon) {
+  add<count>(addon, "countMemory");
+  add<watch>(addon, "watchMemory");
+  add<peak>(addon, "peakMemory");
+}
 
 }  // namespace arbalest

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "binding/calls.h"
 #include "core/program.h"
@@ -28,6 +29,10 @@ struct GroupObject {
 struct ArenasObject : ActivationArenas {
   static constexpr char kKind[] = "set of arenas";
   using ActivationArenas::ActivationArenas;
+};
+struct MemoryWatchObject {
+  static constexpr char kKind[] = "memory watch";
+  std::vector<std::unique_ptr<AllocationWatch>> devices;
 };
 struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";

@@ -94,8 +94,8 @@ class CpuBackend final : public ImmediateBackend {
     for (size_t i = 0; i < parts.size(); ++i) sums[i] = kernels_.squares(type, parts[i].vector, parts[i].begin, parts[i].end);
   }
 
-  void* allocate(size_t bytes) override { return allocate_pages(bytes); }
-  void release(void* memory, size_t bytes) noexcept override { release_pages(memory, bytes); }
+  void* take(size_t bytes) override { return allocate_pages(bytes); }
+  void give_back(void* memory, size_t bytes) noexcept override { release_pages(memory, bytes); }
 
   void use_threads(int threads) override {
     if (threads < 1) throw Error("INVALID_OPTION", "threads: received " + std::to_string(threads) + "; a replica has at least 1");

@@ -22,8 +22,8 @@ class IdleCollective final : public Collective {
 }  // namespace
 
 std::vector<size_t> CountingBackend::allocated() const {
-  std::vector<size_t> all{allocated_};
-  for (const auto& other : others_) all.push_back(other->allocated_);
+  std::vector<size_t> all{meter().now()};
+  for (const auto& other : others_) all.push_back(other->meter().now());
   return all;
 }
 
@@ -47,11 +47,10 @@ std::unique_ptr<Kernel> CountingBackend::make(const OperatorSpec& spec) {
 
 void CountingBackend::squares(Type, std::span<const VectorPart>, std::span<double> sums) { std::ranges::fill(sums, 0); }
 
-void* CountingBackend::allocate(size_t bytes) {
+void* CountingBackend::take(size_t bytes) {
   constexpr uintptr_t kAligned = 64;
   const uintptr_t address = next_;
   next_ += (bytes + kAligned - 1) / kAligned * kAligned;
-  allocated_ += bytes;
   return reinterpret_cast<void*>(address);
 }
 

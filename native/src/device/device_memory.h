@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "device/allocation_meter.h"
+
 namespace arbalest {
 
 // `bytes` of the device's memory, to be copied to the caller's memory.
@@ -20,9 +22,19 @@ class DeviceMemory {
 
   // Zeroed memory, aligned to at least 64 bytes. Pages of the machine's memory are taken when they are first touched. Throws
   // OUT_OF_MEMORY.
-  virtual void* allocate(size_t bytes) = 0;
+  void* allocate(size_t bytes) {
+    void* const memory = take(bytes);
+    meter_.add(bytes);
+    return memory;
+  }
   // All work that was queued on the memory must be done.
-  virtual void release(void* memory, size_t bytes) noexcept = 0;
+  void release(void* memory, size_t bytes) noexcept {
+    give_back(memory, bytes);
+    if (memory) meter_.remove(bytes);
+  }
+  // Counts what is allocated and not yet released.
+  AllocationMeter& meter() { return meter_; }
+  const AllocationMeter& meter() const { return meter_; }
   // Takes `bytes` in one piece from the driver. Later calls of allocate() use it first: the driver's own allocations may stop all work of
   // the device. Does nothing where the machine's memory is used. Throws OUT_OF_MEMORY.
   virtual void reserve(size_t bytes) = 0;
@@ -37,6 +49,14 @@ class DeviceMemory {
   virtual void write(void* to, const void* from, size_t bytes) = 0;
   // Several short reads with a single wait.
   virtual void read_together(std::span<const Reading> readings) = 0;
+
+ protected:
+  // What allocate() and release() promise.
+  virtual void* take(size_t bytes) = 0;
+  virtual void give_back(void* memory, size_t bytes) noexcept = 0;
+
+ private:
+  AllocationMeter meter_;
 };
 
 }  // namespace arbalest

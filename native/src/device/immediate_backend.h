@@ -1,5 +1,5 @@
 // The base of backends whose work is done when a call returns. They compute in the machine's memory, on the threads that call, and have no
-// streams. A backend derives from it and writes the operators, the passes, allocate, release and use_threads.
+// streams. A backend derives from it and writes the operators, the passes, take, give_back and use_threads.
 #pragma once
 
 #include <cstring>

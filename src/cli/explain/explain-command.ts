@@ -5,7 +5,13 @@ import { loadConfig } from '../config-file.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
+import { checkPlotName, writeChart } from '../svg-file.js'
+import { memoryChart } from './memory-chart.js'
 import { report } from './report.js'
+
+interface ExplainFlags extends CommonFlags {
+  readonly plot?: string
+}
 
 // The model is an argument.
 const { model: _, ...flagged } = explainOptions.entries
@@ -16,6 +22,7 @@ Examples:
   arbalest explain resnet50 --batch 32
   arbalest explain vgg16 --batch 256 --input 3x32x32 --learners 2
   arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
+  arbalest explain resnet50 --batch 32 --device-memory 2GiB --plot memory.svg
   arbalest explain my-run.ts --json                  the model, batch and learners of a config
 
 MB are the bytes that an operator reads and writes. The time floor of an operator is the longer of two times: its arithmetic at the processor's speed, and its bytes
@@ -26,13 +33,22 @@ export const defineExplain: DefineCommand = (command, { finish }) => {
   command.argument('<model>', `${Object.keys(zoo).join(', ')}, or a config's file`)
   flags.addTo(command)
   command
+    .option('--plot <file>', 'write what a step holds over its operators, with and without --device-memory, as an SVG')
     .addHelpText('after', NOTES)
-    .action(async (model: string, { json = false, stack: __, ...values }: CommonFlags) => finish(await runExplain(model, values, json)))
+    .action(async (model: string, { json = false, stack: __, plot, ...values }: ExplainFlags) =>
+      finish(await runExplain(model, values, { json, plot }))
+    )
 }
 
 /** `arbalest explain`: shows the operators of a model's training step and their cost. */
-async function runExplain(model: string, values: FlagValues, json: boolean): Promise<ExitCode> {
+async function runExplain(
+  model: string,
+  values: FlagValues,
+  { json, plot }: { readonly json: boolean; readonly plot: string | undefined }
+): Promise<ExitCode> {
+  checkPlotName(plot)
   const explained = await explainAsTyped(await optionsOf(model, values))
+  if (plot !== undefined) await writeChart(plot, memoryChart(explained))
   process.stdout.write(
     json
       ? `${JSON.stringify({ event: 'explained', ...explained })}\n`

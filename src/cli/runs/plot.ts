@@ -1,5 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { RecordedRun } from '../../index.js'
+import { CHART_STYLE } from '../svg-file.js'
 
 /** The most points of a curve: a plot cannot show the several losses per second of a long run. */
 const MAX_POINTS = 400
@@ -13,18 +14,8 @@ interface Point {
   readonly value: number
 }
 
-/** Plots runs as an SVG: training and test losses over epochs, and test accuracies if there are any. */
-export async function plotOf(runs: readonly RecordedRun[]): Promise<string> {
-  const [{ compile }, { parse, View }] = await Promise.all([import('vega-lite'), import('vega')])
-  const view = new View(parse(compile(specOf(runs)).spec), { renderer: 'none' })
-  try {
-    return await view.toSVG()
-  } finally {
-    view.finalize()
-  }
-}
-
-function specOf(runs: readonly RecordedRun[]): TopLevelSpec {
+/** The chart of runs: training and test losses over epochs, and test accuracies if there are any. */
+export function runsChart(runs: readonly RecordedRun[]): TopLevelSpec {
   const test = (what: 'testLoss' | 'testAccuracy') =>
     runs.flatMap((run) =>
       run.evaluated.flatMap(({ epoch, [what]: value }): Point[] =>
@@ -44,31 +35,8 @@ function specOf(runs: readonly RecordedRun[]): TopLevelSpec {
     line(accuracies, bold)
   ])
   return {
-    $schema: 'https://vega.github.io/schema/vega-lite/v6.json',
-    background: 'white',
-    padding: 16,
-    hconcat: accuracies.length > 0 ? [ofLoss, ofAccuracy] : [ofLoss],
-    config: {
-      font: 'Helvetica, Arial, sans-serif',
-      view: { stroke: null },
-      axis: {
-        gridColor: '#e8e8e8',
-        domainColor: '#999999',
-        tickColor: '#999999',
-        labelColor: '#444444',
-        titleColor: '#444444',
-        labelFontSize: 11
-      },
-      title: { anchor: 'start', color: '#222222', fontSize: 13 },
-      legend: {
-        labelColor: '#444444',
-        titleColor: '#444444',
-        labelLimit: 320,
-        symbolType: 'stroke',
-        symbolStrokeWidth: 3,
-        symbolOpacity: 1
-      }
-    }
+    ...CHART_STYLE,
+    hconcat: accuracies.length > 0 ? [ofLoss, ofAccuracy] : [ofLoss]
   }
 }
 

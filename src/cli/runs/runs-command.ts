@@ -1,11 +1,7 @@
-import { writeFile } from 'node:fs/promises'
-import { extname } from 'node:path'
 import colours from 'picocolors'
-import { messageOf } from '../../errors.js'
 import { ArbalestError, readRuns, type RecordedRun } from '../../index.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { invalidFlag } from '../flag-values.js'
 import { count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 import {
   commonPoints,
@@ -17,7 +13,8 @@ import {
   type OptionDifference,
   type RunSummary
 } from './compare.js'
-import { plotOf } from './plot.js'
+import { checkPlotName, writeChart } from '../svg-file.js'
+import { runsChart } from './plot.js'
 
 interface RunsFlags extends CommonFlags {
   readonly run?: readonly string[]
@@ -36,7 +33,7 @@ export const defineRuns: DefineCommand = (command, { finish }) => {
 
 /** `arbalest runs`: lists the runs of logs, compares their options and plots their curves. */
 async function runRuns(paths: readonly string[], { run: wanted = [], compare = false, plot, json = false }: RunsFlags): Promise<ExitCode> {
-  if (plot !== undefined && extname(plot).toLowerCase() !== '.svg') throw invalidFlag('--plot', plot, 'plots are SVG: end the name in .svg')
+  checkPlotName(plot)
   const all = (await Promise.all((paths.length > 0 ? paths : ['runs']).map(readRuns))).flat()
   const runs = chosen(all, wanted)
   const compared = { differences: differences(runs), metrics: comparedMetrics(runs), curves: commonPoints(runs) }
@@ -140,13 +137,5 @@ function valueText(value: unknown): string {
 async function writePlot(path: string, runs: readonly RecordedRun[]): Promise<void> {
   if (!runs.some(({ progress, evaluated }) => progress.length + evaluated.length > 0))
     throw new ArbalestError('INVALID_OPTION', `--plot: received ${JSON.stringify(path)}; no run there has losses to plot`)
-  const svg = await plotOf(runs)
-  try {
-    await writeFile(path, svg)
-  } catch (cause) {
-    const why = messageOf(cause)
-    throw new ArbalestError('WRITE_FAILED', `--plot: received ${JSON.stringify(path)}; it cannot be written (${why}); name another file`, {
-      cause
-    })
-  }
+  await writeChart(path, runsChart(runs))
 }

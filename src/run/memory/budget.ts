@@ -1,8 +1,9 @@
 import type { EngineBackend } from '../../compiler/program.js'
 import type { Engine } from '../../engine/contract.js'
-import { freeMemory } from '../../engine/free-memory.js'
+import { freeMemory, wholeMemory } from '../../engine/free-memory.js'
 import { ArbalestError } from '../../errors.js'
 import type { MemoryNeed } from './need.js'
+import type { DeviceMemoryLimit } from '../../options/device-memory.js'
 import type { Settings } from '../../options/settings.js'
 
 /** A learner's thread takes this besides its engine memory: the JavaScript heap, and stacks. */
@@ -11,22 +12,35 @@ export const THREAD_BYTES = 32 * 2 ** 20
 /** The tuner leaves this margin to other processes, since the user has not asked for a number of learners. */
 const TUNED_MARGIN = 1.25
 
+/** The settings that say what memory a run has. */
+export type MemorySettings = Pick<Settings, 'backend' | 'devices'> & { readonly deviceMemory?: DeviceMemoryLimit | undefined }
+
 /** The memory that a run may take. Its learners are spread evenly over devices of separate memory; what they share lies on each of these. */
 export class MemoryBudget {
   /** Bytes on each device. */
   readonly free: number
   /** 1 if all learners use the machine's memory. */
   readonly devices: number
+  /** The limit that the user has set, in bytes on each device. */
+  readonly limit: number | undefined
 
-  constructor({ free, devices }: { readonly free: number; readonly devices: number }) {
-    this.free = free
+  constructor({ free, devices, limit }: { readonly free: number; readonly devices: number; readonly limit?: number | undefined }) {
+    this.free = Math.min(free, limit ?? Infinity)
     this.devices = devices
+    this.limit = limit
   }
 
-  /** The memory that is free now: of the device with the least memory of its own, or of the machine. */
-  static now(engine: Engine, { backend, devices: { devices } }: Pick<Settings, 'backend' | 'devices'>): MemoryBudget {
+  /** The memory that is free now, within the user's limit: of the device with the least memory of its own, or of the machine. */
+  static now(engine: Engine, { backend, devices: { devices }, deviceMemory = 'auto' }: MemorySettings): MemoryBudget {
     const separate = hasDeviceMemory(engine, backend) ? devices.length : 1
-    return new MemoryBudget({ free: freeMemory(engine, { backend, devices: separate }), devices: separate })
+    const place = { backend, devices: separate }
+    const limit =
+      deviceMemory === 'auto'
+        ? undefined
+        : 'bytes' in deviceMemory
+          ? deviceMemory.bytes
+          : Math.floor(deviceMemory.share * wholeMemory(engine, place))
+    return new MemoryBudget({ free: freeMemory(engine, place), devices: separate, limit })
   }
 
   /** Bytes that data may take: it lies in the machine's memory, and a copy of it in the memory of each device that has one. */
@@ -46,14 +60,26 @@ export class MemoryBudget {
     return `no memory for ${more} more: ${mebibytes(wanted)} are wanted where ${mebibytes(this.free)} are free`
   }
 
+  /** The learners of a device, of `learners` in all. */
+  ofDevice(learners: number): number {
+    return Math.ceil(learners / this.devices)
+  }
+
+  /** Whether a run of `learners` learners fits. */
+  holds({ perLearner, shared }: MemoryNeed, learners: number): boolean {
+    return this.ofDevice(learners) * perLearner + shared <= this.free
+  }
+
   /** Throws OUT_OF_MEMORY, with the figures, if a run of `learners` learners does not fit. */
-  check({ perLearner, shared }: MemoryNeed, learners: number): void {
+  check(need: MemoryNeed, learners: number): void {
+    if (this.holds(need, learners)) return
     const { free, devices } = this
-    const wanted = Math.ceil(learners / devices) * perLearner + shared
-    if (wanted <= free) return
+    const { perLearner, shared } = need
+    const wanted = this.ofDevice(learners) * perLearner + shared
     const most = devices * Math.floor((free - shared) / perLearner)
     const fix = most >= 1 ? `use at most ${most}, or a smaller batch` : 'use a smaller batch, model or data set'
-    const together = `together ${mebibytes(wanted)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are free`
+    const there = this.limit === free ? 'allowed by deviceMemory' : 'free'
+    const together = `together ${mebibytes(wanted)}${devices > 1 ? ' on a device' : ''} where ${mebibytes(free)} are ${there}`
     const message = `learners: received ${learners}; each takes ${mebibytes(perLearner)} and all share ${mebibytes(shared)}, ${together}; ${fix}`
     throw new ArbalestError('OUT_OF_MEMORY', message, { data: { learners, perLearner, shared, wanted, free } })
   }
@@ -72,7 +98,8 @@ export interface Growth {
 export function checkGrowth(budget: MemoryBudget, need: MemoryNeed, { there, wanted }: Growth): void {
   const perLearner = need.perLearner + (need.recording ?? 0)
   const more = wanted - there
-  const { free, devices } = budget
+  const { free, devices, limit } = budget
+  if (more > 0 && limit !== undefined) new MemoryBudget({ free: limit, devices, limit }).check({ ...need, perLearner }, wanted)
   const bytes = Math.ceil(more / devices) * perLearner
   if (more <= 0 || bytes <= free) return
   const most = there + devices * Math.floor(free / perLearner)
@@ -88,7 +115,7 @@ export function checkGrowth(budget: MemoryBudget, need: MemoryNeed, { there, wan
  */
 export function measuredNeed(
   engine: Engine,
-  settings: Pick<Settings, 'backend' | 'devices' | 'learners'>,
+  settings: MemorySettings & Pick<Settings, 'learners'>,
   need: MemoryNeed,
   before: MemoryBudget
 ): MemoryNeed {
@@ -103,7 +130,7 @@ export function measuredNeed(
  */
 export function reserveGrowth(
   engine: Engine,
-  settings: Pick<Settings, 'backend' | 'devices' | 'learners' | 'population'>,
+  settings: MemorySettings & Pick<Settings, 'learners' | 'population'>,
   need: MemoryNeed
 ): void {
   const { backend, learners, population } = settings

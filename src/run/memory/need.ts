@@ -97,6 +97,21 @@ export class RunMemory {
     }
   }
 
+  /** Bytes that each arena of activations may have, where the run takes at most `bytes` of a device that has `learners` learners. */
+  activationsWithin(bytes: number, learners: number): number {
+    return Math.floor((bytes - this.#besideActivations(learners)) / (this.#objects.arenas ?? learners))
+  }
+
+  /** Bytes that the run takes of a device that has `learners` learners, with arenas of so many bytes. */
+  withActivations(bytes: number, learners: number): number {
+    return this.#besideActivations(learners) + bytes * (this.#objects.arenas ?? learners)
+  }
+
+  #besideActivations(learners: number): number {
+    const { perLearner, shared } = this.need
+    return shared - this.shared.activations + learners * (perLearner - this.learner.activations)
+  }
+
   /** A checkpoint copies each learner's state, at most all vectors of the group, and the model that is evaluated with its statistics. */
   #checkpointCopies(): MemoryNeed {
     const { parameters, arenas } = this.#objects.train

@@ -164,13 +164,13 @@ class ReferenceBackend final : public ImmediateBackend {
   }
 
   // Pages of their own, which the kernel zeroes when they are first touched.
-  void* allocate(size_t bytes) override {
+  void* take(size_t bytes) override {
     void* memory = mmap(nullptr, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory != MAP_FAILED) return memory;
     throw Error("OUT_OF_MEMORY",
                 "memory: asked for " + std::to_string(bytes) + " bytes, which the machine refuses; use fewer learners or smaller batches");
   }
-  void release(void* memory, size_t bytes) noexcept override {
+  void give_back(void* memory, size_t bytes) noexcept override {
     if (memory) munmap(memory, bytes ? bytes : 1);
   }
 

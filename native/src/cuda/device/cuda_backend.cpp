@@ -56,14 +56,14 @@ class CudaBackend final : public DeviceBackend {
     return std::make_unique<CudaStream>(*this);
   }
 
-  void* allocate(size_t bytes) override {
+  void* take(size_t bytes) override {
     const cudaStream_t stream = handle();
     void* memory = pool_.take(bytes);
     check(cudaMemsetAsync(memory, 0, bytes, stream), "memory");
     check(cudaStreamSynchronize(stream), "memory");
     return memory;
   }
-  void release(void* memory, size_t) noexcept override { pool_.give_back(memory); }
+  void give_back(void* memory, size_t) noexcept override { pool_.give_back(memory); }
   void reserve(size_t bytes) override {
     const UsedDevice used(number());
     pool_.reserve(bytes);

@@ -43,13 +43,13 @@ class HostBackend final : public DeviceBackend {
 
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 
-  void* allocate(size_t bytes) override {
+  void* take(size_t bytes) override {
     const std::lock_guard lock(memory_);
     const size_t wanted = rounded_up(bytes);
     if (void* const piece = reserved_.take(wanted)) return device_address(std::memset(piece, 0, wanted), number());
     return device_address(from_machine(wanted), number());
   }
-  void release(void* memory, size_t bytes) noexcept override {
+  void give_back(void* memory, size_t bytes) noexcept override {
     if (!memory) return;
     const std::lock_guard lock(memory_);
     if (!reserved_.give_back(own_address(memory))) to_machine(own_address(memory), rounded_up(bytes));

@@ -1,0 +1,121 @@
+import type { Bench, BenchOptions } from './bench.js'
+import { chosenCases, workloadOf, type Case } from './cases.js'
+import { ArbalestError } from './errors.js'
+import { cpu } from './flops-per-image.js'
+import { compile, modelNamed, type MemoryLimit, type Program } from './internals.js'
+import { startOurs } from './ours.js'
+import { compare, type Comparison } from './pairs.js'
+import { saveResults } from './results.js'
+import type { Side } from './side.js'
+import { Table } from './table.js'
+
+/** One line of `--json`: a run within a limit beside the same run without one. */
+interface Result extends Comparison {
+  readonly bench: 'memory'
+  /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
+  readonly case: string
+  readonly peer: 'uncapped'
+  readonly unit: 'images/s'
+  /** All that each of the two takes. */
+  readonly bytes: number
+  readonly peerBytes: number
+  readonly recomputedBytes: number
+  /** The time of a step within the limit, as a factor: as it was predicted, and as it was measured. */
+  readonly predictedSlowdown: number
+  readonly slowdown: number
+}
+
+/** What a child of ours tells of its run. */
+interface Told {
+  readonly bytes: number
+  readonly recomputedBytes: number
+  readonly predictedSlowdown: number
+}
+
+const PARTS = [0.75, 0.5, 0.25]
+
+/** Nominal: they decide what the least is, and are those that a run has for it. */
+const SPEED = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
+
+function activationBytes(one: Case, limit?: MemoryLimit): number {
+  const { sample, classes } = workloadOf(one.model)
+  const program: Program = compile(modelNamed(one.model, { input: sample, classes }), cpu, {
+    batch: one.batch,
+    mode: 'train',
+    precision: one.precision,
+    load: { padding: 0, flip: false, mean: [0.5], std: [0.29], shuffled: true },
+    optimiser: { momentum: 0.9, weightDecay: 1e-4 },
+    ...(limit && { limit })
+  })
+  return program.arenas.activations
+}
+
+async function measure(one: Case, whole: Side, part: number, options: BenchOptions): Promise<Result> {
+  const peerBytes = (whole.greeting as unknown as Told).bytes
+  const limit = Math.ceil(peerBytes - (1 - part) * activationBytes(one))
+  const limited = await startOurs({ ...one, deviceMemory: String(limit) })
+  try {
+    const compared = await compare(limited, whole, options)
+    const { bytes, recomputedBytes, predictedSlowdown } = limited.greeting as unknown as Told
+    return {
+      bench: 'memory',
+      case: `${one.model} b${one.batch} ${Math.round(100 * part)}%`,
+      peer: 'uncapped',
+      unit: 'images/s',
+      ...compared,
+      bytes,
+      peerBytes,
+      recomputedBytes,
+      predictedSlowdown,
+      slowdown: 1 / compared.ratio
+    }
+  } finally {
+    limited.close()
+  }
+}
+
+const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
+
+/** Images per second of a learner against the memory that it takes. */
+export const memory: Bench = {
+  summary: 'images/s against bytes: a learner within limits of memory beside one without',
+  filters: ['default: resnet20 b32 f32', 'models, b32 (batch), f32 or bf16; at 75, 50 and 25% of the activations, or the least'],
+  async run(filters, options) {
+    const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
+    table.row(['case', 'images/s', 'uncapped', 'slowdown', 'as told', 'min-max', 'MiB', 'uncapped'])
+    const results: Result[] = []
+    const words = ['resnet20', 'b32', 'f32'].map((usual, kind) => filters.find((word) => kindOf(word) === kind) ?? usual)
+    if (filters.length > words.length || filters.some((word) => !words.includes(word)))
+      throw new ArbalestError('INVALID_OPTION', `filters: received ${filters.join(' ')}; give a model, a batch and a precision at most`)
+    for (const one of chosenCases([...words, 'k1'])) {
+      const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
+      const parts = [...PARTS.filter((part) => part > least), ...(PARTS.at(-1)! < least ? [least] : [])]
+      const whole = await startOurs(one)
+      try {
+        for (const part of parts) {
+          const result = await measure(one, whole, part, options)
+          results.push(result)
+          if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+          table.row([
+            result.case,
+            result.value.toFixed(1),
+            result.peerValue.toFixed(1),
+            result.slowdown.toFixed(2),
+            result.predictedSlowdown.toFixed(2),
+            `${(1 / result.max).toFixed(2)}-${(1 / result.min).toFixed(2)}`,
+            mebibytes(result.bytes),
+            mebibytes(result.peerBytes)
+          ])
+        }
+      } finally {
+        whole.close()
+      }
+    }
+    if (options.save !== undefined) await saveResults(options.save, results)
+  }
+}
+
+/** A model, a batch or a precision. */
+function kindOf(word: string): 0 | 1 | 2 {
+  return /^b[1-9]\d*$/.test(word) ? 1 : word === 'f32' || word === 'bf16' ? 2 : 0
+}

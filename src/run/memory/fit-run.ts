@@ -1,0 +1,116 @@
+import type { Program } from '../../compiler/program.js'
+import type { MemoryLimit } from '../../compiler/tiers/fit.js'
+import { recomputationOf, type Recomputation } from '../../compiler/tiers/recomputation.js'
+import { ArbalestError } from '../../errors.js'
+import { changedAt } from '../../schedules/population.js'
+import type { Pieces } from '../../turns.js'
+import type { RunSettings } from '../run-settings.js'
+import type { Speeds } from '../speeds.js'
+import { mebibytes, type MemoryBudget } from './budget.js'
+import type { RunMemory } from './need.js'
+
+/** A run that is slower than this by prediction has to be asked for, by a limit. */
+const MOST_SLOWDOWN = 1.5
+
+/** What a run consists of, for its memory. */
+export interface FittedRun {
+  /** With as many learners as fit, if their number is tuned. */
+  readonly settings: RunSettings
+  readonly train: Program
+  readonly memory: RunMemory
+  /** What computing again costs; absent if the run holds everything. */
+  readonly recomputation?: Recomputation
+}
+
+/** How a run is tried out. */
+export interface RunTrial {
+  readonly settings: RunSettings
+  readonly train: Program
+  readonly budget: MemoryBudget
+  readonly memoryOf: (train: Program, settings: RunSettings) => RunMemory
+  /** The most learners that this process makes. */
+  readonly learnersOf: (settings: RunSettings) => number
+  /** Compiles the training step once more, within a limit. */
+  readonly compile: (limit: MemoryLimit) => Pieces<Program>
+  readonly speeds: () => Speeds
+}
+
+/**
+ * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with activations that are computed again instead of being
+ * held. Throws OUT_OF_MEMORY.
+ */
+export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
+  const { budget, train, memoryOf } = trial
+  const settings = withFewerLearners(trial.settings, memoryOf(train, trial.settings), budget)
+  // Fewer learners share fewer arenas.
+  const memory = memoryOf(train, settings)
+  const learners = trial.learnersOf(settings)
+  if (budget.holds(memory.need, learners)) return { settings, train, memory }
+
+  const ofDevice = budget.ofDevice(learners)
+  const speed = trial.speeds()
+  const activations = memory.activationsWithin(budget.free, ofDevice)
+  const again = yield* compiledWithin(Math.max(0, activations), { ...trial, speed })
+  const least = memory.withActivations(again.floor, ofDevice)
+  if (again.train && least <= budget.free) {
+    const recomputation = recomputationOf(again.train, speed, memory.updateBytes)
+    if (budget.limit !== undefined || recomputation.predictedSlowdown <= MOST_SLOWDOWN)
+      return { settings, train: again.train, memory: memoryOf(again.train, settings), recomputation }
+  }
+  if (budget.limit === budget.free) throw beyondLimit({ limit: budget.limit, floor: least, batch: settings.batch, learners })
+  budget.check(memory.need, learners)
+  throw new ArbalestError('INTERNAL', 'memory: a run that does not fit was not refused; report this')
+}
+
+/** The step within the limit, or the bytes of the least arena that it can have. */
+function* compiledWithin(
+  activations: number,
+  { compile, speed }: Pick<RunTrial, 'compile'> & { readonly speed: Speeds }
+): Pieces<{ readonly train?: Program; readonly floor: number }> {
+  try {
+    const train = yield* compile({ activations, speed })
+    return { train, floor: train.arenas.activations }
+  } catch (error) {
+    const floor = error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY' ? error.data?.['floor'] : undefined
+    if (typeof floor !== 'number') throw error
+    return { floor }
+  }
+}
+
+/** A tuned run begins with no more learners than fit into memory, and never has more. */
+function withFewerLearners(settings: RunSettings, { need }: RunMemory, budget: MemoryBudget): RunSettings {
+  const { schedule, tuning } = settings.population
+  if (!tuning) return settings
+  const fitting = Math.max(1, budget.mostTuned(need))
+  // As many on each device, if every device has room for one.
+  const even = fitting < tuning.by ? fitting : fitting - (fitting % tuning.by)
+  const learners = settings.learners <= fitting ? settings.learners : even
+  const most = Math.min(tuning.most, fitting)
+  return {
+    ...settings,
+    learners,
+    population: { schedule: changedAt(schedule, { ...schedule.at(-1)!, learners }), tuning: { ...tuning, most } }
+  }
+}
+
+/** The error of a run that cannot be fitted into the limit that its user has set. */
+export function beyondLimit({
+  limit,
+  floor,
+  batch,
+  learners
+}: {
+  readonly limit: number
+  readonly floor: number
+  readonly batch: number
+  readonly learners: number
+}): ArbalestError {
+  const fixes = [
+    `at least ${mebibytes(floor)}`,
+    ...(batch > 1 ? ['a smaller batch, of which optimiser.accumulate takes several in a step'] : []),
+    ...(learners > 1 ? ['fewer learners'] : [])
+  ]
+  const trained = `${learners === 1 ? 'a learner' : `${learners} learners`} with batch ${batch}`
+  const message = `deviceMemory: received ${mebibytes(limit)}, within which ${trained} cannot train; use ${fixes.join(', or ')}`
+  return new ArbalestError('OUT_OF_MEMORY', message, { data: { limit, floor, batch, learners } })
+}

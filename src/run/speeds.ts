@@ -1,0 +1,32 @@
+import type { EngineBackend } from '../compiler/program.js'
+import type { MachineSpeed } from '../compiler/tiers/cost.js'
+import type { Engine } from '../engine/contract.js'
+import { usableCores } from '../engine/machine.js'
+import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
+
+/** The speeds behind predicted times. Data of up to `cacheBytes` may lie in a cache. */
+export interface Speeds extends MachineSpeed {
+  readonly measured: { readonly arithmetic: boolean; readonly memory: boolean }
+}
+
+/** Speeds to assume instead of measuring them. */
+export interface AssumedSpeeds {
+  readonly flopsPerSecond?: number | undefined
+  readonly bytesPerSecond?: number | undefined
+}
+
+/** What a large GPU of today sustains in float32 with tensor cores, and its memory: for what to compute again the ratio alone matters. */
+const GPU: Required<AssumedSpeeds> = { flopsPerSecond: 2e14, bytesPerSecond: 2.5e12 }
+
+/** Of one learner of `threads` threads. Measuring takes 200 ms. */
+export function speedsOf(engine: Engine, threads: number, assumed: AssumedSpeeds): Speeds {
+  const { flopsPerSecond = Math.min(threads, usableCores()) * engine.measurePeak(), bytesPerSecond: every } = assumed
+  const memory: MemorySpeed =
+    every === undefined ? measureMemorySpeed() : { bytesPerSecond: every, cacheBytesPerSecond: every, cacheBytes: 0 }
+  return { flopsPerSecond, ...memory, measured: { arithmetic: assumed.flopsPerSecond === undefined, memory: every === undefined } }
+}
+
+/** The speeds from which a run predicts what computing again costs: measured on cores, assumed for GPUs. */
+export function runSpeeds(engine: Engine, { backend, threads }: { readonly backend: EngineBackend; readonly threads: number }): Speeds {
+  return speedsOf(engine, threads, engine.capabilities(backend).memory === 'device' ? GPU : {})
+}

@@ -1,0 +1,32 @@
+import { ArbalestError, train, type FinishedEvent, type StartedEvent, type TrainOptions } from '../../../src/index.js'
+import { rejection } from '../../support/rejection.js'
+
+/** A run's first and last event. */
+export interface LimitedRun {
+  readonly started: StartedEvent
+  readonly finished: FinishedEvent
+}
+
+export async function limitedRun(options: TrainOptions): Promise<LimitedRun> {
+  const job = train(options)
+  let started: StartedEvent | undefined
+  job.on('started', (event) => (started = event))
+  const finished = await job.finished
+  return { started: started!, finished }
+}
+
+/** The least memory within which the run can train, as the refusal of a limit of one byte tells it. */
+export async function floorOf(options: TrainOptions): Promise<number> {
+  const error = await rejection(train({ ...options, deviceMemory: 1 }).finished)
+  if (error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY') return error.data['floor'] as number
+  throw error
+}
+
+/** Limits between the least and all that the run takes: 0 and 1 are these two. */
+export async function limitsOf(options: TrainOptions, parts: readonly number[]): Promise<{ whole: LimitedRun; limits: number[] }> {
+  const floor = await floorOf(options)
+  const whole = await limitedRun(options)
+  const { bytesPerLearner, bytesShared, learners } = whole.started
+  const all = bytesShared + learners * bytesPerLearner
+  return { whole, limits: parts.map((part) => Math.floor(floor + part * (all - floor))) }
+}
