@@ -32,6 +32,16 @@ export function reportError(error: unknown, { json, stack }: ReportOptions): voi
   if (stack) for (const each of stacksOf(error)) process.stderr.write(`${each}\n`)
 }
 
+/**
+ * Prints the warnings of the process in one line each. Node.js would print them as they are, with its own number of the process and advice about its flags.
+ * Nothing is printed where Node.js was told not to, as by NODE_NO_WARNINGS.
+ */
+export function printWarnings(): void {
+  if (process.listenerCount('warning') === 0) return
+  process.removeAllListeners('warning')
+  process.on('warning', ({ message }) => process.stderr.write(`warning: ${printable(message.replaceAll(/\s*\n\s*/g, ' '))}\n`))
+}
+
 /** Open files that a training needs: for the process and the actors beside the learners, and for the event loop of a learner's thread. */
 const FILES = { run: 30, learner: 5 } as const
 

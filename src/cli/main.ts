@@ -5,10 +5,9 @@ import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
 import { isFirstProcess } from '../hosts/launcher.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
-import { EXIT, exitCodeOf, reportError, type ExitCode } from './exit.js'
+import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
 import { OutputLoss } from './output-loss.js'
-import { printWarnings } from './warnings.js'
 
 /** Loads modules one after the other. `import()` opens all files of a module graph at once, more than a low limit of descriptors allows. */
 const load = createRequire(import.meta.url)

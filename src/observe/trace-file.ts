@@ -1,5 +1,4 @@
 import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs'
-import { messageOf, warn } from '../errors.js'
 import { unwritableFile } from '../formats/file-errors.js'
 import { sharedClock } from './trace-ring.js'
 
@@ -73,7 +72,7 @@ export class TraceFile {
       this.#guard(() => writeFileSync(this.#file, text))
       this.#length += Buffer.byteLength(text)
     } catch (error) {
-      warn(messageOf(error))
+      process.emitWarning(error as Error)
       this.#dropPartialLine()
       this.#end()
     }
@@ -94,7 +93,7 @@ export class TraceFile {
     try {
       this.#guard(() => closeSync(this.#file))
     } catch (error) {
-      warn(messageOf(error))
+      process.emitWarning(error as Error)
     }
   }
 
