@@ -38,7 +38,18 @@ export type { Intervention, RunChange, RunPlace, SettingChange } from '../schedu
 export { compile, type CompileOptions } from '../compiler/compile.js'
 export type { MemoryLimit } from '../compiler/tiers/fit.js'
 export type { ParameterLayout, Program } from '../compiler/program.js'
-export type { Engine, GroupSpec, Handle, MemberFigures, ReplicaSpec, RoundFigures, RuleChange } from '../engine/contract.js'
+export type {
+  Engine,
+  GroupSpec,
+  Handle,
+  HostsLink,
+  HostsPlace,
+  HostsSpec,
+  MemberFigures,
+  ReplicaSpec,
+  RoundFigures,
+  RuleChange
+} from '../engine/contract.js'
 export { loweringBackend } from '../engine/lowering.js'
 export { engine } from '../engine/native.js'
 export { predictionGraph } from '../model/graph-builder.js'

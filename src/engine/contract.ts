@@ -160,6 +160,7 @@ export interface Engine {
   // Of the hosts of a run, each a process. Any thread of the process may use the handle.
   /** Joins the other hosts of the run, and waits for them. Throws BACKEND_UNAVAILABLE. */
   openHosts(spec: HostsSpec): Handle
+  /** The rank of this process, and how many there are. */
   hostsPlace(hosts: Handle): HostsPlace
   /** Copies the message and returns at once. Messages to a host arrive in order. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
   sendToHost(hosts: Handle, to: number, message: Uint8Array): void
