@@ -108,7 +108,12 @@ describe('A job on several devices', function () {
     expect(settings.learners % 2).to.equal(0)
     expect(settings.population.tuning).to.include({ by: 2 })
     expect(settings.devices.devices.flatMap((device) => device.cores)).to.deep.equal(cores)
-    expect(settingsOf({ model: 'lenet', data, devices: 1 }).devices).to.deep.equal({ devices: [{ cores: [] }], levels: [], ordered: false })
+    expect(settingsOf({ model: 'lenet', data, devices: 1 }).devices).to.deep.equal({
+      devices: [{ cores: [] }],
+      levels: [],
+      ordered: false,
+      hosts: 'auto'
+    })
   })
 
   const [a = 0, b = 1] = cores
