@@ -21,14 +21,14 @@ class GuardedBackend final : public ImmediateBackend {
   void squares(Type type, std::span<const VectorPart> parts, std::span<double> sums) override { plain_.squares(type, parts, sums); }
   void use_threads(int threads) override { plain_.use_threads(threads); }
 
-  void* allocate(size_t bytes) override {
+  void* take(size_t bytes) override {
     if (bytes > kMost) throw Error("OUT_OF_MEMORY", "memory: asked for " + std::to_string(bytes) + " bytes");
     void* memory = nullptr;
     if (posix_memalign(&memory, 64, bytes) != 0) throw Error("OUT_OF_MEMORY", "memory: the machine refuses");
     std::memset(memory, 0, bytes);
     return memory;
   }
-  void release(void* memory, size_t) noexcept override { std::free(memory); }
+  void give_back(void* memory, size_t) noexcept override { std::free(memory); }
 
  private:
   // Plain loops under sanitizers compute over this much within seconds.

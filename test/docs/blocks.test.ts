@@ -8,7 +8,7 @@ import { few, settings } from './settings.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const RUN = ['ts', 'js', 'sh']
-const LANGUAGES = [...RUN, '', 'python', 'json']
+const LANGUAGES = [...RUN, '', 'python', 'json', 'yaml']
 const MARKS = [undefined, 'not-run', 'compiled', 'background']
 const SECONDS = 100
 

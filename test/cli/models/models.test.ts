@@ -154,7 +154,7 @@ describe('arbalest export, import, eval and predict', function () {
     expect(await predicted(at('bare.safetensors'), at('one.png'), ...shape, '--mean', mean, '--std', std)).to.deep.equal(wanted)
     const bare = await predicted(at('bare.safetensors'), at('one.png'), ...shape)
     expect(bare.classes).to.not.deep.equal(wanted.classes)
-    expect(bare.stderr).to.match(/Warning: .*bare\.safetensors: .*mlp.*mean and std/)
+    expect(bare.stderr).to.match(/^warning: .*bare\.safetensors: .*mlp.*mean and std/)
     for (const [flags, said] of [
       [['--mean', '0.5'], /^INVALID_OPTION: --mean: .*together/],
       [['--mean', '0.5', '--std', '0'], /^INVALID_OPTION: --std: .*above 0/],
