@@ -1,4 +1,5 @@
 import type { ValueId } from '../../model/graph.js'
+import type { Pieces } from '../../turns.js'
 import { present } from '../step.js'
 import type { Drops, RepeatableStep } from './recompute.js'
 import type { MeasuredStep, StepTimeline } from './simulate.js'
@@ -21,7 +22,7 @@ const SMALL = 1 / 16
  * What may be dropped at the operator that holds most: values that are idle across it and that other operators can compute again. Where the operators
  * that do so read values which are no longer live there, there are two candidates: to hold these longer, and to drop them too.
  */
-export function candidatesAtPeak(step: RepeatableStep, measured: MeasuredStep, timeline: StepTimeline, drops: Drops): Candidate[] {
+export function candidatesAtPeak(step: RepeatableStep, measured: MeasuredStep, timeline: StepTimeline, drops: Drops): Pieces<Candidate[]> {
   return new PeakCandidates(step, measured, timeline, drops).all()
 }
 
@@ -57,11 +58,12 @@ class PeakCandidates {
     for (const [after, values] of this.#drops) for (const value of values) append(this.#dropped, value, after)
   }
 
-  all(): Candidate[] {
+  *all(): Pieces<Candidate[]> {
     const found: Candidate[] = []
     const live = this.#timeline.sharing.groups().filter(({ from, until }) => from <= this.#peak && until >= this.#peak)
     const least = NEGLIGIBLE * Math.max(...live.map(({ bytes }) => bytes))
     for (const { members, from, until, bytes, kept } of live) {
+      yield
       if (kept || bytes < least || from === this.#peak || until === this.#peak) continue
       const there = members.filter((id) => this.#timeline.lives.from[id]! < this.#peak)
       const before = Math.max(...there.map((id) => this.#before[id]!))

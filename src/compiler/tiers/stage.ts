@@ -25,6 +25,12 @@ export const FREED: readonly FreedBytes[] = [freedAtPeak, freedNearPeak]
 /** The predictions of at least so many candidates are checked by simulation. */
 const LEAST_SIMULATED = 2
 
+/**
+ * The search ends after so many simulated operators, with what it has found: on a few thousand layers it would take minutes. A number of operators and not a
+ * time, so that every machine chooses alike. Networks of some hundred layers take a fraction of it.
+ */
+const MOST_SIMULATED = 6_000_000
+
 interface Choice extends Candidate {
   readonly timeline: StepTimeline
 }
@@ -39,6 +45,7 @@ export class Staging {
   readonly #freed: FreedBytes
   readonly #drops = new Map<number, Set<ValueId>>()
   #timeline: StepTimeline
+  #operators = 0
 
   constructor(step: RepeatableStep, measured: MeasuredStep, freed: FreedBytes) {
     this.#step = step
@@ -55,6 +62,7 @@ export class Staging {
   /** Lets the step hold at most `budget` bytes at a time. False if it cannot; then it holds as little as was found. */
   *reach(budget: number): Pieces<boolean> {
     while (this.#timeline.peak > budget) {
+      if (this.#operators > MOST_SIMULATED) return false
       const best = yield* this.#best()
       if (!best) return false
       for (const [value, after] of best.drops) add(this.#drops, value, after)
@@ -83,7 +91,7 @@ export class Staging {
     const before = this.#timeline
     let best: Choice | undefined
     let simulated = 0
-    for (const candidate of candidatesAtPeak(this.#step, this.#measured, before, this.#drops)) {
+    for (const candidate of yield* candidatesAtPeak(this.#step, this.#measured, before, this.#drops)) {
       if (best && simulated >= LEAST_SIMULATED && candidate.secondsPerByte >= best.secondsPerByte) break
       const drops = copyOf(this.#drops)
       for (const [value, after] of candidate.drops) add(drops, value, after)
@@ -100,7 +108,9 @@ export class Staging {
   }
 
   #simulated(drops: Drops): StepTimeline {
-    return simulate(recompute(this.#step, drops), this.#measured)
+    const step = recompute(this.#step, drops)
+    this.#operators += step.operators.length
+    return simulate(step, this.#measured)
   }
 }
 
