@@ -16,7 +16,7 @@ interface Result extends Comparison {
   readonly case: string
   readonly peer: 'uncapped'
   readonly unit: 'images/s'
-  /** All that each of the two takes. */
+  /** The memory that each of the two takes. */
   readonly bytes: number
   readonly peerBytes: number
   readonly recomputedBytes: number

@@ -20,7 +20,7 @@ export interface CentralWeights extends RunPlace {
   readonly weights: FloatTensors
 }
 
-/** The central model after a whole round, with all that predicting with it needs: `loadModel` makes a TrainedModel of it, in any thread. */
+/** The central model after a whole round, as a model that can predict: `loadModel` makes a TrainedModel of it, in any thread. */
 export interface CentralModel extends RunPlace, SavedModel {}
 
 /**

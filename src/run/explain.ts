@@ -55,7 +55,7 @@ export interface Explanation extends MemoryUse {
   readonly floorSeconds: number
   readonly speeds: Speeds
   readonly memory: { readonly learner: LearnerMemory; readonly shared: SharedMemory; readonly total: number }
-  /** All that such a run takes without a limit, and the least within which it can train. */
+  /** The memory that such a run takes without a limit, and the least with which it can train. */
   readonly memoryBytes: number
   readonly floorBytes: number
   /** With `deviceMemory` only. Bytes of the values of a step that are computed again, and that are moved to another memory: none so far. */
