@@ -63,6 +63,8 @@ export interface LearnerOptions {
   /** The way to the other actors of the run; absent where the plugin cannot ask for it. */
   readonly actors?: MessagePort
   readonly rank: number
+  /** Its number in the run; that in its group if omitted. */
+  readonly number?: number
   /** The cores that its thread is pinned to; not pinned if omitted. */
   readonly cores?: readonly number[]
   /** The memory of its Heartbeat. */
@@ -169,13 +171,13 @@ export class Learner implements LearnerControlProtocol {
   }
 
   async #pluginContext(engine: Engine): Promise<LearnerContext> {
-    const { options, rank, replica: spec, task } = this.#options
+    const { options, rank, number, replica: spec, task } = this.#options
     const { group, learner, seed } = spec
     const { model, learners, samples, iterations } = task
     return {
       options,
       rank,
-      learner,
+      learner: number ?? learner,
       seed,
       model,
       replica: await this.#makeReplica(engine),

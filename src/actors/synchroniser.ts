@@ -63,7 +63,6 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   readonly #group: Handle
   readonly #layout: GroupSpec['layout']
   readonly #control: RunControl | undefined
-  readonly #hasHosts: boolean
   #rule: GroupRule
   #schedule: GroupSchedule = { learningRates: [], restarts: [], iterations: Infinity }
   #paused = false
@@ -73,7 +72,6 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     this.#engine = engine
     this.#group = engine.createGroup(group)
     this.#layout = group.layout
-    this.#hasHosts = group.levels?.some(({ kind }) => kind === 'hosts') ?? false
     this.#rule = group.rule
     this.#control = control
     try {
@@ -98,8 +96,6 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   }
 
   pauseAt(round: number): void {
-    // The learners of several hosts rest until all hosts have lifted the pause.
-    if (this.#hasHosts) this.#engine.setPause(this.#group, Infinity)
     this.#engine.setPause(this.#group, round)
   }
 

@@ -1,9 +1,10 @@
+import { deserialize, serialize } from 'node:v8'
 import type { Engine, Handle } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 
 /** The first byte of a message says what the others are. */
 const BYTES = 0
-const JSON_TEXT = 1
+const STRUCTURED = 1
 
 export interface ReceiveOptions {
   /** Rejects with HOST_LOST after so many seconds; without, only the link's own deadline ends the wait. */
@@ -32,7 +33,10 @@ export class HostMailbox {
     return Array.from({ length: this.size }, (_, rank) => rank).filter((rank) => rank !== this.rank)
   }
 
-  /** Returns at once; messages to one host arrive in order. Throws HOST_LOST once the link has failed. */
+  /**
+   * Sends what can be posted to a thread, without memory that is shared. Returns at once; messages to one host arrive in order. Throws HOST_LOST once the link
+   * has failed.
+   */
   send(to: number, message: unknown): void {
     this.#engine.sendToHost(this.#hosts, to, packed(message))
   }
@@ -88,14 +92,14 @@ interface Receive {
 
 function packed(message: unknown): Uint8Array {
   const isBytes = message instanceof Uint8Array
-  const body = isBytes ? message : new TextEncoder().encode(JSON.stringify(message))
+  const body = isBytes ? message : serialize(message)
   const whole = new Uint8Array(1 + body.length)
-  whole[0] = isBytes ? BYTES : JSON_TEXT
+  whole[0] = isBytes ? BYTES : STRUCTURED
   whole.set(body, 1)
   return whole
 }
 
 function unpacked(message: Uint8Array): unknown {
   const body = message.subarray(1)
-  return message[0] === BYTES ? body : (JSON.parse(new TextDecoder().decode(body)) as unknown)
+  return message[0] === BYTES ? body : deserialize(body)
 }

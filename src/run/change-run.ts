@@ -28,13 +28,8 @@ export interface ChangeableRun {
 
 type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
 
-/** Changes of learners, which other hosts may have. */
-const ONE_HOST: ReadonlySet<RunChange['kind']> = new Set(['resize', 'replace', 'message'])
-
 /** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
 export async function changeRun(target: ChangeableRun, change: RunChange, place: RunPlace): Promise<ChangeOutcome> {
-  if (target.run.hosts && ONE_HOST.has(change.kind))
-    throw new ArbalestError('INVALID_STATE', `${change.kind}: it is not possible while several hosts train together`)
   switch (change.kind) {
     case 'pause':
       return { answer: place }
@@ -47,7 +42,7 @@ export async function changeRun(target: ChangeableRun, change: RunChange, place:
       await follow(target, { ...place, ...change })
       return { answer: place }
     case 'replace':
-      return { answer: { ...place, learner: await target.actors.supervisor.askWith({ deadline: Infinity }).replaceNow(change.place) } }
+      return { answer: { ...place, learner: await target.actors.learners.replaceNow(change.place) } }
     case 'tuning':
       target.population.tune(change.on)
       return { answer: place }
@@ -75,8 +70,7 @@ export async function repeatMessages({ actors, population, training, made }: Cha
   const repeated = Array.from({ length: population.learners }, (_, place) => messagesTo(place, made(), { from: round }))
   if (repeated.every(({ length }) => length === 0)) return
   await training.gather(round)
-  const supervisor = actors.supervisor.askWith({ deadline: Infinity })
-  for (const [place, messages] of repeated.entries()) if (messages.length > 0) await supervisor.repeatNow(place, messages)
+  for (const [place, messages] of repeated.entries()) if (messages.length > 0) await actors.learners.repeatNow(place, messages)
 }
 
 async function changeSettings(target: ChangeableRun, change: ChangeOf<'set'>, place: RunPlace): Promise<void> {
@@ -97,7 +91,7 @@ function follow({ run, population, training, made }: ChangeableRun, intervention
 
 async function message({ actors }: ChangeableRun, { place, method, ...sent }: ChangeOf<'message'>): Promise<ChangeOutcome> {
   try {
-    const outcome = await actors.supervisor.askWith({ deadline: Infinity }).messageNow(place, method, argumentsOf(sent))
+    const outcome = await actors.learners.messageNow(place, method, argumentsOf(sent))
     return 'error' in outcome ? { error: asError(unpackError(outcome.error)) } : outcome
   } catch (error) {
     // Any other error is of an answer that cannot be posted: the method was called.

@@ -23,7 +23,7 @@ import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
-import { meet, type Hosts } from './hosts/meeting.js'
+import { leaderOf, meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
 import { fitRun, type RunTrial } from './memory/fit-run.js'
@@ -31,7 +31,7 @@ import { RunMemory, type MemoryNeed } from './memory/need.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { firstBatches } from './overfit.js'
 import { compilePrograms, trainingOptions, type RunPrograms } from './programs.js'
-import { checkReports, loadRunSettings, resumedSettings, type RunSettings } from './run-settings.js'
+import { checkReports, loadRunSettings, type RunSettings } from './run-settings.js'
 import { checkCost } from './run-cost.js'
 import { scheduleOf, type Schedule } from './schedule.js'
 import { runSpeeds } from './speeds.js'
@@ -99,9 +99,10 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const refused: ResumedEvent['refused'][number][] = []
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
-  const resumption = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
+  const { resumption, settings: begins } = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
   const trial: RunTrial = {
-    settings: resumption ? resumedSettings(asked, resumption.state) : asked,
+    settings: begins,
+    hosts: hosts?.host.size ?? 1,
     train: compiled.train,
     budget,
     memoryOf: (train, { population }) =>
@@ -111,6 +112,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     speeds: () => runSpeeds(engine, asked)
   }
   const { settings: fitting, train, memory, recomputation } = await inTurns(fitRun(trial), { check })
+  await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
   const settings = levels ? { ...fitting, devices: { ...fitting.devices, levels: levels.levels } } : fitting

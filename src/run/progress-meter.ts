@@ -11,7 +11,7 @@ export interface MeteredRun extends MeteredSchedule {
   /** Iterations from one event to the next; if omitted, each call makes one. */
   readonly every?: number
   /** Those of all hosts; the members of the group if omitted. */
-  readonly learners?: number
+  readonly learners?: () => number
 }
 
 /** The part of a metered run that changes with the population. */
@@ -86,7 +86,7 @@ export class ProgressMeter {
    */
   events({ members, iterations }: Pick<GroupStatus, 'members' | 'iterations'>, losses: Float32Array, waited = 0): ProgressEvent[] {
     const { batch, every } = this.#run
-    const learners = this.#run.learners ?? members.length
+    const learners = this.#run.learners?.() ?? members.length
     const before = this.#last
     const forgotten = Math.max(0, iterations - this.#iteration - losses.length)
     const first = (this.#iteration += forgotten)

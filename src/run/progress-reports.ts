@@ -1,6 +1,7 @@
 import { setImmediate as eventLoopTurn } from 'node:timers/promises'
 import type { GroupStatus } from '../engine/contract.js'
 import type { StepEvent } from '../observe/events.js'
+import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './start-actors.js'
 import type { Hosts } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
@@ -15,10 +16,11 @@ const EVENTS_A_TURN = 256
 const CALLS_A_TURN = 50
 
 export interface ProgressReportsOptions {
-  readonly settings: Pick<RunSettings, 'logEvery' | 'onStep' | 'learners'>
+  readonly settings: Pick<RunSettings, 'logEvery' | 'onStep'>
   /** Absent if this process trains alone: then the members of the group are all learners. */
   readonly hosts: Hosts | undefined
   readonly actors: Pick<RunActors, 'synchroniser' | 'dataWaited'>
+  readonly population: Pick<PopulationControl, 'learners'>
   readonly meter: ProgressMeter
 }
 
@@ -76,7 +78,7 @@ export class ProgressReports {
   }
 
   async #report(iterations: number): Promise<GroupStatus> {
-    const { actors, meter, settings, hosts } = this.#options
+    const { actors, meter, settings, hosts, population } = this.#options
     const status = await actors.synchroniser.ask.status()
     const losses = await actors.synchroniser.ask.losses(meter.iteration)
     const events = meter.events(status, losses, actors.dataWaited())
@@ -84,7 +86,7 @@ export class ProgressReports {
       first: meter.iteration - losses.length,
       losses,
       iterations,
-      learners: hosts ? settings.learners : status.members.length
+      learners: hosts ? population.learners : status.members.length
     }
     for (const [i, event] of events.entries()) {
       if (steps) await this.#callUntil(event.iteration, steps)

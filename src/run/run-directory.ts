@@ -129,7 +129,7 @@ function waitsForItself({ actor, method }: RunCall): ArbalestError {
 
 /** How the calls reach the actors of a run. */
 export function addressees(
-  { synchroniser, supervisor, feedStatus }: RunActors,
+  { synchroniser, supervisor, learners, feedStatus }: RunActors,
   interventions: Interventions,
   population: { readonly learners: number }
 ): Addressees {
@@ -139,8 +139,10 @@ export function addressees(
   }
   const learner = async ({ place, method, args }: RunCall) => {
     if (method !== 'status') return supervisor.askWith({ deadline: Infinity }).message(place!, method, args)
-    return (await supervisor.ask.population()).places[place!]
+    return (await learners.population()).places[place!]
   }
+  const toSynchroniser = actor(synchroniser)
+  const toSupervisor = actor(supervisor)
   const feeder = async () => {
     if (feedStatus) return feedStatus()
     throw new ArbalestError('INVALID_STATE', 'feeder: there is none; the samples lie in memory')
@@ -148,13 +150,29 @@ export function addressees(
   return {
     learners: () => population.learners,
     deliver: {
-      synchroniser: actor(synchroniser),
-      supervisor: actor(supervisor),
+      // With several hosts these two know their own alone.
+      synchroniser: async (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),
+      supervisor: async (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
       learner,
       evaluator: async ({ args: [data] }) =>
         interventions.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),
       checkpoints: () => interventions.request({ kind: 'save' }),
       feeder
+    }
+  }
+}
+
+/** The actors of a run on a host that is not its first one. `learners`: how many there are on all hosts. */
+export function addresseesOnLeader(deliver: SendCall, learners: () => number): Addressees {
+  return {
+    learners,
+    deliver: {
+      synchroniser: deliver,
+      supervisor: deliver,
+      learner: deliver,
+      evaluator: deliver,
+      checkpoints: deliver,
+      feeder: deliver
     }
   }
 }

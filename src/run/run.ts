@@ -32,7 +32,7 @@ import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
 import { lostEvent, resumedEvent, setAsideEvent, startedEvent } from './run-events.js'
 import { costWarnings } from './run-cost.js'
-import { addressees, checkedCall, fromLearner } from './run-directory.js'
+import { addressees, addresseesOnLeader, checkedCall, fromLearner } from './run-directory.js'
 import { RunLoop } from './run-loop.js'
 import { StoppedEarly, stoppedEvent } from './stopped-early.js'
 
@@ -80,7 +80,8 @@ async function recorded(given: Settings, modules: RunModules, control: JobContro
     const trace = settings.trace && sinks.add(new Trace(settings.trace, titleOf(settings)))
     let attempts = 0
     const outcome = await runWithRetries(settings, recording(control, sinks), (attempt, logged, keep) => {
-      if (attempts++ > 0) hosts?.leader.order({ order: 'again', learningRateScale: attempt.learningRateScale })
+      if (attempts++ > 0)
+        hosts?.leader.order({ order: 'again', learningRateScale: attempt.learningRateScale, interventions: attempt.interventions })
       return runOnce(attempt, modules, logged, trace, keep, hosts)
     })
     sinks.write(outcome.finished)
@@ -143,11 +144,15 @@ async function runOnce(
   const prepared = settings.dryRun ? dryRunOf(whole) : whole
 
   const scope = new JobScope(engine, modules.engine)
-  using _live = showLive({
-    name: `${prepared.model.name} on ${prepared.dataset.name}`,
-    actors: () => scope.system.snapshot(),
-    call: async (call) => directory.call(checkedCall(call))
-  })
+  // `arbalest ctl` reaches a run over hosts by one process of each machine: that of the first host, or one that passes messages on to it.
+  using _live =
+    hosts && 'follower' in hosts && hosts.follower.isBesideLeader
+      ? undefined
+      : showLive({
+          name: `${prepared.model.name} on ${prepared.dataset.name}`,
+          actors: () => scope.system.snapshot(),
+          call: async (call) => directory.call(checkedCall(call))
+        })
   let actors: RunActors | undefined
   let population: PopulationControl | undefined
   let skips = 0
@@ -162,7 +167,7 @@ async function runOnce(
     const peakMemory = watchMemory(prepared, scope)
     actors = await startActors(prepared, modules.learner, scope, {
       trace,
-      onFailure: (failure: LearnerFailure) => control.emit(lostEvent(failure)),
+      onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
       skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
       logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics),
@@ -175,17 +180,28 @@ async function runOnce(
     const checkpoints = await begin(prepared, actors, scope, control, trace, statistics)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     const need = measuredNeed(engine, prepared.settings, prepared.need, before)
-    population = populationControl(prepared, actors, scope, need)
-    const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
-    const model = () => centralModel(prepared, actors!, scope, statistics)
-    const checkMemory = (growth: Growth) => checkGrowth(MemoryBudget.now(engine, prepared.settings), need, growth)
-    const loop = new RunLoop(
-      { run: prepared, actors, population, checkpoints, interventions, measureOn, model, checkMemory, best, trace, peakMemory },
-      control
-    )
-    directory.open(addressees(actors, interventions, population))
-    const work = hosts && 'follower' in hosts ? followed(hosts.follower, prepared, actors, engine) : loop.run()
-    const finished = await Promise.race([work, actors.feed.failed])
+    const own = (learners: number) => hosts?.host.learnersOf(learners) ?? learners
+    const checkMemory = ({ there, wanted }: Growth) =>
+      checkGrowth(MemoryBudget.now(engine, prepared.settings), need, { there: own(there), wanted: own(wanted) })
+    const lead = () => {
+      const run = populationControl(prepared, actors!, scope, need)
+      population = run
+      const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
+      const model = () => centralModel(prepared, actors!, scope, statistics)
+      directory.open(addressees(actors!, interventions, run))
+      const about = { run: prepared, actors: actors!, population: run, checkpoints, interventions, measureOn, model, checkMemory }
+      return new RunLoop({ ...about, best, trace, peakMemory }, control).run()
+    }
+    const follow = (follower: Follower) => {
+      directory.open(
+        addresseesOnLeader(
+          (call) => follower.call(call),
+          () => follower.learners
+        )
+      )
+      return followed(follower, prepared, actors!, engine, need)
+    }
+    const finished = await Promise.race([hosts && 'follower' in hosts ? follow(hosts.follower) : lead(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
     keep(interventions.all)
@@ -202,8 +218,21 @@ async function runOnce(
 }
 
 /** Obeys the first host to the end. Afterwards the first evaluator's replica holds the model. */
-async function followed(follower: Follower, { programs }: PreparedRun, actors: RunActors, engine: Engine): Promise<FinishedEvent> {
-  const finished = await follower.obey(actors, engine, programs.train.parameters.parameters)
+async function followed(
+  follower: Follower,
+  { programs, settings }: PreparedRun,
+  actors: RunActors,
+  engine: Engine,
+  need: MemoryNeed
+): Promise<FinishedEvent> {
+  const { learners } = actors
+  const prepare = async (wanted: number) => {
+    const { learners: there } = await learners.population()
+    checkGrowth(MemoryBudget.now(engine, settings), need, { there, wanted })
+    await learners.prepare(wanted)
+  }
+  const following = { ...actors, learners: { ...learners, prepare } }
+  const finished = await follower.obey(following, engine, programs.train.parameters.parameters)
   await actors.evaluators.takeCentral()
   return finished
 }
@@ -251,17 +280,17 @@ async function bestBefore({ settings, programs, resumption }: PreparedRun): Prom
 
 /** Follows a given number or schedule of learners, or tunes their number. `before`: the memory that was free without the actors. */
 function populationControl(
-  { settings, resumption }: PreparedRun,
-  { supervisor }: RunActors,
+  { settings, resumption, hosts }: PreparedRun,
+  { learners: run }: RunActors,
   { engine }: JobScope,
   need: MemoryNeed
 ): PopulationControl {
   const { learners, population } = settings
   const { schedule, tuning } = population
-  if (!tuning) return new GivenPopulation(schedule, supervisor, resumption?.state.round)
+  if (!tuning) return new GivenPopulation(schedule, run, resumption?.state.round)
   reserveGrowth(engine, settings, need)
-  const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, more)
-  return new TunedPopulation({ start: learners, history: schedule, tuning, supervisor, refusal })
+  const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, Math.ceil(more / (hosts?.host.size ?? 1)))
+  return new TunedPopulation({ start: learners, history: schedule, tuning, run, refusal })
 }
 
 /** The trained model takes over the replica that holds the weights and statistics of the model measured last. */

@@ -32,6 +32,8 @@ import { inTurns, mapInPieces } from '../turns.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
 import { sharedArenas } from './memory/shared-arenas.js'
+import { LearnersOfHosts, type HostLearners } from './hosts/learners-of-hosts.js'
+import { leaderOf } from './hosts/meeting.js'
 import type { PreparedRun } from './prepare.js'
 import { trainingOptions } from './programs.js'
 import { presentRule } from './run-settings.js'
@@ -40,6 +42,8 @@ import { presentRule } from './run-settings.js'
 export interface RunActors {
   readonly synchroniser: ActorRef<Synchroniser>
   readonly supervisor: ActorRef<Supervisor>
+  /** Those of all hosts on the first one; of this process on the others. */
+  readonly learners: HostLearners
   readonly evaluators: Evaluators
   readonly feed: Feed
   /** The group of learners in the engine. */
@@ -89,7 +93,19 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
   const feedStatus = sourcePlan.train ? () => engine.streamStatus(sources.train) : undefined
   const dataWaited = () => feedStatus?.().waitSeconds ?? 0
-  return { synchroniser, supervisor, evaluators, feed, group, dataWaited, feedStatus }
+  const asks = supervisor.askWith({ deadline: Infinity })
+  const own: HostLearners = {
+    population: () => asks.population(),
+    prepare: (learners) => asks.prepare(learners),
+    resizeNow: (learners) => asks.resizeNow(learners),
+    replaceNow: (place) => asks.replaceNow(place),
+    messageNow: (place, method, args) => asks.messageNow(place, method, args),
+    repeatNow: (place, messages) => asks.repeatNow(place, messages),
+    figuresAfter: (round) => synchroniser.askWith({ deadline: Infinity }).roundsAfter(round)
+  }
+  const leader = leaderOf(run.hosts)
+  const learners = leader ? new LearnersOfHosts(run.hosts!.host, leader, own, settings.learners) : own
+  return { synchroniser, supervisor, learners, evaluators, feed, group, dataWaited, feedStatus }
 }
 
 async function startSynchroniser(
@@ -178,8 +194,8 @@ async function startSupervisor(
   const { order: meets = [] } = resumption?.state ?? {}
   const order = hosts?.host.ownPlaces(meets) ?? meets
   const places = [...new Set([...order.filter((place) => place < learners), ...Array.from({ length: learners }, (_, place) => place)])]
-  const placeInRun = (place: number) => hosts?.host.placeOf(place) ?? place
-  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(placeInRun(places[learner]!)) : undefined)
+  const inRun = (own: number) => hosts?.host.placeOf(own) ?? own
+  const stateFile = (learner: number) => (learner < learners ? resumption?.learner(inRun(places[learner]!)) : undefined)
   const resumed = (learner: number) => stateFile(learner) !== undefined
   const spawn: SpawnLearner = async (spawner, learner, rank, heartbeat) => {
     const resumes = stateFile(learner)
@@ -193,17 +209,18 @@ async function startSupervisor(
       program,
       dataset: sources.train,
       task,
-      rank,
+      rank: inRun(rank),
+      number: inRun(learner),
       ...(cores.length > 0 && { cores }),
       heartbeat: heartbeat.memory,
-      ...(resumes !== undefined && { resumes, messages: messagesTo(rank, settings.changes, { before: resumption?.state.round }) }),
+      ...(resumes !== undefined && { resumes, messages: messagesTo(inRun(rank), settings.changes, { before: resumption?.state.round }) }),
       ...(trace && { trace: trace.learner(learner) })
     }
     const cancel = () => engine.evict(group, learner)
     const way = fromLearner && answeredPort((call) => fromLearner(call as RunCall)).port
     const whole = way ? transfer({ ...options, actors: way }, [way]) : options
     const ref = await spawner.spawn<typeof Learner>(LEARNER, 'Learner', whole, { name: `learner ${learner}`, cancel })
-    if (settings.learner) ref.tell.logTo(sendingPort(([iteration, metrics]: LogLine) => logged(learner, iteration, metrics)))
+    if (settings.learner) ref.tell.logTo(sendingPort(([iteration, metrics]: LogLine) => logged(inRun(learner), iteration, metrics)))
     return ref
   }
   const supervisor = await system.spawnLocal(

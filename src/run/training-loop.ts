@@ -49,9 +49,9 @@ export class TrainingLoop {
       ...this.#schedule,
       ...(from && { from }),
       ...(every !== undefined && { every }),
-      ...(run.hosts && { learners: settings.learners })
+      ...(run.hosts && { learners: () => options.population.learners })
     })
-    this.#reports = new ProgressReports({ settings, hosts: run.hosts, actors: options.actors, meter: this.#meter }, control)
+    this.#reports = new ProgressReports({ ...options, settings, hosts: run.hosts, meter: this.#meter }, control)
   }
 
   /** Of training so far. */
@@ -81,7 +81,10 @@ export class TrainingLoop {
   /** All learners come to rest before this round, those too that have just joined: their first step has begun, and waits. */
   async gather(round: number): Promise<void> {
     const { synchroniser, supervisor } = this.#options.actors
-    await synchroniser.ask.pauseAt(round)
+    const leader = leaderOf(this.#options.run.hosts)
+    // A group over hosts rests until all of them lift the pause.
+    if (leader) leader.order({ order: 'gather' })
+    else await synchroniser.ask.pauseAt(round)
     await supervisor.askWith({ deadline: Infinity }).train()
   }
 
@@ -167,7 +170,8 @@ export class TrainingLoop {
       if (rests) return
       const { seconds } = this.#meter
       const left = { samples: this.#schedule.endPosition - status.position, seconds: run.settings.until.seconds - seconds }
-      rests = population.watch({ ...status, seconds, left })
+      const members = run.hosts?.host.membersOfAll(status.members, population.learners) ?? status.members
+      rests = population.watch({ ...status, members, seconds, left })
       this.emitDecisions(status)
       if (rests) this.#restSoon()
     }

@@ -1,8 +1,6 @@
-import type { Supervisor } from '../actors/supervisor.js'
 import type { GroupStatus } from '../engine/contract.js'
 import { ArbalestError } from '../errors.js'
 import type { PopulationEvent } from '../observe/events.js'
-import type { ActorRef } from '../runtime/actor-ref.js'
 import { changeAfter, changedAt, learnersAt, type PopulationSchedule } from '../schedules/population.js'
 
 /** A decision about the population, as an event reports it; the run adds its progress. */
@@ -14,6 +12,14 @@ export interface PopulationProgress extends GroupStatus {
   readonly seconds: number
   /** Samples that the run has still to hand out, and seconds that it may still take. */
   readonly left: { readonly samples: number; readonly seconds: number }
+}
+
+/** The learners of a run, whose number changes. */
+export interface ResizableLearners {
+  /** Starts further learners, up to this number in all, while the others train. */
+  prepare(learners: number): Promise<void>
+  /** Sets their number while all of them rest. */
+  resizeNow(learners: number): Promise<void>
 }
 
 /** Decides how many learners train, and changes their number while all of them rest. */
@@ -46,13 +52,13 @@ export interface PopulationControl {
 export class GivenPopulation implements PopulationControl {
   readonly watchEvery = Infinity
   #schedule: PopulationSchedule
-  readonly #supervisor: ActorRef<Supervisor>
+  readonly #run: ResizableLearners
   #decisions: PopulationDecision[] = []
   #learners: number
 
-  constructor(schedule: PopulationSchedule, supervisor: ActorRef<Supervisor>, round = 0) {
+  constructor(schedule: PopulationSchedule, run: ResizableLearners, round = 0) {
     this.#schedule = schedule
-    this.#supervisor = supervisor
+    this.#run = run
     this.#learners = learnersAt(schedule, round)
     this.#prepareNext(round)
   }
@@ -80,7 +86,7 @@ export class GivenPopulation implements PopulationControl {
   async change(round: number): Promise<boolean> {
     const from = this.#learners
     const to = learnersAt(this.schedule, round)
-    await this.#supervisor.askWith({ deadline: Infinity }).resizeNow(to)
+    await this.#run.resizeNow(to)
     this.#learners = to
     this.#prepareNext(round)
     this.#decisions.push({ action: 'follow', from, to, reason: 'as the given schedule says', figures: [] })
@@ -88,7 +94,7 @@ export class GivenPopulation implements PopulationControl {
   }
 
   async resize(round: number, learners: number): Promise<void> {
-    await this.#supervisor.askWith({ deadline: Infinity }).resizeNow(learners)
+    await this.#run.resizeNow(learners)
     this.#schedule = changedAt(this.#schedule, { round, learners })
     this.#learners = learners
   }
@@ -102,11 +108,7 @@ export class GivenPopulation implements PopulationControl {
   #prepareNext(round: number): void {
     const next = changeAfter(this.schedule, round)
     const learners = learnersAt(this.schedule, next)
-    if (next < Infinity && learners > this.#learners)
-      this.#supervisor
-        .askWith({ deadline: Infinity })
-        .prepare(learners)
-        .catch(() => {})
+    if (next < Infinity && learners > this.#learners) this.#run.prepare(learners).catch(() => {})
   }
 
   /** Never: the user has asked for this number of learners, and gets an error if it is impossible. */

@@ -1,10 +1,8 @@
-import type { Supervisor } from '../actors/supervisor.js'
 import { ArbalestError } from '../errors.js'
 import type { TuningSettings } from '../options/learners.js'
-import type { ActorRef } from '../runtime/actor-ref.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { changedAt, type PopulationSchedule } from '../schedules/population.js'
-import type { PopulationControl, PopulationDecision, PopulationProgress } from './population-control.js'
+import type { PopulationControl, PopulationDecision, PopulationProgress, ResizableLearners } from './population-control.js'
 import { learners } from './search.js'
 import { Tuner, type Decision } from './tuner.js'
 import { IdleProcessors, WindowMeter } from './window-meter.js'
@@ -17,7 +15,7 @@ export interface TunedPopulationOptions {
   /** The population so far, if the run goes on from a checkpoint. */
   readonly history?: PopulationSchedule
   readonly tuning: TuningSettings
-  readonly supervisor: ActorRef<Supervisor>
+  readonly run: ResizableLearners
   /** Why memory does not hold `more` learners in addition; undefined if it does. */
   readonly refusal: (more: number) => string | undefined
 }
@@ -60,7 +58,7 @@ export class TunedPopulation implements PopulationControl {
   }
 
   async resize(round: number, count: number): Promise<void> {
-    await this.#options.supervisor.askWith({ deadline: Infinity }).resizeNow(count)
+    await this.#options.run.resizeNow(count)
     this.#schedule = changedAt(this.#schedule, { round, learners: count })
     this.#learners = count
     this.tune(false)
@@ -103,7 +101,7 @@ export class TunedPopulation implements PopulationControl {
     if (!pending) return false
     this.#pending = undefined
     const { decision } = pending
-    await this.#options.supervisor.askWith({ deadline: Infinity }).resizeNow(decision.to)
+    await this.#options.run.resizeNow(decision.to)
     this.#schedule = changedAt(this.#schedule, { round, learners: decision.to })
     this.#report(decision)
     this.#learners = decision.to
@@ -141,8 +139,7 @@ export class TunedPopulation implements PopulationControl {
     if (pending.ready) return
     const refusal = this.#options.refusal(to - this.#learners)
     if (refusal !== undefined) return this.#refuse(refusal)
-    this.#options.supervisor
-      .askWith({ deadline: Infinity })
+    this.#options.run
       .prepare(to)
       .then(
         () => (pending.ready = true),

@@ -91,7 +91,7 @@ describe('a given population', () => {
   const prepared = async (round: number, given = schedule) => {
     const kit = new TestKit()
     const { ref, received } = await kit.probe<Supervisor>()
-    const population = new GivenPopulation(given, ref, round)
+    const population = new GivenPopulation(given, ref.askWith({ deadline: Infinity }), round)
     await kit.settle()
     expect(population.isDue(round)).to.equal(false)
     return received.map(({ method, args }) => [method, ...args])
@@ -107,7 +107,7 @@ describe('a given population', () => {
   it('makes those ready who come after a change, while the others train', async () => {
     const kit = new TestKit()
     const { ref, received } = await kit.probe<Supervisor>()
-    const population = new GivenPopulation(schedule, ref, 150)
+    const population = new GivenPopulation(schedule, ref.askWith({ deadline: Infinity }), 150)
     expect(population.isDue(200)).to.equal(true)
     await kit.run(population.change(200))
     await kit.settle()

@@ -16,7 +16,7 @@ describe('a population that is tuned', () => {
       })
       const refusal = () => (full && how === 'memory does not hold' ? 'no memory' : undefined)
       const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 1 }
-      const population = new TunedPopulation({ start: 4, tuning, supervisor, refusal })
+      const population = new TunedPopulation({ start: 4, tuning, run: supervisor.askWith({ deadline: Infinity }), refusal })
       const news: PopulationDecision[] = []
       let learners = 4
       let [round, position, seconds] = [0, 0, 0]
@@ -54,7 +54,7 @@ describe('a population that is tuned', () => {
   async function tuned(system: ActorSystem, start: number) {
     const { supervisor } = await idleSupervisor(system, start)
     const tuning = { most: 6, threshold: 0.04, window: 0.1, by: 2 }
-    return new TunedPopulation({ start, tuning, supervisor, refusal: () => undefined })
+    return new TunedPopulation({ start, tuning, run: supervisor.askWith({ deadline: Infinity }), refusal: () => undefined })
   }
 
   const outOfMemory = () => new ArbalestError('OUT_OF_MEMORY', 'graph: no memory')

@@ -12,13 +12,14 @@ namespace {
 // A word without its losses, as it is sent: the hosts have one kind of processor.
 struct Header {
   Word::Kind kind;
-  int64_t round, learners, next_learners, pause, stops, not_finite_at, iterations, losses;
+  int64_t round, learners, next_learners, pause;
+  uint64_t settings;
+  int64_t stops, not_finite_at, iterations, losses;
 };
 
 HostWords::Bytes bytes_of(const Word& word) {
-  const Header header{word.kind,          word.round,      word.learners,
-                      word.next_learners, word.pause,      word.stops ? 1 : 0,
-                      word.not_finite_at, word.iterations, static_cast<int64_t>(word.losses.size())};
+  const Header header{word.kind,     word.round,          word.learners,      word.next_learners, word.pause,
+                      word.settings, word.stops ? 1 : 0, word.not_finite_at, word.iterations,    static_cast<int64_t>(word.losses.size())};
   HostWords::Bytes bytes(sizeof header + word.losses.size() * sizeof(Losses::Sum));
   std::memcpy(bytes.data(), &header, sizeof header);
   if (!word.losses.empty()) std::memcpy(bytes.data() + sizeof header, word.losses.data(), word.losses.size() * sizeof(Losses::Sum));
@@ -29,9 +30,8 @@ Word word_of(const HostWords::Bytes& bytes) {
   static_assert(std::is_trivially_copyable_v<Losses::Sum>);
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  Word word{header.kind,          header.round,      header.learners,
-            header.next_learners, header.pause,      header.stops != 0,
-            header.not_finite_at, header.iterations, {}};
+  Word word{header.kind,     header.round,      header.learners,      header.next_learners, header.pause,
+            header.settings, header.stops != 0, header.not_finite_at, header.iterations,    {}};
   word.losses.resize(static_cast<size_t>(header.losses));
   if (header.losses > 0) std::memcpy(word.losses.data(), bytes.data() + sizeof header, word.losses.size() * sizeof(Losses::Sum));
   return word;
@@ -43,6 +43,10 @@ void check_equal(const std::vector<Word>& words) {
       throw Error("HOSTS_DIFFER", "host " + std::to_string(host) + ": it is at round " + std::to_string(words[host].round) +
                                       " and host 0 at round " + std::to_string(words[0].round) +
                                       "; give all hosts the same options and the same checkpoint");
+  for (size_t host = 1; host < words.size(); ++host)
+    if (words[host].settings != words[0].settings)
+      throw Error("HOSTS_DIFFER", "host " + std::to_string(host) + ": its learning rates, restarts, end or rule at round " +
+                                      std::to_string(words[0].round) + " are not those of host 0; give all hosts the same options");
 }
 
 }  // namespace
@@ -98,6 +102,7 @@ void Agreement::agree(const std::vector<Word>& words) {
     }
     known_until_ = round + 2;
     rest_ = kNever;
+    for (const Word& word : words) rest_ = std::min(rest_, std::max(round, word.pause));
     return;
   }
   learners_.erase(learners_.begin(), learners_.lower_bound(round - 2));

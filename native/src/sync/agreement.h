@@ -29,6 +29,7 @@ struct Word {
   // The host's learners two rounds later; of an opening word those in this round and in the next.
   int64_t learners = 0, next_learners = 0;
   int64_t pause = kNever;  // the first round that it would rest at
+  uint64_t settings = 0;   // of an opening word: a hash of what all hosts must have set equally
   bool stops = false;
   int64_t not_finite_at = -1;
   int64_t iterations = 0;           // before the round
@@ -60,7 +61,8 @@ class Agreement {
   int64_t next_word() const { return next_word_; }
   int64_t untold(int64_t round) const { return phase_ == Phase::running ? next_word_ + 2 : phase_ == Phase::opening ? round + 2 : round; }
   void tell(const Word& word);
-  // Takes the next word of every host where all have told it. Throws HOSTS_DIFFER where these are at different rounds.
+  // Takes the next word of every host where all have told it. Throws HOSTS_DIFFER where these are at different rounds, or have other
+  // settings.
   std::vector<Word> take();
 
  private:

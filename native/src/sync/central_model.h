@@ -40,6 +40,7 @@ class CentralModel {
   const std::byte* evaluated(int64_t round) const;
   // Of sma: the momentum of the rounds that end from here on.
   void set_momentum(double momentum) { rule_.mu = momentum; }
+  double momentum() const { return rule_.mu; }
   // The rule discards its momentum and averages.
   void replace(const std::byte* canonical);
   // All rounds before `round` must be whole.

@@ -33,4 +33,13 @@ double RoundSchedule::rate(int64_t iteration) const {
   return rates[std::min<size_t>(static_cast<size_t>(iteration - from), rates.size() - 1)];
 }
 
+void RoundSchedule::add_to(Fnv& hash) const {
+  for (const int64_t each : {period_, from_, known_round_, known_iteration_, end_}) hash.add(each);
+  for (const int64_t round : restarts_) hash.add(round);
+  for (const auto& [from, rates] : rates_) {
+    hash.add(from);
+    hash.add(std::as_bytes(std::span(rates)));
+  }
+}
+
 }  // namespace arbalest

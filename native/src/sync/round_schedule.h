@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "core/fnv.h"
+
 namespace arbalest {
 
 // A round or an iteration that is never reached.
@@ -45,6 +47,8 @@ class RoundSchedule {
   bool rests_before(int64_t round) const { return round >= pause_ || ends_before(round); }
   // 0 before the first iteration for which rates were set.
   double rate(int64_t iteration) const;
+  // All but the pause.
+  void add_to(Fnv& hash) const;
 
  private:
   int64_t period_;

@@ -96,6 +96,8 @@ class SynchronousGroup final : public GroupState {
   void tell_words();
   bool take_words();
   void tell(Word::Kind kind, int64_t round);
+  // Of what the owners of all hosts' groups have to set equally.
+  uint64_t settings_hash() const;
   int64_t iterations_before(int64_t round) const { return std::min(schedule_.first_iteration(round), schedule_.end()); }
   bool tells_now(int64_t round) const;
   void open_without_learners();

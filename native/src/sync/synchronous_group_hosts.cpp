@@ -2,6 +2,7 @@
 // keeps up with their rounds where it has no learners.
 #include <algorithm>
 
+#include "core/fnv.h"
 #include "sync/synchronous_group.h"
 
 namespace arbalest {
@@ -113,12 +114,21 @@ void SynchronousGroup::tell(Word::Kind kind, int64_t round) {
   word.learners = learners_in(kind == Word::Kind::round ? round + 2 : round);
   word.next_learners = learners_in(round + 1);
   word.pause = schedule_.pause();
+  if (kind == Word::Kind::opening) word.settings = settings_hash();
   word.stops = stopped_;
   word.not_finite_at = losses_.not_finite_at();
   word.iterations = iterations_before(round);
   word.losses = losses_.sums(own_told_iterations_, word.iterations);
   own_told_iterations_ = word.iterations;
   agreement_->tell(word);
+}
+
+uint64_t SynchronousGroup::settings_hash() const {
+  Fnv hash;
+  schedule_.add_to(hash);
+  hash.add(alpha_.value_or(0));
+  hash.add(averaging_.central().momentum());
+  return hash.value();
 }
 
 bool SynchronousGroup::has_learners_in(int64_t round) const {

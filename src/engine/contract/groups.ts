@@ -29,9 +29,10 @@ export type LevelName = 'devices' | 'hosts'
  *
  * - `devices`: those of this process.
  * - `hosts`: the processes of the run, above the devices. Each makes its groups in the same order. A group over hosts rests at its first round, and after every
- *   pause, until each host has lifted the pause by `setPause(Infinity)`. A pause or a stop of any host holds for all, from a round that they agree on: at most
- *   three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts while they rest. Losses,
- *   `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the group where it rests, or after a stop.
+ *   pause, until each host has set a later one: all rest exactly at the earliest of these. A pause or a stop of any host that comes later holds for all, from a round that
+ *   they agree on: at most three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts
+ *   while they rest, else the group fails with HOSTS_DIFFER. Losses, `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the
+ *   group where it rests, or after a stop.
  * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds.
  */
 export type LevelSpec =

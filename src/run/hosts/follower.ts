@@ -1,29 +1,40 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Supervisor } from '../../actors/supervisor.js'
 import type { Synchroniser } from '../../actors/synchroniser.js'
 import { GROUP_FILE, learnerFile } from '../../checkpoints/checkpoint.js'
-import { resumptionIn, type Resumption } from '../../checkpoints/resume.js'
+import { resumptionIn } from '../../checkpoints/resume.js'
 import { writeVectors } from '../../checkpoints/vectors.js'
 import type { PlacedParameter } from '../../compiler/program.js'
 import type { Engine, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
 import type { FinishedEvent } from '../../observe/events.js'
+import type { RunCall } from '../../protocols/run-ref.js'
 import type { ActorRef } from '../../runtime/actor-ref.js'
+import { deferred, type Deferred } from '../../runtime/promises.js'
+import type { Intervention } from '../../schedules/interventions.js'
 import { capturedLearners } from '../captured-learners.js'
+import { resumedSettings } from '../run-settings.js'
 import { StoppedEarly } from '../stopped-early.js'
 import { helloOf, type Preparation } from './hello.js'
+import { HostCalls, type HostCall } from './host-calls.js'
 import { hostErrorOf } from './leader.js'
-import type { ForwardedEvent, Order, Report } from './orders.js'
+import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
+import type { Beginning } from './meeting.js'
+import type { ForwardedEvent, Order, Report, ToFollower } from './orders.js'
 import type { RunHost } from './run-host.js'
 
 /** Thrown where the loss was not finite: the run begins again with lower rates. */
 export class HostsBeginAgain extends Error {
   readonly learningRateScale: number
+  /** What programs have changed of the run, to be changed again. */
+  readonly interventions: readonly Intervention[]
 
-  constructor(learningRateScale: number) {
+  constructor({ learningRateScale, interventions }: Extract<Order, { order: 'again' }>) {
     super('the run begins again')
     this.learningRateScale = learningRateScale
+    this.interventions = interventions
   }
 }
 
@@ -32,7 +43,12 @@ export interface FollowingActors {
   readonly synchroniser: ActorRef<Synchroniser>
   readonly supervisor: ActorRef<Supervisor>
   readonly group: Handle
+  /** What the first host may ask of them. */
+  readonly learners: HostLearners
 }
+
+/** What comes from the first host in its order: the orders, and the calls that wait for a rest. */
+type Task = Exclude<Order, { order: 'fail' }> | HostCall
 
 /** Seconds after which a host that has failed no longer waits for the first host's answer. */
 const ANSWER_SECONDS = 5
@@ -40,52 +56,100 @@ const ANSWER_SECONDS = 5
 /** A host of a run that is not the first one: it obeys the first one's orders. */
 export class Follower {
   readonly #host: RunHost
-  /** Whether the first host has ended the run. */
-  #isOver = false
+  readonly #calls: HostCalls
+  /** What has come, and those who wait for it. */
+  readonly #tasks: Task[] = []
+  #next: Deferred<Task> | undefined
+  #actors = deferred<FollowingActors>()
+  #learners = 0
+  #leaderHost = ''
+  /** Why nothing more comes: the first host has ended the run, or is lost. */
+  #end: { readonly error: unknown } | undefined
+  readonly #ended = deferred()
 
   constructor(host: RunHost) {
     this.#host = host
+    this.#calls = new HostCalls(host.mailbox, 0)
+    void this.#listen()
   }
 
-  /** Says what this host is about to train. Returns the checkpoint from which the run goes on. Throws the error with which the first host ends the run. */
-  async begin(preparation: Preparation): Promise<Resumption | undefined> {
+  /** How many train on all hosts. */
+  get learners(): number {
+    return this.#learners
+  }
+
+  /** Whether the first host is a process of this machine. */
+  get isBesideLeader(): boolean {
+    return this.#leaderHost === hostname()
+  }
+
+  /** The answer of the run's actors on the first host. */
+  call(call: RunCall): Promise<unknown> {
+    return this.#calls.ask(call.method, [call])
+  }
+
+  /** Says what this host is about to train. Returns how the run begins. Throws the error with which the first host ends the run. */
+  async begin(preparation: Preparation): Promise<Beginning> {
+    const { settings, layout } = preparation
     this.#report({ report: 'hello', hello: helloOf(preparation) })
-    const order = await this.#order()
-    if (order.order === 'end') throw new StoppedEarly()
-    if (order.order !== 'begin') throw new ArbalestError('INTERNAL', `hosts: the order ${order.order} came before begin`)
-    if (!order.resumes) return undefined
-    const { folder, state, places } = order.resumes
-    const own = await this.#host.folder()
-    for (const file of [GROUP_FILE, ...places.map(learnerFile)]) await writeFile(join(own, file), await this.#bytes())
-    return { ...(await resumptionIn(own, state, preparation.layout)), folder }
+    const task = await this.#task()
+    if ('call' in task || task.order !== 'begin') {
+      if ('order' in task && task.order === 'end') throw new StoppedEarly()
+      throw new ArbalestError('INTERNAL', 'hosts: another order came before begin')
+    }
+    const { host, resumes, population: schedule } = task
+    this.#leaderHost = host
+    const population = { schedule, tuning: undefined }
+    this.#learners = schedule[0]!.learners
+    if (!resumes) return { resumption: undefined, settings: { ...settings, learners: this.#learners, population } }
+    const { folder, state } = resumes
+    const resumed = resumedSettings({ ...settings, population }, state)
+    const resumption = { ...(await resumptionIn(await this.#host.folder(), state, layout)), folder }
+    this.#learners = resumed.learners
+    return { resumption, settings: { ...resumed, population } }
   }
 
   /** Trains as the first host orders, to the end. Throws the error with which the first host ends the run, and HostsBeginAgain. */
   async obey(actors: FollowingActors, engine: Engine, parameters: readonly PlacedParameter[]): Promise<FinishedEvent> {
     const { synchroniser, supervisor } = actors
-    for (;;) {
-      const order = await this.#order()
-      switch (order.order) {
-        case 'train':
-          await synchroniser.ask.pauseAt(order.until)
-          await supervisor.askWith({ deadline: Infinity }).train()
-          break
-        case 'follow':
-          await synchroniser.ask.follow(order.schedule)
-          break
-        case 'changeRule':
-          await synchroniser.ask.changeRule(order.change)
-          break
-        case 'capture':
-          await this.#capture(actors, engine, parameters)
-          break
-        case 'begin':
-          throw new ArbalestError('INTERNAL', 'hosts: the order begin came twice')
-        case 'again':
-          throw new HostsBeginAgain(order.learningRateScale)
-        case 'end':
-          return order.finished
+    this.#actors.resolve(actors)
+    try {
+      for (;;) {
+        const task = await this.#task()
+        if ('call' in task) {
+          await this.#answer(task)
+          continue
+        }
+        switch (task.order) {
+          case 'train':
+            await synchroniser.ask.pauseAt(task.until)
+            await supervisor.askWith({ deadline: Infinity }).train()
+            break
+          case 'gather':
+            await supervisor.askWith({ deadline: Infinity }).train()
+            break
+          case 'resized':
+            this.#learners = task.learners
+            break
+          case 'follow':
+            await synchroniser.ask.follow(task.schedule)
+            break
+          case 'changeRule':
+            await synchroniser.ask.changeRule(task.change)
+            break
+          case 'capture':
+            await this.#capture(actors, engine, parameters)
+            break
+          case 'begin':
+            throw new ArbalestError('INTERNAL', 'hosts: the order begin came twice')
+          case 'again':
+            throw new HostsBeginAgain(task)
+          case 'end':
+            return task.finished
+        }
       }
+    } finally {
+      this.#actors = deferred()
     }
   }
 
@@ -100,12 +164,11 @@ export class Follower {
 
   /** Tells why this host cannot go on, and waits until the first one has ended the run. */
   async fail(error: unknown): Promise<void> {
-    if (this.#isOver) return
+    if (this.#end) return
     this.#report({ report: 'failed', error: hostErrorOf(error) })
-    for (;;) {
-      const message = await this.#host.mailbox.receive(0, { seconds: ANSWER_SECONDS })
-      if (!(message instanceof Uint8Array) && (message as Order).order === 'fail') return
-    }
+    const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
+    await this.#ended.promise
+    clearTimeout(late)
   }
 
   async #capture({ group, supervisor }: FollowingActors, engine: Engine, parameters: readonly PlacedParameter[]): Promise<void> {
@@ -138,15 +201,56 @@ export class Follower {
     this.#host.mailbox.send(0, report)
   }
 
-  /** The next order. Throws the error with which the first host ends the run. */
-  async #order(): Promise<Exclude<Order, { order: 'fail' }>> {
-    const order = (await this.#host.mailbox.receive(0)) as Order
-    this.#isOver = order.order === 'end' || order.order === 'fail'
-    if (order.order === 'fail') throw new ArbalestError(order.error.code, order.error.message)
-    return order
+  /** Takes what the first host sends until it ends the run. */
+  async #listen(): Promise<void> {
+    try {
+      while (!this.#end) {
+        const message = (await this.#host.mailbox.receive(0)) as ToFollower
+        if ('answer' in message) this.#calls.settle(message)
+        else if ('call' in message && ANSWERED_AT_ONCE.has(message.method)) void this.#answer(message)
+        else if ('order' in message && message.order === 'fail') throw new ArbalestError(message.error.code, message.error.message)
+        else {
+          if ('order' in message && message.order === 'begin') await this.#takeFiles(message)
+          this.#put(message)
+          if ('order' in message && message.order === 'end') break
+        }
+      }
+    } catch (error) {
+      this.#end = { error }
+      this.#next?.reject(error)
+    }
+    this.#ended.resolve()
   }
 
-  async #bytes(): Promise<Uint8Array> {
-    return (await this.#host.mailbox.receive(0)) as Uint8Array
+  #put(task: Task): void {
+    if (this.#next) this.#next.resolve(task)
+    else this.#tasks.push(task)
+    this.#next = undefined
+  }
+
+  /** The next one. Throws the error with which the first host ends the run. */
+  async #task(): Promise<Task> {
+    const task = this.#tasks.shift()
+    if (task) return task
+    if (this.#end) throw this.#end.error
+    this.#next = deferred()
+    return this.#next.promise
+  }
+
+  /** The files of a checkpoint follow the order to begin from it. */
+  async #takeFiles({ resumes }: Extract<Order, { order: 'begin' }>): Promise<void> {
+    if (!resumes) return
+    const own = await this.#host.folder()
+    for (const file of [GROUP_FILE, ...resumes.places.map(learnerFile)])
+      await writeFile(join(own, file), (await this.#host.mailbox.receive(0)) as Uint8Array)
+  }
+
+  /** Answers a call at this host's learners. */
+  #answer(call: HostCall): Promise<void> {
+    const { method, args } = call
+    return this.#calls.answer(call, async () => {
+      const { learners } = await this.#actors.promise
+      return (learners as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>)[method]!(...args)
+    })
   }
 }

@@ -25,9 +25,11 @@ export interface Preparation {
 }
 
 export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {
-  const { until, population, evaluateEvery, backend, overfit, rule, initialWeights, learnerOptions } = settings
+  const { until, population, evaluateEvery, backend, overfit, rule, initialWeights, learnerOptions, interventions } = settings
   const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
-  const options = { until, learners: population.schedule, evaluateEvery, backend, overfit, initialWeights, learnerOptions, rule }
+  // The first host decides how many learners begin where that is measured.
+  const learners = population.tuning ? 'auto' : population.schedule
+  const options = { until, learners, evaluateEvery, backend, overfit, initialWeights, learnerOptions, interventions, rule }
   return {
     host: hostname(),
     about: {

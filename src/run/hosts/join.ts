@@ -46,7 +46,7 @@ function part(host: RunHost): void {
 
 async function lead(host: RunHost, settings: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
   const stop = new AbortController()
-  const leader = new Leader(host, () => stop.abort())
+  const leader = new Leader(host, control.directory, () => stop.abort())
   try {
     const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
     leader.end({ order: 'end', finished: outcome.finished })
@@ -74,7 +74,8 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
         return await runs.follow(settings, forwarding, { host, follower })
       } catch (error) {
         if (!(error instanceof HostsBeginAgain)) throw error
-        settings = { ...settings, learningRateScale: error.learningRateScale }
+        const { learningRateScale, interventions } = error
+        settings = { ...settings, learningRateScale, interventions }
       }
     }
   } catch (error) {
@@ -85,7 +86,7 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
   }
 }
 
-const FORWARDED: ReadonlySet<string> = new Set<ForwardedEvent['event']>(['learnerLost', 'sampleSkipped', 'warning'])
+const FORWARDED: ReadonlySet<string> = new Set<ForwardedEvent['event']>(['learnerLost', 'logged', 'sampleSkipped', 'warning'])
 
 /** A message that cannot be sent any more has nobody to read it: the loss of the host ends the run by itself. */
 function told(send: () => void): void {

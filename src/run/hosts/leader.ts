@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
 import type { Resumption } from '../../checkpoints/resume.js'
 import { ArbalestError, messageOf } from '../../errors.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
+import type { PopulationSchedule } from '../../schedules/population.js'
+import { checkedCall, type RunDirectory } from '../run-directory.js'
 import { checkHellos, helloOf, type Preparation } from './hello.js'
-import type { ForwardedEvent, HostError, Order, Report } from './orders.js'
+import { HostCalls } from './host-calls.js'
+import type { ForwardedEvent, HostError, Order, Report, ToLeader } from './orders.js'
 import type { RunHost } from './run-host.js'
 
 /** The states of the learners of a host that rest. */
@@ -28,17 +32,21 @@ export class Leader {
   /** What each host answers next. */
   readonly #answers = new Map<number, Deferred<Answer>>()
   readonly #stop: () => void
+  readonly #calls = new Map<number, HostCalls>()
+  readonly #directory: RunDirectory
   #emit: (event: ForwardedEvent) => void = () => {}
   #ended = false
 
-  /** `stop`: the user of another process asks for the end of the run. */
-  constructor(host: RunHost, stop: () => void) {
+  /** `stop`: the user of another process asks for the end of the run. Messages of programs on other hosts go to the actors of the `directory`. */
+  constructor(host: RunHost, directory: RunDirectory, stop: () => void) {
     this.#host = host
+    this.#directory = directory
     this.#stop = stop
     // It is awaited only while something is wanted of the other hosts.
     this.#failed.promise.catch(() => {})
     for (const rank of host.mailbox.others) {
       this.#answers.set(rank, deferred())
+      this.#calls.set(rank, new HostCalls(host.mailbox, rank))
       this.#listen(rank).catch((error: unknown) => this.#failed.reject(error))
     }
   }
@@ -58,6 +66,11 @@ export class Leader {
     for (const rank of this.#host.mailbox.others) this.#host.mailbox.send(rank, order)
   }
 
+  /** The answer of another host to a call of its learners. Rejects when one is lost. */
+  ask(rank: number, method: string, args: readonly unknown[]): Promise<unknown> {
+    return Promise.race([this.#calls.get(rank)!.ask(method, args), this.failed])
+  }
+
   /** Waits until all hosts are prepared. Throws HOSTS_DIFFER if one of them is about to train something else. */
   async meet(preparation: Preparation): Promise<void> {
     const answers = await this.#answersOfAll()
@@ -66,13 +79,13 @@ export class Leader {
   }
 
   /** Lets the others begin, from a checkpoint if there is one: a folder that only this host needs to reach. */
-  async begin(resumption: Resumption | undefined, learners: number): Promise<void> {
-    if (!resumption) return this.order({ order: 'begin' })
+  async begin(resumption: Resumption | undefined, population: PopulationSchedule): Promise<void> {
+    const host = hostname()
+    if (!resumption) return this.order({ order: 'begin', host, population })
     const { folder, state } = resumption
     for (const rank of this.#host.mailbox.others) {
-      const all = Array.from({ length: learners }, (_, place) => place)
-      const places = all.filter((place) => place % this.#host.size === rank && resumption.learner(place) !== undefined)
-      this.#host.mailbox.send(rank, { order: 'begin', resumes: { folder, state, places } } satisfies Order)
+      const places = state.learners.filter((place) => this.#host.rankOf(place) === rank && resumption.learner(place) !== undefined)
+      this.#host.mailbox.send(rank, { order: 'begin', host, population, resumes: { folder, state, places } } satisfies Order)
       for (const path of [join(folder, GROUP_FILE), ...places.map((place) => resumption.learner(place)!)])
         this.#host.mailbox.send(rank, new Uint8Array(await readFile(path)))
     }
@@ -101,8 +114,10 @@ export class Leader {
 
   async #listen(rank: number): Promise<void> {
     while (!this.#ended) {
-      const report = (await this.#host.mailbox.receive(rank)) as Report
-      if (report.report === 'event') this.#emit(report.event)
+      const report = (await this.#host.mailbox.receive(rank)) as ToLeader
+      if ('call' in report) void this.#calls.get(rank)!.answer(report, () => this.#directory.call(checkedCall(report.args[0])))
+      else if ('answer' in report) this.#calls.get(rank)!.settle(report)
+      else if (report.report === 'event') this.#emit(report.event)
       else if (report.report === 'stop') this.#stop()
       else if (report.report === 'failed') throw errorOf(rank, report.error)
       else this.#answers.get(rank)!.resolve({ report, files: await this.#filesOf(rank, report) })

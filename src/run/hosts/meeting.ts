@@ -4,6 +4,7 @@ import { invalidOption } from '../../errors.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
 import type { Settings } from '../../options/settings.js'
 import type { Follower } from './follower.js'
+import { resumedSettings, type RunSettings } from '../run-settings.js'
 import type { Preparation } from './hello.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
@@ -38,16 +39,25 @@ export function leaderOf(hosts: Hosts | undefined): Leader | undefined {
   return hosts && 'leader' in hosts ? hosts.leader : undefined
 }
 
-/** The hosts find out whether they are about to train the same. Returns the checkpoint from which they go on; only the first one finds it by itself. */
+/** How a run begins. */
+export interface Beginning {
+  readonly resumption: Resumption | undefined
+  /** The learners of all hosts. */
+  readonly settings: RunSettings
+}
+
+/**
+ * The hosts find out whether they are about to train the same. Only the first one finds the checkpoint from which they go on, and knows how many learners
+ * begin: the others wait until it lets them begin.
+ */
 export async function meet(
   hosts: Hosts | undefined,
   preparation: Preparation,
   find: () => Promise<Resumption | undefined>
-): Promise<Resumption | undefined> {
-  if (!hosts) return find()
-  if ('follower' in hosts) return hosts.follower.begin(preparation)
-  await hosts.leader.meet(preparation)
+): Promise<Beginning> {
+  const { settings } = preparation
+  if (hosts && 'follower' in hosts) return hosts.follower.begin(preparation)
+  await hosts?.leader.meet(preparation)
   const resumption = await find()
-  await hosts.leader.begin(resumption, preparation.settings.learners)
-  return resumption
+  return { resumption, settings: resumption ? resumedSettings(settings, resumption.state) : settings }
 }

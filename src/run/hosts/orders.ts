@@ -2,14 +2,20 @@ import type { GroupSchedule } from '../../actors/synchroniser.js'
 import type { RunState } from '../../checkpoints/run-state.js'
 import type { RuleChange } from '../../engine/contract.js'
 import type { ErrorCode } from '../../errors.js'
-import type { FinishedEvent, LearnerLostEvent, SampleSkippedEvent, WarningEvent } from '../../observe/events.js'
+import type { FinishedEvent, LearnerLostEvent, LoggedEvent, SampleSkippedEvent, WarningEvent } from '../../observe/events.js'
+import type { Intervention } from '../../schedules/interventions.js'
+import type { PopulationSchedule } from '../../schedules/population.js'
 import type { Hello } from './hello.js'
+import type { HostAnswer, HostCall } from './host-calls.js'
 
 /**
  * What the first host tells the others. They obey one order after another; an order that trains is done when their learners rest again.
  *
  * - `begin`: all hosts agree in what they are about to train. If the run goes on from a checkpoint, the bytes of its files follow as messages: that of the
  *   group, then those of the learners in the places that are named.
+ *   `population` is that of all hosts.
+ * - `gather`: the learners that have joined begin their first step, and rest in it.
+ * - `resized`: so many learners train on all hosts from now on.
  * - `capture`: asks for the report `captured`.
  * - `again`: the loss was not finite; the run begins again with lower rates.
  * - `end`: the run is over, with this event; `fail`: with this error.
@@ -17,15 +23,26 @@ import type { Hello } from './hello.js'
 export type Order =
   | {
       readonly order: 'begin'
+      /** The name of the first host's machine. */
+      readonly host: string
+      readonly population: PopulationSchedule
       readonly resumes?: { readonly folder: string; readonly state: RunState; readonly places: readonly number[] }
     }
   | { readonly order: 'follow'; readonly schedule: GroupSchedule }
   | { readonly order: 'changeRule'; readonly change: RuleChange }
   | { readonly order: 'train'; readonly until: number }
+  | { readonly order: 'gather' }
+  | { readonly order: 'resized'; readonly learners: number }
   | { readonly order: 'capture' }
-  | { readonly order: 'again'; readonly learningRateScale: number }
+  | { readonly order: 'again'; readonly learningRateScale: number; readonly interventions: readonly Intervention[] }
   | { readonly order: 'end'; readonly finished: FinishedEvent }
   | { readonly order: 'fail'; readonly error: HostError }
+
+/** What the first host sends to the others. */
+export type ToFollower = Order | HostCall | HostAnswer
+
+/** What the others send to the first host. */
+export type ToLeader = Report | HostCall | HostAnswer
 
 /**
  * What the others tell the first host.
@@ -42,7 +59,7 @@ export type Report =
   | { readonly report: 'failed'; readonly error: HostError }
 
 /** Events of other hosts that the first one emits. */
-export type ForwardedEvent = LearnerLostEvent | SampleSkippedEvent | WarningEvent
+export type ForwardedEvent = LearnerLostEvent | LoggedEvent | SampleSkippedEvent | WarningEvent
 
 /** An error of another host. */
 export interface HostError {

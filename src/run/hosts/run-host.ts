@@ -2,11 +2,14 @@ import { mkdtemp } from 'node:fs/promises'
 import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { LearnerFailure } from '../../actors/learner-failure.js'
 import type { Engine, Handle, HostsSpec } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { HostMailbox } from '../../hosts/host-mailbox.js'
 import { launchedProcess } from '../../hosts/launcher.js'
+import type { PopulationSettings } from '../../options/learners.js'
 import type { Settings } from '../../options/settings.js'
+import { MOST_LEARNERS } from '../../schedules/population.js'
 
 /** Seconds that processes wait for each other at the end of a run. Hosts of one thread do not wait: they would wait for themselves. */
 const END_SECONDS = 5
@@ -49,42 +52,82 @@ export class RunHost implements Disposable {
     return this.mailbox.size
   }
 
-  /** How many learners of `all` train here: they are dealt out to the hosts in turn. */
-  learnersOf(all: number): number {
-    return Math.floor((all - 1 - this.rank) / this.size) + 1
+  /** How many learners of `all` train on a host: they are dealt out to the hosts in turn. */
+  learnersOf(all: number, rank = this.rank): number {
+    return Math.floor((all - 1 - rank) / this.size) + 1
   }
 
-  /** The place in the run of a learner of this host. */
-  placeOf(own: number): number {
-    return own * this.size + this.rank
+  /** The place in the run of a learner of a host, or its number in the run. */
+  placeOf(own: number, rank = this.rank): number {
+    return own * this.size + rank
+  }
+
+  /** The host of the learner in this place of the run. */
+  rankOf(place: number): number {
+    return place % this.size
+  }
+
+  /** The place on its host. */
+  ownPlace(place: number): number {
+    return Math.floor(place / this.size)
+  }
+
+  /** The members of the groups of all hosts as far as this one knows: its own, and the others if none of its own is missing. */
+  membersOfAll(own: readonly number[], all: number): readonly number[] {
+    return own.length === this.learnersOf(all) ? Array.from({ length: all }, (_, place) => place) : own
+  }
+
+  /** The failure of a learner of this host, with places and numbers in the run. */
+  failureInRun(failure: LearnerFailure): LearnerFailure {
+    const { learner, rank, replacedBy } = failure
+    return {
+      ...failure,
+      learner: this.placeOf(learner),
+      rank: this.placeOf(rank),
+      replacedBy: replacedBy === null ? null : this.placeOf(replacedBy)
+    }
   }
 
   /** The places in this host of those of the learners that train here. */
   ownPlaces(all: readonly number[]): readonly number[] {
-    return all.filter((place) => place % this.size === this.rank).map((place) => (place - this.rank) / this.size)
+    return all.filter((place) => this.rankOf(place) === this.rank).map((place) => this.ownPlace(place))
   }
 
   /** The settings of the whole run: `given` are those of one process. Throws INVALID_OPTION. */
   settingsOf(given: Settings): Settings {
-    const { population, devices, learners, dryRun } = given
+    const { population, devices, dryRun } = given
     if (dryRun) throw invalidOption('dryRun', true, 'start one process for a dry run')
-    if (population.schedule.length > 1)
-      throw invalidOption('learners', population.schedule, 'use a number: over several hosts it does not change during a run')
-    // A number that is not given is that of the cores of every host, and is not tuned.
-    const all = population.tuning ? learners * this.size : learners
-    if (all < this.size) throw invalidOption('learners', all, `use at least ${this.size}: one for each host`)
+    const all = this.#populationOf(population)
+    const fewest = Math.min(...all.schedule.map((change) => change.learners))
+    if (fewest < this.size) throw invalidOption('learners', fewest, `use at least ${this.size}: one for each host`)
     return {
       ...given,
-      learners: all,
-      population: { schedule: [{ round: 0, learners: all }], tuning: undefined },
+      learners: all.schedule[0]!.learners,
+      population: all,
       devices: { ...devices, levels: [...devices.levels, 'hosts'], ordered: true }
     }
   }
 
   /** The same settings with the learners of this host alone, for all that is made here. */
   ownSettings<Given extends Pick<Settings, 'learners' | 'population'>>(settings: Given): Given {
-    const learners = this.learnersOf(settings.learners)
-    return { ...settings, learners, population: { ...settings.population, schedule: [{ round: 0, learners }] } }
+    const { schedule, tuning } = settings.population
+    const own = schedule.map((change) => ({ ...change, learners: this.learnersOf(change.learners) }))
+    return {
+      ...settings,
+      learners: this.learnersOf(settings.learners),
+      population: { schedule: own, tuning: tuning && { ...tuning, most: this.learnersOf(tuning.most) } }
+    }
+  }
+
+  /** If their number is tuned, each host has as many learners as any other. */
+  #populationOf({ schedule, tuning }: PopulationSettings): PopulationSettings {
+    if (!tuning) return { schedule, tuning }
+    const { size } = this
+    const most = Math.max(size, Math.floor(Math.min(MOST_LEARNERS, tuning.most * size) / size) * size)
+    return {
+      schedule: schedule.map((change) => ({ ...change, learners: Math.min(change.learners * size, most) })),
+      tuning: { ...tuning, most, by: tuning.by * size }
+    }
   }
 
   /** For files that this process alone reads; removed at the end. */

@@ -25,6 +25,8 @@ export interface FittedRun {
 /** How a run is tried out. */
 export interface RunTrial {
   readonly settings: RunSettings
+  /** As many processes as this one train together. */
+  readonly hosts: number
   readonly train: Program
   readonly budget: MemoryBudget
   readonly memoryOf: (train: Program, settings: RunSettings) => RunMemory
@@ -41,7 +43,7 @@ export interface RunTrial {
  */
 export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
   const { budget, train, memoryOf } = trial
-  const settings = withFewerLearners(trial.settings, memoryOf(train, trial.settings), budget)
+  const settings = withFewerLearners(trial, memoryOf(train, trial.settings))
   // Fewer learners share fewer arenas.
   const memory = memoryOf(train, settings)
   const learners = trial.learnersOf(settings)
@@ -78,10 +80,10 @@ function* compiledWithin(
 }
 
 /** A tuned run begins with no more learners than fit into memory, and never has more. */
-function withFewerLearners(settings: RunSettings, { need }: RunMemory, budget: MemoryBudget): RunSettings {
+function withFewerLearners({ settings, budget, hosts }: RunTrial, { need }: RunMemory): RunSettings {
   const { schedule, tuning } = settings.population
   if (!tuning) return settings
-  const fitting = Math.max(1, budget.mostTuned(need))
+  const fitting = hosts * Math.max(1, budget.mostTuned(need))
   // As many on each device, if every device has room for one.
   const even = fitting < tuning.by ? fitting : fitting - (fitting % tuning.by)
   const learners = settings.learners <= fitting ? settings.learners : even

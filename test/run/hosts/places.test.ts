@@ -66,11 +66,25 @@ describe('The settings of a run over hosts', () => {
     expect(host.settingsOf(alone).learners).to.equal(3 * alone.learners)
   })
 
-  it('are refused with fewer learners than hosts, a schedule of learners, and a dry run', async () => {
+  it('tune as many learners for each host', () => {
+    using host = hostOf(0, 3)
+    const alone = settingsOf(given).population.tuning!
+    expect(host.settingsOf(settingsOf(given)).population.tuning).to.deep.equal({ ...alone, most: 3 * alone.most, by: 3 })
+  })
+
+  it('follow a schedule, with the learners of each host in its turn', () => {
+    using host = hostOf(1, 2)
+    const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 7 }] // prettier-ignore
+    const settings = host.settingsOf(settingsOf({ ...given, learners: { schedule } }))
+    expect(settings.population.schedule).to.deep.equal(schedule)
+    expect(host.ownSettings(settings).population.schedule.map(({ learners }) => learners)).to.deep.equal([2, 3])
+  })
+
+  it('are refused with fewer learners than hosts, and a dry run', async () => {
     using host = hostOf(0, 4)
     await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: 3 })), 'learners: received 3', 'at least 4')
-    const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 8 }] // prettier-ignore
-    await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: { schedule } })), 'use a number')
+    const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 2 }] // prettier-ignore
+    await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: { schedule } })), 'learners: received 2')
     await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: 4, dryRun: true })), 'dryRun')
   })
 })

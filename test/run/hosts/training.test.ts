@@ -18,6 +18,15 @@ describe('A run over hosts', () => {
       expect(second).to.deep.equal(first)
     })
 
+  it('follows a schedule of learners, to the weights of as many devices of one process', async () => {
+    const learners = { schedule: [{ round: 0, learners: 4 }, { round: 7, learners: 6 }, { round: 8, learners: 2 }, { round: 20, learners: 4 }] } // prettier-ignore
+    const options: TrainOptions = { ...SHORT, learners }
+    const [first] = await ends(together(options))
+    const one = await alone({ ...options, devices: 2 })
+    expect(first).to.include({ iterations: 30, learners: 4, weightsSha256: one.weightsSha256 })
+    expect(first!.population).to.deep.equal(one.population)
+  })
+
   it('speaks on its first host alone, and gives each host the trained model', async () => {
     const jobs = together(SHORT)
     const [first, second] = await Promise.all(jobs.map(eventsOf))
@@ -45,7 +54,10 @@ describe('A run over hosts', () => {
     const death: Death = { how: 'throw', victim: 1, after: 20, thread: new SharedArrayBuffer(4) }
     const jobs = together({ ...SHORT, learner, learnerOptions: death, until: { steps: 60 } })
     const events = await eventsOf(jobs[0]!)
-    expect(events.filter(({ event }) => event === 'learnerLost')).to.have.length(2)
+    const lost = events.filter(({ event }) => event === 'learnerLost')
+    expect(lost).to.have.length(1)
+    // Its place and its number are those of the run: it was the first one of the second host.
+    expect(lost[0]).to.include({ learner: 1, rank: 1 })
     expect(events.at(-1)).to.include({ event: 'finished', reason: 'completed', iterations: 60 })
     const [one, two] = await Promise.all(jobs.map(({ model }) => model.weights()))
     expect(one).to.deep.equal(two)
