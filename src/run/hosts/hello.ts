@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Resumption } from '../../checkpoints/resume.js'
 import { differencesOf, type RunIdentity } from '../../checkpoints/run-identity.js'
 import type { ParameterLayout } from '../../compiler/program.js'
 import { isStreamed, type Dataset } from '../../data/dataset.js'
@@ -22,6 +23,13 @@ export interface Preparation {
   readonly dataset: Dataset
   readonly layout: ParameterLayout
   readonly identity: RunIdentity
+}
+
+/** How a run begins once the hosts have met. */
+export interface Beginning {
+  readonly resumption: Resumption | undefined
+  /** With the learners of all hosts. */
+  readonly settings: RunSettings
 }
 
 export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {

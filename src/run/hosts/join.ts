@@ -2,6 +2,7 @@ import type { Engine, HostsSpec } from '../../engine/contract.js'
 import { ArbalestError, messageOf } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
 import type { JobControl, JobOutcome } from '../job.js'
+import { checkedCall } from '../run-directory.js'
 import { Follower, HostsBeginAgain } from './follower.js'
 import { hostErrorOf, Leader } from './leader.js'
 import type { FollowedHosts, LedHosts } from './meeting.js'
@@ -46,7 +47,11 @@ function part(host: RunHost): void {
 
 async function lead(host: RunHost, settings: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
   const stop = new AbortController()
-  const leader = new Leader(host, control.directory, () => stop.abort())
+  const leader = new Leader(
+    host,
+    async (call) => control.directory.call(checkedCall(call)),
+    () => stop.abort()
+  )
   try {
     const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
     leader.end({ order: 'end', finished: outcome.finished })

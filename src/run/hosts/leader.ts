@@ -6,7 +6,6 @@ import type { Resumption } from '../../checkpoints/resume.js'
 import { ArbalestError, messageOf } from '../../errors.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
 import type { PopulationSchedule } from '../../schedules/population.js'
-import { checkedCall, type RunDirectory } from '../run-directory.js'
 import { checkHellos, helloOf, type Preparation } from './hello.js'
 import { HostCalls } from './host-calls.js'
 import type { ForwardedEvent, HostError, Order, Report, ToLeader } from './orders.js'
@@ -33,14 +32,14 @@ export class Leader {
   readonly #answers = new Map<number, Deferred<Answer>>()
   readonly #stop: () => void
   readonly #calls = new Map<number, HostCalls>()
-  readonly #directory: RunDirectory
+  readonly #deliver: (call: unknown) => Promise<unknown>
   #emit: (event: ForwardedEvent) => void = () => {}
   #ended = false
 
-  /** `stop`: the user of another process asks for the end of the run. Messages of programs on other hosts go to the actors of the `directory`. */
-  constructor(host: RunHost, directory: RunDirectory, stop: () => void) {
+  /** `deliver` takes what programs on other hosts send to the run's actors; `stop`: the user of another process asks for the end of the run. */
+  constructor(host: RunHost, deliver: (call: unknown) => Promise<unknown>, stop: () => void) {
     this.#host = host
-    this.#directory = directory
+    this.#deliver = deliver
     this.#stop = stop
     // It is awaited only while something is wanted of the other hosts.
     this.#failed.promise.catch(() => {})
@@ -115,7 +114,7 @@ export class Leader {
   async #listen(rank: number): Promise<void> {
     while (!this.#ended) {
       const report = (await this.#host.mailbox.receive(rank)) as ToLeader
-      if ('call' in report) void this.#calls.get(rank)!.answer(report, () => this.#directory.call(checkedCall(report.args[0])))
+      if ('call' in report) void this.#calls.get(rank)!.answer(report, () => this.#deliver(report.args[0]))
       else if ('answer' in report) this.#calls.get(rank)!.settle(report)
       else if (report.report === 'event') this.#emit(report.event)
       else if (report.report === 'stop') this.#stop()

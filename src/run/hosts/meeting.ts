@@ -4,8 +4,8 @@ import { invalidOption } from '../../errors.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
 import type { Settings } from '../../options/settings.js'
 import type { Follower } from './follower.js'
-import { resumedSettings, type RunSettings } from '../run-settings.js'
-import type { Preparation } from './hello.js'
+import { resumedSettings } from '../run-settings.js'
+import type { Beginning, Preparation } from './hello.js'
 import type { Leader } from './leader.js'
 import type { RunHost } from './run-host.js'
 
@@ -37,13 +37,6 @@ export function hostsSpecOf({ devices: { hosts } }: Settings): HostsSpec | undef
 
 export function leaderOf(hosts: Hosts | undefined): Leader | undefined {
   return hosts && 'leader' in hosts ? hosts.leader : undefined
-}
-
-/** How a run begins. */
-export interface Beginning {
-  readonly resumption: Resumption | undefined
-  /** The learners of all hosts. */
-  readonly settings: RunSettings
 }
 
 /**
