@@ -3,12 +3,15 @@ import { packageVersion } from '../package-version.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
-import type { GroupSpec, GroupStatus, LevelSpec, RoundFigures, RuleChange } from './contract/groups.js'
+import type { GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
 import type { HostsPlace, HostsSpec } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
   ArenasSpec,
+  LeaseFigures,
+  LeaseSpec,
+  LeaseTurns,
   OperatorProfile,
   ReplicaSpec,
   ReplicaVector,
@@ -50,12 +53,26 @@ export interface Engine {
   createStream(spec: StreamSpec): Handle
   /** Checks the whole program. Throws INVALID_PROGRAM. */
   createProgram(program: Program): Handle
+  /** A link between hosts that exists in time alone, for levels of kind `loopback`. Throws INVALID_OPTION. */
+  createRatedLink(spec: RatedLinkSpec): Handle
   /** A group of learners around a central model. Throws INVALID_OPTION, OUT_OF_MEMORY. */
   createGroup(spec: GroupSpec): Handle
   /** A replica may be made by any thread, and is run by one. Throws OUT_OF_MEMORY. */
   createReplica(spec: ReplicaSpec): Handle
   /** Memory for the activations of replicas that share it. The system provides it when it is first used. Throws OUT_OF_MEMORY. */
   createArenas(spec: ArenasSpec): Handle
+  /** The turns of several jobs on the device that they share. Throws INVALID_OPTION. */
+  createLease(spec: LeaseSpec): Handle
+  /** From the next turn on. Throws INVALID_OPTION. */
+  setLease(lease: Handle, turns: LeaseTurns): void
+  /** One for each job. */
+  leaseFigures(lease: Handle): LeaseFigures[]
+  /**
+   * The turns since the last call: job, start and end of each, in seconds on the clock of `averagingSpans`. They are recorded from the first call on.
+   */
+  leaseSpans(lease: Handle): Float64Array
+  /** The job whose turn it is; -1 if it is no job's. */
+  leaseHolder(lease: Handle): number
   /** This thread no longer holds the object. */
   release(handle: Handle): void
 

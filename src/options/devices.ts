@@ -7,7 +7,8 @@ import type { Faults } from '../schema/faults.js'
 import { deviceMemoryOption } from './device-memory.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { wholeFromText, type FromText } from '../schema/from-text.js'
-import { either, list, oneOf, whole, type Schema } from '../schema/values.js'
+import { either, list, oneOf, text, whole, type Schema } from '../schema/values.js'
+import { bytesPerSecondOf } from './link-rate.js'
 
 /** No machine has more GPUs. */
 const MOST_DEVICES = 1024
@@ -84,6 +85,12 @@ export const devicesOptions = {
     flag: '--hosts <name>',
     default: 'auto'
   }),
+  /** With `hosts: 'loopback'`, the rate of the link to the other hosts, in bits a second: `'200Mbit'`, `'1Gbit'`. Unlimited if omitted. */
+  link: option(text('a rate such as 200Mbit or 1Gbit'), {
+    text: 'with hosts loopback: the rate of the link to other hosts, such as 200Mbit or 1Gbit',
+    flag: '--link <rate>',
+    otherwise: 'unlimited'
+  }),
   /** The order in which the sums of devices and of hosts are made, from the bottom: `['devices', 'hosts']`; the faster one if omitted. */
   levels: option(list(oneOf(['devices', 'hosts']), 'a list of devices and hosts'), {
     text: 'devices,hosts or hosts,devices: the order of averaging',
@@ -107,12 +114,15 @@ export interface DevicesSettings {
   readonly ordered: boolean
   /** What the hosts are; `loopback` if omitted and there is a level of them. */
   readonly hosts?: HostsName
+  /** Bytes a second of the link to other hosts under `loopback`; unlimited if omitted. */
+  readonly link?: number
 }
 
 /** The options that say which devices there are. */
 export interface GivenDevices {
   readonly devices?: CheckedOptions<typeof devices>
   readonly hosts?: HostsName
+  readonly link?: string
   readonly levels?: readonly LevelName[]
   readonly backend: EngineBackend
 }
@@ -121,8 +131,18 @@ export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSet
   const all = devicesOf(faults, given)
   const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
   const { hosts = 'auto' } = given
-  if (given.levels === undefined) return { devices: all, levels: there, ordered: false, hosts }
-  return { devices: all, levels: levelsOf(faults, given.levels, there), ordered: true, hosts }
+  const link = linkOf(faults, given)
+  const settings = { devices: all, hosts, ...(link !== undefined && { link }) }
+  if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
+  return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
+}
+
+function linkOf(faults: Faults, { link, hosts }: GivenDevices): number | undefined {
+  if (link === undefined) return undefined
+  if (hosts !== 'loopback') faults.refuse('link', link, 'leave it out, or use it together with hosts: loopback')
+  const rate = bytesPerSecondOf(link)
+  if (rate === undefined) faults.refuse('link', link, 'use a rate in bits a second, such as 200Mbit or 1Gbit')
+  return rate
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for. */

@@ -1,16 +1,19 @@
 import type { Program } from '../compiler/program.js'
-import type { GroupSpec, Handle } from '../engine/contract.js'
+import type { GroupSpec, LevelSpec } from '../engine/contract.js'
 import { averageInSamples } from '../options/average.js'
 import { iterationSamples } from '../options/settings.js'
-import { levelSpec } from './level-order.js'
+import { levelSpec, LOOPBACK } from './level-order.js'
 import type { RunSettings } from './run-settings.js'
 
-/** The group of a run that trains `train` on `samples` training samples, without its first central model. */
+/**
+ * The group of a run that trains `train` on `samples` training samples, without its first central model. `hosts` is the level of hosts; a loopback, which takes as
+ * much memory, when memory is counted.
+ */
 export function groupSpec(
   { parameters: layout, segments }: Program,
   settings: Pick<RunSettings, 'backend' | 'rule' | 'devices' | 'average' | 'batch' | 'optimiser'>,
   samples: number,
-  hosts?: Handle
+  hosts: LevelSpec = LOOPBACK
 ): Omit<GroupSpec, 'initial'> {
   const { backend, rule, devices } = settings
   const average = averageInSamples(settings.average, samples)
@@ -22,7 +25,6 @@ export function groupSpec(
     optimiser: segments.update[0]!.attributes,
     ...(average && { average }),
     devices: devices.devices.length,
-    // Without the hosts themselves, when memory is counted: a loopback takes as much.
     levels: devices.levels.map((level) => levelSpec(level, hosts))
   }
 }

@@ -1,4 +1,4 @@
-import type { Engine, Handle, LevelName, LevelSpec } from '../engine/contract.js'
+import type { Engine, LevelName, LevelSpec } from '../engine/contract.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { LevelFigures, LevelsEvent } from '../observe/events.js'
 import type { DevicesSettings } from '../options/devices.js'
@@ -6,10 +6,12 @@ import type { DevicesSettings } from '../options/devices.js'
 /** Bytes of the largest vector that is measured: the speed of larger ones is the same. */
 const MOST_MEASURED = 2 ** 26
 
-/** The engine's description of a level. Without other hosts the level of hosts is a loopback. */
-export function levelSpec(name: LevelName, hosts?: Handle): LevelSpec {
-  if (name === 'devices') return { kind: 'devices' }
-  return hosts === undefined ? { kind: 'loopback', latency: 0 } : { kind: 'hosts', hosts }
+/** A level to hosts that are not there, and that answer at once. */
+export const LOOPBACK: LevelSpec = { kind: 'loopback', latency: 0 }
+
+/** The engine's description of a level; `hosts` is that of the level of hosts. */
+export function levelSpec(name: LevelName, hosts: LevelSpec): LevelSpec {
+  return name === 'devices' ? { kind: 'devices' } : hosts
 }
 
 /**
@@ -18,7 +20,7 @@ export function levelSpec(name: LevelName, hosts?: Handle): LevelSpec {
  */
 export function chosenLevels(
   engine: Pick<Engine, 'capabilities' | 'measureLevel'>,
-  { devices, levels, ordered, hosts }: DevicesSettings,
+  { devices, levels, ordered, hosts, link = Infinity }: DevicesSettings,
   backend: EngineBackend,
   bytes: number
 ): LevelsEvent | undefined {
@@ -31,7 +33,8 @@ export function chosenLevels(
     const key = `${level} ${parts}`
     const known = measured.get(key)
     if (known) return known
-    const bytesPerSecond = engine.measureLevel(backend, levelSpec(level), parts, part)
+    const unshaped = engine.measureLevel(backend, levelSpec(level, LOOPBACK), parts, part)
+    const bytesPerSecond = level === 'hosts' ? Math.min(unshaped, link) : unshaped
     const figures = { level, parts, bytesPerSecond, seconds: (parts * bytes) / bytesPerSecond }
     measured.set(key, figures)
     return figures

@@ -22,7 +22,7 @@ import { joinHosts } from './hosts/join.js'
 import { hostsSpecOf, leaderOf, type FollowedHosts, type Hosts, type LedHosts } from './hosts/meeting.js'
 import { Interventions } from './interventions.js'
 import { centralModel, measureCentralOn, statisticsReader } from './measure-central.js'
-import { startActors, type RunActors } from './start-actors.js'
+import { startActors, type RunActors, type SharedDevice } from './start-actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
@@ -44,6 +44,8 @@ export interface RunModules {
   readonly learner: URL
   /** How this process meets the other hosts of the run; if omitted, as its launcher has started it. */
   readonly hosts?: HostsSpec
+  /** The device that the run shares with other jobs; if omitted, it has the device for itself. */
+  readonly shared?: SharedDevice
 }
 
 /** The learner that is not the user's own. */
@@ -173,6 +175,7 @@ async function runOnce(
       logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics),
       control: interventions,
       decisions: () => decisions,
+      shared: modules.shared,
       fromLearner: modules.learner.href === BUILT_IN_LEARNER.href ? undefined : fromLearner(directory, prepared.settings)
     })
     const statistics = statisticsReader(prepared, actors, scope)

@@ -14,7 +14,7 @@ import { makeSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
-import type { Handle, StreamStatus } from '../engine/contract.js'
+import type { Handle, LevelSpec, StreamStatus } from '../engine/contract.js'
 import { importWeights } from '../formats/import-weights.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
@@ -69,6 +69,16 @@ export interface RunHooks {
   readonly decisions: () => readonly PopulationEvent[]
   /** Delivers what learners send to other actors of the run; absent where they send nothing. */
   readonly fromLearner: SendCall | undefined
+  /** The device that the run shares with other jobs, if it does. */
+  readonly shared: SharedDevice | undefined
+}
+
+/** A device on which several jobs take turns, and this job's place there. */
+export interface SharedDevice {
+  readonly lease: Handle
+  readonly job: number
+  /** The rated link that the jobs share, if theirs is rated. */
+  readonly link?: Handle
 }
 
 const LEARNER = new URL('../actors/learner.js', import.meta.url)
@@ -110,10 +120,14 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
 
 async function startSynchroniser(
   { model, dataset, programs, settings, resumption, hosts }: PreparedRun,
-  { engine, system }: JobScope,
-  { control }: RunHooks
+  { engine, system, handles }: JobScope,
+  { control, shared }: RunHooks
 ): Promise<ActorRef<Synchroniser>> {
-  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, hosts?.host.handle), rule: presentRule(settings) }
+  const { link: bytesPerSecond } = settings.devices
+  const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
+  const link = shared?.link ?? ownLink()
+  const level: LevelSpec | undefined = hosts ? { kind: 'hosts', hosts: hosts.host.handle } : link && { kind: 'loopback', link }
+  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule: presentRule(settings) }
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
@@ -172,7 +186,7 @@ async function startSupervisor(
   { model, dataset, programs, settings: all, schedule, resumption, hosts }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
-  { trace, onFailure, leavesVacant, logged, control, decisions, fromLearner }: RunHooks,
+  { trace, onFailure, leavesVacant, logged, control, decisions, fromLearner, shared }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
   const settings = hosts?.host.ownSettings(all) ?? all
@@ -205,7 +219,11 @@ async function startSupervisor(
       engine: engineModule.href,
       module: learnerModule.href,
       options: settings.learnerOptions,
-      replica: { backend, device, layout, threads, seed, group, learner, ...(arenas && { arenas: arenas[device]! }) },
+      replica: {
+        ...{ backend, device, layout, threads, seed, group, learner },
+        ...(arenas && { arenas: arenas[device]! }),
+        ...(shared && { lease: shared.lease, job: shared.job })
+      },
       program,
       dataset: sources.train,
       task,

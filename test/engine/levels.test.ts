@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import type { LevelSpec } from '../../src/engine/contract.js'
 import type { NamedRule } from '../../src/rules/rules.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
@@ -204,6 +205,33 @@ for (const { name: backend } of testedBackends())
       expect(hosts[2]!).within(devices[3]!, devices[3]! + seconds)
       expect(hosts[3]! - hosts[2]!).within(0.99 * seconds, 4 * seconds)
       for (const j of [0, 1]) expect(run.segment(j, 'update', { milliseconds: 1 })).to.equal('ran')
+    })
+
+    it('a rated link takes the time of its rate, and groups that send at once share it', async () => {
+      const { program, initial } = smallTraining(backend, OPTIMISER)
+      const bytes = program.parameters.bytes
+      const seconds = 0.2
+      const link = engine.createRatedLink({ bytesPerSecond: bytes / seconds, latency: 0.05 })
+      const runs = [0, 1].map(() => {
+        const levels: LevelSpec[] = [{ kind: 'loopback', link }]
+        return new GroupRun(program, randomSamples(100), { initial, rule: rule({ name: 'sma' }, 1), levels }).add(0)
+      })
+      const take = (sent: readonly GroupRun[]): number => {
+        const start = performance.now()
+        for (const run of sent) {
+          run.compute(0)
+          run.finish(0)
+        }
+        for (const run of sent) run.reached(engine.groupStatus(run.group).round + 1)
+        return (performance.now() - start) / 1000
+      }
+      // The latency is that of the last byte, not of each part of the rate.
+      expect(take(runs.slice(1))).above(seconds + 0.05)
+      expect(take(runs)).above(0.99 * (2 * seconds + 0.05))
+      for (const run of runs) run.release()
+      engine.release(link)
+      await refused('INVALID_OPTION', () => engine.createRatedLink({ bytesPerSecond: 0, latency: 0 }), 'bytesPerSecond', 'received 0')
+      await refused('INVALID_OPTION', () => engine.createRatedLink({ bytesPerSecond: 1e6, latency: 61 }), 'latency', '61')
     })
 
     onSeveral('whatever is under way is given up with its group', () => {

@@ -53,6 +53,12 @@ export const engine: Engine = {
   watchHosts: () => unsupported('watchHosts'),
   endHosts: () => unsupported('endHosts'),
   abortHosts: () => unsupported('abortHosts'),
+  createRatedLink: () => unsupported('createRatedLink'),
+  createLease: () => unsupported('createLease'),
+  setLease: () => unsupported('setLease'),
+  leaseFigures: () => unsupported('leaseFigures'),
+  leaseSpans: () => unsupported('leaseSpans'),
+  leaseHolder: () => unsupported('leaseHolder'),
   createProgram(program) {
     const handle = hold(memory.locked(() => newProgram(program)))
     programs.set(handle, program)

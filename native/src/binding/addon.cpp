@@ -14,6 +14,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object addon) {
   add<release>(addon, "release");
   add_machine_calls(addon);
   add_data_calls(addon);
+  add_lease_calls(addon);
   add_replica_calls(addon);
   add_value_calls(addon);
   add_group_calls(addon);

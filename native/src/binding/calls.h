@@ -71,6 +71,7 @@ template <Napi::Value (*call)(const Info&)> void add(Napi::Object& addon, const 
 // Each is one file.
 void add_machine_calls(Napi::Object& addon);
 void add_data_calls(Napi::Object& addon);
+void add_lease_calls(Napi::Object& addon);
 void add_replica_calls(Napi::Object& addon);
 void add_value_calls(Napi::Object& addon);
 void add_group_calls(Napi::Object& addon);

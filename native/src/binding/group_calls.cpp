@@ -11,6 +11,14 @@
 namespace arbalest {
 namespace {
 
+Napi::Value create_rated_link(const Info& info) {
+  const Napi::Object from = js::object(info[0], "link");
+  const double bytes_per_second = js::number(from, "bytesPerSecond");
+  if (!(bytes_per_second >= 1))
+    throw Error("INVALID_OPTION", "bytesPerSecond: received " + std::to_string(bytes_per_second) + "; give at least 1");
+  return handle(info, std::make_shared<RatedLinkObject>(js::latency(from), bytes_per_second));
+}
+
 Napi::Value create_group(const Info& info) {
   const Napi::Object from = js::object(info[0], "group");
   Backend& backend = backend_named(js::string(from, "backend"));
@@ -157,6 +165,7 @@ Napi::Value write_central(const Info& info) {
 }  // namespace
 
 void add_group_calls(Napi::Object& addon) {
+  add<create_rated_link>(addon, "createRatedLink");
   add<create_group>(addon, "createGroup");
   add<join>(addon, "join");
   add<evict>(addon, "evict");

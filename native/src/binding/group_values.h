@@ -8,8 +8,16 @@
 #include "binding/values.h"
 #include "core/handles.h"
 #include "sync/rule.h"
+#include "transport/rated_link.h"
 
-namespace arbalest::js {
+namespace arbalest {
+
+struct RatedLinkObject : RatedLink {
+  static constexpr char kKind[] = "rated link";
+  using RatedLink::RatedLink;
+};
+
+namespace js {
 
 inline bool truth(const Napi::Object& from, const char* name) {
   const Napi::Value found = property(from, name);
@@ -93,6 +101,14 @@ inline EvaluationAverageSpec evaluation_average(const Napi::Object& from) {
   return average;
 }
 
+// In seconds.
+inline double latency(const Napi::Object& from) {
+  const double received = number(from, "latency");
+  if (!(received >= 0 && received <= 60))
+    throw Error("INVALID_OPTION", "latency: received " + std::to_string(received) + "; give seconds from 0 to 60");
+  return received;
+}
+
 inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   const Napi::Object from = object(value, "level");
   LevelSpec level;
@@ -105,9 +121,10 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   }
   if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, hosts, loopback");
   level.kind = LevelSpec::Kind::loopback;
-  level.latency = number(from, "latency");
-  if (!(level.latency >= 0 && level.latency <= 60))
-    throw Error("INVALID_OPTION", "latency: received " + std::to_string(level.latency) + "; give seconds from 0 to 60");
+  if (const Napi::Value link = property(from, "link"); !link.IsUndefined())
+    level.link = holder.get<RatedLinkObject>(static_cast<Handle>(integer(from, "link")));
+  else
+    level.link = std::make_shared<RatedLink>(latency(from));
   return level;
 }
 
@@ -132,4 +149,5 @@ inline GroupSpec group_spec(const Napi::Object& from, Holder& holder) {
   return spec;
 }
 
-}  // namespace arbalest::js
+}  // namespace js
+}  // namespace arbalest

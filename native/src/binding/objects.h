@@ -9,6 +9,7 @@
 #include "core/program.h"
 #include "data/source.h"
 #include "device/activation_arenas.h"
+#include "device/device_lease.h"
 #include "replica/replica.h"
 #include "sync/group.h"
 
@@ -33,6 +34,10 @@ struct ArenasObject : ActivationArenas {
 struct MemoryWatchObject {
   static constexpr char kKind[] = "memory watch";
   std::vector<std::unique_ptr<AllocationWatch>> devices;
+};
+struct LeaseObject : DeviceLease {
+  static constexpr char kKind[] = "device lease";
+  using DeviceLease::DeviceLease;
 };
 struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";

@@ -30,6 +30,10 @@ Napi::Value create_replica(const Info& info) {
     spec.group = group_of(info, group);
   }
   if (!arenas.IsUndefined()) spec.arenas = object_of<ArenasObject>(info, arenas, "arenas");
+  if (const Napi::Value lease = js::property(from, "lease"); !lease.IsUndefined()) {
+    spec.lease = object_of<LeaseObject>(info, lease, "lease");
+    spec.job = js::small(js::property(from, "job"), "job");
+  }
   const int number = device.IsUndefined() ? 0 : js::small(device, "device");
   Backend& backend = backend_named(js::string(from, "backend"), number);
   spec.device = static_cast<size_t>(number);

@@ -46,7 +46,8 @@ Replica::Replica(Backend& backend, ReplicaSpec spec)
       learner_(spec.learner),
       stream_(backend.stream()),
       memory_(backend, checked(std::move(spec.layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
-              checked(std::move(spec.arenas), stream_.get())) {}
+              checked(std::move(spec.arenas), stream_.get())),
+      lease_(spec.lease ? std::make_unique<LeaseUser>(spec.lease, spec.job) : nullptr) {}
 
 Replica::~Replica() {
   // No work may be left in memory that is freed.
@@ -76,7 +77,7 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   const size_t bytes = program->arena_bytes[static_cast<size_t>(Arena::activations)];
   const bool shares = slots_.empty() && memory_.shares(bytes);
   if (!shares && (memory_.user() || bytes > memory_.own_bytes())) own_activations(bytes);
-  const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, cancelled_};
+  const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, lease_.get(), cancelled_};
   slots_.push_back(std::make_unique<StepLoop>(std::move(program), source, owner));
   return static_cast<int>(slots_.size()) - 1;
 }

@@ -9,6 +9,7 @@
 #include "data/source.h"
 #include "device/activation_arenas.h"
 #include "device/backend.h"
+#include "device/device_lease.h"
 #include "replica/replica_memory.h"
 #include "replica/run_report.h"
 #include "replica/step_loop.h"
@@ -27,6 +28,9 @@ struct ReplicaSpec {
   // With arenas the activations lie in one of them while `run` computes. They become the replica's own as soon as it has a second program,
   // runs segments one by one or is written a value.
   std::shared_ptr<ActivationArenas> arenas = nullptr;
+  // The turns of several jobs on the device, and the number of the replica's job; none where there is one job.
+  std::shared_ptr<DeviceLease> lease = nullptr;
+  int job = 0;
 };
 
 class Replica {
@@ -70,6 +74,7 @@ class Replica {
   const std::unique_ptr<Stream> stream_;
   ReplicaMemory memory_;
   std::atomic<bool> cancelled_{false};
+  const std::unique_ptr<LeaseUser> lease_;
   std::vector<std::unique_ptr<StepLoop>> slots_;  // a bound program each
 };
 

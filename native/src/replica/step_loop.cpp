@@ -14,6 +14,27 @@ struct ReleasedArena {
   }
 };
 
+// The learner's call, for the turns on its device: if it throws, no turn waits for the learner.
+class LeasedCall {
+ public:
+  explicit LeasedCall(LeaseUser* user) : user_(user) {
+    if (user_) user_->begin_call();
+  }
+  ~LeasedCall() {
+    if (!user_) return;
+    if (!goes_on_) user_->rest();
+    user_->end_call();
+  }
+  Outcome ended(Outcome outcome) {
+    goes_on_ = outcome == Outcome::done || outcome == Outcome::waiting;
+    return outcome;
+  }
+
+ private:
+  LeaseUser* const user_;
+  bool goes_on_ = false;
+};
+
 }  // namespace
 
 StepLoop::StepLoop(std::shared_ptr<const Program> program, const Source& source, const StepOwner& owner)
@@ -28,10 +49,11 @@ StepLoop::StepLoop(std::shared_ptr<const Program> program, const Source& source,
 RunReport StepLoop::run(const RunLimits& limits) {
   RunReport report;
   const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
+  LeasedCall call(owner_.lease);
   const ReleasedArena released{memory_.user()};
   const auto ended = [&](Outcome outcome) {
     give_arena_back();
-    report.outcome = left(outcome);
+    report.outcome = call.ended(left(outcome));
     report.busy_seconds = seconds_since(start) - report.wait_seconds - report.data_seconds;
     return report;
   };
@@ -48,6 +70,11 @@ RunReport StepLoop::run(const RunLimits& limits) {
 }
 
 Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
+  LeasedCall call(owner_.lease);
+  return call.ended(run_alone(segment, limits));
+}
+
+Outcome StepLoop::run_alone(Segment segment, const RunLimits& limits) {
   RunReport report;
   const Clock::time_point deadline = after(Clock::now(), limits.milliseconds);
   if (!ticket_) {
@@ -64,9 +91,13 @@ Outcome StepLoop::run_segment(Segment segment, const RunLimits& limits) {
     samples_.choose(limits.samples);
     if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return left(outcome);
   }
+  if (segment < Segment::exchange) {
+    if (const Outcome outcome = take_device(deadline, report); outcome != Outcome::done) return left(outcome);
+  }
   // A learner that omits the exchange meets the group here, before which it may not write its contribution.
   if (segment == Segment::exchange || segment == Segment::update) {
     refuse_unfinished(segment);
+    give_device_back();
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return left(outcome);
   }
   if (!run_operators(segment, false)) return left(Outcome::cancelled);
@@ -126,6 +157,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
     if (const Outcome outcome = samples_.fetch(deadline, owner_.cancelled, report); outcome != Outcome::done) return outcome;
   }
   if (segment_ < Segment::exchange) {
+    if (const Outcome outcome = take_device(deadline, report); outcome != Outcome::done) return outcome;
     if (const Outcome outcome = take_arena(deadline, report); outcome != Outcome::done) return outcome;
   }
   const bool recorded = segment_ == Segment::load && owner_.queues && bound_.run_recorded(samples_.context());
@@ -138,6 +170,7 @@ Outcome StepLoop::run_next(Clock::time_point deadline, RunReport& report) {
   if (offers && !check_loss()) return Outcome::cancelled;
   if (segment_ == Segment::exchange) {
     give_arena_back();
+    give_device_back();
     if (const Outcome outcome = meet(deadline, report); outcome != Outcome::done) return outcome;
   }
   if (!recorded) {
@@ -176,6 +209,25 @@ bool StepLoop::run_operators(Segment segment, bool offers) {
   if (offers) gradients_.mark_averaged();
   if (segment == Segment::load) samples_.release();
   return true;
+}
+
+// Waits for its turn where jobs share the device: after the round and the samples are there, so that no turn waits for them.
+Outcome StepLoop::take_device(Clock::time_point deadline, RunReport& report) {
+  LeaseUser* const user = owner_.lease;
+  if (!user || user->has()) return Outcome::done;
+  const Clock::time_point start = Clock::now();
+  std::vector<std::shared_ptr<Event>> before;
+  const bool taken = user->take(ticket_->round, deadline, owner_.cancelled, before);
+  report.wait_seconds += seconds_since(start);
+  if (!taken) return owner_.cancelled ? Outcome::cancelled : Outcome::waiting;
+  for (const auto& event : before) memory_.backend().queue_after(event);
+  return Outcome::done;
+}
+
+// At the exchange of a round's last step, whether the learner then has to wait or not: the order of turns hangs on no timing.
+void StepLoop::give_device_back() {
+  LeaseUser* const user = owner_.lease;
+  if (user && user->has() && ticket_->contributes) user->give_back(memory_.backend().mark());
 }
 
 // Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/program.h"
 #include "data/source.h"
+#include "device/device_lease.h"
 #include "replica/bound_program.h"
 #include "replica/replica_memory.h"
 #include "replica/run_report.h"
@@ -25,7 +26,8 @@ struct StepOwner {
   TrainingGroup* group;  // null where it trains alone
   int learner;
   uint64_t seed;
-  bool queues;  // kernels on a stream of its own, to be run when their turn comes
+  bool queues;       // kernels on a stream of its own, to be run when their turn comes
+  LeaseUser* lease;  // null where its job has the device for itself
   std::atomic<bool>& cancelled;
 };
 
@@ -42,11 +44,14 @@ class StepLoop {
   const BoundProgram& bound() const { return bound_; }
 
  private:
+  Outcome run_alone(Segment segment, const RunLimits& limits);
   Outcome begin(const RunLimits& limits, int64_t done, Clock::time_point deadline, RunReport& report);
   void begin_batch();
   void refuse_unfinished(Segment segment) const;
   Outcome run_next(Clock::time_point deadline, RunReport& report);
   bool run_operators(Segment segment, bool offers);
+  Outcome take_device(Clock::time_point deadline, RunReport& report);
+  void give_device_back();
   Outcome take_arena(Clock::time_point deadline, RunReport& report);
   void give_arena_back();
   void offer(const BoundOperator& op);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace arbalest {
 
-LoopbackLevel::LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, double latency)
-    : Level(backend, parts),
-      element_(size_of(type)),
-      latency_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(latency))) {
+LoopbackLevel::LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, std::shared_ptr<RatedLink> link)
+    : Level(backend, parts), element_(size_of(type)), flow_(std::move(link)) {
   for (size_t device = 0; device < streams().devices(); ++device) {
     sent_.emplace_back(streams().backend(device), bytes);
     received_.emplace_back(streams().backend(device), bytes);
@@ -17,7 +16,9 @@ LoopbackLevel::LoopbackLevel(Backend& backend, Type type, size_t bytes, int part
 
 std::unique_ptr<Level::Request> LoopbackLevel::start(BucketReduction reduction) {
   auto request = std::make_unique<Sent>();
-  request->arrives = Clock::now() + latency_;
+  // Two hosts send each other half of their own sum and half of the result: as many bytes as a part has.
+  const size_t bytes = (reduction.range.end - reduction.range.begin) * element_;
+  request->message = flow_.send(bytes);
   for (size_t i = 0; i < reduction.parts.size(); ++i)
     if (reduction.parts[i].learners > 0) copy(i, sent_[i].data(), reduction.parts[i].vector, reduction.range);
   request->reduction = std::move(reduction);
@@ -26,8 +27,11 @@ std::unique_ptr<Level::Request> LoopbackLevel::start(BucketReduction reduction) 
 
 bool LoopbackLevel::wait(Request& request, const std::atomic<bool>& called) {
   constexpr std::chrono::milliseconds kSlice{10};
-  const Clock::time_point arrives = static_cast<Sent&>(request).arrives;
-  for (Clock::time_point now = Clock::now(); now < arrives; now = Clock::now()) {
+  const RatedLink::Message& message = *static_cast<Sent&>(request).message;
+  // Asked again after each slice: other flows may have begun to send, or have stopped.
+  for (;;) {
+    const Clock::time_point arrives = flow_.arrival(message), now = Clock::now();
+    if (arrives <= now) break;
     if (called) return false;
     std::this_thread::sleep_until(std::min(arrives, now + kSlice));
   }

@@ -1,17 +1,17 @@
-// The level of hosts on a machine without others: sends the parts to itself and receives them after the network's latency, so that all of
-// the way to other hosts is run.
+// The level of hosts on a machine without others: sends the parts to itself and receives them after the time that a link to one other host
+// would take, so that all of the way to other hosts is run.
 #pragma once
 
-#include "core/clock.h"
 #include "device/parameter_vectors.h"
 #include "transport/level.h"
+#include "transport/rated_link.h"
 
 namespace arbalest {
 
 class LoopbackLevel final : public Level {
  public:
-  // `parts` partial sums of `bytes`, one a device. `latency` in seconds.
-  LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, double latency);
+  // `parts` partial sums of `bytes`, one a device.
+  LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, std::shared_ptr<RatedLink> link);
 
   const char* name() const override { return "hosts"; }
   int rank() const override { return 0; }
@@ -21,14 +21,14 @@ class LoopbackLevel final : public Level {
 
  private:
   struct Sent : Request {
-    Clock::time_point arrives;
+    std::shared_ptr<RatedLink::Message> message;
   };
 
   // In the memory of a device.
   void copy(size_t device, std::byte* to, const std::byte* from, const Bucket& range) const;
 
   const size_t element_;
-  const Clock::duration latency_;
+  RatedLink::Flow flow_;
   std::vector<Memory> sent_, received_;
 };
 

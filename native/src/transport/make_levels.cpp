@@ -22,7 +22,7 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
                                   std::span<const Bucket> buckets) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
-    level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.latency);
+    level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.link);
   else if (spec.kind == Kind::hosts)
     level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets);
   else if (auto collective = backend.collective(parts))

@@ -8,13 +8,14 @@
 
 #include "transport/hosts_thread.h"
 #include "transport/level.h"
+#include "transport/rated_link.h"
 
 namespace arbalest {
 
 struct LevelSpec {
   enum class Kind : uint8_t { devices, hosts, loopback };
   Kind kind = Kind::devices;
-  double latency = 0;                            // of the loopback, in seconds
+  std::shared_ptr<RatedLink> link = nullptr;     // of the loopback
   std::shared_ptr<HostsThread> hosts = nullptr;  // of hosts
   int number = 0;                                // of the group among those of the hosts
 };

@@ -33,12 +33,21 @@ export type LevelName = 'devices' | 'hosts'
  *   they agree on: at most three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts
  *   while they rest, else the group fails with HOSTS_DIFFER. Losses, `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the
  *   group where it rests, or after a stop.
- * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds.
+ * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds, or when a link made by `createRatedLink` has carried it.
  */
 export type LevelSpec =
   | { readonly kind: 'devices' }
   | { readonly kind: 'hosts'; readonly hosts: Handle }
   | { readonly kind: 'loopback'; readonly latency: number }
+  | { readonly kind: 'loopback'; readonly link: Handle }
+
+/** A network link that exists in time alone. Groups that share it wait for each other's bytes. */
+export interface RatedLinkSpec {
+  /** Of each direction; Infinity for no limit. */
+  readonly bytesPerSecond: number
+  /** In seconds, from 0 to 60. */
+  readonly latency: number
+}
 
 /** The rule by which a group keeps its learners together. */
 export type GroupRule = SynchronousRule | AsynchronousRule

@@ -17,6 +17,42 @@ export interface ReplicaSpec {
    * activations of its own as soon as it runs single segments, is written a value or is bound to a second program.
    */
   readonly arenas?: Handle
+  /** The turns of several jobs on the device, and the number of the replica's job there. Omitted where there is one job. */
+  readonly lease?: Handle
+  readonly job?: number
+}
+
+/** Jobs on one device. */
+export interface LeaseSpec {
+  /** The share of each job in the device's time, above 0. */
+  readonly shares: readonly number[]
+}
+
+/**
+ * Who computes when; no job's weights depend on it:
+ *
+ * - `crossed`: one job at a time, until each of its learners has come to its exchange. With `order`, jobs by their numbers, turns go in this order again and
+ *   again, the same on several hosts, and a turn waits for its job unless that rests; without it to the job that has had the least time for its share, of those that ask.
+ * - `shared`: all jobs at any time.
+ * - `alone`: one of them, while the others wait.
+ */
+export type LeaseTurns = { readonly shares?: readonly number[] } & (
+  | { readonly mode: 'shared' }
+  | { readonly mode: 'crossed'; readonly order?: readonly number[] }
+  | { readonly mode: 'alone'; readonly job: number }
+)
+
+/** Of one job. */
+export interface LeaseFigures {
+  readonly turns: number
+  /** For which it has had the device. */
+  readonly seconds: number
+  /** For which its learners together have waited for a turn. */
+  readonly waited: number
+  /** Of its learners together, each up to an exchange. */
+  readonly steps: number
+  /** When the last of these ended, in seconds on the clock of `averagingSpans`. */
+  readonly last: number
 }
 
 /** As many arenas as replicas compute at once; other replicas wait for their turn. */

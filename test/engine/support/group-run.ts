@@ -1,9 +1,12 @@
 import type { Program, SegmentName } from '../../../src/compiler/program.js'
-import type { GroupSpec, Handle, RunOutcome, SegmentLimits, SnapshotContents } from '../../../src/engine/contract.js'
+import type { GroupSpec, Handle, ReplicaSpec, RunOutcome, SegmentLimits, SnapshotContents } from '../../../src/engine/contract.js'
 import { engine } from '../../../src/engine/native.js'
 
 /** What a test says of its group. */
 export type GroupPlan = Pick<GroupSpec, 'initial' | 'rule' | 'average' | 'devices' | 'levels'>
+
+/** The turns that a job's learners take, and the job's number there. */
+export type LeasePlace = Required<Pick<ReplicaSpec, 'lease' | 'job'>>
 
 /** Longer than anything that a group does by itself takes, also on a machine that is busy with other things. */
 const PATIENCE = 20_000
@@ -18,12 +21,14 @@ export class GroupRun {
   readonly #dataset: Handle
   readonly #seed: number
   readonly #devices: number
+  readonly #lease: LeasePlace | undefined
 
-  constructor(program: Program, dataset: Handle, spec: GroupPlan, options: { seed?: number; rate?: number } = {}) {
+  constructor(program: Program, dataset: Handle, spec: GroupPlan, options: { seed?: number; rate?: number; lease?: LeasePlace } = {}) {
     this.#program = program
     this.#dataset = dataset
     this.#seed = options.seed ?? 1
     this.#devices = spec.devices ?? 1
+    this.#lease = options.lease
     const update = program.segments.update[0]!.attributes
     this.group = engine.createGroup({
       backend: program.backend,
@@ -45,7 +50,8 @@ export class GroupRun {
       threads: 1,
       seed: this.#seed,
       group: this.group,
-      learner
+      learner,
+      ...this.#lease
     })
     const slot = engine.bind(replica, engine.createProgram(this.#program), this.#dataset)
     if (resumes) engine.restoreReplica(replica, resumes)

@@ -1,0 +1,76 @@
+// The turns of several jobs on one device.
+#include "binding/calls.h"
+#include "binding/objects.h"
+
+namespace arbalest {
+namespace {
+
+std::vector<double> shares(const Napi::Value& value) {
+  return js::list(value, "shares", [](const Napi::Value& share) { return js::number(share, "share"); });
+}
+
+Napi::Value create_lease(const Info& info) {
+  return handle(info, std::make_shared<LeaseObject>(shares(js::property(js::object(info[0], "lease"), "shares"))));
+}
+
+DeviceLease::Turns turns(const Napi::Object& from) {
+  using Mode = DeviceLease::Turns::Mode;
+  const std::string mode = js::string(from, "mode");
+  if (mode == "shared") return {Mode::shared};
+  if (mode == "alone") return {Mode::alone, js::small(js::property(from, "job"), "job")};
+  if (mode != "crossed") throw Error("UNKNOWN_NAME", "mode: received " + mode + "; use one of shared, crossed, alone");
+  DeviceLease::Turns result{Mode::crossed};
+  if (const Napi::Value order = js::property(from, "order"); !order.IsUndefined())
+    result.order = js::list(order, "order", [](const Napi::Value& job) { return js::small(job, "order"); });
+  return result;
+}
+
+Napi::Value set_lease(const Info& info) {
+  const auto lease = object_of<LeaseObject>(info, 0);
+  const Napi::Object from = js::object(info[1], "turns");
+  DeviceLease::Turns given = turns(from);
+  if (const Napi::Value share = js::property(from, "shares"); !share.IsUndefined()) lease->set_shares(shares(share));
+  lease->set_turns(std::move(given));
+  return info.Env().Undefined();
+}
+
+Napi::Value lease_figures(const Info& info) {
+  const std::vector<DeviceLease::Figures> figures = object_of<LeaseObject>(info, 0)->figures();
+  Napi::Array result = Napi::Array::New(info.Env(), figures.size());
+  for (uint32_t job = 0; job < figures.size(); ++job) {
+    Napi::Object each = Napi::Object::New(info.Env());
+    each.Set("turns", static_cast<double>(figures[job].turns));
+    each.Set("seconds", figures[job].seconds);
+    each.Set("waited", figures[job].waited);
+    each.Set("steps", static_cast<double>(figures[job].steps));
+    each.Set("last", figures[job].last);
+    result.Set(job, each);
+  }
+  return result;
+}
+
+// Three numbers a turn.
+Napi::Value lease_spans(const Info& info) {
+  const std::vector<DeviceLease::Span> spans = object_of<LeaseObject>(info, 0)->spans();
+  Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 3 * spans.size());
+  for (size_t i = 0; i < spans.size(); ++i) {
+    result[3 * i] = spans[i].job;
+    result[3 * i + 1] = spans[i].start;
+    result[3 * i + 2] = spans[i].end;
+  }
+  return result;
+}
+
+Napi::Value lease_holder(const Info& info) { return Napi::Number::New(info.Env(), object_of<LeaseObject>(info, 0)->holder()); }
+
+}  // namespace
+
+void add_lease_calls(Napi::Object& addon) {
+  add<create_lease>(addon, "createLease");
+  add<set_lease>(addon, "setLease");
+  add<lease_figures>(addon, "leaseFigures");
+  add<lease_spans>(addon, "leaseSpans");
+  add<lease_holder>(addon, "leaseHolder");
+}
+
+}  // namespace arbalest

@@ -1,0 +1,237 @@
+#include "device/device_lease.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace arbalest {
+namespace {
+
+using Mode = DeviceLease::Turns::Mode;
+
+constexpr std::chrono::milliseconds kSlice{10}, kMostIdle{50};
+constexpr size_t kMostSpans = 65536;
+
+double on_clock(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+void check_job(int job, size_t jobs) {
+  if (job < 0 || static_cast<size_t>(job) >= jobs)
+    throw Error("INVALID_OPTION", "job: received " + std::to_string(job) + "; give a number from 0 to below " + std::to_string(jobs));
+}
+
+}  // namespace
+
+DeviceLease::DeviceLease(std::span<const double> shares) : jobs_(shares.size()) {
+  if (shares.empty()) throw Error("INVALID_OPTION", "share: received none; give one for each job");
+  set_shares(shares);
+}
+
+void DeviceLease::set_shares(std::span<const double> shares) {
+  if (shares.size() != jobs_.size())
+    throw Error("INVALID_OPTION", "share: received " + std::to_string(shares.size()) + "; give one for each of the " +
+                                      std::to_string(jobs_.size()) + " jobs");
+  for (double share : shares)
+    if (!(share > 0 && share <= 1e6))
+      throw Error("INVALID_OPTION", "share: received " + std::to_string(share) + "; give numbers above 0, up to 1000000");
+  const std::lock_guard lock(mutex_);
+  for (size_t job = 0; job < shares.size(); ++job) {
+    jobs_[job].share = shares[job];
+    // Time by other shares does not count.
+    jobs_[job].served = served_ = 0;
+  }
+}
+
+void DeviceLease::set_turns(Turns turns) {
+  if (turns.mode == Mode::alone) check_job(turns.job, jobs_.size());
+  for (int job : turns.order) check_job(job, jobs_.size());
+  const std::lock_guard lock(mutex_);
+  turns_ = std::move(turns);
+  place_ = 0;
+  if (turns_.mode == Mode::shared && holder_ >= 0) end_turn();
+  begin_turn();
+  changed_.notify_all();
+}
+
+std::vector<DeviceLease::Figures> DeviceLease::figures() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Figures> all;
+  for (const Job& job : jobs_) all.push_back(job.figures);
+  if (holder_ >= 0) all[static_cast<size_t>(holder_)].seconds += seconds_since(turn_from_);
+  return all;
+}
+
+std::vector<DeviceLease::Span> DeviceLease::spans() {
+  const std::lock_guard lock(mutex_);
+  records_ = true;
+  return std::exchange(spans_, {});
+}
+
+int DeviceLease::holder() const {
+  const std::lock_guard lock(mutex_);
+  return holder_;
+}
+
+DeviceLease::Job& DeviceLease::job_of(const LeaseUser& user) { return jobs_[static_cast<size_t>(user.job_)]; }
+
+bool DeviceLease::is_asked_for(const Job& job) const {
+  return std::ranges::any_of(job.present, [](const LeaseUser* user) { return user->waits_; });
+}
+
+bool DeviceLease::is_granted(const LeaseUser& user) const {
+  return turns_.mode == Mode::shared || (holder_ == user.job_ && std::ranges::count(computing_, &user) > 0);
+}
+
+void DeviceLease::appear(LeaseUser& user) {
+  Job& job = job_of(user);
+  // A job that was away has not saved time for later.
+  if (job.present.empty()) job.served = std::max(job.served, served_);
+  job.present.push_back(&user);
+  job.rests = false;
+  user.present_ = true;
+  if (holder_ == user.job_ && user.round_ <= round_) computing_.push_back(&user);
+}
+
+// Null as long as the job whose turn it is has not asked for it.
+DeviceLease::Job* DeviceLease::next_in_order() {
+  for (size_t i = 0; i < turns_.order.size(); ++i) {
+    const size_t place = (place_ + i) % turns_.order.size();
+    Job& job = jobs_[static_cast<size_t>(turns_.order[place])];
+    if (job.rests) continue;
+    if (!is_asked_for(job)) return nullptr;
+    place_ = (place + 1) % turns_.order.size();
+    return &job;
+  }
+  return nullptr;
+}
+
+DeviceLease::Job* DeviceLease::least_served() {
+  Job* least = nullptr;
+  for (Job& job : jobs_)
+    if (is_asked_for(job) && (!least || job.served < least->served)) least = &job;
+  return least;
+}
+
+void DeviceLease::begin_turn() {
+  if (holder_ >= 0 || turns_.mode == Mode::shared) return;
+  Job* next = nullptr;
+  if (turns_.mode == Mode::alone) {
+    Job& job = jobs_[static_cast<size_t>(turns_.job)];
+    if (is_asked_for(job)) next = &job;
+  } else {
+    next = turns_.order.empty() ? least_served() : next_in_order();
+  }
+  if (!next) return;
+  holder_ = static_cast<int>(next - jobs_.data());
+  turn_from_ = Clock::now();
+  served_ = next->served;
+  round_ = std::numeric_limits<int64_t>::max();
+  for (const LeaseUser* const user : next->present)
+    if (user->waits_) round_ = std::min(round_, user->round_);
+  // A learner that is ahead may wait for the others: they must not wait for it.
+  std::ranges::copy_if(next->present, std::back_inserter(computing_), [this](const LeaseUser* user) { return user->computed_ < round_; });
+  changed_.notify_all();
+}
+
+void DeviceLease::end_turn() {
+  Job& job = jobs_[static_cast<size_t>(holder_)];
+  const double seconds = seconds_since(turn_from_);
+  job.served += seconds / job.share;
+  job.figures.seconds += seconds;
+  ++job.figures.turns;
+  if (records_) {
+    if (spans_.size() == kMostSpans) spans_.erase(spans_.begin(), spans_.begin() + kMostSpans / 2);
+    spans_.push_back({holder_, on_clock(turn_from_), on_clock(turn_from_) + seconds});
+  }
+  holder_ = -1;
+  computing_.clear();
+  before_ = std::exchange(done_, {});
+}
+
+void DeviceLease::give_back(LeaseUser& user, std::shared_ptr<Event> done) {
+  // The learner may have begun while all jobs computed at any time.
+  if (holder_ != user.job_ || std::erase(computing_, &user) == 0) return;
+  if (done) done_.push_back(std::move(done));
+  if (!computing_.empty()) return;
+  end_turn();
+  begin_turn();
+}
+
+void DeviceLease::leave(LeaseUser& user) {
+  user.has_ = false;
+  if (!user.present_) return;
+  user.present_ = user.waits_ = false;
+  Job& job = job_of(user);
+  std::erase(job.present, &user);
+  job.rests = job.present.empty();
+  give_back(user, nullptr);
+  // Another job's turn may have waited for this job to ask for its own.
+  begin_turn();
+}
+
+// A learner whose thread does something else, or has ended without a word, holds up no other job for long.
+void DeviceLease::drop_idle() {
+  const Clock::time_point latest = Clock::now() - kMostIdle;
+  std::vector<LeaseUser*> idle;
+  for (const Job& job : jobs_)
+    for (LeaseUser* const user : job.present)
+      if (user->idle_from_ && *user->idle_from_ < latest) idle.push_back(user);
+  for (LeaseUser* const user : idle) leave(*user);
+}
+
+LeaseUser::LeaseUser(std::shared_ptr<DeviceLease> lease, int job) : lease_(std::move(lease)), job_(job) {
+  check_job(job, lease_->jobs_.size());
+}
+
+bool LeaseUser::take(int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled,
+                     std::vector<std::shared_ptr<Event>>& after) {
+  if (has_) return true;
+  std::unique_lock lock(lease_->mutex_);
+  round_ = round;
+  computed_ = std::min(computed_, round - 1);
+  if (!present_) lease_->appear(*this);
+  const Clock::time_point from = Clock::now();
+  waits_ = true;
+  lease_->begin_turn();
+  while (!lease_->is_granted(*this) && !cancelled.load(std::memory_order_relaxed)) {
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) break;
+    lease_->changed_.wait_until(lock, std::min(deadline, now + kSlice));
+    lease_->drop_idle();
+  }
+  lease_->job_of(*this).figures.waited += seconds_since(from);
+  waits_ = false;
+  has_ = lease_->is_granted(*this);
+  if (has_) after.insert(after.end(), lease_->before_.begin(), lease_->before_.end());
+  return has_;
+}
+
+void LeaseUser::give_back(std::shared_ptr<Event> done) {
+  const std::lock_guard lock(lease_->mutex_);
+  if (!has_.exchange(false)) return;
+  DeviceLease::Figures& figures = lease_->job_of(*this).figures;
+  computed_ = round_;
+  ++figures.steps;
+  figures.last = on_clock(Clock::now());
+  lease_->give_back(*this, std::move(done));
+}
+
+void LeaseUser::rest() {
+  const std::lock_guard lock(lease_->mutex_);
+  lease_->leave(*this);
+}
+
+void LeaseUser::begin_call() {
+  const std::lock_guard lock(lease_->mutex_);
+  idle_from_.reset();
+}
+
+void LeaseUser::end_call() {
+  const std::lock_guard lock(lease_->mutex_);
+  idle_from_ = Clock::now();
+}
+
+}  // namespace arbalest

@@ -1,0 +1,220 @@
+import { expect } from 'chai'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Random } from '../../src/data/random.js'
+import type { Handle, LeaseFigures, LevelSpec, RunOutcome } from '../../src/engine/contract.js'
+import { engine } from '../../src/engine/native.js'
+import type { NamedRule } from '../../src/rules/rules.js'
+import { refused } from '../support/codes.js'
+import { testedBackends } from './support/backends.js'
+import { GroupRun } from './support/group-run.js'
+import { OPTIMISER, rule } from './support/rule-pair.js'
+import { randomSamples, smallTraining } from './support/small-training.js'
+
+/** A call that does not wait. */
+const NOW = { milliseconds: 0 }
+const ROUNDS = 6
+const periodOf = (named: NamedRule): number => ('period' in named && named.period) || 1
+const RULES: readonly NamedRule[] = [{ name: 'ssgd' }, { name: 'sma' }, { name: 'local-sgd', period: 3 }]
+
+function turnsOf(lease: Handle): { readonly job: number; readonly start: number; readonly end: number }[] {
+  const numbers = engine.leaseSpans(lease)
+  return Array.from({ length: numbers.length / 3 }, (_, i) => ({
+    job: numbers[3 * i]!,
+    start: numbers[3 * i + 1]!,
+    end: numbers[3 * i + 2]!
+  }))
+}
+
+/** Steps of all learners, one call each in a random order, until every group has ended. */
+function train(runs: readonly GroupRun[], random: Random): void {
+  const learners = runs.flatMap(({ replicas }) => [...replicas.values()])
+  const deadline = performance.now() + 20_000
+  while (runs.some(({ group }) => engine.groupStatus(group).round < ROUNDS)) {
+    expect(performance.now(), `no progress: ${JSON.stringify(runs.map(({ group }) => engine.groupStatus(group)))}`).below(deadline)
+    const { replica, slot } = learners[random.below(learners.length)]!
+    engine.run(replica, slot, { steps: 1, milliseconds: random.below(2) })
+  }
+}
+
+for (const { name: backend } of testedBackends())
+  describe(`the lease of jobs on ${backend}`, () => {
+    const { program, initial } = smallTraining(backend, OPTIMISER)
+    const dataset = randomSamples(300)
+    const job = (
+      number: number,
+      lease?: Handle,
+      named: NamedRule = { name: 'ssgd' },
+      learners = 2,
+      levels?: readonly LevelSpec[]
+    ): GroupRun => {
+      const plan = { initial, rule: rule(named, learners), ...(levels && { levels }) }
+      const run = new GroupRun(program, dataset, plan, { seed: 1 + number, ...(lease !== undefined && { lease: { lease, job: number } }) })
+      for (let learner = 0; learner < learners; learner++) run.add(learner)
+      return run
+    }
+    const leaseOf = (shares: readonly number[]): Handle => {
+      const lease = engine.createLease({ shares })
+      engine.leaseSpans(lease)
+      return lease
+    }
+    /** A step up to the exchange, or the outcome that is in its way. */
+    const compute = (run: GroupRun, learner: number): RunOutcome => {
+      for (const segment of ['load', 'forward', 'backward'] as const) {
+        const outcome = run.segment(learner, segment, NOW)
+        if (outcome !== 'ran') return outcome
+      }
+      return 'ran'
+    }
+
+    for (const named of RULES)
+      it(`gives every job under ${named.name} the weights that it has alone, bit for bit, however jobs take turns`, () => {
+        const alone = [0, 1, 2].map((number) => {
+          const run = job(number, undefined, named)
+          engine.setEnd(run.group, ROUNDS * periodOf(named))
+          train([run], new Random(number))
+          return run
+        })
+        const ways = [{ mode: 'crossed' }, { mode: 'shared' }, { mode: 'crossed', order: [0, 1, 1, 2] }] as const
+        for (const [seed, turns] of ways.entries()) {
+          const lease = leaseOf([1, 2, 1])
+          engine.setLease(lease, turns)
+          const together = [0, 1, 2].map((number) => job(number, lease, named))
+          for (const { group } of together) engine.setEnd(group, ROUNDS * periodOf(named))
+          train(together, new Random(seed))
+          for (const [i, run] of together.entries()) {
+            run.reached(ROUNDS)
+            expect(run.central(), `${JSON.stringify(turns)}, job ${i}`).to.deep.equal(alone[i]!.central())
+            run.release()
+          }
+          engine.release(lease)
+        }
+        for (const run of alone) run.release()
+      })
+
+    it('is one job at a time, until each of its learners has come to its exchange', () => {
+      const lease = leaseOf([1, 1])
+      const [one, other] = [job(0, lease), job(1, lease)] as const
+      expect(compute(one, 0)).to.equal('ran')
+      expect([compute(other, 0), engine.leaseHolder(lease)]).to.deep.equal(['waiting', 0])
+      expect(compute(one, 1)).to.equal('ran')
+      // The first learner goes on to the end of its step, but the second one has not come to its exchange.
+      expect(one.segment(0, 'exchange', NOW)).to.equal('ran')
+      expect(compute(other, 0)).to.equal('waiting')
+      expect(one.segment(1, 'exchange', NOW)).to.equal('ran')
+      expect(compute(other, 0)).to.equal('ran')
+      expect([compute(one, 0), engine.leaseHolder(lease)]).to.deep.equal(['waiting', 1])
+      expect(turnsOf(lease).map(({ job }) => job)).to.deep.equal([0])
+      for (const run of [one, other]) run.release()
+    })
+
+    it('is kept for all iterations of a round', () => {
+      const lease = leaseOf([1, 1])
+      const [one, other] = [job(0, lease, { name: 'local-sgd', period: 3 }, 1), job(1, lease, { name: 'ssgd' }, 1)] as const
+      for (let iteration = 0; iteration < 2; iteration++) {
+        one.compute(0)
+        one.finish(0)
+        expect(compute(other, 0), `iteration ${iteration}`).to.equal('waiting')
+      }
+      one.compute(0)
+      expect(compute(other, 0)).to.equal('waiting')
+      one.finish(0)
+      expect(compute(other, 0)).to.equal('ran')
+      for (const run of [one, other]) run.release()
+    })
+
+    it('passes over learners that pause, are evicted, die or leave, within 100 ms', async () => {
+      const ends: Record<string, (run: GroupRun) => void> = {
+        pause: ({ group }) => engine.setPause(group, 0),
+        'are evicted': ({ group }) => engine.evict(group, 1),
+        stop: ({ group }) => engine.stop(group),
+        // As a worker that ends without a word: no call of it follows, or its environment releases what it has.
+        'are silent': () => {},
+        die: ({ replicas }) => engine.release(replicas.get(1)!.replica)
+      }
+      for (const [what, end] of Object.entries(ends)) {
+        const lease = leaseOf([1, 1])
+        const [one, other] = [job(0, lease), job(1, lease, { name: 'ssgd' }, 1)] as const
+        for (const learner of [0, 1]) expect(one.segment(learner, 'load', NOW)).to.equal('ran')
+        expect(compute(one, 0)).to.equal('ran')
+        expect(one.segment(0, 'exchange', NOW)).to.equal('ran')
+        expect(compute(other, 0), what).to.equal('waiting')
+        const start = performance.now()
+        end(one)
+        await sleep(1)
+        expect(other.segment(0, 'load', { milliseconds: 5000 }), what).to.equal('ran')
+        expect(performance.now() - start, what).below(100)
+        for (const run of [one, other]) {
+          engine.stop(run.group)
+          if (what === 'die') run.replicas.delete(1)
+          run.release()
+        }
+      }
+    })
+
+    it('counts turns, steps and times, and says who has the device', () => {
+      const lease = leaseOf([1, 1])
+      const run = job(0, lease)
+      const before = performance.now()
+      for (let t = 0; t < 3; t++) {
+        for (const learner of [0, 1]) run.compute(learner)
+        expect(engine.leaseHolder(lease)).to.equal(0)
+        for (const learner of [0, 1]) run.finish(learner)
+        expect(engine.leaseHolder(lease)).to.equal(-1)
+      }
+      const seconds = (performance.now() - before) / 1000
+      const [own, others] = engine.leaseFigures(lease) as unknown as readonly [LeaseFigures, LeaseFigures]
+      expect(own).to.include({ turns: 3, steps: 6 })
+      expect(own.seconds).within(1e-6, seconds)
+      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, steps: 0, last: 0 })
+      const spans = turnsOf(lease)
+      expect(spans.map(({ job }) => job)).to.deep.equal([0, 0, 0])
+      for (const [i, { start, end }] of spans.entries()) expect(start).within(spans[i - 1]?.end ?? 0, end)
+      // The last learner gave the device back after the turn's other one.
+      expect(own.last).within(spans[2]!.end - 0.01, spans[2]!.end + 0.01)
+      run.release()
+    })
+
+    it('refuses shares and jobs that there are not', async () => {
+      await refused('INVALID_OPTION', () => engine.createLease({ shares: [] }), 'share', 'one for each job')
+      await refused('INVALID_OPTION', () => engine.createLease({ shares: [1, 0] }), 'share', 'above 0')
+      const lease = leaseOf([1, 1])
+      await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'alone', job: 2 }), 'job', 'received 2')
+      await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'crossed', order: [0, 2] }), 'job', 'received 2')
+      await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'shared', shares: [1] }), 'share', 'received 1')
+      await refused('UNKNOWN_NAME', () => engine.setLease(lease, { mode: 'mixed' } as never), 'mode', 'mixed')
+      await refused('INVALID_OPTION', () => job(2, lease), 'job', 'received 2')
+    })
+
+    if (backend === 'cpu') {
+      it('has one order of turns on all hosts, whatever the delays there', () => {
+        const order = [0, 1, 1]
+        const name = `lease ${process.pid}`
+        const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
+        const hosts = links.map((hosts) => {
+          const lease = leaseOf([1, 1])
+          engine.setLease(lease, { mode: 'crossed', order })
+          const jobs = [0, 1].map((number) => job(number, lease, { name: 'ssgd' }, 1, [{ kind: 'hosts', hosts }]))
+          for (const { group } of jobs) engine.setPause(group, Infinity)
+          return { lease, jobs }
+        })
+        const random = new Random(5)
+        const nap = new Int32Array(new SharedArrayBuffer(4))
+        const learners = hosts.flatMap(({ jobs }, host) => jobs.map((run) => ({ host, ...run.replicas.get(0)! })))
+        const deadline = performance.now() + 20_000
+        while (hosts.some(({ jobs }) => engine.groupStatus(jobs[1]!.group).iterations < 60) && performance.now() < deadline) {
+          const { host, replica, slot } = learners[random.below(learners.length)]!
+          // One host is now and then much slower than the other one.
+          if (random.below(8) === host) Atomics.wait(nap, 0, 0, random.below(6))
+          engine.run(replica, slot, { steps: 1, milliseconds: random.below(2) })
+        }
+        const logs = hosts.map(({ lease }) => turnsOf(lease).map(({ job }) => job))
+        const common = Math.min(...logs.map(({ length }) => length))
+        expect(common).above(80)
+        const expected = Array.from({ length: common }, (_, i) => order[i % order.length])
+        for (const log of logs) expect(log.slice(0, common)).to.deep.equal(expected)
+        for (const { jobs } of hosts) for (const { group } of jobs) engine.stop(group)
+        for (const { jobs } of hosts) for (const run of jobs) run.release()
+        for (const link of links) engine.release(link)
+      })
+    }
+  })
