@@ -211,8 +211,11 @@ export interface Engine {
   keepToCores(cores: readonly number[]): void
   /** Returns freed memory to the system: the allocator of the C library keeps the memory that ended threads have freed. */
   trim(): void
-  /** Bytes a second that enter a level of a group if each of `parts` devices has a part of `bytes`: the best of a few reductions. */
-  measureLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number): number
+  /**
+   * The seconds of each of `turns` reductions, one after another, at a level of a group of which each of `parts` devices has a part of `bytes`. Blocks the thread. On
+   * several hosts each of them calls it with equal numbers.
+   */
+  timeLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number, turns: number): Float64Array
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number

@@ -71,7 +71,7 @@ const CALLS = [
   'reserve',
   'keepToCores',
   'trim',
-  'measureLevel',
+  'timeLevel',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
 

@@ -5,6 +5,8 @@ import type { DevicesSettings } from '../options/devices.js'
 
 /** Bytes of the largest vector that is measured: the speed of larger ones is the same. */
 const MOST_MEASURED = 2 ** 26
+/** Reductions of a measurement; the fastest counts. */
+const TURNS = 5
 
 /** A level to hosts that are not there, and that answer at once. */
 export const LOOPBACK: LevelSpec = { kind: 'loopback', latency: 0 }
@@ -19,7 +21,7 @@ export function levelSpec(name: LevelName, hosts: LevelSpec): LevelSpec {
  * the only one, so every order gives the same bits.
  */
 export function chosenLevels(
-  engine: Pick<Engine, 'capabilities' | 'measureLevel'>,
+  engine: Pick<Engine, 'capabilities' | 'timeLevel'>,
   { devices, levels, ordered, hosts, link = Infinity }: DevicesSettings,
   backend: EngineBackend,
   bytes: number
@@ -33,7 +35,7 @@ export function chosenLevels(
     const key = `${level} ${parts}`
     const known = measured.get(key)
     if (known) return known
-    const unshaped = engine.measureLevel(backend, levelSpec(level, LOOPBACK), parts, part)
+    const unshaped = (parts * part) / Math.min(...engine.timeLevel(backend, levelSpec(level, LOOPBACK), parts, part, TURNS))
     const bytesPerSecond = level === 'hosts' ? Math.min(unshaped, link) : unshaped
     const figures = { level, parts, bytesPerSecond, seconds: (parts * bytes) / bytesPerSecond }
     measured.set(key, figures)

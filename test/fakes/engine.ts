@@ -127,7 +127,7 @@ export const engine: Engine = {
   peakMemory: () => 0,
   freeMemory: () => undefined,
   reserve: () => undefined,
-  measureLevel: () => 1e9,
+  timeLevel: () => Float64Array.of(1e-3),
   measurePeak: () => 1e9
 }
 

@@ -1,7 +1,10 @@
 // The machine and its backends: what they can do, their memory, and how they run an operator.
+#include <cstring>
+
 #include "binding/calls.h"
 #include "binding/group_values.h"
 #include "binding/lowering_values.h"
+#include "binding/typed_arrays.h"
 #include "core/cores.h"
 #include "core/file_lock.h"
 #include "core/heap.h"
@@ -100,13 +103,17 @@ Napi::Value trim(const Info& info) {
   return info.Env().Undefined();
 }
 
-Napi::Value measure_level(const Info& info) {
+Napi::Value time_level(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int parts = js::small(info[2], "parts");
   const int64_t bytes = js::integer(info[3], "bytes");
   if (parts < 1 || parts > 1024) throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give 1 to 1024");
   if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
-  return Napi::Number::New(info.Env(), measure_level(backend, js::level_spec(info[1], holder(info)), parts, static_cast<size_t>(bytes)));
+  const int turns = js::small(info[4], "turns");
+  if (turns < 1) throw Error("INVALID_OPTION", "turns: received " + std::to_string(turns) + "; give at least 1");
+  const auto seconds = time_level(backend, js::level_spec(info[1], holder(info)), parts, static_cast<size_t>(bytes), turns);
+  return js::new_numbers(info.Env(), Type::f64, seconds.size(),
+                         [&](std::byte* out) { std::memcpy(out, seconds.data(), seconds.size() * sizeof(double)); });
 }
 
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), processor_peak()); }
@@ -124,7 +131,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<keep_cores>(addon, "keepToCores");
   add<lock_open_file>(addon, "lockFile");
   add<trim>(addon, "trim");
-  add<measure_level>(addon, "measureLevel");
+  add<time_level>(addon, "timeLevel");
   add<measure_peak>(addon, "measurePeak");
 }
 

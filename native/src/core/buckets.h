@@ -20,6 +20,9 @@ std::vector<Bucket> buckets_of(const ParameterLayout& layout);
 // `elements` in ranges of one length, but for the last.
 std::vector<Bucket> buckets_of(size_t elements, size_t length);
 
+// The buckets of a vector that climbs levels as a whole.
+inline constexpr size_t kLevelBucketBytes = size_t{4} << 20;
+
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets);
 

@@ -9,12 +9,11 @@ namespace arbalest {
 namespace {
 
 // Small enough that the levels work on several at once, large enough that handing it on costs little beside its bandwidth.
-constexpr size_t kLevelBucket = size_t{4} << 20;
 
 std::vector<Bucket> buckets_for(const GroupSpec& spec) {
   if (spec.synchronous->central == CentralRule::optimiser) return buckets_of(spec.layout);
   const size_t elements = spec.layout.length();
-  return spec.levels.empty() ? std::vector<Bucket>{{0, elements}} : buckets_of(elements, kLevelBucket / size_of(spec.layout.type()));
+  return spec.levels.empty() ? std::vector<Bucket>{{0, elements}} : buckets_of(elements, kLevelBucketBytes / size_of(spec.layout.type()));
 }
 
 }  // namespace

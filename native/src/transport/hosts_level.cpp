@@ -1,6 +1,7 @@
 #include "transport/hosts_level.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace arbalest {
 namespace {
@@ -10,6 +11,9 @@ constexpr std::chrono::milliseconds kSlice{10};
 constexpr int kPieces = 0, kSums = 1, kCounts = 0;
 // Vector instructions work on whole ones.
 constexpr size_t kLineElements = 16;
+
+// Below the length from which Open MPI announces a message over TCP, 64 KiB with its header, and that of most MPI libraries.
+constexpr size_t kPieceBytes = 60 << 10;
 
 // As even as whole lines allow. A bucket shorter than a line a host leaves some owners without a chunk.
 std::vector<Bucket> chunks_of(const Bucket& bucket, size_t hosts) {
@@ -45,14 +49,23 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
   const auto count = static_cast<size_t>(hosts_->size());
   for (const Bucket& bucket : buckets) {
     Exchange& exchange = exchanges_.emplace_back();
-    exchange.chunks = chunks_of(bucket, count);
     exchange.counts.assign(count, 0);
-    const Bucket& own = exchange.chunks[static_cast<size_t>(rank())];
-    for (size_t host = 0; host < count; ++host)
-      exchange.pieces.push_back(is_own(host) || own.begin == own.end ? Memory() : Memory(backend, (own.end - own.begin) * element_));
+    for (const Bucket& chunk : chunks_of(bucket, count)) {
+      std::deque<Piece>& pieces = exchange.chunks.emplace_back();
+      for (size_t begin = chunk.begin; begin < chunk.end; begin += kPieceBytes / element_)
+        pieces.push_back({{begin, std::min(begin + kPieceBytes / element_, chunk.end)}});
+    }
+    exchange.received.resize(count);
+    const std::deque<Piece>& own = own_chunk(exchange);
+    if (own.empty()) continue;
+    for (const size_t host : others())
+      exchange.received[host] = Memory(backend, (own.back().range.end - own.front().range.begin) * element_);
   }
   hosts_->on_failure(this, [this] { wake(); });
-  for (Exchange& exchange : exchanges_) expect(exchange);
+  for (Exchange& exchange : exchanges_) {
+    expect_counts(exchange);
+    for (Piece& piece : own_chunk(exchange)) expect(exchange, piece);
+  }
 }
 
 HostsLevel::~HostsLevel() { end(); }
@@ -72,20 +85,24 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
     const std::lock_guard lock(mutex_);
     exchange.own = part.vector;
     exchange.own_count = part.learners;
-    exchange.summed = false;
+    exchange.is_counted = false;
+    exchange.summed = 0;
     unsummed_.push_back(&exchange);
   }
   // The owners' sums are expected before the pieces go that they are made of.
-  for (size_t host = 0; host < exchange.chunks.size(); ++host)
-    if (!is_own(host))
-      receive(exchange.under_way, Channel::data, static_cast<int>(host), tag_ + kSums, part_of(sum_.data(), exchange.chunks[host]));
-  for (size_t host = 0; host < exchange.chunks.size(); ++host) {
-    if (is_own(host)) continue;
-    send(exchange, Channel::words, static_cast<int>(host), tag_ + kCounts, bytes_of(exchange.own_count));
-    const bool brings = part.learners > 0;
-    send(exchange, Channel::data, static_cast<int>(host), tag_ + kPieces,
-         brings ? part_of(const_cast<std::byte*>(part.vector), exchange.chunks[host]) : std::span<std::byte>());
+  for (const size_t host : others()) {
+    for (const Piece& piece : exchange.chunks[host])
+      receive(exchange.under_way, Channel::data, host, tag_ + kSums, part_of(sum_.data(), piece.range));
+    send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
   }
+  const bool brings = part.learners > 0;
+  size_t most = 0;
+  for (const auto& chunk : exchange.chunks) most = std::max(most, chunk.size());
+  for (size_t i = 0; i < most; ++i)
+    for (const size_t host : others())
+      if (i < exchange.chunks[host].size())
+        send(exchange, Channel::data, host, tag_ + kPieces,
+             brings ? part_of(const_cast<std::byte*>(part.vector), exchange.chunks[host][i].range) : std::span<std::byte>());
   auto request = std::make_unique<Request>();
   request->reduction = std::move(reduction);
   return request;
@@ -93,16 +110,16 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
 
 bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   BucketReduction& reduction = request.reduction;
-  const Exchange& exchange = exchanges_[reduction.bucket];
+  Exchange& exchange = exchanges_[reduction.bucket];
   std::unique_lock lock(mutex_);
-  while (!exchange.summed || exchange.under_way > 0) {
+  while (!is_summed(exchange) || exchange.under_way > 0) {
     if (const std::exception_ptr failure = hosts_->failure()) std::rethrow_exception(failure);
-    if (!unsummed_.empty() && unsummed_.front()->missing == 0) {
-      Exchange& whole = *unsummed_.front();
-      unsummed_.pop_front();
+    if (!unsummed_.empty() && is_ready(*unsummed_.front())) {
+      Exchange& next = *unsummed_.front();
       lock.unlock();
-      sum(whole);
+      sum_next(next);
       lock.lock();
+      if (is_summed(next)) unsummed_.pop_front();
       continue;
     }
     if (called) return false;
@@ -113,52 +130,73 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   return true;
 }
 
-void HostsLevel::expect(Exchange& exchange) {
-  for (size_t host = 0; host < exchange.chunks.size(); ++host) {
-    if (is_own(host)) continue;
-    const Bucket& own = exchange.chunks[static_cast<size_t>(rank())];
-    receive(exchange.missing, Channel::words, static_cast<int>(host), tag_ + kCounts, bytes_of(exchange.counts[host]));
-    receive(exchange.missing, Channel::data, static_cast<int>(host), tag_ + kPieces,
-            {exchange.pieces[host].data(), (own.end - own.begin) * element_});
-  }
+std::vector<size_t> HostsLevel::others() const {
+  const auto own = static_cast<size_t>(hosts_->rank()), count = static_cast<size_t>(hosts_->size());
+  std::vector<size_t> others;
+  for (size_t i = 1; i < count; ++i) others.push_back((own + i) % count);
+  return others;
 }
 
-void HostsLevel::sum(Exchange& exchange) {
-  const Bucket& own = exchange.chunks[static_cast<size_t>(rank())];
-  const std::span<std::byte> to = part_of(sum_.data(), own);
-  exchange.counts[static_cast<size_t>(rank())] = exchange.own_count;
-  int64_t total = 0;
-  std::vector<const void*> summands;
-  for (size_t host = 0; host < exchange.counts.size(); ++host) {
-    total += exchange.counts[host];
-    if (exchange.counts[host] == 0) continue;
-    summands.push_back(is_own(host) ? exchange.own + own.begin * element_ : exchange.pieces[host].data());
+void HostsLevel::expect_counts(Exchange& exchange) {
+  for (const size_t host : others())
+    receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
+}
+
+void HostsLevel::expect(Exchange& exchange, Piece& piece) {
+  const size_t bytes = (piece.range.end - piece.range.begin) * element_;
+  for (const size_t host : others())
+    receive(piece.missing, Channel::data, host, tag_ + kPieces, {received_from(exchange, host, piece), bytes});
+}
+
+bool HostsLevel::is_summed(Exchange& exchange) const { return exchange.is_counted && exchange.summed == own_chunk(exchange).size(); }
+
+bool HostsLevel::is_ready(Exchange& exchange) const {
+  return exchange.is_counted ? own_chunk(exchange)[exchange.summed].missing == 0 : exchange.missing_counts == 0;
+}
+
+void HostsLevel::sum_next(Exchange& exchange) {
+  if (exchange.is_counted) {
+    sum(exchange, own_chunk(exchange)[exchange.summed]);
+  } else {
+    exchange.counts[static_cast<size_t>(rank())] = exchange.own_count;
+    exchange.total = std::accumulate(exchange.counts.begin(), exchange.counts.end(), int64_t{0});
+    exchange.contributors.clear();
+    for (size_t host = 0; host < exchange.counts.size(); ++host)
+      if (exchange.counts[host] > 0) exchange.contributors.push_back(host);
+    expect_counts(exchange);
   }
-  const size_t length = own.end - own.begin, piece = std::max<size_t>(std::min(passes_.piece(), length), 1);
-  for (size_t begin = 0; begin < length && total > 0; begin += piece)
-    passes_.average({type_, begin, std::min(begin + piece, length), nullptr, to.data(), summands, 1, 0});
-  expect(exchange);
-  for (size_t host = 0; host < exchange.chunks.size(); ++host)
-    if (!is_own(host)) send(exchange, Channel::data, static_cast<int>(host), tag_ + kSums, total > 0 ? to : std::span<std::byte>());
   const std::lock_guard lock(mutex_);
-  exchange.total = total;
-  exchange.summed = true;
+  exchange.summed += exchange.is_counted;
+  exchange.is_counted = true;
 }
 
-void HostsLevel::send(Exchange& exchange, Channel channel, int to, int tag, std::span<const std::byte> bytes) {
+void HostsLevel::sum(Exchange& exchange, Piece& piece) {
+  const std::span<std::byte> to = part_of(sum_.data(), piece.range);
+  std::vector<const void*> summands;
+  for (const size_t host : exchange.contributors)
+    summands.push_back(host == static_cast<size_t>(rank()) ? exchange.own + piece.range.begin * element_
+                                                           : received_from(exchange, host, piece));
+  const size_t length = piece.range.end - piece.range.begin, pass = std::min(passes_.piece(), length);
+  for (size_t begin = 0; begin < length && exchange.total > 0; begin += pass)
+    passes_.average({type_, begin, std::min(begin + pass, length), nullptr, to.data(), summands, 1, 0});
+  expect(exchange, piece);
+  for (const size_t host : others()) send(exchange, Channel::data, host, tag_ + kSums, exchange.total > 0 ? to : std::span<std::byte>());
+}
+
+void HostsLevel::send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes) {
   {
     const std::lock_guard lock(mutex_);
     ++exchange.under_way;
   }
-  hosts_->send(this, channel, to, tag, bytes, [this, &exchange] { arrive(exchange.under_way); });
+  hosts_->send(this, channel, static_cast<int>(to), tag, bytes, [this, &exchange] { arrive(exchange.under_way); });
 }
 
-void HostsLevel::receive(int& left, Channel channel, int from, int tag, std::span<std::byte> bytes) {
+void HostsLevel::receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes) {
   {
     const std::lock_guard lock(mutex_);
     ++left;
   }
-  hosts_->receive(this, channel, from, tag, bytes, [this, &left] { arrive(left); });
+  hosts_->receive(this, channel, static_cast<int>(from), tag, bytes, [this, &left] { arrive(left); });
 }
 
 void HostsLevel::arrive(int& left) {
@@ -168,8 +206,12 @@ void HostsLevel::arrive(int& left) {
   changed_.notify_one();
 }
 
-std::span<std::byte> HostsLevel::part_of(std::byte* vector, const Bucket& chunk) const {
-  return {vector + chunk.begin * element_, (chunk.end - chunk.begin) * element_};
+std::span<std::byte> HostsLevel::part_of(std::byte* vector, const Bucket& range) const {
+  return {vector + range.begin * element_, (range.end - range.begin) * element_};
+}
+
+std::byte* HostsLevel::received_from(Exchange& exchange, size_t host, const Piece& piece) const {
+  return exchange.received[host].data() + (piece.range.begin - own_chunk(exchange).front().range.begin) * element_;
 }
 
 }  // namespace arbalest

@@ -1,11 +1,15 @@
-// The hosts of a run. Each bucket is cut into a chunk for every host, its owner. All send their pieces of a chunk to the owner, which adds
-// them up in the order of ranks and sends the sum to all. So every host has the same bits, and sends and receives 2M(H-1)/H bytes of a
-// bucket of M bytes.
+// The hosts of a run. Each bucket is cut into a chunk for every host, its owner, and each chunk into pieces, a message each. All send the
+// owner their pieces of a chunk; it adds them up in the order of ranks and sends the sums to all. So every host has the same bits, and
+// sends and receives 2M(H-1)/H bytes of a bucket of M bytes.
+//
+// A piece is short enough for MPI to send it at once: a longer message is first announced, and the answer waits behind the data that is
+// under way in the other direction. Hosts send their pieces to all owners in turn and owners add up each piece as soon as all hosts have
+// sent it, so that sums fill the links while later pieces are still on the way.
 //
 // Beside the pieces every host tells all others how many learners its part is of: a host without learners sends empty pieces, and a mean
-// divides by the learners of all hosts. An owner posts its receives for the next round before it sends the sum, and no host sends a piece
-// of the next round before it has that sum: a message always finds its receive. Buckets are added up in the order in which they are
-// started, so that the messages of all buckets may have one tag.
+// divides by the learners of all hosts. An owner posts its receive for the next round before it sends the sum of a piece, and no host sends
+// that piece of the next round before it has all sums: a message always finds its receive. Pieces are added up in the order in which they
+// are started, so that the messages of all buckets may have one tag.
 #pragma once
 
 #include <condition_variable>
@@ -31,34 +35,51 @@ class HostsLevel final : public Level {
   int rank() const override { return hosts_->rank(); }
   int size() const override { return hosts_->size(); }
   std::unique_ptr<Request> start(BucketReduction reduction) override;
-  // Also adds up the pieces of later buckets that have come, so that these do not wait for this one.
+  // Also adds up what has come of later buckets, so that these do not wait for this one.
   bool wait(Request& request, const std::atomic<bool>& called) override;
   void wake() override;
   void end() noexcept override;
 
  private:
+  // A range of the parameters that a message brings.
+  struct Piece {
+    Bucket range;
+    int missing = 0;  // hosts that have not sent it: of the own chunk only
+  };
   // Of one bucket, and used again in each round.
   struct Exchange {
-    std::vector<Bucket> chunks;        // by owner
-    std::vector<Memory> pieces;        // of the own chunk, by host
-    std::vector<int64_t> counts;       // learners by host
-    int64_t own_count = 0, total = 0;  // of the present round
-    const std::byte* own = nullptr;    // the present round's part
-    int missing = 0;                   // messages that the sum of the own chunk waits for
-    int under_way = 0;                 // other messages of the present round
-    bool summed = false;
+    std::vector<std::deque<Piece>> chunks;  // by owner
+    std::vector<Memory> received;           // the own chunk of each host
+    std::vector<int64_t> counts;            // learners by host
+    int missing_counts = 0;
+    // Of the present round:
+    const std::byte* own = nullptr;  // this host's part
+    int64_t own_count = 0, total = 0;
+    std::vector<size_t> contributors;  // hosts that have learners
+    int under_way = 0;                 // messages, but for those that are missing
+    bool is_counted = false;
+    size_t summed = 0;  // pieces of the own chunk
   };
 
-  // Receives for the next sum of the bucket's own chunk.
-  void expect(Exchange& exchange);
-  void send(Exchange& exchange, Channel channel, int to, int tag, std::span<const std::byte> bytes);
-  void receive(int& left, Channel channel, int from, int tag, std::span<std::byte> bytes);
+  // Receives of the next round.
+  void expect_counts(Exchange& exchange);
+  void expect(Exchange& exchange, Piece& piece);
+  void send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes);
+  void receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes);
   void arrive(int& left);
-  // Adds up the pieces of a bucket and sends the sum.
-  void sum(Exchange& exchange);
-  bool is_own(size_t host) const { return host == static_cast<size_t>(hosts_->rank()); }
-  // A chunk of a parameter vector.
-  std::span<std::byte> part_of(std::byte* vector, const Bucket& chunk) const;
+  bool is_summed(Exchange& exchange) const;
+  // Whether all that the next sum of the bucket needs has come.
+  bool is_ready(Exchange& exchange) const;
+  // Adds up the learners, or the next piece of the own chunk, and sends the sum.
+  void sum_next(Exchange& exchange);
+  void sum(Exchange& exchange, Piece& piece);
+  std::deque<Piece>& own_chunk(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
+  // The other hosts, beginning with the one after this: no two hosts begin with the same.
+  std::vector<size_t> others() const;
+  // A range of a parameter vector.
+  std::span<std::byte> part_of(std::byte* vector, const Bucket& range) const;
+  // The place of a piece of the own chunk of another host.
+  std::byte* received_from(Exchange& exchange, size_t host, const Piece& piece) const;
 
   const std::shared_ptr<HostsThread> hosts_;
   VectorPasses& passes_;

@@ -1,7 +1,6 @@
 #include "transport/make_levels.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 
@@ -72,29 +71,30 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
   return levels;
 }
 
-double measure_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes) {
-  constexpr int kTurns = 5;
+std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes, int turns) {
   check_devices(backend, parts);
-  const Bucket whole{0, bytes / size_of(Type::f32)};
-  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts, {&whole, 1});
+  const std::vector<Bucket> buckets = buckets_of(bytes / size_of(Type::f32), kLevelBucketBytes / size_of(Type::f32));
+  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts, buckets);
   std::vector<Memory> vectors;
-  BucketReduction reduction{0, 0, {0, bytes / size_of(Type::f32)}, {}};
+  std::vector<PartialSum> sums;
   for (int part = 0; part < parts; ++part) {
     Backend& own = backend.device(part);
     vectors.emplace_back(own, bytes);
     // The system provides memory when it is first written to.
     own.write(vectors.back().data(), std::vector<std::byte>(bytes).data(), bytes);
-    reduction.parts.push_back({vectors.back().data(), 1});
+    sums.push_back({vectors.back().data(), 1});
   }
   const std::atomic<bool> given_up{false};
-  double best = std::numeric_limits<double>::infinity();
-  for (int turn = 0; turn < kTurns; ++turn) {
+  std::vector<double> seconds;
+  for (int turn = 0; turn < turns; ++turn) {
     const Clock::time_point start = Clock::now();
-    level->wait(*level->start(reduction), given_up);
+    std::vector<std::unique_ptr<Level::Request>> requests;
+    for (size_t bucket = 0; bucket < buckets.size(); ++bucket) requests.push_back(level->start({turn, bucket, buckets[bucket], sums}));
+    for (const auto& request : requests) level->wait(*request, given_up);
     level->streams().synchronise();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
-  return static_cast<double>(bytes) * parts / best;
+  return seconds;
 }
 
 }  // namespace arbalest
