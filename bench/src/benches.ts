@@ -5,6 +5,7 @@ import type { Bench } from './bench.js'
 import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
+import { hosts } from './hosts.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'
 
@@ -17,5 +18,6 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['population', population],
   ['gpu', gpu],
   ['memory', memory],
+  ['hosts', hosts],
   ['tta', tta]
 ])

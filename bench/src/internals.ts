@@ -3,6 +3,8 @@
  * of the public API needs them.
  */
 export { engine } from '../../dist/src/engine/native.js'
+export { builtMpi } from '../../dist/src/engine/mpi.js'
+export { launcherOf } from '../../dist/src/hosts/launcher-program.js'
 export type { Handle, MachineDescription, OperatorProfile } from '../../dist/src/engine/contract.js'
 export { compile } from '../../dist/src/compiler/compile.js'
 export type { MemoryLimit } from '../../dist/src/compiler/tiers/fit.js'

@@ -30,6 +30,11 @@ export async function compare(
     peerValues.push(await peer.run(options.seconds))
     await options.between?.(pair)
   }
+  return comparison(values, peerValues)
+}
+
+/** Of windows that alternated: each of ours is compared with the peer's that followed it. */
+export function comparison(values: readonly number[], peerValues: readonly number[]): Comparison {
   const ratios = values.map((value, pair) => value / peerValues[pair]!)
   return { value: median(values), peerValue: median(peerValues), ratio: median(ratios), n: ratios.length, ...spread(ratios) }
 }

@@ -13,6 +13,8 @@ export const AGENT = script('agent')
 const BURST = '128kb'
 /** What waits longer than this in front of a link is dropped, as a switch does. */
 const QUEUE = '50ms'
+/** A folder of the laboratory's own: launchers know their processes there by host and number, which are the same in every laboratory. */
+const TEMPORARY = '/mnt'
 /** Milliseconds for what takes less than one second. */
 const DEADLINE = 20_000
 
@@ -78,7 +80,7 @@ export class Laboratory implements AsyncDisposable {
   /** Runs a program beside the bridge, from which all hosts can be reached, as a launcher needs it. */
   onSwitch(command: Command): Command {
     const inside = ['--target', String(this.#first), '--net', '--mount', '--uts', '--ipc', '--pid', '--', command.program]
-    return { ...command, program: 'nsenter', args: [...inside, ...command.args] }
+    return { ...command, program: 'nsenter', args: [...inside, ...command.args], env: { ...command.env, TMPDIR: TEMPORARY } }
   }
 
   onHost(host: number, command: Command): Command {

@@ -1,5 +1,7 @@
 #include "transport/hosts_thread.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -89,6 +91,8 @@ void HostsThread::abort(int code) {
 }
 
 void HostsThread::work(const std::function<std::unique_ptr<Link>()>& open) {
+  // For those who look at the threads of the process.
+  pthread_setname_np(pthread_self(), "arbalest-hosts");
   try {
     join(open());
     serve();

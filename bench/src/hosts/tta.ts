@@ -1,0 +1,200 @@
+import { loadavg } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { BenchOptions } from '../bench.js'
+import { ArbalestError } from '../errors.js'
+import { comparison } from '../pairs.js'
+import { pythonsWithTorch, tunedEnvironment, type Python } from '../python.js'
+import { median } from '../statistics.js'
+import { rateName, type RULES } from './cases.js'
+import { Laboratory } from './laboratory.js'
+import { answerOf, node, onAllHosts, openMpi, outputOf, type Mpi } from './mpi.js'
+import type { Result } from './result.js'
+
+/** A model on hosts that are joined by links of a rate, under one of our rules. */
+export interface TtaOnHosts {
+  readonly model: 'lenet' | 'resnet20'
+  readonly rule: (typeof RULES)[number]
+  readonly mbit: number
+  readonly hosts: number
+}
+
+/** What a host of ours is told. */
+export interface OurRun {
+  readonly model: string
+  readonly data: string
+  readonly rule: TtaOnHosts['rule']
+  readonly learners: number
+  readonly rate: number
+  readonly period: number
+  readonly target: number
+  readonly evaluateEvery: number
+  readonly steps: number
+  readonly seed: number
+}
+
+interface Task {
+  readonly data: string
+  readonly folder: string
+  readonly samples: number
+  readonly target: number
+  /** Steps of 16 samples of each host between two evaluations, a multiple of the period; and the most. */
+  readonly evaluate: number
+  readonly steps: number
+  /** The learning rates that every method tries. */
+  readonly rates: readonly number[]
+}
+
+const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
+  lenet: { data: 'mnist', folder: 'mnist', samples: 60_000, target: 0.98, evaluate: 32, steps: 1600, rates: [0.01, 0.02, 0.04] },
+  resnet20: { data: 'cifar-10', folder: 'cifar-10', samples: 50_000, target: 0.7, evaluate: 96, steps: 4800, rates: [0.05, 0.1, 0.2] }
+}
+/** Of our rule and of PyTorch's averager. */
+const PERIOD = 8
+const BATCH = 16
+/** Measured runs have the seeds 1, 2, 3 and so on. */
+const TUNING_SEED = 1001
+/** Seconds of the longest run, for its deadline. */
+const LONGEST = 400
+
+/** PyTorch's ways, by the names of their rows. */
+const PEERS = { 'ddp-gloo': 'ddp', 'ddp-gloo-fp16': 'fp16', 'periodic-averager': 'averager' } as const
+type Method = 'arbalest' | keyof typeof PEERS
+
+/** A run to the target. */
+interface Outcome {
+  readonly seconds: number
+  readonly steps: number
+  readonly reached: boolean
+  readonly curve: readonly (readonly [step: number, accuracy: number])[]
+}
+
+/** The methods of a case, on one laboratory's links. */
+class Runs {
+  readonly #one: TtaOnHosts
+  readonly #mpi: Mpi
+  readonly #python: Python
+  readonly #task: Task
+
+  constructor(one: TtaOnHosts, mpi: Mpi, python: Python) {
+    this.#one = one
+    this.#mpi = mpi
+    this.#python = python
+    this.#task = TASKS[one.model]
+  }
+
+  run(laboratory: Laboratory, method: Method, rate: number, seed: number): Promise<Outcome> {
+    return method === 'arbalest' ? this.#ours(laboratory, rate, seed) : this.#pytorch(laboratory, method, rate, seed)
+  }
+
+  #ours(laboratory: Laboratory, rate: number, seed: number): Promise<Outcome> {
+    const { model, rule, hosts } = this.#one
+    const { data, samples, target, evaluate, steps } = this.#task
+    const evaluateEvery = (evaluate * BATCH * hosts) / samples
+    const run: OurRun = { model, data, rule, learners: hosts, rate, period: PERIOD, target, evaluateEvery, steps, seed }
+    return answerOf<Outcome>(onAllHosts(this.#mpi, laboratory, node('tta-child.js', [JSON.stringify(run)])), LONGEST)
+  }
+
+  async #pytorch(laboratory: Laboratory, method: keyof typeof PEERS, rate: number, seed: number): Promise<Outcome> {
+    const { model, hosts } = this.#one
+    const { folder, target, evaluate, steps } = this.#task
+    const script = fileURLToPath(new URL('../../peers/pytorch_hosts.py', import.meta.url))
+    const values = {
+      model,
+      data: join(dataFolder(), folder),
+      method: PEERS[method],
+      batch: BATCH,
+      rate,
+      period: PERIOD,
+      target,
+      evaluate,
+      steps,
+      seed
+    }
+    const args = [script, ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, String(value)])]
+    const commands = Array.from({ length: hosts }, (_, rank) => {
+      const place = { RANK: String(rank), WORLD_SIZE: String(hosts), MASTER_ADDR: laboratory.address(0), MASTER_PORT: '29500' }
+      const env = { ...tunedEnvironment(1), ...place, GLOO_SOCKET_IFNAME: 'eth0' }
+      return laboratory.onHost(rank, { program: this.#python.program, args, env })
+    })
+    const [first, ...others] = commands
+    const [outcome] = await Promise.all([answerOf<Outcome>(first!, LONGEST), ...others.map((command) => outputOf(command, LONGEST))])
+    return outcome
+  }
+}
+
+function dataFolder(): string {
+  const folder = process.env['ARBALEST_DATA']
+  if (folder !== undefined) return folder
+  throw new ArbalestError('INVALID_OPTION', 'ARBALEST_DATA: received nothing; name the folder that holds the data sets mnist and cifar-10')
+}
+
+/**
+ * Seconds of training until the target. First every method finds its learning rate among equally many, by the fewest steps, on links that are not shaped: the steps do not
+ * depend on them. Then the methods run in turns, seed by seed. Ratios are those of the peer's seconds by ours.
+ */
+export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Promise<readonly Result[]> {
+  const mpi = openMpi()
+  const [python] = await pythonsWithTorch()
+  const runs = new Runs(one, mpi, python!)
+  const methods: readonly Method[] = ['arbalest', 'ddp-gloo', 'ddp-gloo-fp16', 'periodic-averager']
+  const { rates, target, steps } = TASKS[one.model]
+  const chosen = new Map<Method, number>()
+  const tried = new Map<Method, Record<string, number>>()
+  // The hook changes the gradients' last bits alone: it has the rate of plain DDP.
+  for (const method of methods.filter((each) => each !== 'ddp-gloo-fp16')) {
+    const found: Record<string, number> = {}
+    for (const rate of rates) {
+      await using laboratory = await Laboratory.open(one.hosts)
+      const outcome = await runs.run(laboratory, method, rate, TUNING_SEED)
+      found[rate] = outcome.reached ? outcome.steps : Infinity
+      process.stderr.write(`${one.model} ${method} rate ${rate}: ${found[rate]} steps, ${outcome.seconds.toFixed(1)} s\n`)
+    }
+    tried.set(method, found)
+    chosen.set(
+      method,
+      rates.reduce((best, rate) => (found[rate]! < found[best]! ? rate : best))
+    )
+  }
+  chosen.set('ddp-gloo-fp16', chosen.get('ddp-gloo')!)
+  const outcomes = new Map<Method, Outcome[]>(methods.map((method) => [method, []]))
+  for (let seed = 1; seed <= options.pairs; seed++) {
+    for (const [method, of] of outcomes) {
+      await using laboratory = await Laboratory.open(one.hosts, one.mbit)
+      const outcome = await runs.run(laboratory, method, chosen.get(method)!, seed)
+      of.push(outcome)
+      const end = outcome.reached ? 'reached' : 'not reached'
+      process.stderr.write(
+        `${one.model} ${rateName(one.mbit)} ${method} seed ${seed}: ${end} after ${outcome.steps} steps, ${outcome.seconds.toFixed(1)} s\n`
+      )
+    }
+  }
+  const seconds = (method: Method) => outcomes.get(method)!.map((outcome) => (outcome.reached ? outcome.seconds : Infinity))
+  const perStep = (method: Method) => median(outcomes.get(method)!.map((outcome) => outcome.seconds / outcome.steps))
+  const ours = seconds('arbalest')
+  return methods.slice(1).map((method): Result => {
+    const theirs = seconds(method)
+    const inverse = comparison(theirs, ours)
+    return {
+      bench: 'hosts',
+      case: `tta ${one.model} h${one.hosts} ${rateName(one.mbit)} ${one.rule}`,
+      peer: method,
+      unit: 's',
+      peerMode: `PyTorch ${python!.torch}`,
+      ...inverse,
+      value: inverse.peerValue,
+      peerValue: inverse.value,
+      target,
+      steps: outcomes.get('arbalest')!.map((outcome) => outcome.steps),
+      peerSteps: outcomes.get(method)!.map((outcome) => outcome.steps),
+      secondsPerStep: perStep('arbalest'),
+      peerSecondsPerStep: perStep(method),
+      rate: chosen.get('arbalest')!,
+      peerRate: chosen.get(method)!,
+      tuning: { ours: tried.get('arbalest'), peer: tried.get(method) },
+      mostSteps: steps,
+      period: PERIOD,
+      load: loadavg()[0]!
+    }
+  })
+}
