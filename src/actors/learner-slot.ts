@@ -1,5 +1,5 @@
 import { ArbalestError } from '../errors.js'
-import type { Engine, Handle } from '../engine/contract.js'
+import type { Departure, Engine, Handle } from '../engine/contract.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import type { Spawner } from '../runtime/context.js'
 import { asError } from '../runtime/errors-across-threads.js'
@@ -19,6 +19,17 @@ export type SpawnLearner = (
   heartbeat: Heartbeat
 ) => Promise<ActorRef<LearnerControlProtocol>>
 
+/** When another learner takes the place of one that has died: as soon as it has started, by `succeed`, or not before the population changes. */
+export type Succession = 'now' | 'later' | 'none'
+
+/** The record of the learners that die and of those that take their places. */
+export interface LossRecord {
+  /** A learner has died, and this is to follow. Returns what follows: in a run that repeats a recorded one, what followed there. */
+  died(place: number, departure: Departure, succession: 'now' | 'none'): Succession
+  /** Another learner takes part from this round on, which begins with this iteration. */
+  joined(place: number, from: { readonly round: number; readonly iteration: number }): void
+}
+
 export interface LearnerSlotOptions {
   readonly engine: Engine
   readonly group: Handle
@@ -35,6 +46,7 @@ export interface LearnerSlotOptions {
   /** A number that no learner of the group has had. */
   readonly nextLearner: () => number
   readonly onFailure: (failure: LearnerFailure) => void
+  readonly record: LossRecord
   /** Whether a learner starts with states of its own, from a checkpoint. */
   readonly resumed: (learner: number) => boolean
   /** Whether the slot stays vacant after this error, until the population changes. */
@@ -66,6 +78,8 @@ export class LearnerSlot {
   #first: number | undefined
   #closed = false
   #vacant = false
+  /** The slot is vacant until `succeed`. */
+  #awaiting = false
   #firstError: Error | undefined
   #lastError: Error | undefined
   #deaths = 0
@@ -81,12 +95,12 @@ export class LearnerSlot {
 
   /** The slot has no learner, and gets none before `fill`. */
   get vacant(): boolean {
-    return this.#vacant
+    return this.#vacant && !this.#awaiting
   }
 
   /** Starts a learner, which does not yet take part in the group. Rejects if it cannot be started: a second attempt would fail, too. */
   async fill(): Promise<void> {
-    this.#vacant = false
+    this.#vacant = this.#awaiting = false
     const learner = this.#first ?? this.#options.nextLearner()
     this.#first = undefined
     const occupant = this.#spawn(learner)
@@ -118,7 +132,7 @@ export class LearnerSlot {
   async replace(): Promise<number> {
     const successor = await this.#spawn(this.#options.nextLearner())
     const before = await this.#occupant.catch(() => undefined)
-    this.#vacant = false
+    this.#vacant = this.#awaiting = false
     this.#setOccupant(Promise.resolve(successor))
     if (before) {
       // Its end is no failure.
@@ -128,6 +142,26 @@ export class LearnerSlot {
     this.#join(successor.learner, false)
     await before?.ref.stop({ deadline: STOP_DEADLINE })
     return successor.learner
+  }
+
+  /** At a pause of the group: the slot's learner leaves as one of a recorded run has left, and no other takes its place before `succeed`. */
+  async depart(departure: Departure): Promise<void> {
+    const occupant = await this.#occupant
+    const { engine, group } = this.#options
+    if (departure.until > departure.round) return engine.depart(group, occupant.learner, departure)
+    this.#fail(occupant, new ArbalestError('LEARNER_FAILED', `learner ${occupant.learner}: it left as in the recorded run`))
+  }
+
+  /** The slot begins without a learner, and gets none before `succeed`. */
+  leaveVacant(): void {
+    this.#vacant = this.#awaiting = true
+    this.#setOccupant(Promise.reject(this.#noLearner()))
+  }
+
+  /** At a pause of the group: a learner begins in the place of one that departed. */
+  async succeed(): Promise<void> {
+    await this.fill()
+    await this.join()
   }
 
   /** At a pause of the group: calls a method of the slot's learner, once it has started. Rejects with ACTOR_GONE if it dies meanwhile. */
@@ -218,20 +252,24 @@ export class LearnerSlot {
   }
 
   #replace(learner: number, error: Error, beforeFirstStep: boolean): void {
-    const { engine, group, rank, limits, nextLearner, onFailure, leavesVacant } = this.#options
+    const { engine, group, rank, limits, nextLearner, onFailure, record, leavesVacant } = this.#options
     const { round, iterations: iteration } = engine.groupStatus(group)
-    engine.evict(group, learner)
+    const departure = engine.evict(group, learner)
     this.#firstError ??= error
     this.#lastError = error
     this.#deaths++
-    this.#vacant = leavesVacant(error)
+    const follows = leavesVacant(error) ? 'none' : 'now'
+    // One that has not joined yet has changed nothing.
+    const succession = departure ? record.died(rank, departure, follows) : follows
+    this.#awaiting = succession === 'later'
+    this.#vacant = succession !== 'now'
     // Two failures in a row before a first step have a cause that a third learner would meet, too.
     const hopeless = beforeFirstStep && this.#failedBeforeFirstStep
     const replaceable = !this.#vacant && this.#restarts.allows(performance.now()) && !hopeless
     this.#failedBeforeFirstStep = beforeFirstStep
     const replacedBy = replaceable ? nextLearner() : null
-    const tooMany = () => tooManyFailures(learner, rank, this.#firstError!, error, limits)
-    this.#setOccupant(replacedBy === null ? Promise.reject(tooMany()) : this.#successor(replacedBy))
+    const none = () => (this.#awaiting ? this.#noLearner() : tooManyFailures(learner, rank, this.#firstError!, error, limits))
+    this.#setOccupant(replacedBy === null ? Promise.reject(none()) : this.#successor(replacedBy))
     onFailure({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
   }
 
@@ -245,13 +283,22 @@ export class LearnerSlot {
       this.#replace(learner, asError(error), true)
       return this.#occupant
     }
-    if (this.#member && !this.#closed && !occupant.failed) this.#join(learner, false)
+    if (this.#member && !this.#closed && !occupant.failed) {
+      const { engine, group, rank, record } = this.#options
+      const round = this.#join(learner, false)
+      record.joined(rank, { round, iteration: engine.iterationOf(group, learner) })
+    }
     return occupant
   }
 
-  #join(learner: number, resumed: boolean): void {
+  #noLearner(): ArbalestError {
+    return new ArbalestError('INVALID_STATE', `place: there is no learner in ${this.#options.rank} before the recorded run has one there`)
+  }
+
+  /** Returns the learner's first round. */
+  #join(learner: number, resumed: boolean): number {
     const { engine, group, device } = this.#options
-    engine.join(group, learner, resumed, device)
+    return engine.join(group, learner, resumed, device)
   }
 
   /** A rejection reaches the next call that awaits the occupant, and is no unhandled rejection until then. */

@@ -1,5 +1,5 @@
 import { ArbalestError, invalidOption } from '../errors.js'
-import type { Engine, Handle } from '../engine/contract.js'
+import type { Departure, Engine, Handle } from '../engine/contract.js'
 import type { SupervisionSettings } from '../options/supervision.js'
 import { DeferredReply } from '../runtime/actor.js'
 import type { ActorContext } from '../runtime/context.js'
@@ -8,7 +8,7 @@ import { recordedArguments, type RunChange, type RunPlace } from '../schedules/i
 import { unpackError } from '../runtime/errors-across-threads.js'
 import { cannotStart, type LearnerFailure } from './learner-failure.js'
 import type { RepeatedMessage } from './learner.js'
-import { LearnerSlot, type LearnerSlotOptions, type SpawnLearner } from './learner-slot.js'
+import { LearnerSlot, type LearnerSlotOptions, type LossRecord, type SpawnLearner } from './learner-slot.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { PopulationStatus, RunControl, SupervisorProtocol } from '../protocols/protocols.js'
@@ -46,6 +46,15 @@ export interface SupervisorControlProtocol {
   /** Calls a method of the learner in this place, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
   messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome>
 
+  /**
+   * While the group pauses: the learner in this place leaves in the next round as one of a recorded run has left, and another takes its place by `succeedNow`.
+   * Throws INVALID_STATE while learners train, INVALID_OPTION.
+   */
+  departNow(place: number, departure: Departure): Promise<void>
+
+  /** While the group pauses: a learner begins in a place whose learner has departed. Throws INVALID_STATE while learners train, INVALID_OPTION. */
+  succeedNow(place: number): Promise<void>
+
   /** The learner in this place gets messages of before a checkpoint again, while the group pauses. Throws INVALID_STATE while learners train, INVALID_OPTION. */
   repeatNow(place: number, messages: readonly RepeatedMessage[]): Promise<void>
 
@@ -67,7 +76,11 @@ export interface SupervisorOptions {
   readonly spawn: SpawnLearner
   /** Called for each learner that fails. */
   readonly onFailure?: (failure: LearnerFailure) => void
-  /** The number of the first learner in a place, from 0 to below `learners`: learners meet in the order of their numbers. That of the place if omitted. */
+  /** Learners that die, and their successors; nothing is recorded if omitted. */
+  readonly record?: LossRecord
+  /** Whether a place has no learner before `succeedNow`; never if omitted. */
+  readonly isAwaiting?: (place: number) => boolean
+  /** The number of the first learner in a place, from 0 to below `learners`: learners join in the order of their numbers. That of the place if omitted. */
   readonly numberOf?: (place: number) => number
   /** Whether a learner of the first population starts with states of its own, from a checkpoint. */
   readonly resumed?: (learner: number) => boolean
@@ -78,6 +91,8 @@ export interface SupervisorOptions {
   /** What was decided about the number of learners so far. */
   readonly decisions?: () => readonly PopulationEvent[]
 }
+
+const NO_RECORD: LossRecord = { died: (_place, _departure, succession) => succession, joined: () => {} }
 
 /** Checks of the learners' heartbeats within their deadline. */
 const CHECKS = 8
@@ -102,9 +117,9 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
     const leavesVacant = (error: Error) => engine.groupStatus(group).members.length > 0 && (options.leavesVacant?.(error) ?? false)
     const nextLearner = () => this.#learners++
     const spawn: LearnerSlotOptions['spawn'] = (learner, rank, heartbeat) => options.spawn(context, learner, rank, heartbeat)
-    const { numberOf = (place: number) => place } = options
+    const { numberOf = (place: number) => place, record = NO_RECORD } = options
     this.#learners = options.learners
-    const common = { engine, group, limits: supervision, deadline: supervision.deadline, patience: CHECKS }
+    const common = { engine, group, record, limits: supervision, deadline: supervision.deadline, patience: CHECKS }
     const newSlot = (rank: number, first?: number) => {
       const about = { rank, device: rank % devices, ...(first !== undefined && { first }) }
       return new LearnerSlot({ ...common, ...about, spawn, nextLearner, onFailure, resumed, leavesVacant })
@@ -114,12 +129,15 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   }
 
   async start(): Promise<void> {
-    const failed = await firstFailure(this.#slots.map((slot) => slot.fill()))
+    const { isAwaiting = () => false, numberOf = (place: number) => place } = this.#options
+    const failed = await firstFailure(this.#slots.map(async (slot, place) => (isAwaiting(place) ? slot.leaveVacant() : slot.fill())))
     if (failed) {
       this.#close()
       throw cannotStart(failed.index, failed.error)
     }
-    for (const slot of this.#slots) await slot.join()
+    const places = [...this.#slots.keys()].filter((place) => !isAwaiting(place))
+    // Learners meet in the order in which they join.
+    for (const place of places.sort((a, b) => numberOf(a) - numberOf(b))) await this.#slots[place]!.join()
   }
 
   train(): DeferredReply<LearnerReport[]> {
@@ -166,6 +184,16 @@ export class Supervisor implements SupervisorProtocol, SupervisorControlProtocol
   async messageNow(place: number, method: string, args: readonly unknown[]): Promise<MessageOutcome> {
     this.#refuseTraining()
     return this.#slotIn(place).message(method, args)
+  }
+
+  async departNow(place: number, departure: Departure): Promise<void> {
+    this.#refuseTraining()
+    await this.#slotIn(place).depart(departure)
+  }
+
+  async succeedNow(place: number): Promise<void> {
+    this.#refuseTraining()
+    await this.#slotIn(place).succeed()
   }
 
   async repeatNow(place: number, messages: readonly RepeatedMessage[]): Promise<void> {

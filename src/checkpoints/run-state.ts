@@ -34,11 +34,11 @@ export interface RunState {
   readonly learningRateScale: number
   /** Ranks of the learners whose states are in the checkpoint; the others begin at the central model. */
   readonly learners: readonly number[]
-  /** The places of the learners in the order in which they meet, that of their numbers; absent if it is that of the places. */
+  /** The places of the learners in the order in which they meet; absent if it is that of the places. */
   readonly order?: readonly number[]
   /** All evaluations of the run so far. */
   readonly measurements: readonly PastEvaluation[]
-  /** What programs have changed of the run so far. Older versions did not write it. */
+  /** What programs have changed of the run so far, and which learners have died. Older versions did not write it. */
   readonly interventions?: readonly Intervention[]
 }
 

@@ -3,7 +3,7 @@ import { packageVersion } from '../package-version.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
-import type { GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange } from './contract/groups.js'
+import type { Departure, GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
 import type { HostsPlace, HostsSpec } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
@@ -122,8 +122,16 @@ export interface Engine {
    * is a member already.
    */
   join(group: Handle, learner: number, resumed?: boolean, device?: number): number
-  /** Ends the learner's membership. The round that waits for it is completed without it. */
-  evict(group: Handle, learner: number): void
+  /**
+   * Ends the learner's membership. The round that waits for it is completed without it. Returns how it has left, now or before; null for one that was no
+   * member, for asynchronous rules, and over hosts.
+   */
+  evict(group: Handle, learner: number): Departure | null
+  /**
+   * The learner shall leave in the next round as another has left, bit for bit: then `run` reports `evicted`, and `evict` ends its membership. Throws
+   * INVALID_STATE while a round is in progress and where `evict` returns null, INVALID_OPTION for a departure between two rounds or from another one.
+   */
+  depart(group: Handle, learner: number, departure: Departure): void
   /** The learning rates of the iterations from `fromIteration` on. The last rate is also that of all later iterations. */
   setLearningRates(group: Handle, fromIteration: number, rates: Float32Array): void
   /** At the start of each of these rounds every learner restarts from the central model, with a new optimiser. */

@@ -37,6 +37,7 @@ const CALLS = [
   'profile',
   'join',
   'evict',
+  'depart',
   'setLearningRates',
   'setRestarts',
   'setPause',

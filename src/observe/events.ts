@@ -253,7 +253,7 @@ export interface PopulationEvent {
   readonly figures: readonly PopulationFigures[]
 }
 
-/** A program has changed the run, or asked it for something, before this round. */
+/** A program has changed the run, or asked it for something, before this round; or a learner has died in it, or has taken the place of one that died. */
 export interface IntervenedEvent {
   readonly event: 'intervened'
   readonly intervention: Intervention
@@ -321,7 +321,7 @@ export interface FinishedEvent {
    * measured anything, so that its accuracy is null and its loss NaN.
    */
   readonly weightsSha256: string
-  /** What programs have changed of the run; absent if nothing. Given back as `interventions`, it repeats the run bit for bit. */
+  /** What programs have changed of the run, and which learners have died; absent if nothing. Given back as `interventions`, it repeats the run bit for bit. */
   readonly interventions?: readonly Intervention[]
   /** For runs with checkpoints only: `incomplete` if at least one could not be written, for which the command line exits with 1. */
   readonly checkpoints?: 'complete' | 'incomplete'

@@ -14,7 +14,10 @@ export const runOptions = {
   }),
   /** Stops the job as `job.stop()` does. */
   signal: option(kind<AbortSignal>(isSignal, 'an AbortSignal'), { text: 'stops the job as job.stop() does' }),
-  /** The `interventions` of a finished run: what programs changed of it while it trained is changed again, before the same rounds. */
+  /**
+   * The `interventions` of a finished run: what programs changed of it while it trained is changed again, before the same rounds, and the learners that died
+   * leave again in the same rounds. In one process alone where learners have died.
+   */
   interventions: option<readonly Intervention[], readonly Intervention[], readonly Intervention[]>(interventionList, {
     text: 'the interventions of a finished run, to repeat it',
     default: []

@@ -6,20 +6,21 @@ import type { ActorRef } from '../runtime/actor-ref.js'
 export interface LearnerSnapshots {
   /** By rank; null for a learner that has died, or that has not begun and so has no state of its own. */
   readonly learners: readonly (Handle | null)[]
-  /** The ranks by the learners' numbers, in which they meet; those that have died come last. */
+  /** The ranks in the order in which their learners meet; those that have died come last. */
   readonly order: readonly number[]
 }
 
-/** `counts` are those of the group's snapshot. `keep` is called for each snapshot, which the caller releases. */
+/** Of the group's members. `counts` are those of the group's snapshot. `keep` is called for each snapshot, which the caller releases. */
 export async function capturedLearners(
   engine: Engine,
-  supervisor: ActorRef<Supervisor>,
+  { supervisor, group }: { readonly supervisor: ActorRef<Supervisor>; readonly group: Handle },
   counts: Readonly<Record<string, number>>,
   keep: (snapshot: Handle) => Handle
 ): Promise<LearnerSnapshots> {
   const replicas = await supervisor.askWith({ deadline: Infinity }).replicas()
-  const number = (rank: number) => replicas[rank]?.learner ?? Infinity
-  const order = [...replicas.keys()].sort((a, b) => (number(a) < number(b) ? -1 : number(a) > number(b) ? 1 : a - b))
+  const { members } = engine.groupStatus(group)
+  const lost = [...replicas.keys()].filter((rank) => !members.includes(replicas[rank]?.learner ?? -1))
+  const order = [...members.map((learner) => replicas.findIndex((found) => found?.learner === learner)).filter((rank) => rank >= 0), ...lost]
   const learners = replicas.map((found) => {
     if (!found || counts[`fresh.${found.learner}`] !== 0) return null
     try {

@@ -3,7 +3,7 @@ import type { SavedModel } from '../formats/save.js'
 import type { CentralMeasurement, CentralModel } from '../protocols/protocols.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { asError, unpackError } from '../runtime/errors-across-threads.js'
-import { argumentsOf, messagesTo, ruleChangeOf, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import { argumentsOf, messagesTo, ruleChangeOf, type Intervention, type Loss, type RunChange, type RunPlace } from '../schedules/interventions.js'
 import type { RunActors } from './start-actors.js'
 import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from './memory/budget.js'
@@ -29,7 +29,7 @@ export interface ChangeableRun {
 type ChangeOf<Kind> = Extract<RunChange, { readonly kind: Kind }>
 
 /** Makes a change of a run whose learners rest at this place. Throws for one that is refused: then nothing has changed. */
-export async function changeRun(target: ChangeableRun, change: RunChange, place: RunPlace): Promise<ChangeOutcome> {
+export async function changeRun(target: ChangeableRun, change: RunChange | Loss, place: RunPlace): Promise<ChangeOutcome> {
   switch (change.kind) {
     case 'pause':
       return { answer: place }
@@ -50,6 +50,13 @@ export async function changeRun(target: ChangeableRun, change: RunChange, place:
       // Where a learner stands in its step must not depend on when the message came.
       await target.training.gather(place.round)
       return message(target, change)
+    case 'death':
+      if (target.run.hosts) throw new ArbalestError('INVALID_STATE', 'death: several hosts cannot repeat it; train in one process')
+      await target.actors.supervisor.askWith({ deadline: Infinity }).departNow(change.place, change)
+      return { answer: place }
+    case 'join':
+      await target.actors.supervisor.askWith({ deadline: Infinity }).succeedNow(change.place)
+      return { answer: place }
     case 'measure':
       return { answer: { ...place, ...(await target.measure(change.data)) } }
     case 'model':

@@ -182,7 +182,7 @@ export class Checkpointing {
       const evaluated = evaluators === 'measuring' ? null : keep(engine.captureReplica(actors.evaluators.replica))
       const snapshot = keep(engine.captureGroup(actors.group))
       const { counts } = engine.snapshotParts(snapshot)
-      const own = await capturedLearners(engine, actors.supervisor, counts, keep)
+      const own = await capturedLearners(engine, actors, counts, keep)
       const { learners, order } = hosts ? allLearners(hosts.host, own, await hosts.leader.capture()) : own
       return {
         iteration,

@@ -3,13 +3,15 @@ import { ArbalestError, invalidOption } from '../errors.js'
 import type { IntervenedEvent } from '../observe/events.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
-import { checkedChange, type Intervention, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import type { LossRecord, Succession } from '../actors/learner-slot.js'
+import type { Departure } from '../engine/contract.js'
+import { checkedChange, isLoss, openDeaths, type Intervention, type Loss, type OfKind, type RunChange, type RunPlace } from '../schedules/interventions.js'
 
 /** What came of a change: its answer, which may come later than the learners go on, or the error of a learner's method. */
 export type ChangeOutcome = { readonly answer: unknown } | { readonly error: Error }
 
-/** Makes a change while all learners rest. Throws for one that is refused: then nothing has changed. */
-export type MakeChange = (change: RunChange, place: RunPlace) => Promise<ChangeOutcome>
+/** Makes a change while all learners rest, or lets a loss of the recorded run happen. Throws for one that is refused: then nothing has changed. */
+export type MakeChange = (change: RunChange | Loss, place: RunPlace) => Promise<ChangeOutcome>
 
 export interface InterventionsOptions {
   /** Those made before the run was resumed. */
@@ -22,7 +24,7 @@ export interface InterventionsOptions {
 }
 
 /** Changes that only look at a run, or hold it. */
-const LOOKS: readonly RunChange['kind'][] = ['pause', 'measure', 'save', 'model']
+const LOOKS: readonly Intervention['kind'][] = ['pause', 'measure', 'save', 'model']
 
 interface Request {
   readonly change: RunChange
@@ -31,12 +33,15 @@ interface Request {
 
 /**
  * What programs change of a run while it trains, and ask of it. All of it happens while all learners rest before a round, in the order in which it was
- * asked for, and is recorded with that round: the list of a run, given to another, repeats it.
+ * asked for, and is recorded with that round, as is the death of a learner with the round that it has not ended: the list of a run, given to another,
+ * repeats it.
  */
-export class Interventions {
+export class Interventions implements LossRecord {
   readonly #options: InterventionsOptions
   readonly #made: Intervention[]
   readonly #recorded: Intervention[]
+  /** Deaths of the recorded run that are under way. */
+  readonly #dying: OfKind<'death'>[] = []
   readonly #requests: Request[] = []
   #onRequest: (() => void) | undefined
   #paused = false
@@ -48,12 +53,39 @@ export class Interventions {
   /** Throws INVALID_OPTION if the recorded ones are not those of the run that is resumed. */
   constructor(options: InterventionsOptions) {
     const { made = [], recorded = [] } = options
-    const before = recorded.slice(0, made.length)
-    if (recorded.length > 0 && !isDeepStrictEqual(before, made.slice(0, before.length)))
+    const changes = made.filter((each) => !isLoss(each))
+    const before = recorded.filter((each) => !isLoss(each)).slice(0, changes.length)
+    if (recorded.length > 0 && !isDeepStrictEqual(before, changes.slice(0, before.length)))
       throw invalidOption('interventions', `${recorded.length} of a recorded run`, 'the checkpoint is of a run with others: leave them out')
     this.#options = options
     this.#made = [...made]
-    this.#recorded = recorded.slice(made.length)
+    let left = before.length
+    this.#recorded = recorded
+      .filter((each) => (isLoss(each) ? !made.some((past) => isDeepStrictEqual(past, each)) : left-- <= 0))
+      .toSorted((a, b) => a.round - b.round)
+  }
+
+  /** Whether the recorded run, where this one is resumed, has no learner in this place before a later round. */
+  isAwaiting(place: number): boolean {
+    const { recorded = [] } = this.#options
+    const isAwaited = (death: OfKind<'death'>) => !death.vacant && recorded.some((each) => isDeepStrictEqual(each, death))
+    return openDeaths(this.#made).some((death) => death.place === place && isAwaited(death))
+  }
+
+  /** A run that goes on before this round has another learner in each place, but for those that the recorded run leaves vacant. */
+  resumeAt(from: RunPlace, learners: number): void {
+    for (const { place } of openDeaths(this.#made)) if (place < learners && !this.isAwaiting(place)) this.joined(place, from)
+  }
+
+  died(place: number, { round, iteration, iterations, until, brought }: Departure, succession: 'now' | 'none'): Succession {
+    const expected = this.#expectedDeath(place, round)
+    const vacant = succession === 'none' && { vacant: true }
+    this.#keep(expected ?? { round, iteration, kind: 'death', place, iterations, until, brought, ...vacant })
+    return !expected ? succession : expected.vacant ? 'none' : 'later'
+  }
+
+  joined(place: number, { round, iteration }: RunPlace): void {
+    this.#keep({ round, iteration, kind: 'join', place })
   }
 
   /** All that were made, those before the run was resumed among them. */
@@ -161,10 +193,28 @@ export class Interventions {
   }
 
   /** What only looked at the recorded run, or held it, needs no repetition. */
-  async #repeat({ round: _round, iteration: _iteration, ...change }: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
+  async #repeat(recorded: Intervention, place: RunPlace, make: MakeChange): Promise<void> {
+    if (isLoss(recorded)) {
+      if (recorded.kind === 'death') this.#dying.push(recorded)
+      await make(recorded, place)
+      if (recorded.kind === 'join') this.#keep(recorded)
+      return
+    }
+    const { round: _round, iteration: _iteration, ...change } = recorded
     const looks = LOOKS.includes(change.kind)
     if (looks) this.#record(change, place, undefined)
     else await this.#perform(change, place, make)
+  }
+
+  /** The death of the recorded run in this place and round, which may come before the learners rest for it. */
+  #expectedDeath(place: number, round: number): OfKind<'death'> | undefined {
+    const isIt = (each: Intervention): each is OfKind<'death'> => each.kind === 'death' && each.place === place && each.round === round
+    for (const list of [this.#dying, this.#recorded] as Intervention[][]) {
+      const found = list.find(isIt)
+      if (found) list.splice(list.indexOf(found), 1)
+      if (found) return found
+    }
+    return undefined
   }
 
   async #perform(change: RunChange, place: RunPlace, make: MakeChange): Promise<ChangeOutcome> {
@@ -175,8 +225,13 @@ export class Interventions {
   }
 
   #record(change: RunChange, { round, iteration }: RunPlace, error: Error | undefined): void {
-    const intervention: Intervention = { round, iteration, ...change }
-    this.#made.push(intervention)
+    this.#keep({ round, iteration, ...change }, error)
+  }
+
+  /** A death may be of an earlier round than the last change. */
+  #keep(intervention: Intervention, error?: Error): void {
+    const later = this.#made.findIndex(({ round }) => round > intervention.round)
+    this.#made.splice(later < 0 ? this.#made.length : later, 0, intervention)
     const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
     this.#options.emit({ event: 'intervened', intervention, ...(error && { error: { code, message: error.message } }) })
   }

@@ -170,6 +170,7 @@ async function runOnce(
     actors = await startActors(prepared, modules.learner, scope, {
       trace,
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
+      record: interventions,
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
       skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
       logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics),
@@ -181,6 +182,7 @@ async function runOnce(
     const statistics = statisticsReader(prepared, actors, scope)
     const best = await bestBefore(prepared)
     const checkpoints = await begin(prepared, actors, scope, control, trace, statistics)
+    if (prepared.resumption) interventions.resumeAt(prepared.resumption.state, prepared.settings.learners)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     const need = measuredNeed(engine, prepared.settings, prepared.need, before)
     const own = (learners: number) => hosts?.host.learnersOf(learners) ?? learners

@@ -7,7 +7,7 @@ import type { JobScope } from '../actors/job-scope.js'
 import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
 import type { LogLine } from '../learner/learner-log.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
-import type { SpawnLearner } from '../actors/learner-slot.js'
+import type { LossRecord, SpawnLearner } from '../actors/learner-slot.js'
 import type { RunControl } from '../protocols/protocols.js'
 import type { RunCall, SendCall } from '../protocols/run-ref.js'
 import { makeSources, type Sources } from '../actors/sources.js'
@@ -58,6 +58,8 @@ export interface RunActors {
 export interface RunHooks {
   readonly trace: Trace | undefined
   readonly onFailure: (failure: LearnerFailure) => void
+  /** Learners that die, and their successors. */
+  readonly record: LossRecord & { isAwaiting(place: number): boolean }
   /** Whether the other learners go on without a replacement of one that failed with this error. */
   readonly leavesVacant: (error: Error) => boolean
   readonly skipped: (sample: SkippedSample) => void
@@ -186,7 +188,7 @@ async function startSupervisor(
   { model, dataset, programs, settings: all, schedule, resumption, hosts }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
-  { trace, onFailure, leavesVacant, logged, control, decisions, fromLearner, shared }: RunHooks,
+  { trace, onFailure, record, leavesVacant, logged, control, decisions, fromLearner, shared }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
   const settings = hosts?.host.ownSettings(all) ?? all
@@ -251,6 +253,8 @@ async function startSupervisor(
       supervision,
       spawn,
       onFailure,
+      record,
+      isAwaiting: (place) => record.isAwaiting(place),
       resumed,
       leavesVacant,
       control,

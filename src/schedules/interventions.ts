@@ -36,10 +36,10 @@ const learners = required(whole({ min: 1, max: MOST_LEARNERS }))
 const place = required(whole())
 const anything = kind<unknown>(() => true, 'any value')
 
-/** A change by its kind, with the entries `Common` besides. */
+/** The changes by their kind, with the entries `Common` besides. */
 function changes<const Common extends Record<string, ReturnType<typeof required<number, number>>>>(common: Common) {
   const of = <const Kind extends string>(name: Kind) => ({ ...common, kind: required(oneOf([name])) })
-  return variants('kind', {
+  return {
     set: group({ ...of('set'), ...settings }),
     resize: group({ ...of('resize'), learners }),
     replace: group({ ...of('replace'), place }),
@@ -57,17 +57,40 @@ function changes<const Common extends Record<string, ReturnType<typeof required<
     measure: group({ ...of('measure'), data: option(text('the name of a data set')) }),
     save: group(of('save')),
     model: group(of('model'))
-  })
+  }
 }
 
-const runChange = changes({})
-const intervention = changes({ round: required(whole()), iteration: required(whole()) })
+const runChange = variants('kind', changes({}))
+const before = { round: required(whole()), iteration: required(whole()) }
+const intervention = variants('kind', {
+  ...changes(before),
+  /** A learner has died: the rounds before `until` count it, and the buckets `brought` of the first of them have its contribution. */
+  death: group({
+    ...before,
+    kind: required(oneOf(['death'])),
+    place,
+    /** Iterations of the round that it had ended. */
+    iterations: required(whole()),
+    until: required(whole()),
+    brought: required(list(whole(), 'a list of buckets')),
+    /** No other takes its place before the population changes. */
+    vacant: option(truth())
+  }),
+  /** The learner that takes the place of one that has died takes part from this round on. */
+  join: group({ ...before, kind: required(oneOf(['join'])), place })
+})
 
 /** What a program may ask of a run while it trains. */
 export type RunChange = GivenOptions<typeof runChange>
 
-/** A change that was asked of a run, and the round before which it was made. Plain JSON: the list of a run, given back, repeats it. */
+/**
+ * A change that was asked of a run, and the round before which it was made; or the death of a learner, and its successor's first round. Plain JSON: the list
+ * of a run, given back, repeats it.
+ */
 export type Intervention = GivenOptions<typeof intervention>
+
+/** What happens to a run by itself. */
+export type Loss = OfKind<'death' | 'join'>
 
 export const interventionList = list(intervention, "a list of interventions, as a run's `finished` event has it")
 
@@ -97,7 +120,23 @@ function isPlain(args: readonly unknown[]): boolean {
   }
 }
 
-type OfKind<Kind> = Extract<Intervention, { readonly kind: Kind }>
+export type OfKind<Kind> = Extract<Intervention, { readonly kind: Kind }>
+
+/** Whether it is a learner's death, or its successor's beginning. */
+export function isLoss(intervention: Intervention): intervention is Loss {
+  return intervention.kind === 'death' || intervention.kind === 'join'
+}
+
+/** The deaths after which no other learner has begun in their place. */
+export function openDeaths(all: readonly Intervention[]): readonly OfKind<'death'>[] {
+  return interventionsOf(all, 'death').filter((death) => !all.slice(all.indexOf(death) + 1).some((each) => beginsIn(death.place, each)))
+}
+
+/** Whether another learner begins in this place, or none is there any more. */
+function beginsIn(place: number, each: Intervention): boolean {
+  if (each.kind === 'resize') return each.learners <= place
+  return (each.kind === 'replace' || each.kind === 'death' || each.kind === 'join') && each.place === place
+}
 
 export function interventionsOf<const Kind extends Intervention['kind']>(
   all: readonly Intervention[],
@@ -144,9 +183,8 @@ export function messagesTo(
   all: readonly Intervention[],
   { from = 0, before = Infinity }: { readonly from?: number; readonly before?: number | undefined } = {}
 ): readonly { readonly method: string; readonly args: readonly unknown[] }[] {
-  const begins = (each: Intervention) =>
-    (each.kind === 'replace' && each.place === wanted) || (each.kind === 'resize' && each.learners <= wanted)
-  return interventionsOf(all.slice(all.findLastIndex(begins) + 1), 'message')
+  const begun = all.findLastIndex((each) => beginsIn(wanted, each))
+  return interventionsOf(all.slice(begun + 1), 'message')
     .filter(({ place: to, round }) => to === wanted && round >= from && round < before)
     .map((message) => ({ method: message.method, args: argumentsOf(message) }))
 }

@@ -97,7 +97,11 @@ export const engine: Engine = {
   profile: () => [],
 
   join: (group, learner) => memory.locked(() => new FakeGroup(group).join(learner)),
-  evict: (group, learner) => memory.locked(() => new FakeGroup(group).evict(learner)),
+  evict: (group, learner) => {
+    memory.locked(() => new FakeGroup(group).evict(learner))
+    return null
+  },
+  depart: () => unsupported('depart'),
   setLearningRates: (group, from, rates) => memory.locked(() => new FakeGroup(group).setLearningRates(from, rates)),
   setRestarts: (group, rounds) => memory.locked(() => new FakeGroup(group).setRestarts(rounds)),
   setPause: (group, round) => memory.locked(() => new FakeGroup(group).setPause(round)),

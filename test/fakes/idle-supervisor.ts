@@ -26,7 +26,10 @@ function idleEngine(): Engine {
   const members = new Set<number>()
   const engine: Partial<Engine> = {
     stop: () => {},
-    evict: (_, learner) => void members.delete(learner),
+    evict: (_, learner) => {
+      members.delete(learner)
+      return null
+    },
     join: (_, learner) => members.add(learner).size,
     groupStatus: () => ({ round: 0, iterations: 0, position: 0, members: [...members], arrived: [], notFiniteAt: -1 })
   }

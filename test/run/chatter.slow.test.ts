@@ -15,9 +15,12 @@ describe(`a run that is sent ${MESSAGES} messages from several threads`, () => {
   it('goes on from where SIGKILL has left it, again and again, to the weights of the run that does the same undisturbed', () =>
     expectSurvivesKills([1, 2, 3, 4, 5].map((seed) => ({ seed, checkpoints: 4 + seed })))).timeout(3_600_000)
 
-  it('answers all of them while learners die', async () => {
+  it('answers all of them while learners die, and is repeated and resumed to the same weights', async () => {
     const run = await disturbedRun(MESSAGES, { seed: 5, deadly: true })
     expect(run.finished.reason).to.equal('stopped')
+    expect(run.finished.interventions!.filter(({ kind }) => kind === 'death').length).above(MESSAGES / 100)
+    await expectRepeated(run)
+    await expectResumed(run)
     remove(run)
   }).timeout(3_600_000)
 })

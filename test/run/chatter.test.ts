@@ -16,10 +16,12 @@ describe('a run that several threads talk to at random times', () => {
   it('goes on from where SIGKILL has left it to the weights of the run that does the same undisturbed', () =>
     expectSurvivesKills([{ seed: 1, checkpoints: 1 }])).timeout(120_000)
 
-  it('answers every ask and ends right while learners die', async () => {
-    const run = await disturbedRun(45, { seed: 7, deadly: true })
+  it('answers every ask and ends right while learners die, and is repeated and resumed to the same weights', async () => {
+    const run = await disturbedRun(60, { seed: 7, deadly: true })
     expect(run.chatter.reduce((sum, each) => sum + each.answered, 0)).above(20)
     expect(run.finished.reason).to.equal('stopped')
+    await expectRepeated(run)
+    await expectResumed(run)
     remove(run)
   }).timeout(120_000)
 })

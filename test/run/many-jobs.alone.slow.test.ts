@@ -10,7 +10,7 @@ const JOBS = countOf('ARBALEST_SOAK_JOBS', 10_000)
 const LOOKS = 40
 
 describe(`${JOBS} short jobs in one process`, function () {
-  this.timeout(3_600_000)
+  this.timeout(4 * 3_600_000)
 
   it('leave nothing behind: memory, threads and file descriptors stay as they are', async () => {
     const began = performance.now()

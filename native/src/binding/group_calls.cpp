@@ -38,7 +38,23 @@ Napi::Value join(const Info& info) {
 }
 
 Napi::Value evict(const Info& info) {
-  group_of(info)->evict(learner(info));
+  const Napi::Env env = info.Env();
+  const auto departure = group_of(info)->evict(learner(info));
+  if (!departure) return env.Null();
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("round", static_cast<double>(departure->round));
+  result.Set("iteration", static_cast<double>(departure->iteration));
+  result.Set("iterations", static_cast<double>(departure->iterations));
+  result.Set("until", static_cast<double>(departure->until));
+  result.Set("brought", js::array(env, departure->brought));
+  return result;
+}
+
+Napi::Value depart(const Info& info) {
+  const Napi::Object from = js::object(info[2], "departure");
+  Departure departure{js::integer(from, "round"), js::integer(from, "iteration"), js::integer(from, "iterations"), js::integer(from, "until"),
+                      js::list(js::property(from, "brought"), "brought", [](const Napi::Value& bucket) { return js::small(bucket, "brought"); })};
+  group_of(info)->depart(learner(info), std::move(departure));
   return info.Env().Undefined();
 }
 
@@ -169,6 +185,7 @@ void add_group_calls(Napi::Object& addon) {
   add<create_group>(addon, "createGroup");
   add<join>(addon, "join");
   add<evict>(addon, "evict");
+  add<depart>(addon, "depart");
   add<set_rates>(addon, "setLearningRates");
   add<set_restarts>(addon, "setRestarts");
   add<set_pause>(addon, "setPause");

@@ -37,14 +37,19 @@ int64_t AsynchronousGroup::join(int learner, bool resumed, int) {
   return next_round();
 }
 
-void AsynchronousGroup::evict(int learner) {
+std::optional<Departure> AsynchronousGroup::evict(int learner) {
   Lock lock(mutex_);
   const FreeMember* const member = members_.find(learner);
-  if (!member) return;
+  if (!member) return std::nullopt;
   close_ticket(*member);
   members_.remove(learner);
   changed_.notify_all();
   close_rounds(lock);
+  return std::nullopt;
+}
+
+void AsynchronousGroup::depart(int, Departure) {
+  throw Error("INVALID_STATE", "departure: learners that meet as they come cannot repeat it");
 }
 
 void AsynchronousGroup::set_restarts(std::vector<int64_t> rounds) {

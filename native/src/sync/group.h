@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct GroupStatus {
   int64_t not_finite_at = -1;
 };
 
+// How a learner has left its group within a round. The rounds that were open count it as a member.
+struct Departure {
+  int64_t round = 0;         // in which it was,
+  int64_t iteration = 0;     // the first of that round,
+  int64_t iterations = 0;    // and those of the round that it had ended
+  int64_t until = 0;         // the first round that does not count it
+  std::vector<int> brought;  // the buckets of its round that have its contribution
+};
+
 // Membership and schedule. Everything takes effect at a round's number.
 class GroupControl {
  public:
@@ -33,8 +43,12 @@ class GroupControl {
   // Returns the learner's first round. A learner that joins `resumed` has its weights and its optimiser's states already; any other begins
   // at the central model. If the group has several devices, the learner's contributions are summed on `device` first.
   virtual int64_t join(int learner, bool resumed = false, int device = 0) = 0;
-  // The round in progress is completed without the learner.
-  virtual void evict(int learner) = 0;
+  // The round in progress is completed without the learner. Returns how it has left, now or before; nothing for one that was no member, and
+  // under rules or over hosts where it cannot be repeated.
+  virtual std::optional<Departure> evict(int learner) = 0;
+  // The learner shall leave as another has left; `run` reports evicted then, and evict() ends its membership. Throws INVALID_STATE while a
+  // round is in progress and where it cannot be repeated, INVALID_OPTION for a departure from another round than the next.
+  virtual void depart(int learner, Departure departure) = 0;
   virtual void set_rates(int64_t from_iteration, std::span<const float> rates) = 0;
   virtual void set_restarts(std::vector<int64_t> rounds) = 0;
   // The first round that no learner enters; kNever lifts the pause.

@@ -4,9 +4,10 @@
 
 namespace arbalest {
 
-std::vector<Contribution> Gathering::contributions() const {
+std::vector<Contribution> Gathering::contributions(const std::vector<int>& members) const {
   std::vector<Contribution> in_order;
-  for (const auto& [learner, contribution] : arrived) in_order.push_back(contribution);
+  for (int learner : members)
+    if (const auto found = arrived.find(learner); found != arrived.end()) in_order.push_back(found->second);
   return in_order;
 }
 
@@ -18,9 +19,9 @@ OpenRound* OpenRounds::find(int64_t number) {
   return nullptr;
 }
 
-OpenRound& OpenRounds::open(OpenRound round, Members<RoundMember>& members, size_t buckets, size_t devices) {
+OpenRound& OpenRounds::open(OpenRound round, size_t buckets, size_t devices) {
   std::vector<Gathering> gatherings(devices);
-  for (int learner : round.members) gatherings[members.at(learner).device].pending.insert(learner);
+  for (size_t i = 0; i < round.members.size(); ++i) gatherings[round.devices[i]].pending.insert(round.members[i]);
   for (size_t device = 0; device < devices; ++device) {
     gatherings[device].complete = gatherings[device].pending.empty();
     if (!gatherings[device].complete) round.present.push_back(static_cast<int>(device));
@@ -59,6 +60,15 @@ void OpenRounds::evict(int learner) {
   for (OpenRound& round : rounds_)
     for (std::vector<Gathering>& devices : round.buckets)
       for (Gathering& gathering : devices) gathering.pending.erase(learner);
+}
+
+std::vector<int> OpenRounds::brought(int64_t number, int learner) const {
+  std::vector<int> buckets;
+  for (const OpenRound& round : rounds_)
+    for (size_t bucket = 0; round.number == number && bucket < round.buckets.size(); ++bucket)
+      if (std::ranges::any_of(round.buckets[bucket], [&](const Gathering& gathering) { return gathering.arrived.count(learner) != 0; }))
+        buckets.push_back(static_cast<int>(bucket));
+  return buckets;
 }
 
 std::vector<int> OpenRounds::arrived() const {

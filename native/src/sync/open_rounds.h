@@ -2,6 +2,7 @@
 // arrived.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -11,25 +12,40 @@
 #include <vector>
 
 #include "sync/averaging.h"
+#include "sync/group.h"
 #include "sync/members.h"
 
 namespace arbalest {
 
+// Open rounds at most.
+inline constexpr int64_t kMostOpen = 2;
+
 // A member of a synchronous group.
 struct RoundMember : Member {
+  int64_t joined = 0;  // members meet in the order in which they have joined
   int64_t round = 0, iteration_in_round = 0;
   int64_t length = 1;  // iterations of its round
   size_t device = 0;
   std::shared_ptr<Memory> difference;  // from the central model, while rounds are recorded
+  std::optional<Departure> departs;    // as planned
+
+  bool departs_before_round() const { return departs && round > departs->round; }
+  // The present iteration is the one that it does not end,
+  bool has_departed() const { return departs && round == departs->round && iteration_in_round >= departs->iterations; }
+  // but for the buckets that it brings.
+  bool departs_within_round() const { return has_departed() && departs->brought.empty(); }
+  bool withholds(size_t bucket) const {
+    return departs && round == departs->round && std::ranges::find(departs->brought, static_cast<int>(bucket)) == departs->brought.end();
+  }
 };
 
 // The contributions of a round's members on one device to one bucket.
 struct Gathering {
   std::set<int> pending;                // members yet to arrive
-  std::map<int, Contribution> arrived;  // in learner order
+  std::map<int, Contribution> arrived;  // by learner
   bool complete = false;
 
-  std::vector<Contribution> contributions() const;
+  std::vector<Contribution> contributions(const std::vector<int>& members) const;
 };
 
 struct OpenRound {
@@ -38,12 +54,13 @@ struct OpenRound {
   double alpha = 0;
   bool restarts = false;
   int64_t learners = 0;                         // on all hosts
-  std::vector<int> members;                     // in learner order
+  std::vector<int> members;                     // in the order in which they have joined
+  std::vector<size_t> devices;                  // of the members
   std::vector<std::vector<Gathering>> buckets;  // each of all devices
   std::vector<int> present;                     // devices that have members
   bool begun = false;                           // its averaging has begun
 
-  // The learner's place among the members. Not its slot's rank in TypeScript: a learner that replaces another comes last.
+  // The learner's place among the members. Not that in TypeScript: a learner that replaces another comes last.
   int64_t order_of(int learner) const;
 };
 
@@ -64,7 +81,7 @@ class OpenRounds {
   // Null where it is not open.
   OpenRound* find(int64_t number);
   // The round waits for each of its members, on the member's device, with all buckets.
-  OpenRound& open(OpenRound round, Members<RoundMember>& members, size_t buckets, size_t devices);
+  OpenRound& open(OpenRound round, size_t buckets, size_t devices);
   void close_front() { rounds_.pop_front(); }
 
   void arrive(int learner, size_t device, int64_t round, size_t bucket, const Contribution& contribution);
@@ -75,6 +92,8 @@ class OpenRounds {
   bool is_stepping_for(int learner) const;
   // The rounds no longer wait for the learner.
   void evict(int learner);
+  // The buckets that the learner has brought to the round.
+  std::vector<int> brought(int64_t round, int learner) const;
   // The learners that have brought the last bucket of the round in progress.
   std::vector<int> arrived() const;
 

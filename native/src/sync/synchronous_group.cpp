@@ -42,7 +42,9 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   check_device(device);
   const std::lock_guard lock(mutex_);
   members_.check_absent(learner);
+  departures_.erase(learner);
   RoundMember member;
+  member.joined = joined_++;
   member.round = std::max(unopened_round(), agreement_ ? agreement_->untold(round_) : 0);
   member.iteration = schedule_.first_iteration(member.round);
   member.fresh = !resumed;
@@ -54,16 +56,45 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   return from;
 }
 
-void SynchronousGroup::evict(int learner) {
+std::optional<Departure> SynchronousGroup::evict(int learner) {
   Lock lock(mutex_);
+  remove(lock, learner);
+  const auto found = departures_.find(learner);
+  return found == departures_.end() || agreement_ ? std::nullopt : std::optional(found->second);
+}
+
+void SynchronousGroup::remove(Lock& lock, int learner) {
+  if (RoundMember* const member = members_.find(learner)) {
+    const Departure departure = member->departs.value_or(departure_of(learner, *member));
+    departures_.insert_or_assign(learner, departure);
+    departed_iterations_ = own_iterations();
+    if (member->departs && unopened_round() < departure.until) counted_.emplace(learner, std::move(*member));
+  }
   recorder_.evict(learner);
-  departed_iterations_ = own_iterations();
   members_.remove(learner);
   rounds_.evict(learner);
   advance();
   go_on();
   changed_.notify_all();
   help(lock);
+}
+
+Departure SynchronousGroup::departure_of(int learner, const RoundMember& member) const {
+  return {member.round, schedule_.first_iteration(member.round), member.iteration_in_round, std::max(unopened_round(), member.round),
+          rounds_.brought(member.round, learner)};
+}
+
+void SynchronousGroup::depart(int learner, Departure departure) {
+  const std::lock_guard lock(mutex_);
+  if (agreement_) throw Error("INVALID_STATE", "departure: over hosts it cannot be repeated");
+  refuse_in_progress();
+  RoundMember* const member = members_.find(learner);
+  if (!member) throw Error("INVALID_STATE", "learner: " + std::to_string(learner) + " is no member of the group");
+  if (departure.round != member->round || departure.until <= departure.round || departure.until > departure.round + kMostOpen)
+    throw Error("INVALID_OPTION", "departure: received round " + std::to_string(departure.round) + " until round " +
+                                      std::to_string(departure.until) + "; the next round is " + std::to_string(member->round) +
+                                      ": give that one, and one or two rounds");
+  member->departs = std::move(departure);
 }
 
 void SynchronousGroup::set_restarts(std::vector<int64_t> rounds) {
@@ -73,7 +104,12 @@ void SynchronousGroup::set_restarts(std::vector<int64_t> rounds) {
 
 GroupStatus SynchronousGroup::status() const {
   const std::lock_guard lock(mutex_);
-  return {round_, whole_iterations(), position_, members_.learners(), rounds_.arrived(), losses_.not_finite_at()};
+  std::vector<std::pair<int64_t, int>> in_order;
+  for (const auto& [learner, member] : members_) in_order.emplace_back(member.joined, learner);
+  std::ranges::sort(in_order);
+  std::vector<int> learners;
+  for (const auto& [joined, learner] : in_order) learners.push_back(learner);
+  return {round_, whole_iterations(), position_, learners, rounds_.arrived(), losses_.not_finite_at()};
 }
 
 int64_t SynchronousGroup::iteration_of(int learner) const {

@@ -28,7 +28,8 @@ class SynchronousGroup final : public GroupState {
   ~SynchronousGroup() override;
 
   int64_t join(int learner, bool resumed, int device) override;
-  void evict(int learner) override;
+  std::optional<Departure> evict(int learner) override;
+  void depart(int learner, Departure departure) override;
   void set_restarts(std::vector<int64_t> rounds) override;
   void stop() override;
   GroupStatus status() const override;
@@ -82,6 +83,12 @@ class SynchronousGroup final : public GroupState {
 
   // Fixes the round's members and its samples.
   OpenRound& open(int64_t number);
+  // Of the round, in the order in which they have joined; learners that have left among them, where a planned departure says so.
+  std::vector<std::pair<int, const RoundMember*>> members_in(int64_t round) const;
+  // Of a member that leaves now.
+  Departure departure_of(int learner, const RoundMember& member) const;
+  // The learner is no member any more.
+  void remove(Lock& lock, int learner);
 
   // Over hosts:
   std::unique_ptr<Agreement> agreement_for_hosts();
@@ -126,6 +133,9 @@ class SynchronousGroup final : public GroupState {
   void fail(std::exception_ptr failure);
 
   Members<RoundMember> members_;
+  std::map<int, RoundMember> counted_;   // that have left as planned, and that rounds still count
+  std::map<int, Departure> departures_;  // of all that have left
+  int64_t joined_ = 0;                   // learners so far
   std::optional<double> alpha_;      // of sma
   int64_t departed_iterations_ = 0;  // whole iterations, for a group whose last member has left
   OpenRounds rounds_;

@@ -29,16 +29,33 @@ OpenRound& SynchronousGroup::open(int64_t number) {
   round.length = schedule_.length(number);
   round.position = position_;
   round.restarts = schedule_.restarts(number);
-  for (const auto& [learner, member] : members_)
-    if (member.round <= number && !(agreement_ && stopped_)) round.members.push_back(learner);
+  const auto members = members_in(number);
+  for (const auto& [learner, member] : members) {
+    round.members.push_back(learner);
+    round.devices.push_back(member->device);
+  }
   round.learners = agreement_ ? agreement_->learners(number) : static_cast<int64_t>(round.members.size());
   round.alpha = alpha_.value_or(std::min(1.0 / static_cast<double>(std::max<int64_t>(round.learners, 1)), 0.5));
   position_ += static_cast<uint64_t>(round.learners * round.length * spec_.batch);
   round.next_position = position_;
-  OpenRound& opened = rounds_.open(std::move(round), members_, averaging_.buckets().size(), averaging_.devices());
+  OpenRound& opened = rounds_.open(std::move(round), averaging_.buckets().size(), averaging_.devices());
+  for (const auto& [learner, member] : counted_) rounds_.evict(learner);
   averaging_.set_present(number, opened.present);
   recorder_.open(number, schedule_.first_iteration(number), opened.members);
+  for (const auto& [learner, member] : counted_) recorder_.evict(learner);
+  std::erase_if(counted_, [&](const auto& left) { return left.second.departs->until <= number + 1; });
   return opened;
+}
+
+std::vector<std::pair<int, const RoundMember*>> SynchronousGroup::members_in(int64_t round) const {
+  std::vector<std::pair<int, const RoundMember*>> found;
+  if (agreement_ && stopped_) return found;
+  for (const auto& [learner, member] : members_)
+    if (member.round <= round && (!member.departs || round < member.departs->until)) found.emplace_back(learner, &member);
+  for (const auto& [learner, member] : counted_)
+    if (round < member.departs->until) found.emplace_back(learner, &member);
+  std::ranges::sort(found, {}, [](const auto& each) { return each.second->joined; });
+  return found;
 }
 
 Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) {
@@ -47,6 +64,10 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   if (!found) return Outcome::evicted;
   const RoundMember& member = *found;
   if (stopped_ || cancelled) return Outcome::cancelled;
+  if (member.departs_before_round()) {
+    remove(lock, learner);
+    return Outcome::evicted;
+  }
   if (agreement_ && member.iteration_in_round == 0) {
     const Outcome outcome = await_agreement(lock, learner, member.round, deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
@@ -57,6 +78,10 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   }
   const int64_t number = members_.at(learner).round;
   const OpenRound& round = open(number);
+  if (members_.at(learner).departs_within_round()) {
+    remove(lock, learner);
+    return Outcome::evicted;
+  }
   const bool begins = members_.at(learner).iteration_in_round == 0;
   const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
   const bool adopts = restarts_optimiser || (begins && rule().adopts);
@@ -184,12 +209,13 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
   Lock lock(mutex_);
   RoundMember* const member = members_.find(learner);
   if (!member) return true;
-  if (!add_loss(iteration, loss)) {
+  const bool departed = member->has_departed();
+  if (!departed && !add_loss(iteration, loss)) {
     give_up_learners();
     help(lock);
     return false;
   }
-  recorder_.add_loss(member->round, learner, loss);
+  if (!departed) recorder_.add_loss(member->round, learner, loss);
   member->iteration = iteration + 1;
   if (++member->iteration_in_round >= member->length) {
     recorder_.leave(member->round, learner);
@@ -244,7 +270,7 @@ void SynchronousGroup::arrive(int learner, size_t device, int64_t round, size_t 
     lock.unlock();
     return averaging_.backend(device).synchronise();
   }
-  rounds_.arrive(learner, device, round, bucket, contribution);
+  if (!members_.at(learner).withholds(bucket)) rounds_.arrive(learner, device, round, bucket, contribution);
   advance();
   help(lock);
 }
@@ -272,7 +298,7 @@ void SynchronousGroup::advance() {
       if (gathering.complete || !gathering.pending.empty()) continue;
       gathering.complete = true;
       if (!round.begun) begin_round(round);
-      averaging_.take_contributions(bucket, device, gathering.contributions());
+      averaging_.take_contributions(bucket, device, gathering.contributions(round.members));
       changed_.notify_all();
     }
 }

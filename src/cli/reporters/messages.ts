@@ -14,6 +14,7 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
+import { isLoss } from '../../schedules/interventions.js'
 import { numbersText } from '../models/metric-tables.js'
 import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 
@@ -40,7 +41,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
     case 'logged':
       return undefined
     case 'intervened':
-      return intervened(event)
+      // A learner's death has an event of its own.
+      return isLoss(event.intervention) ? undefined : intervened(event)
     case 'wentBack':
       return wentBack(event)
     case 'learnerLost':

@@ -148,6 +148,20 @@ export type EvaluationAverage = { readonly from: number; readonly every: number 
   { readonly kind: 'ema'; readonly decay: number } | { readonly kind: 'swa' } | { readonly kind: 'lawa'; readonly window: number }
 )
 
+/** How a learner has left a synchronous group, within a round or between two. The rounds that were open count it as a member. */
+export interface Departure {
+  /** The round in which it was. */
+  readonly round: number
+  /** The first iteration of that round. */
+  readonly iteration: number
+  /** Iterations of the round that it had ended. */
+  readonly iterations: number
+  /** The first round that does not count it. */
+  readonly until: number
+  /** The buckets of its round that have its contribution. */
+  readonly brought: readonly number[]
+}
+
 /** The progress of a group. */
 export interface GroupStatus {
   /** Rounds that the central model has completed. */
@@ -156,6 +170,7 @@ export interface GroupStatus {
   readonly iterations: number
   /** Samples that were handed out: the position at which the next round begins. */
   readonly position: number
+  /** In the order in which they have joined, which is that in which they meet. */
   readonly members: readonly number[]
   /** Members that have arrived in the round in progress. */
   readonly arrived: readonly number[]

@@ -178,7 +178,7 @@ export class Follower {
     }
     try {
       const { counts } = engine.snapshotParts(keep(engine.captureGroup(group)))
-      const { learners, order } = await capturedLearners(engine, supervisor, counts, keep)
+      const { learners, order } = await capturedLearners(engine, { supervisor, group }, counts, keep)
       const files: { place: number; content: Uint8Array }[] = []
       for (const [own, learner] of learners.entries())
         if (learner !== null) files.push({ place: this.#host.placeOf(own), content: await this.#fileOf(learner, engine, parameters) })

@@ -88,6 +88,11 @@ export function callsTarget(): (choice: Choice) => void {
       profile: () => [a('replica'), choice.below(3)],
       join: () => [a('group'), learner(), choice.happens(0.3), choice.below(3)],
       evict: () => [a('group'), learner()],
+      depart: () => [
+        a('group'),
+        learner(),
+        { round: choice.below(4), iteration: choice.below(9), iterations: choice.below(3), until: choice.below(6), brought: [choice.below(3)] }
+      ],
       setLearningRates: () => [a('group'), choice.below(10), Float32Array.of(0.1, 0.2)],
       setRestarts: () => [a('group'), [choice.below(10)]],
       setPause: () => [a('group'), choice.happens(0.5) ? Infinity : choice.below(10)],

@@ -73,7 +73,7 @@ function oneOf(actors: JobActors, random: () => number, deadly: boolean): Promis
     // What cannot be is refused, and disturbs nothing.
     [0.5, () => supervisor.ask.replace(9)],
     [0.5, () => synchroniser.ask.set({ alpha: 2 })],
-    [deadly ? 0.5 : 0, () => learner.ask.die()]
+    [deadly ? 1 : 0, () => learner.ask.die()]
   ]
   let at = random() * choices.reduce((sum, [weight]) => sum + weight, 0)
   return choices.find(([weight]) => (at -= weight) < 0)![1]()
