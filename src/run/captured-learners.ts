@@ -20,7 +20,10 @@ export async function capturedLearners(
   const replicas = await supervisor.askWith({ deadline: Infinity }).replicas()
   const { members } = engine.groupStatus(group)
   const lost = [...replicas.keys()].filter((rank) => !members.includes(replicas[rank]?.learner ?? -1))
-  const order = [...members.map((learner) => replicas.findIndex((found) => found?.learner === learner)).filter((rank) => rank >= 0), ...lost]
+  const order = [
+    ...members.map((learner) => replicas.findIndex((found) => found?.learner === learner)).filter((rank) => rank >= 0),
+    ...lost
+  ]
   const learners = replicas.map((found) => {
     if (!found || counts[`fresh.${found.learner}`] !== 0) return null
     try {

@@ -3,7 +3,15 @@ import type { SavedModel } from '../formats/save.js'
 import type { CentralMeasurement, CentralModel } from '../protocols/protocols.js'
 import type { PopulationControl } from '../tuner/population-control.js'
 import { asError, unpackError } from '../runtime/errors-across-threads.js'
-import { argumentsOf, messagesTo, ruleChangeOf, type Intervention, type Loss, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import {
+  argumentsOf,
+  messagesTo,
+  ruleChangeOf,
+  type Intervention,
+  type Loss,
+  type RunChange,
+  type RunPlace
+} from '../schedules/interventions.js'
 import type { RunActors } from './start-actors.js'
 import type { ChangeOutcome } from './interventions.js'
 import type { Growth } from './memory/budget.js'

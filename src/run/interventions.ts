@@ -5,7 +5,16 @@ import { asError } from '../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../runtime/promises.js'
 import type { LossRecord, Succession } from '../actors/learner-slot.js'
 import type { Departure } from '../engine/contract.js'
-import { checkedChange, isLoss, openDeaths, type Intervention, type Loss, type OfKind, type RunChange, type RunPlace } from '../schedules/interventions.js'
+import {
+  checkedChange,
+  isLoss,
+  openDeaths,
+  type Intervention,
+  type Loss,
+  type OfKind,
+  type RunChange,
+  type RunPlace
+} from '../schedules/interventions.js'
 
 /** What came of a change: its answer, which may come later than the learners go on, or the error of a learner's method. */
 export type ChangeOutcome = { readonly answer: unknown } | { readonly error: Error }

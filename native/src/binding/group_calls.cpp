@@ -52,8 +52,9 @@ Napi::Value evict(const Info& info) {
 
 Napi::Value depart(const Info& info) {
   const Napi::Object from = js::object(info[2], "departure");
-  Departure departure{js::integer(from, "round"), js::integer(from, "iteration"), js::integer(from, "iterations"), js::integer(from, "until"),
-                      js::list(js::property(from, "brought"), "brought", [](const Napi::Value& bucket) { return js::small(bucket, "brought"); })};
+  Departure departure{
+      js::integer(from, "round"), js::integer(from, "iteration"), js::integer(from, "iterations"), js::integer(from, "until"),
+      js::list(js::property(from, "brought"), "brought", [](const Napi::Value& bucket) { return js::small(bucket, "brought"); })};
   group_of(info)->depart(learner(info), std::move(departure));
   return info.Env().Undefined();
 }

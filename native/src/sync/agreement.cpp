@@ -18,7 +18,7 @@ struct Header {
 };
 
 HostWords::Bytes bytes_of(const Word& word) {
-  const Header header{word.kind,     word.round,          word.learners,      word.next_learners, word.pause,
+  const Header header{word.kind,     word.round,         word.learners,      word.next_learners, word.pause,
                       word.settings, word.stops ? 1 : 0, word.not_finite_at, word.iterations,    static_cast<int64_t>(word.losses.size())};
   HostWords::Bytes bytes(sizeof header + word.losses.size() * sizeof(Losses::Sum));
   std::memcpy(bytes.data(), &header, sizeof header);

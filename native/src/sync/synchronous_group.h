@@ -136,8 +136,8 @@ class SynchronousGroup final : public GroupState {
   std::map<int, RoundMember> counted_;   // that have left as planned, and that rounds still count
   std::map<int, Departure> departures_;  // of all that have left
   int64_t joined_ = 0;                   // learners so far
-  std::optional<double> alpha_;      // of sma
-  int64_t departed_iterations_ = 0;  // whole iterations, for a group whose last member has left
+  std::optional<double> alpha_;          // of sma
+  int64_t departed_iterations_ = 0;      // whole iterations, for a group whose last member has left
   OpenRounds rounds_;
   std::atomic<int64_t> whole_rounds_{0};  // round_, readable while spinning
   // Over hosts: those whose losses all of them have told, and this one.

@@ -91,7 +91,13 @@ export function callsTarget(): (choice: Choice) => void {
       depart: () => [
         a('group'),
         learner(),
-        { round: choice.below(4), iteration: choice.below(9), iterations: choice.below(3), until: choice.below(6), brought: [choice.below(3)] }
+        {
+          round: choice.below(4),
+          iteration: choice.below(9),
+          iterations: choice.below(3),
+          until: choice.below(6),
+          brought: [choice.below(3)]
+        }
       ],
       setLearningRates: () => [a('group'), choice.below(10), Float32Array.of(0.1, 0.2)],
       setRestarts: () => [a('group'), [choice.below(10)]],

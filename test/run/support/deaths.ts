@@ -7,7 +7,10 @@ import { manyRounds } from './talked-to.js'
 const LEARNER = new URL('../../fakes/mortal-learner.js', import.meta.url)
 
 /** Trains with learners that live so many steps on average, and again with what it has recorded: the weights must be equal. */
-export async function expectDeathsRepeated(options: Partial<TrainOptions>, { steps, life }: { steps: number; life: number }): Promise<void> {
+export async function expectDeathsRepeated(
+  options: Partial<TrainOptions>,
+  { steps, life }: { steps: number; life: number }
+): Promise<void> {
   const immortal = { learner: LEARNER, learnerOptions: { life: null }, until: { steps }, supervision: { restarts: 10_000 } }
   const common = await manyRounds({ model: 'mlp', ...immortal, ...options })
   const { interventions = [], weightsSha256 } = await train({ ...common, learnerOptions: { life } }).finished
