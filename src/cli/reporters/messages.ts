@@ -14,7 +14,6 @@ import type {
   StartedEvent,
   WentBackEvent
 } from '../../index.js'
-import { isLoss } from '../../schedules/interventions.js'
 import { numbersText } from '../models/metric-tables.js'
 import { bytes, count, duration, external, loss, percent, tableLines, type Column } from '../text.js'
 
@@ -41,8 +40,7 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
     case 'logged':
       return undefined
     case 'intervened':
-      // A learner's death has an event of its own.
-      return isLoss(event.intervention) ? undefined : intervened(event)
+      return intervened(event)
     case 'wentBack':
       return wentBack(event)
     case 'learnerLost':
@@ -58,8 +56,9 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
   }
 }
 
-/** A change that a program or `arbalest ctl` made to the run. */
-function intervened({ intervention: { round, iteration, kind, ...values }, error }: IntervenedEvent): string {
+/** A change that a program or `arbalest ctl` made to the run; nothing for a learner's death, which has an event of its own. */
+function intervened({ intervention: { round, iteration, kind, ...values }, error }: IntervenedEvent): string | undefined {
+  if (kind === 'death' || kind === 'join') return undefined
   const what = `${kind} ${Object.keys(values).length > 0 ? JSON.stringify(values) : ''}`.trim()
   const failure = error ? `: ${colours.yellow(external(`${error.code}: ${error.message}`))}` : ''
   return `${colours.cyan('changed')} before round ${count(round)} (iteration ${count(iteration)}): ${external(what)}${failure}`
