@@ -116,6 +116,7 @@ class Sums {
   void run(size_t host) {
     const auto link = std::make_shared<HostsThread>(
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+    link->wait_until_open();
     std::vector<std::unique_ptr<Level>> levels;
     levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_));
     std::mutex mutex;
@@ -197,6 +198,7 @@ class Groups {
     Chance chance(seeds_[host]);
     const auto link = std::make_shared<HostsThread>(
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+    link->wait_until_open();
     GroupSpec spec = spec_;
     spec.levels = {{LevelSpec::Kind::hosts, 0, link, link->next_group()}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);

@@ -258,6 +258,8 @@ export class LearnerSlot {
     this.#firstError ??= error
     this.#lastError = error
     this.#deaths++
+    // The link between the hosts has failed, for all learners.
+    const endsRun = error instanceof ArbalestError && (error.code === 'HOST_LOST' || error.code === 'HOSTS_DIFFER')
     const follows = leavesVacant(error) ? 'none' : 'now'
     // One that has not joined yet has changed nothing.
     const succession = departure ? record.died(rank, departure, follows) : follows
@@ -265,11 +267,12 @@ export class LearnerSlot {
     this.#vacant = succession !== 'now'
     // Two failures in a row before a first step have a cause that a third learner would meet, too.
     const hopeless = beforeFirstStep && this.#failedBeforeFirstStep
-    const replaceable = !this.#vacant && this.#restarts.allows(performance.now()) && !hopeless
+    const replaceable = !endsRun && !this.#vacant && this.#restarts.allows(performance.now()) && !hopeless
     this.#failedBeforeFirstStep = beforeFirstStep
     const replacedBy = replaceable ? nextLearner() : null
     const none = () => (this.#awaiting ? this.#noLearner() : tooManyFailures(learner, rank, this.#firstError!, error, limits))
-    this.#setOccupant(replacedBy === null ? Promise.reject(none()) : this.#successor(replacedBy))
+    this.#setOccupant(replacedBy === null ? Promise.reject(endsRun ? error : none()) : this.#successor(replacedBy))
+    if (endsRun) return
     onFailure({ learner, rank, error, round, iteration, replacedBy, vacant: this.#vacant })
   }
 

@@ -183,18 +183,20 @@ export interface Engine {
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
 
   // Of the hosts of a run, each a process. Any thread of the process may use the handle.
-  /** Joins the other hosts of the run, and waits for them. Throws BACKEND_UNAVAILABLE. */
+  /** Begins to join the other hosts of the run. Returns at once. */
   openHosts(spec: HostsSpec): Handle
-  /** The rank of this process, and how many there are. */
-  hostsPlace(hosts: Handle): HostsPlace
+  /** The rank of this process, and how many there are; null until they have met. Everything else waits for that. Throws BACKEND_UNAVAILABLE. */
+  hostsPlace(hosts: Handle): HostsPlace | null
   /** Copies the message and returns at once. Messages to a host arrive in order. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
   sendToHost(hosts: Handle, to: number, message: Uint8Array): void
   /** The oldest message of a host that has not been taken, or null. Once all that has come is taken it throws HOST_LOST if the link has failed. */
   takeFromHost(hosts: Handle, from: number): Uint8Array | null
   /** Calls `wake` in this thread when a message has come or the link has failed. */
   watchHosts(hosts: Handle, wake: () => void): void
-  /** Waits until every host has called it, then ends the link. A host that releases its handle without this is lost to the others. Throws HOST_LOST, also after `seconds`. */
-  endHosts(hosts: Handle, seconds: number): void
+  /** The link ends once every host has called it. Returns at once. A host that releases its handle before that is lost to the others. */
+  endHosts(hosts: Handle): void
+  /** Whether the link has ended. Throws HOST_LOST. */
+  hostsEnded(hosts: Handle): boolean
   /** Ends the processes of all hosts, this one included. */
   abortHosts(hosts: Handle, code: number): void
 

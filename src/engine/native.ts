@@ -64,6 +64,7 @@ const CALLS = [
   'takeFromHost',
   'watchHosts',
   'endHosts',
+  'hostsEnded',
   'abortHosts',
   'countMemory',
   'watchMemory',

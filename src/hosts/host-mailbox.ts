@@ -21,10 +21,11 @@ export class HostMailbox {
   /** The waiting receives, by host, in the order of their calls. */
   readonly #waiting = new Map<number, Receive[]>()
 
+  /** The hosts have met. */
   constructor(engine: Engine, hosts: Handle) {
     this.#engine = engine
     this.#hosts = hosts
-    ;({ rank: this.rank, size: this.size } = engine.hostsPlace(hosts))
+    ;({ rank: this.rank, size: this.size } = engine.hostsPlace(hosts)!)
     engine.watchHosts(hosts, () => this.#deliver())
   }
 

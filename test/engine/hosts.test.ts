@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Handle, LevelSpec } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
+import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
 import { DEVICES } from './support/level-cases.js'
@@ -13,7 +14,9 @@ let links = 0
 /** Hosts of this process, joined by threads. */
 function joined(size: number): Handle[] {
   const name = `groups ${process.pid} ${links++}`
-  return Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60 }))
+  const hosts = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60 }))
+  hosts.forEach(awaitMeeting)
+  return hosts
 }
 
 const WIDE = defineModel({ name: 'wide', input: [60], layers: [linear(700), relu(), linear(600), relu(), linear(5)] })
@@ -212,6 +215,30 @@ describe('A group over hosts', () => {
       for (let t = 0; t < 10; t++) run.runs[0]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
     }
     await refused('HOST_LOST', goOn, 'host 1')
+    run.release()
+  })
+
+  for (const [what, change] of Object.entries({
+    'another rate': (group: Handle) => engine.setLearningRates(group, 5, Float32Array.of(0.5)),
+    'another end': (group: Handle) => engine.setEnd(group, 50),
+    'another momentum': (group: Handle) => engine.setRule(group, { momentum: 0.3 })
+  }))
+    it(`is refused at its opening where one host has ${what}`, async () => {
+      const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2).add(2)
+      change(run.runs[1]!.group)
+      const begin = () => run.runs[0]!.segment(0, 'load', { milliseconds: 1000 })
+      run.lift()
+      await refused('HOSTS_DIFFER', begin, 'host 1', 'round 0')
+      run.release()
+    })
+
+  it('rests before the very round that all hosts have set before it opens', () => {
+    const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2).add(2)
+    for (const round of [1, 2, 4]) {
+      for (const { group } of run.runs) engine.setPause(group, round)
+      expect([...run.runToRest()]).to.deep.equal(['paused'])
+      for (const { group } of run.runs) expect(engine.groupStatus(group).round).to.equal(round)
+    }
     run.release()
   })
 

@@ -52,6 +52,7 @@ export const engine: Engine = {
   takeFromHost: () => unsupported('takeFromHost'),
   watchHosts: () => unsupported('watchHosts'),
   endHosts: () => unsupported('endHosts'),
+  hostsEnded: () => unsupported('hostsEnded'),
   abortHosts: () => unsupported('abortHosts'),
   createRatedLink: () => unsupported('createRatedLink'),
   createLease: () => unsupported('createLease'),

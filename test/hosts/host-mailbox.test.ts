@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import type { Handle } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
+import { endHosts, openHosts } from '../../src/hosts/hosts-link.js'
+import { awaitMeeting } from './support/await-meeting.js'
 import { HostMailbox } from '../../src/hosts/host-mailbox.js'
 import { refused } from '../support/codes.js'
 
@@ -9,7 +11,9 @@ let links = 0
 /** Hosts of one process, joined by threads. */
 function hosts(size: number, deadline = 20): Handle[] {
   const name = `mailbox ${process.pid} ${links++}`
-  return Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline }))
+  const handles = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline }))
+  handles.forEach(awaitMeeting)
+  return handles
 }
 
 describe('Messages between hosts', () => {
@@ -62,7 +66,7 @@ describe('Messages between hosts', () => {
     engine.release(handles[1]!)
     await refused('HOST_LOST', () => waits, 'host 1')
     await refused('HOST_LOST', () => first!.send(1, 'too late'), 'host 1')
-    await refused('HOST_LOST', () => engine.endHosts(handles[0]!, 1), 'host 1')
+    await refused('HOST_LOST', () => endHosts(engine, handles[0]!, 1), 'host 1')
   })
 
   it('are refused where there is no such host', async () => {
@@ -70,15 +74,14 @@ describe('Messages between hosts', () => {
     const mailbox = new HostMailbox(engine, handles[0]!)
     for (const to of [-1, 0, 2]) await refused('INVALID_OPTION', () => mailbox.send(to, 1), 'host', String(to))
     const spec = { kind: 'threads', name: 'refused', rank: 2, size: 2, deadline: 1 } as const
-    await refused('INVALID_OPTION', () => engine.openHosts(spec), 'rank', '2')
-    await refused('INVALID_OPTION', () => engine.openHosts({ ...spec, rank: 0, deadline: 0 }), 'deadline', '0')
+    await refused('INVALID_OPTION', () => openHosts(engine, spec), 'rank', '2')
+    await refused('INVALID_OPTION', () => openHosts(engine, { ...spec, rank: 0, deadline: 0 }), 'deadline', '0')
   })
 
   it('one that ends waits for the others, and no longer than it is told to', async () => {
     const handles = hosts(2)
-    await refused('HOST_LOST', () => engine.endHosts(handles[0]!, 0.1), 'not all of them')
-    engine.endHosts(handles[1]!, 20)
-    engine.endHosts(handles[0]!, 20)
+    await refused('HOST_LOST', () => endHosts(engine, handles[0]!, 0.1), 'not all of them')
+    await Promise.all(handles.map((handle) => endHosts(engine, handle, 20)))
     await refused('INVALID_STATE', () => engine.sendToHost(handles[0]!, 1, new Uint8Array(1)), 'has ended')
   })
 })

@@ -23,8 +23,11 @@ Napi::Value create_group(const Info& info) {
   const Napi::Object from = js::object(info[0], "group");
   Backend& backend = backend_named(js::string(from, "backend"));
   GroupSpec spec = js::group_spec(from, holder(info));
-  for (LevelSpec& level : spec.levels)
-    if (level.hosts) level.number = level.hosts->next_group();
+  for (LevelSpec& level : spec.levels) {
+    if (!level.hosts) continue;
+    if (!level.hosts->is_open()) throw Error("INVALID_STATE", "hosts: they have not met yet; make the group once hostsPlace answers");
+    level.number = level.hosts->next_group();
+  }
   const std::byte* initial = js::numbers(js::property(from, "initial"), "initial", spec.layout.type(), spec.layout.elements);
   return handle(info, std::make_shared<GroupObject>(GroupObject{make_group(backend, std::move(spec), initial)}));
 }

@@ -16,6 +16,10 @@ Napi::Value open_hosts(const Info& info) {
 
 Napi::Value hosts_place(const Info& info) {
   const auto hosts = object_of<HostsObject>(info, 0);
+  if (!hosts->thread->is_open()) {
+    if (const std::exception_ptr failure = hosts->thread->failure()) std::rethrow_exception(failure);
+    return info.Env().Null();
+  }
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("rank", hosts->thread->rank());
   result.Set("size", hosts->thread->size());
@@ -43,8 +47,12 @@ Napi::Value watch_hosts(const Info& info) {
 }
 
 Napi::Value end_hosts(const Info& info) {
-  object_of<HostsObject>(info, 0)->thread->end(js::seconds(info[1], "seconds"));
+  object_of<HostsObject>(info, 0)->thread->end();
   return info.Env().Undefined();
+}
+
+Napi::Value hosts_ended(const Info& info) {
+  return Napi::Boolean::New(info.Env(), object_of<HostsObject>(info, 0)->thread->has_ended());
 }
 
 Napi::Value abort_hosts(const Info& info) {
@@ -61,6 +69,7 @@ void add_hosts_calls(Napi::Object& addon) {
   add<take_from_host>(addon, "takeFromHost");
   add<watch_hosts>(addon, "watchHosts");
   add<end_hosts>(addon, "endHosts");
+  add<hosts_ended>(addon, "hostsEnded");
   add<abort_hosts>(addon, "abortHosts");
 }
 

@@ -13,13 +13,25 @@ std::span<const std::byte> bytes_of(const uint64_t& number) { return std::as_byt
 
 }  // namespace
 
-HostMessages::HostMessages(HostsThread& hosts) : hosts_(hosts), incoming_(static_cast<size_t>(hosts.size())) {
-  hosts_.on_failure(this, [this] { wake(); });
-  for (int rank = 0; rank < hosts_.size(); ++rank)
-    if (rank != hosts_.rank()) expect(rank);
+HostMessages::HostMessages(HostsThread& hosts) : hosts_(hosts) {
+  hosts_.on_change(this, [this] {
+    begin();
+    wake();
+  });
+  begin();
 }
 
 HostMessages::~HostMessages() { hosts_.give_up(this); }
+
+void HostMessages::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!incoming_.empty() || !hosts_.is_open()) return;
+    incoming_.resize(static_cast<size_t>(hosts_.size()));
+  }
+  for (int rank = 0; rank < hosts_.size(); ++rank)
+    if (rank != hosts_.rank()) expect(rank);
+}
 
 void HostMessages::send(int to, std::span<const std::byte> bytes) {
   of(to);

@@ -18,6 +18,7 @@ namespace arbalest {
 
 class HostMessages {
  public:
+  // Send and take once the hosts have met.
   explicit HostMessages(HostsThread& hosts);
   ~HostMessages();
   HostMessages(const HostMessages&) = delete;
@@ -40,6 +41,8 @@ class HostMessages {
   };
   using Parcel = std::pair<uint64_t, std::vector<std::byte>>;
 
+  // Expects messages, once the hosts have met.
+  void begin();
   Incoming& of(int rank);
   void expect(int rank);
   void expect_body(int rank);

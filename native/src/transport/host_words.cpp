@@ -17,7 +17,7 @@ HostWords::HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t long
       told_(std::move(told)),
       longest_(longest),
       incoming_(static_cast<size_t>(hosts_->size())) {
-  hosts_->on_failure(this, told_);
+  hosts_->on_change(this, told_);
   for (int rank = 0; rank < hosts_->size(); ++rank)
     if (rank != hosts_->rank()) expect(rank);
 }

@@ -61,7 +61,7 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
     for (const size_t host : others())
       exchange.received[host] = Memory(backend, (own.back().range.end - own.front().range.begin) * element_);
   }
-  hosts_->on_failure(this, [this] { wake(); });
+  hosts_->on_change(this, [this] { wake(); });
   for (Exchange& exchange : exchanges_) {
     expect_counts(exchange);
     for (Piece& piece : own_chunk(exchange)) expect(exchange, piece);

@@ -25,12 +25,6 @@ constexpr std::byte kBeating{1}, kEnding{2};
 
 HostsThread::HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline) : deadline_(deadline) {
   thread_ = std::thread([this, open] { work(open); });
-  std::unique_lock lock(mutex_);
-  answered_.wait(lock, [this] { return opened_ || closed_; });
-  if (opened_) return;
-  lock.unlock();
-  thread_.join();
-  std::rethrow_exception(failure_);
 }
 
 HostsThread::~HostsThread() {
@@ -40,6 +34,17 @@ HostsThread::~HostsThread() {
   }
   called_.notify_one();
   thread_.join();
+}
+
+bool HostsThread::is_open() const {
+  const std::lock_guard lock(mutex_);
+  return opened_;
+}
+
+void HostsThread::wait_until_open() const {
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [this] { return opened_ || closed_; });
+  if (!opened_) std::rethrow_exception(failure_);
 }
 
 void HostsThread::send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done) {
@@ -62,12 +67,12 @@ void HostsThread::give_up(const void* owner) noexcept {
   called_.notify_one();
   answered_.wait(lock,
                  [&] { return closed_ || (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0); });
-  on_failure_.erase(owner);
+  on_change_.erase(owner);
 }
 
-void HostsThread::on_failure(const void* owner, Done failed) {
+void HostsThread::on_change(const void* owner, Done changed) {
   const std::lock_guard lock(mutex_);
-  on_failure_[owner] = std::move(failed);
+  on_change_[owner] = std::move(changed);
 }
 
 std::exception_ptr HostsThread::failure() const {
@@ -75,10 +80,21 @@ std::exception_ptr HostsThread::failure() const {
   return failure_;
 }
 
-void HostsThread::end(double seconds) {
-  std::unique_lock lock(mutex_);
+void HostsThread::end() {
+  const std::lock_guard lock(mutex_);
   ends_ = true;
   called_.notify_one();
+}
+
+bool HostsThread::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  if (closed_ && !ended_) std::rethrow_exception(failure_);
+  return closed_;
+}
+
+void HostsThread::end(double seconds) {
+  end();
+  std::unique_lock lock(mutex_);
   if (!answered_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return closed_; }))
     throw Error("HOST_LOST", "hosts: not all of them have ended within " + std::to_string(static_cast<int>(seconds)) + " s");
   if (!ended_) std::rethrow_exception(failure_);
@@ -111,9 +127,22 @@ void HostsThread::join(std::unique_ptr<Link> link) {
   for (int rank = 0; rank < size_; ++rank)
     if (rank != rank_) expect_beat(rank);
   beat();
-  const std::lock_guard lock(mutex_);
-  opened_ = true;
-  answered_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    opened_ = true;
+    answered_.notify_all();
+  }
+  tell_change();
+}
+
+// None of their owners leaves before give_up() is answered, by this thread.
+void HostsThread::tell_change() {
+  std::map<const void*, Done> listeners;
+  {
+    const std::lock_guard lock(mutex_);
+    listeners = on_change_;
+  }
+  for (const auto& [owner, changed] : listeners) changed();
 }
 
 void HostsThread::serve() {
@@ -271,15 +300,12 @@ void HostsThread::close(std::exception_ptr failure) noexcept {
   // First, so that nothing touches the owners' memory any more.
   link_.reset();
   under_way_.clear();
-  std::map<const void*, Done> listeners;
   {
     const std::lock_guard lock(mutex_);
     failure_ = std::move(failure);
     orders_.clear();
-    listeners = on_failure_;
   }
-  // None of their owners leaves before closed_.
-  for (const auto& [owner, failed] : listeners) failed();
+  tell_change();
   const std::lock_guard lock(mutex_);
   closed_ = true;
   answered_.notify_all();

@@ -30,7 +30,8 @@ class HostsThread {
   // Called in the hosts' thread when a transfer is done. It is short, and does not throw; it may start transfers.
   using Done = std::function<void()>;
 
-  // `open` is called in the new thread; its error is thrown here. A host that is silent for `deadline` seconds is lost.
+  // Returns at once. `open`, which waits for the other hosts, is called in the new thread. A host that is silent for `deadline` seconds is
+  // lost.
   HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline);
   // Without end() the other hosts lose this one.
   ~HostsThread();
@@ -42,6 +43,11 @@ class HostsThread {
   int next_group() { return ++groups_; }
   static int tag_of_group(int number) { return 2 * (number % (Link::kMostTag / 2)); }
 
+  // Whether the hosts have met; if they never will, failure() tells why.
+  bool is_open() const;
+  // Throws the failure.
+  void wait_until_open() const;
+  // Once it is open:
   int rank() const { return rank_; }
   int size() const { return size_; }
 
@@ -53,13 +59,16 @@ class HostsThread {
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
   void give_up(const void* owner) noexcept;
 
-  // `failed` is called in the hosts' thread when the link fails or ends, until give_up(owner): the owner looks by itself whether it has
-  // failed before. It is short, and does not throw.
-  void on_failure(const void* owner, Done failed);
+  // `changed` is called in the hosts' thread when the link opens, fails or ends, until give_up(owner): the owner looks by itself whether it
+  // has done so before. It is short, and does not throw.
+  void on_change(const void* owner, Done changed);
   // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
   std::exception_ptr failure() const;
-  // The end that all hosts agree on: waits until each of them has called it, then ends the link. What is under way is given up. Throws the
-  // failure, and HOST_LOST after so many seconds.
+  // The end that all hosts agree on: the link ends once each of them has called it. What is under way then is given up. Returns at once.
+  void end();
+  // Whether that is done. Throws the failure.
+  bool has_ended() const;
+  // Ends the link and waits for that. Throws HOST_LOST after so many seconds.
   void end(double seconds);
   // Ends the processes of all hosts, this one included (Link::abort). Does nothing where the link has failed or has ended.
   void abort(int code);
@@ -93,6 +102,7 @@ class HostsThread {
 
   void work(const std::function<std::unique_ptr<Link>()>& open);
   void join(std::unique_ptr<Link> link);
+  void tell_change();
   // Until all hosts end.
   void serve();
   void sleep();
@@ -118,9 +128,10 @@ class HostsThread {
   int rank_ = 0, size_ = 1;
 
   mutable std::mutex mutex_;
-  std::condition_variable called_, answered_;
+  std::condition_variable called_;
+  mutable std::condition_variable answered_;
   std::vector<Order> orders_;
-  std::map<const void*, Done> on_failure_;
+  std::map<const void*, Done> on_change_;
   std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
   bool opened_ = false, closed_ = false;
   bool ends_ = false, over_ = false;  // as end() and the destructor ask

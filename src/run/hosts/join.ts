@@ -23,23 +23,23 @@ export async function joinHosts(
   control: JobControl,
   runs: HostRuns
 ): Promise<JobOutcome> {
-  using host = RunHost.open(engine, spec)
+  using host = await RunHost.open(engine, spec)
   let outcome: JobOutcome
   try {
     const settings = host.settingsOf(given)
     outcome = await (host.rank === 0 ? lead(host, settings, control, runs) : follow(host, settings, control, runs))
   } catch (error) {
-    part(host)
+    await part(host)
     throw error
   }
-  part(host)
+  await part(host)
   return outcome
 }
 
 /** Ends the link together with the other hosts. One that is lost by now changes nothing: the run has its outcome. */
-function part(host: RunHost): void {
+async function part(host: RunHost): Promise<void> {
   try {
-    host.end()
+    await host.end()
   } catch (error) {
     if (!(error instanceof ArbalestError && error.code === 'HOST_LOST')) process.emitWarning(messageOf(error), 'ArbalestWarning')
   }

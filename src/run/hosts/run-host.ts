@@ -6,13 +6,14 @@ import type { LearnerFailure } from '../../actors/learner-failure.js'
 import type { Engine, Handle, HostsSpec } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { HostMailbox } from '../../hosts/host-mailbox.js'
+import { endHosts, openHosts } from '../../hosts/hosts-link.js'
 import { launchedProcess } from '../../hosts/launcher.js'
 import type { PopulationSettings } from '../../options/learners.js'
 import type { Settings } from '../../options/settings.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
 
-/** Seconds that processes wait for each other at the end of a run. Hosts of one thread do not wait: they would wait for themselves. */
-const END_SECONDS = 5
+/** Seconds that hosts wait for each other at the end of a run: learners that are being replaced still come to rest. */
+const END_SECONDS = 30
 
 /** This process as one of the hosts of a run. */
 export class RunHost implements Disposable {
@@ -23,18 +24,15 @@ export class RunHost implements Disposable {
   readonly #alive = setInterval(() => {}, 60_000)
   #folder: Promise<string> | undefined
 
-  readonly #endSeconds: number
-
-  private constructor(engine: Engine, handle: Handle, endSeconds: number) {
+  private constructor(engine: Engine, handle: Handle) {
     this.#engine = engine
-    this.#endSeconds = endSeconds
     this.handle = handle
     this.mailbox = new HostMailbox(engine, handle)
   }
 
-  /** Waits for the other hosts. Throws BACKEND_UNAVAILABLE. */
-  static open(engine: Engine, spec: HostsSpec): RunHost {
-    const host = new RunHost(engine, engine.openHosts(spec), spec.kind === 'mpi' ? END_SECONDS : 0.05)
+  /** Waits for the other hosts. Rejects with BACKEND_UNAVAILABLE. */
+  static async open(engine: Engine, spec: HostsSpec): Promise<RunHost> {
+    const host = new RunHost(engine, await openHosts(engine, spec))
     const launched = spec.kind === 'mpi' ? launchedProcess() : undefined
     if (!launched || launched.size === host.size) return host
     host[Symbol.dispose]()
@@ -136,9 +134,9 @@ export class RunHost implements Disposable {
     return this.#folder
   }
 
-  /** Ends the link, when every host has called this; blocks the thread until then. Throws HOST_LOST. */
-  end(): void {
-    this.#engine.endHosts(this.handle, this.#endSeconds)
+  /** Ends the link, when every host has called this. Rejects with HOST_LOST. */
+  end(): Promise<void> {
+    return endHosts(this.#engine, this.handle, END_SECONDS)
   }
 
   [Symbol.dispose](): void {

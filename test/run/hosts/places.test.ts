@@ -6,7 +6,7 @@ import { RunHost } from '../../../src/run/hosts/run-host.js'
 import { refused } from '../../support/codes.js'
 
 /** An engine that knows of hosts only which of them this one is. */
-function hostOf(rank: number, size: number): RunHost {
+function hostOf(rank: number, size: number): Promise<RunHost> {
   const engine = { openHosts: () => 1, hostsPlace: () => ({ rank, size }), watchHosts: () => {}, release: () => {} } as unknown as Engine
   return RunHost.open(engine, { kind: 'threads', name: 'places', rank, size, deadline: 1 })
 }
@@ -19,10 +19,10 @@ describe('The learners of a run on its hosts', () => {
     [3, 3],
     [4, 9]
   ] as const)
-    it(`have one place each: ${all} on ${size}`, () => {
+    it(`have one place each: ${all} on ${size}`, async () => {
       const places: number[] = []
       for (let rank = 0; rank < size; rank++) {
-        using host = hostOf(rank, size)
+        using host = await hostOf(rank, size)
         const own = Array.from({ length: host.learnersOf(all) }, (_, i) => host.placeOf(i))
         expect(host.ownPlaces(own)).to.deep.equal(own.map((_, i) => i))
         expect(host.ownPlaces(Array.from({ length: all }, (_, place) => place))).to.have.length(own.length)
@@ -31,8 +31,8 @@ describe('The learners of a run on its hosts', () => {
       expect(places.toSorted((a, b) => a - b)).to.deep.equal(Array.from({ length: all }, (_, place) => place))
     })
 
-  it('are captured together by their places, and meet host by host', () => {
-    using host = hostOf(0, 2)
+  it('are captured together by their places, and meet host by host', async () => {
+    using host = await hostOf(0, 2)
     const [a, b, c] = [new Uint8Array([1]), new Uint8Array([2]), new Uint8Array([3])]
     // On the first host the learner in its place 0 has died, and another has come for it; on the second host a learner has not begun.
     const own = { learners: [11, 12], order: [1, 0] }
@@ -49,8 +49,8 @@ describe('The learners of a run on its hosts', () => {
 describe('The settings of a run over hosts', () => {
   const given = { model: 'mlp', data: 'digits' } as const
 
-  it('have the learners of all hosts, and a level of them', () => {
-    using host = hostOf(1, 2)
+  it('have the learners of all hosts, and a level of them', async () => {
+    using host = await hostOf(1, 2)
     const { learners, population, devices } = host.settingsOf(settingsOf({ ...given, learners: 5 }))
     expect({ learners, population }).to.deep.equal({
       learners: 5,
@@ -60,20 +60,20 @@ describe('The settings of a run over hosts', () => {
     expect(host.ownSettings({ learners, population }).learners).to.equal(2)
   })
 
-  it('have as many on each host as one process begins with, if no number is given', () => {
-    using host = hostOf(0, 3)
+  it('have as many on each host as one process begins with, if no number is given', async () => {
+    using host = await hostOf(0, 3)
     const alone = settingsOf(given)
     expect(host.settingsOf(alone).learners).to.equal(3 * alone.learners)
   })
 
-  it('tune as many learners for each host', () => {
-    using host = hostOf(0, 3)
+  it('tune as many learners for each host', async () => {
+    using host = await hostOf(0, 3)
     const alone = settingsOf(given).population.tuning!
     expect(host.settingsOf(settingsOf(given)).population.tuning).to.deep.equal({ ...alone, most: 3 * alone.most, by: 3 })
   })
 
-  it('follow a schedule, with the learners of each host in its turn', () => {
-    using host = hostOf(1, 2)
+  it('follow a schedule, with the learners of each host in its turn', async () => {
+    using host = await hostOf(1, 2)
     const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 7 }] // prettier-ignore
     const settings = host.settingsOf(settingsOf({ ...given, learners: { schedule } }))
     expect(settings.population.schedule).to.deep.equal(schedule)
@@ -81,7 +81,7 @@ describe('The settings of a run over hosts', () => {
   })
 
   it('are refused with fewer learners than hosts, and a dry run', async () => {
-    using host = hostOf(0, 4)
+    using host = await hostOf(0, 4)
     await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: 3 })), 'learners: received 3', 'at least 4')
     const schedule = [{ round: 0, learners: 4 }, { round: 9, learners: 2 }] // prettier-ignore
     await refused('INVALID_OPTION', () => host.settingsOf(settingsOf({ ...given, learners: { schedule } })), 'learners: received 2')

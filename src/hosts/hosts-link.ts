@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Engine, Handle, HostsSpec } from '../engine/contract.js'
+import { ArbalestError } from '../errors.js'
+
+/** Milliseconds between two looks whether the hosts have met, or have ended. */
+const LOOK_EVERY = 5
+
+/** Joins the other hosts of the run, and waits for them. The thread's event loop goes on meanwhile. Rejects with BACKEND_UNAVAILABLE. */
+export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle> {
+  const hosts = engine.openHosts(spec)
+  try {
+    while (engine.hostsPlace(hosts) === null) await sleep(LOOK_EVERY)
+    return hosts
+  } catch (error) {
+    engine.release(hosts)
+    throw error
+  }
+}
+
+/** Ends the link, when every host has called this. Rejects with HOST_LOST, also after so many seconds. */
+export async function endHosts(engine: Engine, hosts: Handle, seconds: number): Promise<void> {
+  engine.endHosts(hosts)
+  const late = performance.now() + 1000 * seconds
+  while (!engine.hostsEnded(hosts)) {
+    if (performance.now() >= late) throw new ArbalestError('HOST_LOST', `hosts: not all of them have ended within ${seconds} s`)
+    await sleep(LOOK_EVERY)
+  }
+}
