@@ -3,6 +3,7 @@
  * of the public API needs them.
  */
 export { engine } from '../../dist/src/engine/native.js'
+export { endHosts, openHosts } from '../../dist/src/hosts/hosts-link.js'
 export { builtMpi } from '../../dist/src/engine/mpi.js'
 export { launcherOf } from '../../dist/src/hosts/launcher-program.js'
 export type { Handle, MachineDescription, OperatorProfile } from '../../dist/src/engine/contract.js'

@@ -1,17 +1,17 @@
 /** exchange-child BYTES TURNS, on each host: sums of so many bytes over the hosts, as a round of a run makes them. */
-import { engine } from '../internals.js'
+import { endHosts, engine, openHosts } from '../internals.js'
 
 const [bytes = '', turns = ''] = process.argv.slice(2)
 /** Connections are made by the first ones. */
 const WARM = 3
 
-const hosts = engine.openHosts({ kind: 'mpi', deadline: 60 })
+const hosts = await openHosts(engine, { kind: 'mpi', deadline: 60 })
 const before = process.cpuUsage()
 const seconds = engine.timeLevel('cpu', { kind: 'hosts', hosts }, 1, Number(bytes), WARM + Number(turns)).subarray(WARM)
 const { user, system } = process.cpuUsage(before)
-if (engine.hostsPlace(hosts).rank === 0) {
+if (engine.hostsPlace(hosts)!.rank === 0) {
   const answer = { seconds: [...seconds], busy: (user + system) / 1e6 }
   process.stdout.write(`${JSON.stringify(answer)}\n`)
 }
-engine.endHosts(hosts, 10)
+await endHosts(engine, hosts, 10)
 engine.release(hosts)
