@@ -22,7 +22,7 @@ import { joinHosts } from './hosts/join.js'
 import { hostsSpecOf, leaderOf, type FollowedHosts, type Hosts, type LedHosts } from './hosts/meeting.js'
 import { Interventions } from './interventions.js'
 import { centralModel, measureCentralOn, statisticsReader } from './measure-central.js'
-import { startActors, type RunActors, type SharedDevice } from './start-actors.js'
+import { startActors, type RunActors, type RunHooks, type SharedDevice } from './start-actors.js'
 import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
@@ -50,6 +50,9 @@ export interface RunModules {
 
 /** The learner that is not the user's own. */
 export const BUILT_IN_LEARNER = new URL('../learner/built-in-learner.js', import.meta.url)
+
+/** Over several hosts deaths of learners are not recorded: a host cannot tell the others' rounds that it has not ended. */
+const UNRECORDED: RunHooks['record'] = { died: (_place, _departure, succession) => succession, joined: () => {}, isAwaiting: () => false }
 
 /** One run, from settings to the trained model. Every thread that it starts has ended when it returns or throws. */
 export async function run(given: Settings, modules: RunModules, control: JobControl): Promise<JobOutcome> {
@@ -170,7 +173,7 @@ async function runOnce(
     actors = await startActors(prepared, modules.learner, scope, {
       trace,
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
-      record: interventions,
+      record: hosts ? UNRECORDED : interventions,
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
       skipped: (sample: SkippedSample) => control.emit({ event: 'sampleSkipped', ...sample, skipped: ++skips }),
       logged: (learner, iteration, metrics) => control.metrics.logOf(learner, iteration, metrics),
