@@ -40,7 +40,7 @@ export function onAllHosts(mpi: Mpi, laboratory: Laboratory, command: Command, p
   return laboratory.onSwitch(launch(mpi, addresses, command, { ...own, ...parameters }))
 }
 
-/** As many processes on this machine, joined by TCP over its loopback interface and by nothing else. */
+/** Some processes on this machine, joined by TCP over its loopback interface and by nothing else. */
 export function onLoopback(mpi: Mpi, processes: number, command: Command): Command {
   return launch(mpi, [`localhost:${processes}`], command, { btl_tcp_if_include: 'lo' }, processes)
 }

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { Laboratory } from '../hosts/laboratory.js'
@@ -87,13 +86,11 @@ describe('laboratory', function () {
       spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })`
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
     await once(createInterface({ input: child.stdout }), 'line')
-    const made = fileURLToPath(new URL('../../laboratory/make', import.meta.url))
     child.kill('SIGKILL')
     const latest = performance.now() + 10_000
     const left = () => processesWith(`-c\0echo up; sleep 1000; :\0${word}`)
     while (left().length > 0 && performance.now() < latest) await sleep(20)
     expect(left()).to.deep.equal([])
-    expect(processesWith(made)).to.deep.equal([])
   })
 
   it('says why it cannot be made', async () => {
