@@ -5,6 +5,7 @@
 export { engine } from '../../dist/src/engine/native.js'
 export { endHosts, openHosts } from '../../dist/src/hosts/hosts-link.js'
 export { builtMpi } from '../../dist/src/engine/mpi.js'
+export { isFirstProcess } from '../../dist/src/hosts/launcher.js'
 export { launcherOf } from '../../dist/src/hosts/launcher-program.js'
 export type { Handle, MachineDescription, OperatorProfile } from '../../dist/src/engine/contract.js'
 export { compile } from '../../dist/src/compiler/compile.js'

@@ -1,5 +1,6 @@
 /** tta-child SPEC: one host of a run to a target accuracy. The first one prints the seconds of training, without those of the evaluations, and the accuracies. */
 import { train } from '../arbalest.js'
+import { isFirstProcess } from '../internals.js'
 import type { OurRun } from './tta.js'
 
 const { model, data, rule, learners, rate, period, target, evaluateEvery, steps, seed } = JSON.parse(process.argv[2]!) as OurRun
@@ -18,6 +19,6 @@ const job = train({
 })
 job.on('evaluated', ({ iteration, testAccuracy }) => curve.push([iteration, testAccuracy!]))
 job.on('finished', ({ seconds, iterations, testAccuracy }) => {
-  process.stdout.write(`${JSON.stringify({ seconds, steps: iterations, reached: testAccuracy! >= target, curve })}\n`)
+  if (isFirstProcess()) process.stdout.write(`${JSON.stringify({ seconds, steps: iterations, reached: testAccuracy! >= target, curve })}\n`)
 })
 await job.finished
