@@ -5,13 +5,14 @@
  */
 export { train } from './run/train.js'
 export { explain, type ExplainedOperator, type Explanation } from './run/explain.js'
+export { predict, type PredictedMode, type Prediction } from './run/predict.js'
 export type { Speeds } from './run/speeds.js'
 export type { LearnerMemory, SharedMemory } from './run/memory/need.js'
 export type { HeldBytes } from './compiler/held-bytes.js'
 export type { MemoryUse } from './compiler/memory-use.js'
 export type { MachineSpeed } from './compiler/tiers/cost.js'
 export type { MemorySpeed } from './engine/memory-speed.js'
-export type { ExplainOptions } from './options/explain.js'
+export type { ExplainOptions, PredictOptions } from './options/explain.js'
 export { defineConfig, type Config, type ConfigSource } from './options/config.js'
 export type { Job, JobEvents, PromisedModel } from './run/job.js'
 export type {

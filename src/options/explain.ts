@@ -6,6 +6,7 @@ import { Faults } from '../schema/faults.js'
 import { group, option, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import { realFromText, type FromText } from '../schema/from-text.js'
 import { list, oneOf, real, whole } from '../schema/values.js'
+import { clusterOptions, clusterSettings, type ClusterSettings } from './cluster.js'
 import { defaultsFor } from './defaults.js'
 import { devicesOptions } from './devices.js'
 import { learnersOptions } from './learners.js'
@@ -66,6 +67,16 @@ export const explainOptions = group({
   })
 })
 
+const { model, size, input, classes, batch, threads, precision, backend, flopsPerSecond, bytesPerSecond } = explainOptions.entries
+
+export const predictOptions = group({
+  ...{ model, size, input, classes, batch, threads, precision, backend, flopsPerSecond, bytesPerSecond },
+  ...clusterOptions.entries
+})
+
+/** The options of `predict`: a model, as `explain` takes it, and the machines that are to train it. */
+export interface PredictOptions extends GivenOptions<typeof predictOptions> {}
+
 /** The options of `explain`. Omitted ones get the default that `train` would give them. */
 export interface ExplainOptions extends GivenOptions<typeof explainOptions> {}
 
@@ -84,6 +95,27 @@ export function explainSettings(given: ExplainOptions): ExplainSettings {
   faults.throwAny()
   const { batch = defaultsFor(typeof model === 'string' ? model : model.name).batch } = settings
   return { ...settings, batch, model: modelOf(model, { input, classes, size }) }
+}
+
+export interface PredictSettings {
+  readonly model: Model
+  readonly batch: number
+  readonly step: Pick<ExplainSettings, 'threads' | 'precision' | 'backend' | 'flopsPerSecond' | 'bytesPerSecond'>
+  readonly cluster: ClusterSettings
+}
+
+/** Checks every option and makes the model. Throws INVALID_OPTION, UNKNOWN_NAME, and SHAPE_MISMATCH for an input that does not fit. */
+export function predictSettings(given: PredictOptions): PredictSettings {
+  const faults = new Faults()
+  const { hosts, gpus, link, oversubscription, rack, gpuLink, hub, ...checked } = faults.checked(predictOptions, given, {
+    root: predictOptions.entries
+  })
+  checkSize(faults, checked.size, checked.model)
+  const cluster = clusterSettings(faults, { hosts, gpus, link, oversubscription, rack, gpuLink, ...(hub !== undefined && { hub }) })
+  faults.throwAny()
+  const { model: named, size: sized, input: shape, classes: told, batch: samples, ...step } = checked
+  const { batch: usual } = defaultsFor(typeof named === 'string' ? named : named.name)
+  return { model: modelOf(named, { input: shape, classes: told, size: sized }), batch: samples ?? usual, step, cluster }
 }
 
 interface Sizes {

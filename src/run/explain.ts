@@ -139,7 +139,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   }
 }
 
-function explainedOperators(program: Program, speeds: Speeds, updateBytes: number): readonly ExplainedOperator[] {
+export function explainedOperators(program: Program, speeds: Speeds, updateBytes: number): readonly ExplainedOperator[] {
   const values = (ids: readonly number[]) => ids.filter((id) => id >= 0).map((id) => program.values[id]!)
   return SEGMENTS.flatMap((segment) =>
     program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {

@@ -16,7 +16,7 @@ export interface AssumedSpeeds {
 }
 
 /** What a large GPU of today sustains in float32 with tensor cores, and its memory: for what to compute again the ratio alone matters. */
-const GPU: Required<AssumedSpeeds> = { flopsPerSecond: 2e14, bytesPerSecond: 2.5e12 }
+export const GPU: Required<AssumedSpeeds> = { flopsPerSecond: 2e14, bytesPerSecond: 2.5e12 }
 
 /** Of one learner of `threads` threads. Measuring takes 200 ms. */
 export function speedsOf(engine: Engine, threads: number, assumed: AssumedSpeeds): Speeds {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gpt, parameterCount } from '../../src/index.js'
+import { gpt, parameterCount, type Prediction } from '../../src/index.js'
 import { Folder } from '../data/support/files.js'
 import { run } from './support/arbalest.js'
 
@@ -52,6 +52,31 @@ describe('arbalest explain', function () {
     expect(lines[0]).to.include({ model: 'mlp', batch: 6, learners: 3 })
   })
 
+  const CLUSTER = ['--hosts', '128', '--gpus', '8', '--link', '100Gbit', '--oversubscription', '4']
+
+  it('predicts a step on many machines', async () => {
+    const { code, stdout, stderr } = await run(['explain', 'lenet', ...CLUSTER])
+    expect(code, stderr).to.equal(0)
+    expect(stdout).to.match(/^lenet: 431,080 parameters, 1,024 learners of batch \d+ on 128 hosts of 8 GPUs\nA model of the machines: /)
+    for (const mode of ['sharded', 'ring', 'rack-ring', 'racks']) expect(stdout).to.match(new RegExp(`^${mode} +[\\d.]+ +[\\d.]+%`, 'm'))
+    expect(stdout).to.match(/^Best: +[a-z-]+: [\d.]+ ms a step, [\d,]+ samples\/s, [\d.]+% of what computing alone allows$/m)
+  })
+
+  it('gives the prediction to programs, with the options of a config for a run on hosts', async () => {
+    await using folder = await Folder.make()
+    const config = join(folder.path, 'mine.mjs')
+    writeFileSync(config, `export default { model: 'mlp', batch: 4, hosts: 'auto', learners: 3 }`)
+    const { code, lines, stderr } = await run(['explain', config, ...CLUSTER, '--hub', '400Gbit', '--json'])
+    expect(code, stderr).to.equal(0)
+    const told = lines[0] as unknown as Prediction & { readonly event: string }
+    expect(told).to.include({ event: 'predicted', model: true, name: 'mlp', hosts: 128, gpus: 8, learners: 1024, batch: 4 })
+    expect(told.modes.map(({ stepMilliseconds }) => stepMilliseconds)).to.deep.equal(
+      told.modes.map(({ stepMilliseconds }) => stepMilliseconds).toSorted((a, b) => a - b)
+    )
+    expect(told.modes[0]).to.deep.include({ mode: told.mode, stepMilliseconds: told.stepMilliseconds, exchangeHidden: told.exchangeHidden })
+    expect(told.modes.map(({ mode }) => mode)).to.include('hub')
+  })
+
   it('sizes a gpt', async () => {
     const { code, lines, stderr } = await run([
       'explain',
@@ -79,6 +104,11 @@ describe('arbalest explain', function () {
     [['lenett'], /^UNKNOWN_NAME: model: received "lenett"; use one of .*lenet/],
     [['lenet', '--input', '3x'], /^INVALID_OPTION: --input: received "3x"; use sizes joined by x/],
     [['lenet', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],
+    [['lenet', '--hosts', '4', '--link', 'fast'], /^INVALID_OPTION: --link: received "fast"; use a rate in bits a second, such as 200Mbit/],
+    [['lenet', '--hosts', '4', '--oversubscription', '0'], /^INVALID_OPTION: --oversubscription: received 0; /],
+    [['lenet', '--gpus', '4'], /^INVALID_OPTION: --gpus: received it without --hosts; /],
+    [['lenet', '--hosts', '4', '--learners', '3'], /^INVALID_OPTION: --learners: received it with --hosts; /],
+    [['lenet', '--hosts', '4', '--plot', 'a.svg'], /^INVALID_OPTION: --plot: received it with --hosts; /],
     [[], /^INVALID_OPTION: missing required argument/],
     [['./nowhere.ts'], /^INVALID_OPTION: config: received ".\/nowhere.ts"; there is no such file/]
   ] as const)

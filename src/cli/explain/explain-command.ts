@@ -1,4 +1,5 @@
-import { ArbalestError, explain, zoo, type Explanation, type ExplainOptions } from '../../index.js'
+import { ArbalestError, explain, predict, zoo, type Explanation, type ExplainOptions, type PredictOptions } from '../../index.js'
+import { clusterOptions } from '../../options/cluster.js'
 import { explainOptions } from '../../options/explain.js'
 import { asTyped } from '../as-typed.js'
 import { loadConfig } from '../config-file.js'
@@ -7,6 +8,7 @@ import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
 import { checkPlotName, writeChart } from '../svg-file.js'
 import { memoryChart } from './memory-chart.js'
+import { predictionReport } from './prediction-report.js'
 import { report } from './report.js'
 
 interface ExplainFlags extends CommonFlags {
@@ -14,8 +16,10 @@ interface ExplainFlags extends CommonFlags {
 }
 
 // The model is an argument.
-const { model: _, ...flagged } = explainOptions.entries
+const { model: _, ...flagged } = { ...explainOptions.entries, ...clusterOptions.entries }
 const flags = new OptionFlags(flagged)
+/** What only the explanation of a step takes, and what only the prediction for machines takes. */
+const [OF_A_STEP, OF_MACHINES] = [['learners', 'deviceMemory'], Object.keys(clusterOptions.entries)] as const
 
 const NOTES = `
 Examples:
@@ -24,6 +28,8 @@ Examples:
   arbalest explain gpt --input 256 --layers 6 --heads 6 --width 384
   arbalest explain resnet50 --batch 32 --device-memory 2GiB --plot memory.svg
   arbalest explain my-run.ts --json                  the model, batch and learners of a config
+  arbalest explain resnet50 --hosts 128 --gpus 8 --link 100Gbit --oversubscription 4
+                                                     what a step takes on many machines, by a model of them
 
 MB are the bytes that an operator reads and writes. The time floor of an operator is the longer of two times: its arithmetic at the processor's speed, and its bytes
 at the speed of memory or cache. Both speeds are measured, or given by --gflops and --gbs. Operators' outputs are those of the forward and the backward pass
@@ -47,6 +53,10 @@ async function runExplain(
   { json, plot }: { readonly json: boolean; readonly plot: string | undefined }
 ): Promise<ExitCode> {
   checkPlotName(plot)
+  if (values['hosts'] !== undefined) return predictAsTyped(model, values, { json, plot })
+  const without = OF_MACHINES.find((name) => values[name] !== undefined)
+  if (without)
+    throw new ArbalestError('INVALID_OPTION', `${flags.nameOf(without)}: received it without --hosts; add --hosts, the number of machines`)
   const explained = await explainAsTyped(await optionsOf(model, values))
   if (plot !== undefined) await writeChart(plot, memoryChart(explained))
   process.stdout.write(
@@ -54,6 +64,28 @@ async function runExplain(
       ? `${JSON.stringify({ event: 'explained', ...explained })}\n`
       : `${report(explained, { colour: process.stdout.isTTY && process.env['NO_COLOR'] === undefined }).join('\n')}\n`
   )
+  return EXIT.done
+}
+
+/** `arbalest explain --hosts`: what a step takes on many machines. */
+async function predictAsTyped(
+  model: string,
+  values: FlagValues,
+  { json, plot }: { readonly json: boolean; readonly plot: string | undefined }
+): Promise<ExitCode> {
+  const wrong = plot === undefined ? OF_A_STEP.find((name) => values[name] !== undefined) : 'plot'
+  if (wrong)
+    throw new ArbalestError(
+      'INVALID_OPTION',
+      `${wrong === 'plot' ? '--plot' : flags.nameOf(wrong)}: received it with --hosts; leave one of them out`
+    )
+  const { learners: __, deviceMemory: ___, ...options } = await optionsOf(model, values)
+  try {
+    const predicted = await predict(options as PredictOptions)
+    process.stdout.write(json ? `${JSON.stringify({ event: 'predicted', ...predicted })}\n` : `${predictionReport(predicted).join('\n')}\n`)
+  } catch (error) {
+    throw asTyped(error, { nameOf: (path) => flags.nameOf(path) })
+  }
   return EXIT.done
 }
 
@@ -71,6 +103,6 @@ async function optionsOf(model: string, values: FlagValues): Promise<ExplainOpti
   const config = await loadConfig(model)
   if (config.model === undefined)
     throw new ArbalestError('INVALID_OPTION', `config: received ${JSON.stringify(model)}; it has no model: add one`)
-  const shared = Object.entries(config).filter(([name]) => Object.hasOwn(flagged, name))
+  const shared = Object.entries(config).filter(([name]) => name !== 'model' && Object.hasOwn(explainOptions.entries, name))
   return { ...flags.over(Object.fromEntries(shared), values), model: config.model }
 }
