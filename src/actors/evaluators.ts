@@ -75,8 +75,17 @@ export class Evaluators {
 
   /** Measures the model on all test samples. Call it while the learners rest: the evaluators use their cores. */
   async measure(): Promise<TestScores> {
+    return this.scoresOf(await this.findings())
+  }
+
+  /** As `measure`: what each evaluator finds in its share. */
+  findings(): Promise<Findings[]> {
+    return Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
+  }
+
+  /** Of the findings of all shares, in their order. */
+  scoresOf(findings: readonly Findings[]): TestScores {
     const { answers, shares, metrics } = this.#options
-    const findings = await Promise.all(this.#evaluators.map((evaluator) => evaluator.askWith({ deadline: Infinity }).measure()))
     const total = (what: Exclude<keyof Findings, 'tally'>) => findings.reduce((sum, each) => sum + each[what], 0)
     const samples = total('samples')
     const share = (what: 'correct' | 'amongTop') => total(what) / (samples * answers)
@@ -115,12 +124,30 @@ export function evaluatorCount(engine: Engine, backend: EngineBackend, learners 
 
 /** Divides every pass into `count` ranges of whole steps, as evenly as possible. Leaves out shares without samples. */
 export function shareOut<Range extends BatchRange>(passes: readonly Range[], count: number): Range[][] {
-  const shares = Array.from({ length: count }, (_, share) =>
-    passes.flatMap((pass) => {
-      const from = Math.floor((pass.steps * share) / count)
-      const steps = Math.floor((pass.steps * (share + 1)) / count) - from
-      return steps === 0 ? [] : [{ ...pass, steps, position: pass.position + from * pass.batch }]
-    })
-  )
-  return shares.filter(({ length }) => length > 0)
+  return Array.from({ length: count }, (_, share) => shareOf(passes, share, count)).filter(({ length }) => length > 0)
+}
+
+/** One of several processes, which share out what they measure. */
+export interface EvaluationHost {
+  readonly rank: number
+  readonly size: number
+}
+
+/** Whether each of so many processes has something to measure; else the first one measures everything. */
+export function isSharedOut(passes: readonly BatchRange[], size: number): boolean {
+  return passes.some(({ steps }) => steps >= size)
+}
+
+/** As `shareOut`, of what this process measures; of everything if `host` is omitted. */
+export function evaluationShares<Range extends BatchRange>(passes: readonly Range[], count: number, host?: EvaluationHost): Range[][] {
+  const own = host && isSharedOut(passes, host.size) ? shareOf(passes, host.rank, host.size) : passes
+  return shareOut(own, count)
+}
+
+function shareOf<Range extends BatchRange>(passes: readonly Range[], share: number, count: number): Range[] {
+  return passes.flatMap((pass) => {
+    const from = Math.floor((pass.steps * share) / count)
+    const steps = Math.floor((pass.steps * (share + 1)) / count) - from
+    return steps === 0 ? [] : [{ ...pass, steps, position: pass.position + from * pass.batch }]
+  })
 }

@@ -1,4 +1,4 @@
-import { evaluatorCount, shareOut } from '../actors/evaluators.js'
+import { evaluationShares, evaluatorCount, type EvaluationHost } from '../actors/evaluators.js'
 import { planSources, type SourcePlan } from '../actors/sources.js'
 import { resumptionOf, type Resumption } from '../checkpoints/resume.js'
 import { identityOf, type RunIdentity } from '../checkpoints/run-identity.js'
@@ -93,7 +93,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const budget = MemoryBudget.now(engine, asked)
   const evaluators = evaluatorCount(engine, asked.backend, mostLearners(own(asked).population))
   const dataMemory = budget.forData(engine)
-  const sourcePlan = planRunSources({ dataset, programs: compiled, settings: own(asked), evaluators, dataMemory })
+  const sourcePlan = planRunSources({ dataset, programs: compiled, settings: own(asked), evaluators, dataMemory, host: hosts?.host })
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []
@@ -172,9 +172,12 @@ export function planRunSources({
   programs: { statistics, evaluate },
   settings: { batch, population },
   evaluators,
-  dataMemory
-}: Pick<PreparedRun, 'dataset' | 'programs' | 'settings' | 'evaluators' | 'dataMemory'>): SourcePlan {
-  const shares = shareOut(evaluate, evaluators)
+  dataMemory,
+  host
+}: Pick<PreparedRun, 'dataset' | 'programs' | 'settings' | 'evaluators' | 'dataMemory'> & {
+  readonly host?: EvaluationHost | undefined
+}): SourcePlan {
+  const shares = evaluationShares(evaluate, evaluators, host)
   return planSources(dataset, { batch, learners: mostLearners(population), statistics, shares }, dataMemory)
 }
 

@@ -9,6 +9,7 @@ import type { PopulationControl } from '../tuner/population-control.js'
 import type { RunActors } from './start-actors.js'
 import type { Checkpointing, EvaluatorsState, LoopState } from './checkpointing.js'
 import { BestModel, scoreOf, StoppingRules } from './evaluation-rules.js'
+import { leaderOf } from './hosts/meeting.js'
 import type { JobControl } from './job.js'
 import type { Growth } from './memory/budget.js'
 import type { PreparedRun } from './prepare.js'
@@ -152,7 +153,7 @@ export class RunLoop {
   async #measure(): Promise<EvaluatedEvent> {
     const { run, actors, trace } = this.#options
     const start = performance.now()
-    const measure = () => actors.evaluators.measure()
+    const measure = () => actors.measure()
     const { testLoss, testAccuracy, testTopK, testMetrics } = await (trace ? trace.during('evaluation', measure) : measure())
     const seconds = (performance.now() - start) / 1000
     const { iterations: iteration, position } = await actors.synchroniser.ask.status()
@@ -235,7 +236,7 @@ export class RunLoop {
   /** A measurement that a program asked for. */
   async #measureNow(data: string | undefined): Promise<Omit<CentralMeasurement, keyof RunPlace>> {
     const { actors, measureOn } = this.#options
-    return data === undefined ? actors.evaluators.measure() : measureOn(data)
+    return data === undefined ? actors.measure() : measureOn(data)
   }
 
   /** Emits a measurement and applies everything that depends on it. Returns why the run ends; undefined to go on. */
@@ -254,7 +255,9 @@ export class RunLoop {
   async #keep(last: EvaluatedEvent): Promise<EvaluatedEvent> {
     const { best } = this.#best
     if (!best || best.measured === last) return last
-    await this.#options.actors.synchroniser.ask.replaceCentral(best.weights)
+    const { actors, run } = this.#options
+    leaderOf(run.hosts)?.order({ order: 'replaceCentral', weights: best.weights })
+    await actors.synchroniser.ask.replaceCentral(best.weights)
     // The evaluators' replicas take it, and estimate its batch-norm statistics.
     await this.#measure()
     return best.measured

@@ -1,5 +1,5 @@
 import { actorClass } from '../actors/own-actor.js'
-import { Evaluators, shareOut } from '../actors/evaluators.js'
+import { Evaluators, evaluationShares, isSharedOut, type TestScores } from '../actors/evaluators.js'
 import type { EvaluationPass, StatisticsPass } from '../actors/evaluator.js'
 import { startFeed, type Feed } from '../actors/feed.js'
 import type { SkippedSample } from '../actors/feeder.js'
@@ -45,6 +45,8 @@ export interface RunActors {
   /** Those of all hosts on the first one; of this process on the others. */
   readonly learners: HostLearners
   readonly evaluators: Evaluators
+  /** Measures the central model on all test samples, which the hosts share out. Call it while the learners rest. */
+  readonly measure: () => Promise<TestScores>
   readonly feed: Feed
   /** The group of learners in the engine. */
   readonly group: Handle
@@ -97,7 +99,7 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
 
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
-  const shares = shareOut(await inTurns(mapInPieces(programs.evaluate, compiled)), run.evaluators)
+  const shares = evaluationShares(await inTurns(mapInPieces(programs.evaluate, compiled)), run.evaluators, run.hosts?.host)
   const sources = makeSources(dataset, sourcePlan, shares.length, scope)
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
@@ -113,11 +115,14 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
     replaceNow: (place) => asks.replaceNow(place),
     messageNow: (place, method, args) => asks.messageNow(place, method, args),
     repeatNow: (place, messages) => asks.repeatNow(place, messages),
-    figuresAfter: (round) => synchroniser.askWith({ deadline: Infinity }).roundsAfter(round)
+    figuresAfter: (round) => synchroniser.askWith({ deadline: Infinity }).roundsAfter(round),
+    findings: () => evaluators.findings()
   }
   const leader = leaderOf(run.hosts)
-  const learners = leader ? new LearnersOfHosts(run.hosts!.host, leader, own, settings.learners) : own
-  return { synchroniser, supervisor, learners, evaluators, feed, group, dataWaited, feedStatus }
+  const all = leader && new LearnersOfHosts(run.hosts!.host, leader, own, settings.learners)
+  const measuring = all && isSharedOut(programs.evaluate, run.hosts!.host.size) ? all : own
+  const measure = async () => evaluators.scoresOf(await measuring.findings())
+  return { synchroniser, supervisor, learners: all ?? own, evaluators, measure, feed, group, dataWaited, feedStatus }
 }
 
 async function startSynchroniser(

@@ -9,6 +9,7 @@ import { writeVectors } from '../../checkpoints/vectors.js'
 import type { PlacedParameter } from '../../compiler/program.js'
 import type { Engine, Handle } from '../../engine/contract.js'
 import { ArbalestError } from '../../errors.js'
+import type { Settings } from '../../options/settings.js'
 import type { FinishedEvent } from '../../observe/events.js'
 import type { RunCall } from '../../protocols/run-ref.js'
 import type { ActorRef } from '../../runtime/actor-ref.js'
@@ -17,7 +18,7 @@ import type { Intervention } from '../../schedules/interventions.js'
 import { capturedLearners } from '../captured-learners.js'
 import { resumedSettings } from '../run-settings.js'
 import { StoppedEarly } from '../stopped-early.js'
-import { helloOf, type Beginning, type Preparation } from './hello.js'
+import { greetingOf, helloOf, type Beginning, type Preparation } from './hello.js'
 import { HostCalls, type HostCall } from './host-calls.js'
 import { hostErrorOf } from './leader.js'
 import { ANSWERED_AT_ONCE, type HostLearners } from './learners-of-hosts.js'
@@ -87,6 +88,13 @@ export class Follower {
     return this.#calls.ask(call.method, [call])
   }
 
+  /** Waits until the first host lets this one prepare the run. Throws the error with which it ends the run. */
+  async greet(settings: Settings): Promise<void> {
+    this.#report({ report: 'hello', hello: greetingOf(settings) })
+    const task = await this.#task()
+    if ('order' in task && task.order === 'end') throw new StoppedEarly()
+  }
+
   /** Says what this host is about to train. Returns how the run begins. Throws the error with which the first host ends the run. */
   async begin(preparation: Preparation): Promise<Beginning> {
     const { settings, layout } = preparation
@@ -136,11 +144,15 @@ export class Follower {
           case 'changeRule':
             await synchroniser.ask.changeRule(task.change)
             break
+          case 'replaceCentral':
+            await synchroniser.ask.replaceCentral(task.weights)
+            break
           case 'capture':
             await this.#capture(actors, engine, parameters)
             break
+          case 'prepare':
           case 'begin':
-            throw new ArbalestError('INTERNAL', 'hosts: the order begin came twice')
+            throw new ArbalestError('INTERNAL', `hosts: the order ${task.order} came twice`)
           case 'again':
             throw new HostsBeginAgain(task)
           case 'end':

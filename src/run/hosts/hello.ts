@@ -8,6 +8,7 @@ import { differencesOf, type RunIdentity } from '../../checkpoints/run-identity.
 import type { ParameterLayout } from '../../compiler/program.js'
 import { isStreamed, type Dataset } from '../../data/dataset.js'
 import { ArbalestError, shown } from '../../errors.js'
+import type { Settings } from '../../options/settings.js'
 import type { RunSettings } from '../run-settings.js'
 
 /** What a host says of itself before the first round. */
@@ -32,19 +33,56 @@ export interface Beginning {
   readonly settings: RunSettings
 }
 
+/** What is known before the data is opened and the model compiled, so that a wrong option is told at once. */
+export function greetingOf(settings: Settings): Hello {
+  const { model, data, synchroniser, population } = settings
+  const { size, labelSmoothing, freeze, context, images, overfit, batch, optimiser, average, evaluateEvery } = settings
+  const { metrics, until, precision, backend, seed, keep, learnerOptions, interventions } = settings
+  const options = {
+    model: nameOf(model),
+    data: nameOf(data),
+    synchroniser: { name: synchroniser.name, options: synchroniser.options },
+    learners: learnersOf(population),
+    ...{ size, labelSmoothing, freeze, context, images, overfit, batch, optimiser, average, evaluateEvery },
+    ...{ metrics, until, precision, backend, seed, keep, learnerOptions, interventions }
+  }
+  return { host: hostname(), about: { version: codeHash(), ...asJson(options) } }
+}
+
+function nameOf(given: string | { readonly name: string }): string {
+  return typeof given === 'string' ? given : given.name
+}
+
+/** The first host decides how many learners begin where that is measured. */
+function learnersOf({ schedule, tuning }: Settings['population']): Settings['population']['schedule'] | 'auto' {
+  return tuning ? 'auto' : schedule
+}
+
+/** A number that is not finite is null. */
+function asJson<Values extends object>(values: Values): Values {
+  return JSON.parse(JSON.stringify(values)) as Values
+}
+
 export function helloOf({ settings, dataset, layout, identity }: Preparation): Hello {
   const { until, population, evaluateEvery, backend, overfit, rule, initialWeights, learnerOptions, interventions } = settings
   const values = Object.entries(identity).map(([option, json]): [string, unknown] => [option, JSON.parse(json)])
-  // The first host decides how many learners begin where that is measured.
-  const learners = population.tuning ? 'auto' : population.schedule
-  const options = { until, learners, evaluateEvery, backend, overfit, initialWeights, learnerOptions, interventions, rule }
+  const options = {
+    until,
+    learners: learnersOf(population),
+    evaluateEvery,
+    backend,
+    overfit,
+    initialWeights,
+    learnerOptions,
+    interventions,
+    rule
+  }
   return {
     host: hostname(),
     about: {
       version: codeHash(),
       ...Object.fromEntries(values),
-      // As JSON has them: a number that is not finite is null.
-      ...(JSON.parse(JSON.stringify(options)) as typeof options),
+      ...asJson(options),
       'data (its content)': contentHash(dataset),
       // oneDNN chooses layouts by processor.
       'layout of the parameters (by processor and library)': hashOf(JSON.stringify(layout))

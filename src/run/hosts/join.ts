@@ -53,6 +53,7 @@ async function lead(host: RunHost, settings: Settings, control: JobControl, runs
     () => stop.abort()
   )
   try {
+    await leader.greet(settings)
     const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
     leader.end({ order: 'end', finished: outcome.finished })
     return outcome
@@ -74,6 +75,7 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
     stop: new AbortController().signal
   }
   try {
+    await follower.greet(given)
     for (let settings = given; ;) {
       try {
         return await runs.follow(settings, forwarding, { host, follower })

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
 import type { Resumption } from '../../checkpoints/resume.js'
 import { ArbalestError, messageOf } from '../../errors.js'
+import type { Settings } from '../../options/settings.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
 import type { PopulationSchedule } from '../../schedules/population.js'
-import { checkHellos, helloOf, type Preparation } from './hello.js'
+import { checkHellos, greetingOf, helloOf, type Hello, type Preparation } from './hello.js'
 import { HostCalls } from './host-calls.js'
 import type { ForwardedEvent, HostError, Order, Report, ToLeader } from './orders.js'
 import type { RunHost } from './run-host.js'
@@ -70,11 +71,15 @@ export class Leader {
     return Promise.race([this.#calls.get(rank)!.ask(method, args), this.failed])
   }
 
+  /** Lets the others prepare the run. Rejects with HOSTS_DIFFER if one of them has other options. */
+  async greet(settings: Settings): Promise<void> {
+    checkHellos([greetingOf(settings), ...(await this.#hellos())])
+    this.order({ order: 'prepare' })
+  }
+
   /** Waits until all hosts are prepared. Throws HOSTS_DIFFER if one of them is about to train something else. */
   async meet(preparation: Preparation): Promise<void> {
-    const answers = await this.#answersOfAll()
-    const hellos = answers.map(({ report }) => (report as Extract<Report, { report: 'hello' }>).hello)
-    checkHellos([helloOf(preparation), ...hellos])
+    checkHellos([helloOf(preparation), ...(await this.#hellos())])
   }
 
   /** Lets the others begin, from a checkpoint if there is one: a folder that only this host needs to reach. */
@@ -103,6 +108,10 @@ export class Leader {
   end(order: Extract<Order, { order: 'end' | 'fail' }>): void {
     this.#ended = true
     this.order(order)
+  }
+
+  async #hellos(): Promise<readonly Hello[]> {
+    return (await this.#answersOfAll()).map(({ report }) => (report as Extract<Report, { report: 'hello' }>).hello)
   }
 
   async #answersOfAll(): Promise<readonly Answer[]> {

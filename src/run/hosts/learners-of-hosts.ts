@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Findings } from '../../actors/evaluator.js'
 import type { RepeatedMessage } from '../../actors/learner.js'
 import type { RoundFigures } from '../../engine/contract.js'
 import type { MessageOutcome } from '../../learner/learner-plugin.js'
@@ -12,6 +13,8 @@ import type { RunHost } from './run-host.js'
 export interface HostLearners extends RunLearners {
   /** As `roundsAfter` of the synchroniser. */
   figuresAfter(round: number): Promise<readonly RoundFigures[]>
+  /** What the evaluators of the host find in its share of the test samples, at a rest. */
+  findings(): Promise<readonly Findings[]>
 }
 
 /** The calls that a host answers at once; all others come one after another, at a rest. */
@@ -93,6 +96,10 @@ export class LearnersOfHosts implements HostLearners {
     }
   }
 
+  async findings(): Promise<readonly Findings[]> {
+    return (await this.#onAll((each) => each.findings())).flat()
+  }
+
   #together(figures: readonly RoundFigures[]): RoundFigures {
     const members = figures.flatMap(({ members: own }, rank) =>
       own.map((member) => ({ ...member, learner: this.#host.placeOf(member.learner, rank) }))
@@ -135,6 +142,7 @@ function callsAt(leader: Leader, rank: number): HostLearners {
     replaceNow: ask('replaceNow'),
     messageNow: ask('messageNow'),
     repeatNow: ask('repeatNow'),
-    figuresAfter: ask('figuresAfter')
+    figuresAfter: ask('figuresAfter'),
+    findings: ask('findings')
   }
 }

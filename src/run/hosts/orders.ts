@@ -11,6 +11,7 @@ import type { HostAnswer, HostCall } from './host-calls.js'
 /**
  * What the first host tells the others. They obey one order after another; an order that trains is done when their learners rest again.
  *
+ * - `prepare`: their options are equal as far as they are known before the data is opened.
  * - `begin`: all hosts agree in what they are about to train. If the run goes on from a checkpoint, the bytes of its files follow as messages: that of the
  *   group, then those of the learners in the places that are named.
  *   `population` is that of all hosts.
@@ -21,6 +22,7 @@ import type { HostAnswer, HostCall } from './host-calls.js'
  * - `end`: the run is over, with this event; `fail`: with this error.
  */
 export type Order =
+  | { readonly order: 'prepare' }
   | {
       readonly order: 'begin'
       /** The name of the first host's machine. */
@@ -33,6 +35,7 @@ export type Order =
   | { readonly order: 'train'; readonly until: number }
   | { readonly order: 'gather' }
   | { readonly order: 'resized'; readonly learners: number }
+  | { readonly order: 'replaceCentral'; readonly weights: Float32Array | Float64Array }
   | { readonly order: 'capture' }
   | { readonly order: 'again'; readonly learningRateScale: number; readonly interventions: readonly Intervention[] }
   | { readonly order: 'end'; readonly finished: FinishedEvent }

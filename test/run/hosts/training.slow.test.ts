@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDataset } from '../../../src/data/open.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { refused } from '../../support/codes.js'
 import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
@@ -32,6 +33,24 @@ describe('A run over hosts, to its end', () => {
     const [more] = await ends(together(longer, { size: 4 }))
     expect(more).to.include({ iterations: 90, reason: 'completed', hosts: 4 })
     expect(await alone({ ...longer, until: { steps: 100 } })).to.include({ iterations: 100, reason: 'completed' })
+  })
+
+  it('keeps its best model on all hosts', async () => {
+    const interventions = [{ round: 40, iteration: 40, kind: 'set', learningRate: 0.7 }] as const
+    const jobs = together({ ...SHORT, interventions, keep: 'best', until: { steps: 60 } })
+    const [first, second] = await ends(jobs)
+    expect(first!.keptIteration).to.be.below(60)
+    expect(second!.weightsSha256).to.equal(first!.weightsSha256)
+    const [one, two] = await Promise.all(jobs.map(({ model }) => model.weights()))
+    expect(two).to.deep.equal(one)
+  })
+
+  it('measures a test set of one step on the first host', async () => {
+    const data = await openDataset('digits', { samples: 40 })
+    const options: TrainOptions = { ...SHORT, data, learners: 3, evaluateEvery: 5 }
+    const [first] = await ends(together(options, { size: 3 }))
+    const { weightsSha256, testAccuracy } = await alone(options)
+    expect(first).to.include({ weightsSha256, testAccuracy })
   })
 
   it('begins again on all hosts with lower rates when the loss is not finite', async () => {
