@@ -4,6 +4,16 @@
  * @module arbalest
  */
 export { train } from './run/train.js'
+export {
+  crossover,
+  type Crossover,
+  type CrossedJob,
+  type CrossoverEvent,
+  type CrossoverFinishedEvent,
+  type JobFailedEvent
+} from './crossover/crossover.js'
+export type { PolicyEvent, Way } from './crossover/device-scheduler.js'
+export type { CrossoverOptions, Policy } from './options/crossover.js'
 export { explain, type ExplainedOperator, type Explanation } from './run/explain.js'
 export { predict, type PredictedMode, type Prediction } from './run/predict.js'
 export type { Speeds } from './run/speeds.js'

@@ -34,6 +34,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'trained' },
   { name: 'hosts', only: ['errors.ts', 'engine'] },
   { name: 'run' },
+  { name: 'crossover' },
   { name: 'index.ts' },
   { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'index.ts'] }
 ]

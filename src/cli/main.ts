@@ -30,6 +30,12 @@ const COMMANDS: readonly CommandEntry[] = [
     exported: 'defineTrain'
   },
   {
+    name: 'crossover',
+    description: 'Trains several jobs on one device: each computes while the others exchange.',
+    module: './crossover-command.js',
+    exported: 'defineCrossover'
+  },
+  {
     name: 'launch',
     description: 'Trains on several hosts: starts a process on each by mpirun or srun, and starts again if one is lost.',
     module: './launch/launch-command.js',

@@ -15,12 +15,15 @@ export interface LiveJob {
   readonly name: string
   /** Seconds since it began. */
   readonly seconds: number
+  /** How it is, in a few words; absent if it does not say. */
+  readonly detail?: string
   readonly actors: readonly ActorSnapshot[]
 }
 
 /** What a job shows to this user's other processes, and what it takes from them. */
 export interface ShownJob {
   readonly name: string
+  readonly detail?: () => string
   readonly actors: () => readonly ActorSnapshot[]
   /** Carries out a call, which is any JSON value, and answers with one. Absent: the job takes no calls. */
   readonly call?: (call: unknown) => Promise<unknown>
@@ -86,7 +89,10 @@ function answer(request: unknown): unknown {
 
 function told(): LiveProcess {
   const now = performance.now()
-  const all = [...jobs].map(([id, { name, actors, began }]) => ({ id, name, seconds: (now - began) / 1000, actors: actors() }))
+  const all = [...jobs].map(([id, { name, actors, began, detail }]) => ({
+    ...{ id, name, seconds: (now - began) / 1000, actors: actors() },
+    ...(detail && { detail: detail() })
+  }))
   return { pid: process.pid, jobs: all }
 }
 
@@ -106,6 +112,7 @@ function isLiveJob(job: unknown): job is LiveJob {
     typeof job['id'] === 'string' &&
     typeof job['name'] === 'string' &&
     isNumber(job['seconds']) &&
+    (job['detail'] === undefined || typeof job['detail'] === 'string') &&
     Array.isArray(job['actors']) &&
     job['actors'].every(isSnapshot)
   )

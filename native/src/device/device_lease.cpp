@@ -120,7 +120,10 @@ void DeviceLease::begin_turn() {
   Job* next = nullptr;
   if (turns_.mode == Mode::alone) {
     Job& job = jobs_[static_cast<size_t>(turns_.job)];
-    if (is_asked_for(job)) next = &job;
+    if (job.present.empty())
+      next = least_served();
+    else if (is_asked_for(job))
+      next = &job;
   } else {
     next = turns_.order.empty() ? least_served() : next_in_order();
   }

@@ -25,7 +25,7 @@ class DeviceLease {
     enum class Mode : uint8_t {
       shared,   // all jobs compute at any time
       crossed,  // one job at a time, in turns
-      alone,    // one job; the others wait
+      alone,    // one job; the others wait unless it rests
     };
     Mode mode = Mode::crossed;
     int job = -1;  // of Mode::alone

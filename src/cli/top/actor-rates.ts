@@ -45,7 +45,7 @@ function jobRates(pid: number, job: LiveJob, previous: LiveJob | undefined): Job
     const earlier = previous?.actors.find(({ name }) => name === actor.name)
     return { ...actor, ...actorRates(earlier, actor, seconds) }
   })
-  return { pid, id: job.id, name: job.name, seconds: job.seconds, actors }
+  return { ...job, pid, actors }
 }
 
 /** The rates between two snapshots that are `seconds` apart; for a new actor, since its start. */

@@ -79,10 +79,15 @@ const COLUMNS: readonly Column<Actor>[] = [
 export function topTable(jobs: readonly JobRates[], { colour }: { colour: boolean }): readonly string[] {
   const { bold, dim, yellow } = createColors(colour)
   if (jobs.length === 0) return ['No job of this user runs on this machine.']
-  return jobs.flatMap(({ pid, name, seconds, actors }, i) => {
+  return jobs.flatMap(({ pid, name, seconds, detail, actors }, i) => {
     const [titles, ...rows] = tableLines(COLUMNS, actors)
     const marked = rows.map((row, actor) => (actors[actor]!.restarts > 0 ? yellow(row) : row))
-    return [...(i > 0 ? [''] : []), `${bold(`${pid}  ${external(name)}`)}  ${duration(seconds)}`, dim(titles), ...marked]
+    return [
+      ...(i > 0 ? [''] : []),
+      `${bold(`${pid}  ${external(name)}`)}  ${duration(seconds)}${detail === undefined ? '' : `  ${external(detail)}`}`,
+      dim(titles),
+      ...marked
+    ]
   })
 }
 

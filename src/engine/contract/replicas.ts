@@ -34,7 +34,7 @@ export interface LeaseSpec {
  * - `crossed`: one job at a time, until each of its learners has come to its exchange. With `order`, jobs by their numbers, turns go in this order again and
  *   again, the same on several hosts, and a turn waits for its job unless that rests; without it to the job that has had the least time for its share, of those that ask.
  * - `shared`: all jobs at any time.
- * - `alone`: one of them, while the others wait.
+ * - `alone`: one of them; the others wait unless it rests.
  */
 export type LeaseTurns = { readonly shares?: readonly number[] } & (
   | { readonly mode: 'shared' }

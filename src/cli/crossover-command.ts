@@ -1,0 +1,91 @@
+import { crossover, type CrossoverEvent, type CrossoverOptions, type JobEvent, type TrainOptions } from '../index.js'
+import { crossoverOptions } from '../options/crossover.js'
+import { devicesOptions } from '../options/devices.js'
+import { asTyped } from './as-typed.js'
+import type { CommonFlags, DefineCommand } from './command.js'
+import { loadConfig } from './config-file.js'
+import { EXIT, type ExitCode } from './exit.js'
+import { OptionFlags, type FlagValues } from './option-flags.js'
+import type { OutputLoss } from './output-loss.js'
+import { PlainLines } from './reporters/plain-lines.js'
+import type { Output } from './reporters/reporter.js'
+import { StopOnSignal } from './stop-on-signal.js'
+
+const flags = new OptionFlags(crossoverOptions.entries)
+/** The options that are meant for all jobs: what they share. */
+const { hosts, link } = devicesOptions
+const jobFlags = new OptionFlags({ hosts, link })
+
+const NOTES = `
+Examples:
+  arbalest crossover a.config.ts b.config.ts
+  arbalest crossover a.config.ts b.config.ts --policy crossed --share 2:1
+  arbalest crossover a.config.ts b.config.ts --hosts loopback --link 200Mbit --json
+
+Each job ends with the weights that it ends with alone. With --json every line of a job has its
+number as "job", and the last line is {"event":"finished","policy":..,"gain":..,"jobs":[..]}.`
+
+export const defineCrossover: DefineCommand = (command, { output, finish }) => {
+  flags.addTo(command)
+  command.optionsGroup('For all jobs:')
+  jobFlags.addTo(command)
+  command
+    .argument('<configs...>', 'modules that export options, one for each job')
+    .addHelpText('after', NOTES)
+    .action(async (configs: readonly string[], { json = false, stack: _, ...values }: CommonFlags & FlagValues) => {
+      const nameOf = (path: string) => flags.nameOf(path, values) ?? jobFlags.nameOf(path.replace(/^jobs\[\d+\]\./, ''), values)
+      try {
+        finish(await runCrossover({ configs, values, json, output }))
+      } catch (error) {
+        throw asTyped(error, { nameOf })
+      }
+    })
+}
+
+interface CrossoverRun {
+  readonly configs: readonly string[]
+  readonly values: FlagValues
+  readonly json: boolean
+  readonly output: OutputLoss
+}
+
+/** `arbalest crossover`: runs the jobs and reports their events. Fails if one of them fails. */
+async function runCrossover({ configs, values, json, output }: CrossoverRun): Promise<ExitCode> {
+  const jobs: TrainOptions[] = []
+  for (const file of configs) jobs.push(jobFlags.over({ model: 'lenet', ...(await loadConfig(file)) }, values) as unknown as TrainOptions)
+  const options = flags.over({}, values) as CrossoverOptions
+  const all = crossover(jobs, options)
+  using signals = new StopOnSignal(() => all.stop())
+  output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && all.stop())
+  const show = json ? (event: CrossoverEvent) => process.stdout.write(`${JSON.stringify(event)}\n`) : plainLines(configs)
+  let failed = false
+  for await (const event of all) {
+    if (!output.isLost) show(event)
+    failed ||= event.event === 'failed'
+  }
+  return signals.exitCode ?? (failed ? EXIT.failed : EXIT.done)
+}
+
+/** Lines of text, each with its job's number in front. */
+function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void {
+  const write = (text: string) => process.stdout.write(`${text}\n`)
+  const reporters = configs.map(
+    (_, job) => new PlainLines({ write: (text: string) => write(`job ${job}: ${text.trimEnd()}`) } as unknown as Output)
+  )
+  return (event) => {
+    if (event.event === 'crossover') write(`device: ${event.policy}${gainText(event.gain)} (${event.reason})`)
+    else if (event.event === 'failed') write(`job ${event.job}: ${event.code}: ${event.message}`)
+    else if ('job' in event) reporters[event.job]!.show(event satisfies JobEvent)
+    else {
+      const { policy, gain, predictedGain, jain, jobs } = event
+      const slowdowns = jobs.map(({ slowdown }, job) => `job ${job} ${slowdown.toFixed(2)} times`).join(', ')
+      write(
+        `device: ${policy}${gainText(gain)} (at most ${predictedGain.toFixed(2)} by prediction); slowed down: ${slowdowns}; Jain's index ${jain.toFixed(3)}`
+      )
+    }
+  }
+}
+
+function gainText(gain: number | undefined): string {
+  return gain === undefined ? '' : `, ${gain.toFixed(2)} times as fast as one after the other`
+}

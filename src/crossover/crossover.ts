@@ -1,0 +1,151 @@
+import { HandleScope } from '../engine/handle-scope.js'
+import { engine } from '../engine/native.js'
+import { ArbalestError, invalidOption, messageOf } from '../errors.js'
+import { launchedProcess } from '../hosts/launcher.js'
+import { EventStream } from '../observe/event-stream.js'
+import type { FinishedEvent, JobEvent } from '../observe/events.js'
+import { crossoverSettings, type CrossoverOptions } from '../options/crossover.js'
+import { settingsOf } from '../options/settings.js'
+import type { TrainOptions } from '../options/train-options.js'
+import type { Job } from '../run/job.js'
+import { trainWith } from '../run/train.js'
+import type { ActorRef } from '../runtime/actor-ref.js'
+import { showLive } from '../runtime/live-processes.js'
+import { ActorSystem } from '../runtime/system.js'
+import { DeviceScheduler, type PolicyEvent, type SharedOutcome, type Way } from './device-scheduler.js'
+
+/** An event of one of the jobs, or of the device that they share. */
+export type CrossoverEvent = (JobEvent & { readonly job: number }) | JobFailedEvent | PolicyEvent | CrossoverFinishedEvent
+
+/** A job has failed. The others go on. */
+export interface JobFailedEvent {
+  readonly event: 'failed'
+  readonly job: number
+  readonly code: string
+  readonly message: string
+}
+
+/** The end of all jobs. */
+export interface CrossoverFinishedEvent {
+  readonly event: 'finished'
+  /** How the device was shared last, while several jobs trained. */
+  readonly policy: Way
+  /** How many times as fast the jobs were together as one after the other, while all of them trained: the median of measured windows. */
+  readonly gain: number
+  /** The most that crossing could give, from the times of the jobs' steps alone. */
+  readonly predictedGain: number
+  /** Of the jobs' paces by their shares: 1 where all are slowed down alike. */
+  readonly jain: number
+  readonly jobs: readonly CrossedJob[]
+}
+
+/** One of the jobs, after the end of all. */
+export interface CrossedJob {
+  /** Absent if the job has failed. */
+  readonly weightsSha256?: string
+  /** How many times as long a step took as it takes alone. */
+  readonly slowdown: number
+  /** For which its learners had the device, in turns. */
+  readonly computeSeconds: number
+  /** For which its learners together waited for it. */
+  readonly waitSeconds: number
+}
+
+/**
+ * Trains several jobs on one device. While one exchanges what its learners have computed, another computes. Each ends with the weights that it ends with
+ * alone, bit for bit; see docs/crossover.md.
+ *
+ * ```ts
+ * const pair = crossover([{ model: 'resnet20', data: 'cifar-10' }, { model: 'lenet', data: 'mnist' }], { policy: 'auto' })
+ * for await (const event of pair) console.log(event)
+ * ```
+ *
+ * Throws what `train` throws for each job's options, and INVALID_OPTION for jobs that cannot share a device.
+ */
+export function crossover(jobs: readonly TrainOptions[], options: CrossoverOptions = {}): Crossover {
+  return new Crossover(jobs, options)
+}
+
+/** Several jobs on one device. `for await (const event of pair)` reads the events of all. */
+export class Crossover implements AsyncIterable<CrossoverEvent> {
+  /** In the order in which they were given. */
+  readonly jobs: readonly Job[]
+  /** Resolves when all jobs have ended, also if some have failed: the error of each is that of its own `finished`. */
+  readonly finished: Promise<CrossoverFinishedEvent>
+  readonly #stream = new EventStream<CrossoverEvent>()
+  readonly #handles = new HandleScope(engine)
+
+  constructor(given: readonly TrainOptions[], options: CrossoverOptions) {
+    const settings = given.map(settingsOf)
+    const { policy, shares } = crossoverSettings(options, settings)
+    if (launchedProcess() && settings.some(({ devices: { hosts } }) => hosts === 'auto'))
+      throw invalidOption('hosts', 'auto', 'use none or loopback: jobs that train over several hosts cannot share their devices')
+    const lease = this.#handles.own(engine.createLease({ shares }))
+    const bytesPerSecond = settings[0]!.devices.link
+    const link = bytesPerSecond === undefined ? undefined : this.#handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 }))
+    this.jobs = given.map((each, job) => trainWith(each, { shared: { lease, job, ...(link !== undefined && { link }) } }))
+    const emit = (event: PolicyEvent) => this.#stream.push(event)
+    const scheduler = { engine, lease, policy, shares, sharesLink: link !== undefined, emit }
+    // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
+    this.finished = this.#train(scheduler)
+    this.finished.catch(() => {})
+  }
+
+  /** Ends all jobs, each at its next round. */
+  stop(): void {
+    for (const job of this.jobs) job.stop()
+  }
+
+  /** All events from now on. Ends after `finished`. */
+  [Symbol.asyncIterator](): AsyncIterator<CrossoverEvent, undefined> {
+    return this.#stream[Symbol.asyncIterator]()
+  }
+
+  async #train(options: ConstructorParameters<typeof DeviceScheduler>[0]): Promise<CrossoverFinishedEvent> {
+    const system = new ActorSystem()
+    try {
+      const scheduler = await system.spawnLocal(DeviceScheduler, options, { name: 'device scheduler' })
+      let status = ''
+      const timer = setInterval(
+        () =>
+          void scheduler.ask
+            .status()
+            .then((text) => (status = text))
+            .catch(() => {}),
+        500
+      ).unref()
+      using _live = showLive({ name: `${this.jobs.length} jobs on one device`, actors: () => system.snapshot(), detail: () => status })
+      const outcome = scheduler.askWith({ deadline: Infinity }).run()
+      outcome.catch(() => {})
+      const weights = await Promise.all(this.jobs.map((job, number) => this.#follow(job, number, scheduler)))
+      clearInterval(timer)
+      const { jobs, ...all } = await outcome
+      const ends = jobs.map((job, number) => ({ ...(weights[number] !== undefined && { weightsSha256: weights[number] }), ...job }))
+      const finished: CrossoverFinishedEvent = { event: 'finished', ...all, jobs: ends }
+      this.#stream.push(finished)
+      this.#stream.end()
+      return finished
+    } catch (error) {
+      this.stop()
+      this.#stream.end({ error })
+      throw error
+    } finally {
+      await system.stop()
+      this.#handles.release()
+    }
+  }
+
+  /** Emits the job's events until it has ended. Returns the hash of its weights if it has not failed. */
+  async #follow(job: Job, number: number, scheduler: ActorRef<DeviceScheduler>): Promise<string | undefined> {
+    try {
+      for await (const event of job) this.#stream.push({ ...event, job: number })
+      return ((await job.finished) as FinishedEvent).weightsSha256
+    } catch (error) {
+      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+      this.#stream.push({ event: 'failed', job: number, code, message: messageOf(error) })
+      return undefined
+    } finally {
+      scheduler.tell.ended(number)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import { invalidOption } from '../errors.js'
+import { Faults } from '../schema/faults.js'
+import { group, option, type GivenOptions } from '../schema/group.js'
+import { realFromText } from '../schema/from-text.js'
+import { list, oneOf, real } from '../schema/values.js'
+import { addsUpdates } from './synchroniser.js'
+import type { Settings } from './settings.js'
+
+export const POLICIES = ['auto', 'sequential', 'shared', 'crossed'] as const
+
+/** How jobs share their device: one after the other, all at once, in turns, or whatever is measured to be fastest. */
+export type Policy = (typeof POLICIES)[number]
+
+export const crossoverOptions = group({
+  /** `auto` measures all policies while the jobs train and keeps the fastest. */
+  policy: option(oneOf(POLICIES), {
+    text: 'auto (measured), sequential (one job after the other), shared (all at once) or crossed (in turns)',
+    flag: '--policy <name>',
+    default: 'auto'
+  }),
+  /** The share of each job in the device's time, when they take turns; equal if omitted. */
+  share: option(list(real({ above: 0, max: 1e6 }), 'a number above 0 for each job', { min: 2 }), {
+    text: 'the share of each job in the time of the device, as 2:1',
+    flag: '--share <numbers>',
+    fromText: (given, refuse) => given.split(':').map((share) => realFromText(share, refuse)),
+    otherwise: 'equal'
+  })
+})
+
+export interface CrossoverOptions extends GivenOptions<typeof crossoverOptions> {}
+
+export interface CrossoverSettings {
+  readonly policy: Policy
+  readonly shares: readonly number[]
+}
+
+/** Throws INVALID_OPTION for jobs that cannot share a device. */
+export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settings[]): CrossoverSettings {
+  if (jobs.length < 2) throw invalidOption('jobs', jobs.length, 'give two or more')
+  const faults = new Faults()
+  const { policy, share } = faults.checked(crossoverOptions, given)
+  faults.throwAny()
+  if (share && share.length !== jobs.length) throw invalidOption('share', share.length, `give a number for each of the ${jobs.length} jobs`)
+  for (const [i, { synchroniser, backend, devices }] of jobs.entries()) {
+    const name = `jobs[${i}]`
+    if (addsUpdates(synchroniser))
+      throw invalidOption(
+        `${name}.synchroniser`,
+        synchroniser.name,
+        'use a synchronous one: learners that never wait leave no time to another job'
+      )
+    if (backend !== jobs[0]!.backend) throw invalidOption(`${name}.backend`, backend, `use ${jobs[0]!.backend}, as the first job does`)
+    if (devices.link !== jobs[0]!.devices.link) throw invalidOption(`${name}.link`, devices.link, 'use one link for all jobs')
+  }
+  return { policy, shares: share ?? jobs.map(() => 1) }
+}

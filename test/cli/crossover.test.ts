@@ -1,0 +1,59 @@
+import { expect } from 'chai'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
+
+describe('arbalest crossover', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'arbalest-crossover-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const config = (name: string, options: object): string => {
+    const file = join(folder, `${name}.config.mjs`)
+    const job = { model: 'mlp', data: 'digits', batch: 8, learners: 2, until: { steps: 40 }, seed: 3, evaluateEvery: 1000, ...options }
+    writeFileSync(file, `export default ${JSON.stringify(job)}`)
+    return file
+  }
+  const run = (...args: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, 'crossover', ...args], { encoding: 'utf8', timeout: 100_000 })
+    return { status, stdout, stderr }
+  }
+
+  it('prints the events of all jobs with their numbers, and ends with the figures of the device', () => {
+    const jobs = [config('a', { synchroniser: 'ssgd' }), config('b', { synchroniser: 'sma' })]
+    const link = ['--hosts', 'loopback', '--link', '1Gbit']
+    const { status, stdout, stderr } = run(...jobs, '--policy', 'crossed', '--share', '2:1', ...link, '--json')
+    expect(stderr).to.equal('')
+    expect(status).to.equal(0)
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const last = events.at(-1)! as { jobs: { weightsSha256: string }[] }
+    expect(last).to.include({ event: 'finished', policy: 'crossed' })
+    expect(last).to.include.keys('gain', 'predictedGain', 'jain', 'jobs')
+    for (const [job, { weightsSha256 }] of last.jobs.entries()) {
+      const own = events.filter((event) => event['job'] === job)
+      expect(own.map(({ event }) => event)).to.include.members(['started', 'evaluated', 'finished'])
+      expect(own.find(({ event }) => event === 'finished')).to.include({ weightsSha256 })
+    }
+  })
+
+  it('names the flag at fault, and fails with a job', () => {
+    const [a, b] = [config('a', {}), config('b', { model: 'resnet20', data: '/nowhere' })] as const
+    expect(run(a, a, '--share', '1:x'))
+      .to.include({ status: 2 })
+      .and.property('stderr')
+      .include('--share')
+    expect(run(a)).to.include({ status: 2 }).and.property('stderr').include('two or more')
+    expect(run(a, a, '--link', '1Gbit'))
+      .to.include({ status: 2 })
+      .and.property('stderr')
+      .include('--link')
+    const failed = run(a, b, '--policy', 'crossed')
+    expect(failed.status).to.equal(1)
+    expect(failed.stdout).to.include('job 1: DATA_NOT_FOUND').and.include('job 0: ')
+  })
+})

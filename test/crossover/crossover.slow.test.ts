@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { crossover, train, type TrainOptions } from '../../src/index.js'
+
+const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
+const RULES = ['ssgd', 'sma', 'local-sgd'] as const
+const job = (synchroniser: (typeof RULES)[number], more: Partial<TrainOptions> = {}): TrainOptions => ({
+  ...{ model: 'mlp', data: 'digits', batch: 8, learners: 2, until: { steps: 160 }, seed: 5, evaluateEvery: 1000 },
+  ...{ hosts: 'loopback', link: '1Gbit', synchroniser },
+  ...more
+})
+
+describe('crossover, whatever the policy', () => {
+  for (const backend of ['cpu', 'cuda-host'])
+    for (const policy of ['crossed', 'shared', 'sequential', 'auto'] as const)
+      it(`gives jobs the weights that they have alone, bit for bit: ${policy} on ${backend}`, async () => {
+        const jobs = RULES.map((rule) => job(rule, { until: { steps: backend === 'cpu' ? 160 : 24 }, backend: backend as 'cpu' }))
+        const { jobs: ends } = await crossover(jobs, { policy }).finished
+        for (const [i, each] of jobs.entries())
+          expect(ends[i]!.weightsSha256, RULES[i]).to.equal((await train(each).finished).weightsSha256)
+      })
+
+  it('ends with the same weights after kill -9 of the pair, and resuming', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-crossover-'))
+    const options = (rule: (typeof RULES)[number]) =>
+      job(rule, { until: { steps: 1500 }, checkpoint: { dir: join(folder, rule), every: { rounds: 100 } } } as Partial<TrainOptions>)
+    const pair = (['ssgd', 'sma'] as const).map(options)
+    const files = pair.map((each, i) => {
+      const file = join(folder, `${i}.config.mjs`)
+      writeFileSync(file, `export default ${JSON.stringify(each)}`)
+      return file
+    })
+    const child = spawn(process.execPath, [CLI, 'crossover', ...files, '--policy', 'crossed', '--json'], { stdio: 'ignore' })
+    const saved = (rule: string) => {
+      try {
+        return readdirSync(join(folder, rule)).filter((name) => name.startsWith('checkpoint')).length
+      } catch {
+        return 0
+      }
+    }
+    while (saved('ssgd') < 2 || saved('sma') < 2) await sleep(20)
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('exit', resolve))
+    const resumed = crossover(pair, { policy: 'crossed' })
+    const seen = new Set<number>()
+    for await (const event of resumed) if (event.event === 'resumed') seen.add(event.job)
+    expect([...seen].toSorted()).to.deep.equal([0, 1])
+    const { jobs } = await resumed.finished
+    for (const [i, each] of pair.entries()) {
+      const { checkpoint: _, ...alone } = each
+      expect(jobs[i]!.weightsSha256).to.equal((await train(alone).finished).weightsSha256)
+    }
+    rmSync(folder, { recursive: true })
+  })
+})

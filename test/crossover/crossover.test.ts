@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { crossover, train, type CrossoverEvent, type CrossoverOptions, type TrainOptions } from '../../src/index.js'
+import { refused } from '../support/codes.js'
+
+const RULES = ['ssgd', 'sma', 'local-sgd'] as const
+const job = (synchroniser: string, more: Partial<TrainOptions> = {}): TrainOptions => ({
+  ...{ model: 'mlp', data: 'digits', batch: 8, learners: 2, until: { steps: 160 }, seed: 5, evaluateEvery: 1000 },
+  ...{ hosts: 'loopback', link: '1Gbit' },
+  ...({ synchroniser, ...more } as Partial<TrainOptions>)
+})
+
+const solos = new Map<string, Promise<string>>()
+function solo(options: TrainOptions): Promise<string> {
+  const key = JSON.stringify(options)
+  const known = solos.get(key) ?? train(options).finished.then(({ weightsSha256 }) => weightsSha256)
+  solos.set(key, known)
+  return known
+}
+
+async function ofAll(jobs: readonly TrainOptions[], options: CrossoverOptions) {
+  const all = crossover(jobs, options)
+  const events: CrossoverEvent[] = []
+  for await (const event of all) events.push(event)
+  return { events, finished: await all.finished }
+}
+
+describe('crossover', () => {
+  for (const backend of ['cpu', 'cuda-host'] as const)
+    it(`gives jobs the weights that they have alone, bit for bit, crossed on ${backend}`, async () => {
+      const until = { steps: backend === 'cpu' ? 60 : 10 }
+      const jobs = RULES.map((rule) => job(rule, { until, backend: backend as 'cpu' }))
+      const { events, finished } = await ofAll(jobs, { policy: 'crossed' })
+      for (const [i, each] of jobs.entries()) expect(finished.jobs[i]!.weightsSha256, `job ${i}`).to.equal(await solo(each))
+      expect(finished).to.include({ event: 'finished' })
+      expect(events.at(-1)).to.equal(finished)
+      for (const name of ['started', 'evaluated', 'finished'])
+        for (const i of jobs.keys())
+          expect(events.some((event) => event.event === name && 'job' in event && event.job === i)).to.equal(true)
+      for (const { slowdown, computeSeconds, waitSeconds } of finished.jobs)
+        for (const number of [slowdown, computeSeconds, waitSeconds]) expect(number).to.be.finite.and.at.least(0)
+    })
+
+  it('goes on with a job where the other one fails, is evaluated or stops', async () => {
+    const other = job('ssgd', { until: { steps: 120 } })
+    const failing = job('ssgd', { optimiser: { learningRate: 1e30 } })
+    const { events, finished } = await ofAll([failing, other], { policy: 'crossed' })
+    expect(events.find(({ event }) => event === 'failed')).to.include({ event: 'failed', job: 0, code: 'LOSS_NOT_FINITE' })
+    expect(finished.jobs[0]).to.not.have.property('weightsSha256')
+    expect(finished.jobs[1]!.weightsSha256).to.equal(await solo(other))
+
+    const evaluating = job('sma', { until: { steps: 120 }, evaluateEvery: 0.1 })
+    const pair = crossover([evaluating, other], { policy: 'crossed' })
+    pair.jobs[0]!.once('evaluated', () => pair.jobs[0]!.stop())
+    const { jobs } = await pair.finished
+    expect(jobs[1]!.weightsSha256).to.equal(await solo(other))
+    expect((await pair.jobs[0]!.finished).reason).to.equal('stopped')
+  })
+
+  it('stops all jobs', async () => {
+    const endless = { until: { epochs: 10_000 } }
+    const pair = crossover([job('ssgd', endless), job('sma', endless)], { policy: 'crossed' })
+    pair.jobs[1]!.once('progress', () => pair.stop())
+    await pair.finished
+    for (const each of pair.jobs) expect((await each.finished).reason).to.equal('stopped')
+  })
+
+  it('refuses jobs that cannot share a device, before any begins', async () => {
+    await refused('INVALID_OPTION', () => crossover([job('ssgd')]), 'jobs', 'received 1', 'two or more')
+    await refused(
+      'INVALID_OPTION',
+      () => crossover([job('ssgd'), job('downpour', { hosts: 'none', link: undefined } as never)]),
+      'synchroniser',
+      'downpour'
+    )
+    await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('ssgd', { link: '2Gbit' })]), 'jobs[1].link', 'one link')
+    await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('ssgd', { backend: 'reference' })]), 'jobs[1].backend', 'cpu')
+    await refused(
+      'INVALID_OPTION',
+      () => crossover([job('ssgd'), job('sma')], { share: [1, 2, 3] }),
+      'share',
+      'received 3',
+      'each of the 2'
+    )
+    await refused('INVALID_OPTION', () => crossover([job('ssgd'), job('sma')], { share: [1, 0] }), 'share')
+    await refused('UNKNOWN_NAME', () => crossover([job('ssgd'), job('sma')], { policy: 'both' as never }), 'policy', 'both')
+    await refused('INVALID_OPTION', () => crossover([job('ssgd', { link: 'fast' }), job('sma')]), 'link', 'fast', '200Mbit')
+    await refused('INVALID_OPTION', () => crossover([job('ssgd', { hosts: 'none' }), job('sma')]), 'link', 'hosts: loopback')
+  })
+})
