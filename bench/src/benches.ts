@@ -2,6 +2,7 @@ import { actors } from './actors.js'
 import { asks } from './asks.js'
 import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
+import { crossoverBench } from './crossover.js'
 import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
@@ -19,5 +20,6 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['gpu', gpu],
   ['memory', memory],
   ['hosts', hosts],
+  ['crossover', crossoverBench],
   ['tta', tta]
 ])

@@ -86,6 +86,6 @@ function plainLines(configs: readonly string[]): (event: CrossoverEvent) => void
   }
 }
 
-function gainText(gain: number | undefined): string {
-  return gain === undefined ? '' : `, ${gain.toFixed(2)} times as fast as one after the other`
+function gainText(gain: number): string {
+  return `, ${gain.toFixed(2)} times as fast as one after the other`
 }

@@ -3,7 +3,7 @@ import { engine } from '../engine/native.js'
 import { ArbalestError, invalidOption, messageOf } from '../errors.js'
 import { launchedProcess } from '../hosts/launcher.js'
 import { EventStream } from '../observe/event-stream.js'
-import type { FinishedEvent, JobEvent } from '../observe/events.js'
+import type { JobEvent } from '../observe/events.js'
 import { crossoverSettings, type CrossoverOptions } from '../options/crossover.js'
 import { settingsOf } from '../options/settings.js'
 import type { TrainOptions } from '../options/train-options.js'
@@ -12,7 +12,7 @@ import { trainWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { showLive } from '../runtime/live-processes.js'
 import { ActorSystem } from '../runtime/system.js'
-import { DeviceScheduler, type PolicyEvent, type SharedOutcome, type Way } from './device-scheduler.js'
+import { DeviceScheduler, type PolicyEvent, type Way } from './device-scheduler.js'
 
 /** An event of one of the jobs, or of the device that they share. */
 export type CrossoverEvent = (JobEvent & { readonly job: number }) | JobFailedEvent | PolicyEvent | CrossoverFinishedEvent
@@ -139,7 +139,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   async #follow(job: Job, number: number, scheduler: ActorRef<DeviceScheduler>): Promise<string | undefined> {
     try {
       for await (const event of job) this.#stream.push({ ...event, job: number })
-      return ((await job.finished) as FinishedEvent).weightsSha256
+      return (await job.finished).weightsSha256
     } catch (error) {
       const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
       this.#stream.push({ event: 'failed', job: number, code, message: messageOf(error) })

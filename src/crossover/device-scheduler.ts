@@ -11,8 +11,12 @@ export type Way = Exclude<Policy, 'auto'>
 export interface PolicyEvent {
   readonly event: 'crossover'
   readonly policy: Way
-  /** How many times as fast as one after the other, as it was measured; absent where it was not. */
-  readonly gain?: number
+  /** How many times as fast as one after the other, as it was measured. */
+  readonly gain: number
+  /** Of every policy that was measured now. */
+  readonly gains: Readonly<Partial<Record<Way, number>>>
+  /** The most that crossing could give, from the times of the jobs' steps alone. */
+  readonly predictedGain?: number
   readonly reason: string
 }
 
@@ -127,7 +131,7 @@ export class DeviceScheduler {
     const [job] = this.#present as Iterable<number> as [number]
     if (this.#sets.length === 0) {
       this.#sets.push({ jobs: [...this.#present], alone: undefined, findings: [] })
-      this.#tell('sequential', 1, 'as given')
+      this.#tell('sequential', [{ way: 'sequential', gain: 1 }], 'as given')
     }
     const set = this.#sets[0]!
     this.#take({ mode: 'alone', job })
@@ -150,8 +154,10 @@ export class DeviceScheduler {
       if (!compared) continue
       const { alone, found } = compared
       const best = this.#best(found, set)
-      if (set.findings.length === 0 || best.way !== this.#way)
-        this.#tell(best.way, best.gain, policy === 'auto' ? reasonOf(found) : 'as given')
+      if (set.findings.length === 0 || best.way !== this.#way) {
+        const times = jobs.map((job) => alone.times[job]!)
+        this.#tell(best.way, found, policy === 'auto' ? reasonOf(found) : 'as given', boundOfGain(times, this.#options))
+      }
       this.#way = best.way
       set.alone = alone
       set.findings.push(best)
@@ -276,8 +282,10 @@ export class DeviceScheduler {
     this.#options.engine.setLease(this.#options.lease, turns)
   }
 
-  #tell(policy: Way, gain: number, reason: string): void {
-    this.#options.emit({ event: 'crossover', policy, gain, reason })
+  #tell(policy: Way, found: readonly Pick<Finding, 'way' | 'gain'>[], reason: string, predictedGain?: number): void {
+    const gains = Object.fromEntries(found.map(({ way, gain }) => [way, gain])) as Partial<Record<Way, number>>
+    const { emit } = this.#options
+    emit({ event: 'crossover', policy, gain: gains[policy]!, gains, ...(predictedGain !== undefined && { predictedGain }), reason })
   }
 
   #change(version: number): Promise<void> {

@@ -68,9 +68,9 @@ export interface Engine {
   /** One for each job. */
   leaseFigures(lease: Handle): LeaseFigures[]
   /**
-   * The turns since the last call: job, start and end of each, in seconds on the clock of `averagingSpans`. They are recorded from the first call on.
+   * The job's turns since the last call: start and end of each, in seconds on the clock of `averagingSpans`. They are recorded from the first call on.
    */
-  leaseSpans(lease: Handle): Float64Array
+  leaseSpans(lease: Handle, job: number): Float64Array
   /** The job whose turn it is; -1 if it is no job's. */
   leaseHolder(lease: Handle): number
   /** This thread no longer holds the object. */

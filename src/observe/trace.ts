@@ -17,6 +17,8 @@ export interface TracedGroup {
   readonly levels: readonly string[]
   /** What the levels have done since the last call, as `Engine.averagingSpans` returns it. */
   readonly averagingSpans: () => Float64Array
+  /** The run's turns on a device that it shares since the last call, as `Engine.leaseSpans` returns them. */
+  readonly turns?: () => Float64Array
 }
 
 /** Milliseconds between two reads of the learners' rings: each ring holds 8192 spans. */
@@ -26,6 +28,7 @@ const SUPERVISOR = 'supervisor'
 const SYNCHRONISER = 'synchroniser'
 const EVALUATION = 'evaluation'
 const AVERAGING = 'averaging'
+const DEVICE = 'device'
 
 /** Records the work of a run's actors to a file while they run. */
 export class Trace implements EventSink {
@@ -54,6 +57,7 @@ export class Trace implements EventSink {
     this.#group = group
     // The engine records the levels' work from the first call on.
     group.averagingSpans()
+    group.turns?.()
     const look = () => {
       void group
         .status()
@@ -125,13 +129,15 @@ export class Trace implements EventSink {
     this.#file.flush()
   }
 
-  #drainLevels({ levels, averagingSpans }: TracedGroup): void {
+  #drainLevels({ levels, averagingSpans, turns }: TracedGroup): void {
     const spans = averagingSpans()
     for (let i = 0; i < spans.length; i += 4) {
       const [level, round, start, end] = spans.subarray(i, i + 4) as unknown as [number, number, number, number]
       const row = level < 0 ? AVERAGING : `level ${levels[level]}`
       this.#file.span(row, `round ${round}`, { start: 1000 * start, end: 1000 * end })
     }
+    const taken = turns?.() ?? []
+    for (let i = 0; i < taken.length; i += 2) this.#file.span(DEVICE, 'turn', { start: 1000 * taken[i]!, end: 1000 * taken[i + 1]! })
   }
 
   #drain(): void {

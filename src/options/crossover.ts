@@ -27,6 +27,7 @@ export const crossoverOptions = group({
   })
 })
 
+/** How several jobs share their device. */
 export interface CrossoverOptions extends GivenOptions<typeof crossoverOptions> {}
 
 export interface CrossoverSettings {

@@ -184,7 +184,7 @@ async function runOnce(
     })
     const statistics = statisticsReader(prepared, actors, scope)
     const best = await bestBefore(prepared)
-    const checkpoints = await begin(prepared, actors, scope, control, trace, statistics)
+    const checkpoints = await begin(prepared, actors, scope, control, { trace, shared: modules.shared }, statistics)
     if (prepared.resumption) interventions.resumeAt(prepared.resumption.state, prepared.settings.learners)
     control.metrics.follow({ iteration: () => engine.groupStatus(actors!.group).iterations, emit: control.emit })
     const need = measuredNeed(engine, prepared.settings, prepared.need, before)
@@ -258,7 +258,7 @@ async function begin(
   actors: RunActors,
   scope: JobScope,
   control: JobControl,
-  trace: Trace | undefined,
+  { trace, shared }: { readonly trace: Trace | undefined; readonly shared: SharedDevice | undefined },
   statistics: () => FloatTensors
 ): Promise<Checkpointing | undefined> {
   const { settings, schedule, levels, resumption, refused } = prepared
@@ -270,7 +270,8 @@ async function begin(
   trace?.watch({
     status: () => synchroniser.ask.status(),
     levels: settings.devices.levels,
-    averagingSpans: () => scope.engine.averagingSpans(group)
+    averagingSpans: () => scope.engine.averagingSpans(group),
+    ...(shared && { turns: () => scope.engine.leaseSpans(shared.lease, shared.job) })
   })
   control.emit(startedEvent(prepared))
   if (levels) control.emit(levels)

@@ -227,7 +227,13 @@ async function startSupervisor(
       module: learnerModule.href,
       options: settings.learnerOptions,
       replica: {
-        ...{ backend, device, layout, threads, seed, group, learner },
+        backend,
+        device,
+        layout,
+        threads,
+        seed,
+        group,
+        learner,
         ...(arenas && { arenas: arenas[device]! }),
         ...(shared && { lease: shared.lease, job: shared.job })
       },

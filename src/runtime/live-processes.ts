@@ -90,7 +90,10 @@ function answer(request: unknown): unknown {
 function told(): LiveProcess {
   const now = performance.now()
   const all = [...jobs].map(([id, { name, actors, began, detail }]) => ({
-    ...{ id, name, seconds: (now - began) / 1000, actors: actors() },
+    id,
+    name,
+    seconds: (now - began) / 1000,
+    actors: actors(),
     ...(detail && { detail: detail() })
   }))
   return { pid: process.pid, jobs: all }

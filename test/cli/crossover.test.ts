@@ -42,7 +42,7 @@ describe('arbalest crossover', () => {
   })
 
   it('names the flag at fault, and fails with a job', () => {
-    const [a, b] = [config('a', {}), config('b', { model: 'resnet20', data: '/nowhere' })] as const
+    const [a, b] = [config('a', {}), config('b', { optimiser: { learningRate: 1e30 }, until: { steps: 400 } })] as const
     expect(run(a, a, '--share', '1:x'))
       .to.include({ status: 2 })
       .and.property('stderr')
@@ -54,6 +54,6 @@ describe('arbalest crossover', () => {
       .include('--link')
     const failed = run(a, b, '--policy', 'crossed')
     expect(failed.status).to.equal(1)
-    expect(failed.stdout).to.include('job 1: DATA_NOT_FOUND').and.include('job 0: ')
+    expect(failed.stdout).to.include('job 1: LOSS_NOT_FINITE').and.include('job 0: ')
   })
 })

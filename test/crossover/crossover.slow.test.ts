@@ -10,8 +10,16 @@ import { crossover, train, type TrainOptions } from '../../src/index.js'
 const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
 const RULES = ['ssgd', 'sma', 'local-sgd'] as const
 const job = (synchroniser: (typeof RULES)[number], more: Partial<TrainOptions> = {}): TrainOptions => ({
-  ...{ model: 'mlp', data: 'digits', batch: 8, learners: 2, until: { steps: 160 }, seed: 5, evaluateEvery: 1000 },
-  ...{ hosts: 'loopback', link: '1Gbit', synchroniser },
+  model: 'mlp',
+  data: 'digits',
+  batch: 8,
+  learners: 2,
+  until: { steps: 160 },
+  seed: 5,
+  evaluateEvery: 1000,
+  hosts: 'loopback',
+  link: '1Gbit',
+  synchroniser,
   ...more
 })
 
@@ -49,7 +57,7 @@ describe('crossover, whatever the policy', () => {
     const resumed = crossover(pair, { policy: 'crossed' })
     const seen = new Set<number>()
     for await (const event of resumed) if (event.event === 'resumed') seen.add(event.job)
-    expect([...seen].toSorted()).to.deep.equal([0, 1])
+    expect([...seen].toSorted((a, b) => a - b)).to.deep.equal([0, 1])
     const { jobs } = await resumed.finished
     for (const [i, each] of pair.entries()) {
       const { checkpoint: _, ...alone } = each

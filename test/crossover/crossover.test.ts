@@ -4,8 +4,15 @@ import { refused } from '../support/codes.js'
 
 const RULES = ['ssgd', 'sma', 'local-sgd'] as const
 const job = (synchroniser: string, more: Partial<TrainOptions> = {}): TrainOptions => ({
-  ...{ model: 'mlp', data: 'digits', batch: 8, learners: 2, until: { steps: 160 }, seed: 5, evaluateEvery: 1000 },
-  ...{ hosts: 'loopback', link: '1Gbit' },
+  model: 'mlp',
+  data: 'digits',
+  batch: 8,
+  learners: 2,
+  until: { steps: 160 },
+  seed: 5,
+  evaluateEvery: 1000,
+  hosts: 'loopback',
+  link: '1Gbit',
   ...({ synchroniser, ...more } as Partial<TrainOptions>)
 })
 
@@ -48,7 +55,7 @@ describe('crossover', () => {
     expect(finished.jobs[0]).to.not.have.property('weightsSha256')
     expect(finished.jobs[1]!.weightsSha256).to.equal(await solo(other))
 
-    const evaluating = job('sma', { until: { steps: 120 }, evaluateEvery: 0.1 })
+    const evaluating = job('sma', { until: { epochs: 1000 }, evaluateEvery: 0.1 })
     const pair = crossover([evaluating, other], { policy: 'crossed' })
     pair.jobs[0]!.once('evaluated', () => pair.jobs[0]!.stop())
     const { jobs } = await pair.finished

@@ -83,7 +83,12 @@ function scheduled(speeds: Speeds, options: Partial<DeviceSchedulerOptions> = {}
   const events: PolicyEvent[] = []
   const shares = speeds.alone.map(() => 1)
   const scheduler = new DeviceScheduler({
-    ...{ engine: lease, lease: 1, policy: 'auto', shares, sharesLink: true, emit: (event) => events.push(event) },
+    engine: lease,
+    lease: 1,
+    policy: 'auto',
+    shares,
+    sharesLink: true,
+    emit: (event) => events.push(event),
     length: { steps: 8, milliseconds: 40 },
     ...options
   })

@@ -17,12 +17,11 @@ const periodOf = (named: NamedRule): number => ('period' in named && named.perio
 const RULES: readonly NamedRule[] = [{ name: 'ssgd' }, { name: 'sma' }, { name: 'local-sgd', period: 3 }]
 
 function turnsOf(lease: Handle): { readonly job: number; readonly start: number; readonly end: number }[] {
-  const numbers = engine.leaseSpans(lease)
-  return Array.from({ length: numbers.length / 3 }, (_, i) => ({
-    job: numbers[3 * i]!,
-    start: numbers[3 * i + 1]!,
-    end: numbers[3 * i + 2]!
-  }))
+  const turns = [...engine.leaseFigures(lease).keys()].flatMap((job) => {
+    const numbers = engine.leaseSpans(lease, job)
+    return Array.from({ length: numbers.length / 2 }, (_, i) => ({ job, start: numbers[2 * i]!, end: numbers[2 * i + 1]! }))
+  })
+  return turns.toSorted((a, b) => a.start - b.start)
 }
 
 /** Steps of all learners, one call each in a random order, until every group has ended. */
@@ -54,7 +53,7 @@ for (const { name: backend } of testedBackends())
     }
     const leaseOf = (shares: readonly number[]): Handle => {
       const lease = engine.createLease({ shares })
-      engine.leaseSpans(lease)
+      turnsOf(lease)
       return lease
     }
     /** A step up to the exchange, or the outcome that is in its way. */
@@ -103,7 +102,7 @@ for (const { name: backend } of testedBackends())
       expect(one.segment(1, 'exchange', NOW)).to.equal('ran')
       expect(compute(other, 0)).to.equal('ran')
       expect([compute(one, 0), engine.leaseHolder(lease)]).to.deep.equal(['waiting', 1])
-      expect(turnsOf(lease).map(({ job }) => job)).to.deep.equal([0])
+      expect(turnsOf(lease).map((turn) => turn.job)).to.deep.equal([0])
       for (const run of [one, other]) run.release()
     })
 
@@ -167,7 +166,7 @@ for (const { name: backend } of testedBackends())
       expect(own.seconds).within(1e-6, seconds)
       expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, steps: 0, last: 0 })
       const spans = turnsOf(lease)
-      expect(spans.map(({ job }) => job)).to.deep.equal([0, 0, 0])
+      expect(spans.map((turn) => turn.job)).to.deep.equal([0, 0, 0])
       for (const [i, { start, end }] of spans.entries()) expect(start).within(spans[i - 1]?.end ?? 0, end)
       // The last learner gave the device back after the turn's other one.
       expect(own.last).within(spans[2]!.end - 0.01, spans[2]!.end + 0.01)
@@ -190,10 +189,10 @@ for (const { name: backend } of testedBackends())
         const order = [0, 1, 1]
         const name = `lease ${process.pid}`
         const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
-        const hosts = links.map((hosts) => {
+        const hosts = links.map((link) => {
           const lease = leaseOf([1, 1])
           engine.setLease(lease, { mode: 'crossed', order })
-          const jobs = [0, 1].map((number) => job(number, lease, { name: 'ssgd' }, 1, [{ kind: 'hosts', hosts }]))
+          const jobs = [0, 1].map((number) => job(number, lease, { name: 'ssgd' }, 1, [{ kind: 'hosts', hosts: link }]))
           for (const { group } of jobs) engine.setPause(group, Infinity)
           return { lease, jobs }
         })
@@ -207,14 +206,14 @@ for (const { name: backend } of testedBackends())
           if (random.below(8) === host) Atomics.wait(nap, 0, 0, random.below(6))
           engine.run(replica, slot, { steps: 1, milliseconds: random.below(2) })
         }
-        const logs = hosts.map(({ lease }) => turnsOf(lease).map(({ job }) => job))
+        const logs = hosts.map(({ lease }) => turnsOf(lease).map((turn) => turn.job))
         const common = Math.min(...logs.map(({ length }) => length))
         expect(common).above(80)
         const expected = Array.from({ length: common }, (_, i) => order[i % order.length])
         for (const log of logs) expect(log.slice(0, common)).to.deep.equal(expected)
         for (const { jobs } of hosts) for (const { group } of jobs) engine.stop(group)
         for (const { jobs } of hosts) for (const run of jobs) run.release()
-        for (const link of links) engine.release(link)
+        for (const each of links) engine.release(each)
       })
     }
   })

@@ -49,14 +49,13 @@ Napi::Value lease_figures(const Info& info) {
   return result;
 }
 
-// Three numbers a turn.
+// Two numbers a turn.
 Napi::Value lease_spans(const Info& info) {
-  const std::vector<DeviceLease::Span> spans = object_of<LeaseObject>(info, 0)->spans();
-  Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 3 * spans.size());
+  const std::vector<DeviceLease::Span> spans = object_of<LeaseObject>(info, 0)->spans(js::small(info[1], "job"));
+  Napi::Float64Array result = Napi::Float64Array::New(info.Env(), 2 * spans.size());
   for (size_t i = 0; i < spans.size(); ++i) {
-    result[3 * i] = spans[i].job;
-    result[3 * i + 1] = spans[i].start;
-    result[3 * i + 2] = spans[i].end;
+    result[2 * i] = spans[i].start;
+    result[2 * i + 1] = spans[i].end;
   }
   return result;
 }

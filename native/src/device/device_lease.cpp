@@ -64,10 +64,12 @@ std::vector<DeviceLease::Figures> DeviceLease::figures() const {
   return all;
 }
 
-std::vector<DeviceLease::Span> DeviceLease::spans() {
+std::vector<DeviceLease::Span> DeviceLease::spans(int job) {
+  check_job(job, jobs_.size());
   const std::lock_guard lock(mutex_);
-  records_ = true;
-  return std::exchange(spans_, {});
+  Job& of = jobs_[static_cast<size_t>(job)];
+  of.records = true;
+  return std::exchange(of.spans, {});
 }
 
 int DeviceLease::holder() const {
@@ -145,9 +147,9 @@ void DeviceLease::end_turn() {
   job.served += seconds / job.share;
   job.figures.seconds += seconds;
   ++job.figures.turns;
-  if (records_) {
-    if (spans_.size() == kMostSpans) spans_.erase(spans_.begin(), spans_.begin() + kMostSpans / 2);
-    spans_.push_back({holder_, on_clock(turn_from_), on_clock(turn_from_) + seconds});
+  if (job.records) {
+    if (job.spans.size() == kMostSpans) job.spans.erase(job.spans.begin(), job.spans.begin() + kMostSpans / 2);
+    job.spans.push_back({on_clock(turn_from_), on_clock(turn_from_) + seconds});
   }
   holder_ = -1;
   computing_.clear();

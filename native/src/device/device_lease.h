@@ -45,7 +45,6 @@ class DeviceLease {
 
   // On the clock that all threads share.
   struct Span {
-    int job;
     double start, end;
   };
 
@@ -57,8 +56,9 @@ class DeviceLease {
   // Throws INVALID_OPTION for another number of shares than there are jobs.
   void set_shares(std::span<const double> shares);
   std::vector<Figures> figures() const;
-  // The turns since the last call, the newest 65,536 at most. They are recorded from the first call on.
-  std::vector<Span> spans();
+  // The job's turns since the last call, the newest 65,536 at most. They are recorded from the first call on. Throws INVALID_OPTION for a
+  // job that there is not.
+  std::vector<Span> spans(int job);
   int jobs() const { return static_cast<int>(jobs_.size()); }
   // The job whose turn it is, or -1.
   int holder() const;
@@ -71,6 +71,8 @@ class DeviceLease {
     bool rests = false;  // its learners were there, and have all come to rest
     Figures figures;
     std::vector<LeaseUser*> present;  // learners that will come to their next step
+    bool records = false;
+    std::vector<Span> spans;
   };
 
   Job& job_of(const LeaseUser& user);
@@ -95,8 +97,6 @@ class DeviceLease {
   Clock::time_point turn_from_;
   std::vector<LeaseUser*> computing_;  // of the holder, until they give the device back
   double served_ = 0;                  // by the last turn's job, when the turn began
-  bool records_ = false;
-  std::vector<Span> spans_;
   // On streams: the points that this turn's learners have reached when they gave the device back, and those of the turn before.
   std::vector<std::shared_ptr<Event>> done_, before_;
 };

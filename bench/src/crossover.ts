@@ -1,0 +1,144 @@
+import { crossover, type CrossoverFinishedEvent, type PolicyEvent, type TrainOptions } from './arbalest.js'
+import type { Bench } from './bench.js'
+import { workloadOf } from './cases.js'
+import { ArbalestError } from './errors.js'
+import { randomDataset } from './random-dataset.js'
+import { saveResults } from './results.js'
+import { Table } from './table.js'
+
+/** One line of `--json`: two jobs on one device by a policy, beside the same jobs otherwise. */
+interface Result {
+  readonly bench: 'crossover'
+  /** Models, rule, link and policy: `resnet20+vgg16 ssgd 200mbit crossed`. */
+  readonly case: string
+  readonly peer: 'sequential' | 'shared' | 'bound'
+  /** How many times as fast as one after the other. */
+  readonly unit: 'gain'
+  readonly value: number
+  readonly peerValue: number
+  readonly ratio: number
+  /** Of the policy's windows; of `auto` alone. */
+  readonly jain?: number
+}
+
+const PAIRS = ['resnet20+resnet20', 'resnet20+lenet', 'resnet20+vgg16']
+const RULES = ['ssgd', 'local-sgd', 'sma'] as const
+const LINKS = ['50mbit', '200mbit', '1gbit', 'unshaped']
+const BATCHES: Readonly<Record<string, number>> = { resnet20: 16, lenet: 32, vgg16: 8, mlp: 32 }
+
+type Rule = (typeof RULES)[number]
+
+interface Cell {
+  readonly models: string
+  readonly rule: Rule
+  readonly link: string
+}
+
+function chosenCells(words: readonly string[]): readonly Cell[] {
+  const of = <T extends string>(
+    all: readonly T[],
+    usual: readonly T[],
+    isMeant: (word: string) => boolean = (word) => all.includes(word as T)
+  ) => {
+    const named = words.filter((word): word is T => isMeant(word))
+    return named.length > 0 ? named : usual
+  }
+  const isPair = (word: string) => /^\w+\+\w+$/.test(word)
+  const unknown = words.filter((word) => !isPair(word) && ![...RULES, ...LINKS].includes(word))
+  if (unknown.length > 0)
+    throw new ArbalestError(
+      'INVALID_OPTION',
+      `filters: received ${unknown.join(' ')}; use pairs as ${PAIRS[1]}, ${[...RULES, ...LINKS].join(', ')}`
+    )
+  const [pairs, rules, links] = [of(PAIRS, PAIRS, isPair), of(RULES, ['ssgd']), of(LINKS, ['200mbit', 'unshaped'])]
+  return pairs.flatMap((models) => rules.flatMap((rule) => links.map((link) => ({ models, rule, link }))))
+}
+
+function jobOf(model: string, { rule, link }: Cell, learners: number): TrainOptions {
+  return {
+    model,
+    data: randomDataset(workloadOf(model)),
+    batch: BATCHES[model] ?? 16,
+    learners,
+    optimiser: { learningRate: 0.001 },
+    synchroniser: rule,
+    hosts: 'loopback',
+    ...(link !== 'unshaped' && { link: link.replace('mbit', 'Mbit').replace('gbit', 'Gbit') }),
+    until: { steps: 20_000_000 },
+    // Never: it is no part of what is compared.
+    evaluateEvery: 1e9,
+    seed: 1
+  } as TrainOptions
+}
+
+/** One run by `auto`, which compares all policies in turns, and then keeps the fastest for so many seconds. */
+async function measure(
+  cell: Cell,
+  learners: number,
+  seconds: number
+): Promise<{ readonly compared: PolicyEvent; readonly kept: CrossoverFinishedEvent }> {
+  const pair = crossover(
+    cell.models.split('+').map((model) => jobOf(model, cell, learners)),
+    { policy: 'auto' }
+  )
+  let compared: PolicyEvent | undefined
+  for await (const event of pair) {
+    if (event.event === 'failed') pair.stop()
+    if (event.event !== 'crossover') continue
+    if (compared === undefined) setTimeout(() => pair.stop(), 1000 * seconds)
+    compared ??= event
+  }
+  const kept = await pair.finished
+  if (!compared) throw new Error(`${cell.models}: a job failed before the policies were compared`)
+  return { compared, kept }
+}
+
+function resultsOf(
+  { models, rule, link }: Cell,
+  { gains, predictedGain = 1 }: PolicyEvent,
+  kept: CrossoverFinishedEvent
+): readonly Result[] {
+  const name = `${models} ${rule} ${link}`
+  const peers = { sequential: gains.sequential ?? 1, shared: gains.shared ?? NaN, bound: predictedGain }
+  const measured = { sequential: gains.sequential, shared: gains.shared, crossed: gains.crossed, auto: kept.gain }
+  return Object.entries(measured).flatMap(([policy, value = NaN]) =>
+    Object.entries(peers)
+      .filter(([peer]) => peer !== policy)
+      .map(([peer, peerValue]) => ({
+        bench: 'crossover' as const,
+        case: `${name} ${policy}`,
+        peer: peer as Result['peer'],
+        unit: 'gain' as const,
+        value,
+        peerValue,
+        ratio: value / peerValue,
+        ...(policy === 'auto' && { jain: kept.jain })
+      }))
+  )
+}
+
+/** Two jobs on one device: by every policy, beside one after the other, plain sharing, and the bound. */
+export const crossoverBench: Bench = {
+  summary: 'two jobs on one device over a rated loopback link: each computes while the other exchanges',
+  filters: [
+    `pairs of models (${PAIRS.join(', ')}), rules (${RULES.join(', ')}), links (${LINKS.join(', ')})`,
+    'default: all pairs, ssgd, 200mbit and unshaped'
+  ],
+  async run(filters, options) {
+    const table = new Table([42, 10, 10, 10], options.json ? null : process.stdout)
+    table.row(['case', 'sequential', 'shared', 'bound'])
+    const results: Result[] = []
+    for (const cell of chosenCells(filters)) {
+      const { compared, kept } = await measure(cell, 2, options.seconds * options.pairs)
+      const rows = resultsOf(cell, compared, kept)
+      results.push(...rows)
+      for (const row of rows) if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`)
+      for (const name of new Set(rows.map((row) => row.case))) {
+        const ratio = (peer: string) => rows.find((row) => row.case === name && row.peer === peer)?.ratio.toFixed(2) ?? '-'
+        table.row([name, ratio('sequential'), ratio('shared'), ratio('bound')])
+      }
+      table.note(`auto keeps ${kept.policy}; Jain's index ${kept.jain.toFixed(3)}`)
+    }
+    if (options.save !== undefined) await saveResults(options.save, results)
+  }
+}
