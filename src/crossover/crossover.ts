@@ -8,6 +8,7 @@ import { crossoverSettings, type CrossoverOptions } from '../options/crossover.j
 import { settingsOf } from '../options/settings.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
+import { Admission } from '../run/memory/admission.js'
 import { trainWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { showLive } from '../runtime/live-processes.js'
@@ -74,6 +75,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly finished: Promise<CrossoverFinishedEvent>
   readonly #stream = new EventStream<CrossoverEvent>()
   readonly #handles = new HandleScope(engine)
+  readonly #admission: Admission
 
   constructor(given: readonly TrainOptions[], options: CrossoverOptions) {
     const settings = given.map(settingsOf)
@@ -83,7 +85,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     const lease = this.#handles.own(engine.createLease({ shares }))
     const bytesPerSecond = settings[0]!.devices.link
     const link = bytesPerSecond === undefined ? undefined : this.#handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 }))
-    this.jobs = given.map((each, job) => trainWith(each, { shared: { lease, job, ...(link !== undefined && { link }) } }))
+    const admission = (this.#admission = new Admission(given.length))
+    this.jobs = given.map((each, job) => trainWith(each, { shared: { lease, job, admission, ...(link !== undefined && { link }) } }))
     const emit = (event: PolicyEvent) => this.#stream.push(event)
     const scheduler = { engine, lease, policy, shares, sharesLink: link !== undefined, emit }
     // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
@@ -145,6 +148,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       this.#stream.push({ event: 'failed', job: number, code, message: messageOf(error) })
       return undefined
     } finally {
+      this.#admission.leave(number)
       scheduler.tell.ended(number)
     }
   }

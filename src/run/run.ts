@@ -14,6 +14,7 @@ import { Trace } from '../observe/trace.js'
 import type { Settings } from '../options/settings.js'
 import { showLive } from '../runtime/live-processes.js'
 import type { Intervention } from '../schedules/interventions.js'
+import { mostLearners } from '../schedules/population.js'
 import { TrainedModel } from '../trained/trained-model.js'
 import { GivenPopulation, type PopulationControl } from '../tuner/population-control.js'
 import { TunedPopulation } from '../tuner/tuned-population.js'
@@ -168,6 +169,7 @@ async function runOnce(
     stop
   })
   try {
+    await admitted(prepared, engine, modules.shared, stop)
     const before = MemoryBudget.now(engine, prepared.settings)
     const peakMemory = watchMemory(prepared, scope)
     actors = await startActors(prepared, modules.learner, scope, {
@@ -243,6 +245,25 @@ async function followed(
   const finished = await follower.obey(following, engine, programs.train.parameters.parameters)
   await actors.evaluators.takeCentral()
   return finished
+}
+
+/** Waits for the other jobs of the device: together they must fit. Throws OUT_OF_MEMORY, and a StoppedEarly. */
+async function admitted(
+  { settings, need, budget }: PreparedRun,
+  engine: Engine,
+  shared: SharedDevice | undefined,
+  stop: AbortSignal
+): Promise<void> {
+  if (!shared) return
+  const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
+  // What is free for all of them: the run's own limit is no part of it.
+  const { free } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
+  const stopped = new Promise<never>((_, reject) => {
+    const refuse = () => reject(new StoppedEarly())
+    if (stop.aborted) refuse()
+    else stop.addEventListener('abort', refuse, { once: true })
+  })
+  await Promise.race([shared.admission.admit(shared.job, { bytes, free }), stopped])
 }
 
 /** Tells the most memory that has been allocated on a device since now, and the samples, which lie in the machine's memory outside of any GPU. */

@@ -31,6 +31,7 @@ import { messagesTo } from '../schedules/interventions.js'
 import { inTurns, mapInPieces } from '../turns.js'
 import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
+import type { Admission } from './memory/admission.js'
 import { sharedArenas } from './memory/shared-arenas.js'
 import { LearnersOfHosts, type HostLearners } from './hosts/learners-of-hosts.js'
 import { leaderOf } from './hosts/meeting.js'
@@ -83,6 +84,7 @@ export interface SharedDevice {
   readonly job: number
   /** The rated link that the jobs share, if theirs is rated. */
   readonly link?: Handle
+  readonly admission: Admission
 }
 
 const LEARNER = new URL('../actors/learner.js', import.meta.url)
