@@ -83,13 +83,16 @@ async function measure(
   )
   let compared: PolicyEvent | undefined
   for await (const event of pair) {
-    if (event.event === 'failed') pair.stop()
+    if (event.event === 'failed') {
+      pair.stop()
+      throw new ArbalestError('INTERNAL', `${cell.models}, job ${event.job}: ${event.code}: ${event.message}`)
+    }
     if (event.event !== 'crossover') continue
     if (compared === undefined) setTimeout(() => pair.stop(), 1000 * seconds)
     compared ??= event
   }
   const kept = await pair.finished
-  if (!compared) throw new Error(`${cell.models}: a job failed before the policies were compared`)
+  if (!compared) throw new ArbalestError('INTERNAL', `${cell.models}: the jobs ended before the policies were compared`)
   return { compared, kept }
 }
 

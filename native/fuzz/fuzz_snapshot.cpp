@@ -63,7 +63,8 @@ GroupSpec group_spec(Input& input) {
   if (input.below(2) != 0) {
     spec.devices = static_cast<int>(input.number());
     spec.levels.resize(input.below(4));
-    for (LevelSpec& level : spec.levels) level.kind = static_cast<LevelSpec::Kind>(input.below(2));
+    for (LevelSpec& level : spec.levels)
+      level = {input.below(2) == 0 ? LevelSpec::Kind::devices : LevelSpec::Kind::loopback, std::make_shared<RatedLink>(0)};
   }
   return spec;
 }

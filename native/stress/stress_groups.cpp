@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -46,8 +47,11 @@ GroupSpec group_of(Chance& chance, bool streams) {
   }
   if (!spec.synchronous || spec.synchronous->lockstep) return spec;
   spec.devices = static_cast<int>(chance.between(1, 3));
-  if (spec.devices > 1) spec.levels.push_back({LevelSpec::Kind::devices, 0});
-  if (chance.one_in(2)) spec.levels.push_back({LevelSpec::Kind::loopback, chance.one_of({0.0, 1e-3})});
+  if (spec.devices > 1) spec.levels.push_back({LevelSpec::Kind::devices});
+  if (chance.one_in(2)) {
+    const double rate = chance.one_of({std::numeric_limits<double>::infinity(), 1e6});
+    spec.levels.push_back({LevelSpec::Kind::loopback, std::make_shared<RatedLink>(chance.one_of({0.0, 1e-3}), rate)});
+  }
   return spec;
 }
 

@@ -200,7 +200,7 @@ class Groups {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
     link->wait_until_open();
     GroupSpec spec = spec_;
-    spec.levels = {{LevelSpec::Kind::hosts, 0, link, link->next_group()}};
+    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group()}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
     {
       const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
