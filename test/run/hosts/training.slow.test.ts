@@ -36,7 +36,7 @@ describe('A run over hosts, to its end', () => {
   })
 
   it('keeps its best model on all hosts', async () => {
-    const interventions = [{ round: 40, iteration: 40, kind: 'set', learningRate: 0.7 }] as const
+    const interventions = [{ round: 40, iteration: 40, kind: 'set', learningRate: 0.25 }] as const
     const jobs = together({ ...SHORT, interventions, keep: 'best', until: { steps: 60 } })
     const [first, second] = await ends(jobs)
     expect(first!.keptIteration).to.be.below(60)
