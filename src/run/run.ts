@@ -194,15 +194,15 @@ async function runOnce(
     const checkMemory = ({ there, wanted }: Growth) =>
       checkGrowth(MemoryBudget.now(engine, prepared.settings), need, { there: own(there), wanted: own(wanted) })
     const lead = () => {
-      const run = populationControl(prepared, actors!, scope, need)
-      population = run
+      const controlled = populationControl(prepared, actors!, scope, need)
+      population = controlled
       const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
       const model = () => centralModel(prepared, actors!, scope, statistics)
-      directory.open(addressees(actors!, interventions, run))
-      const about = { run: prepared, actors: actors!, population: run, checkpoints, interventions, measureOn, model, checkMemory }
+      directory.open(addressees(actors!, interventions, controlled))
+      const about = { run: prepared, actors: actors!, population: controlled, checkpoints, interventions, measureOn, model, checkMemory }
       return new RunLoop({ ...about, best, trace, peakMemory }, control).run()
     }
-    const follow = (follower: Follower) => {
+    const obey = (follower: Follower) => {
       directory.open(
         addresseesOnLeader(
           (call) => follower.call(call),
@@ -211,7 +211,7 @@ async function runOnce(
       )
       return followed(follower, prepared, actors!, engine, need)
     }
-    const finished = await Promise.race([hosts && 'follower' in hosts ? follow(hosts.follower) : lead(), actors.feed.failed])
+    const finished = await Promise.race([hosts && 'follower' in hosts ? obey(hosts.follower) : lead(), actors.feed.failed])
     return { finished, model: await trainedModel(prepared, actors, scope) }
   } finally {
     keep(interventions.all)
@@ -311,16 +311,16 @@ async function bestBefore({ settings, programs, resumption }: PreparedRun): Prom
 /** Follows a given number or schedule of learners, or tunes their number. `before`: the memory that was free without the actors. */
 function populationControl(
   { settings, resumption, hosts }: PreparedRun,
-  { learners: run }: RunActors,
+  { learners: all }: RunActors,
   { engine }: JobScope,
   need: MemoryNeed
 ): PopulationControl {
   const { learners, population } = settings
   const { schedule, tuning } = population
-  if (!tuning) return new GivenPopulation(schedule, run, resumption?.state.round)
+  if (!tuning) return new GivenPopulation(schedule, all, resumption?.state.round)
   reserveGrowth(engine, settings, need)
   const refusal = (more: number) => MemoryBudget.now(engine, settings).refusal(need, Math.ceil(more / (hosts?.host.size ?? 1)))
-  return new TunedPopulation({ start: learners, history: schedule, tuning, run, refusal })
+  return new TunedPopulation({ start: learners, history: schedule, tuning, run: all, refusal })
 }
 
 /** The trained model takes over the replica that holds the weights and statistics of the model measured last. */

@@ -33,18 +33,37 @@ export interface Beginning {
   readonly settings: RunSettings
 }
 
+/** Options that the hosts of a run must have equal, beside those that need a shorter form. */
+const COMPARED = [
+  'size',
+  'labelSmoothing',
+  'freeze',
+  'context',
+  'images',
+  'overfit',
+  'batch',
+  'optimiser',
+  'average',
+  'evaluateEvery',
+  'metrics',
+  'until',
+  'precision',
+  'backend',
+  'seed',
+  'keep',
+  'learnerOptions',
+  'interventions'
+] as const satisfies readonly (keyof Settings)[]
+
 /** What is known before the data is opened and the model compiled, so that a wrong option is told at once. */
 export function greetingOf(settings: Settings): Hello {
   const { model, data, synchroniser, population } = settings
-  const { size, labelSmoothing, freeze, context, images, overfit, batch, optimiser, average, evaluateEvery } = settings
-  const { metrics, until, precision, backend, seed, keep, learnerOptions, interventions } = settings
   const options = {
     model: nameOf(model),
     data: nameOf(data),
     synchroniser: { name: synchroniser.name, options: synchroniser.options },
     learners: learnersOf(population),
-    ...{ size, labelSmoothing, freeze, context, images, overfit, batch, optimiser, average, evaluateEvery },
-    ...{ metrics, until, precision, backend, seed, keep, learnerOptions, interventions }
+    ...Object.fromEntries(COMPARED.map((option) => [option, settings[option]]))
   }
   return { host: hostname(), about: { version: codeHash(), ...asJson(options) } }
 }
