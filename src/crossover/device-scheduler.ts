@@ -179,7 +179,12 @@ export class DeviceScheduler {
       if (!alone) return undefined
       allAlone.push(alone)
       for (const way of ways) {
-        const finding = await this.#measureWay(way, jobs, alone, version)
+        // One after the other is what has just been measured.
+        const rates = alone.rates.map((rate) => rate / jobs.length)
+        const finding =
+          way === 'sequential'
+            ? this.#finding(way, { mode: 'shared' }, rates, { jobs, alone })
+            : await this.#measureWay(way, jobs, alone, version)
         if (!finding) return undefined
         all.get(way)!.push(finding)
       }

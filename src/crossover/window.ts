@@ -13,7 +13,7 @@ export interface WindowLength {
   readonly milliseconds: number
 }
 
-export const WINDOW: WindowLength = { steps: 24, milliseconds: 300 }
+export const WINDOW: WindowLength = { steps: 16, milliseconds: 300 }
 
 /** What the jobs have done for a while. */
 export interface LeaseWindow {

@@ -6,10 +6,10 @@ import { list, oneOf, real } from '../schema/values.js'
 import { addsUpdates } from './synchroniser.js'
 import type { Settings } from './settings.js'
 
-export const POLICIES = ['auto', 'sequential', 'shared', 'crossed'] as const
+const POLICIES = ['auto', 'sequential', 'shared', 'crossed'] as const
 
 /** How jobs share their device: one after the other, all at once, in turns, or whatever is measured to be fastest. */
-export type Policy = (typeof POLICIES)[number]
+export type Policy = 'auto' | 'sequential' | 'shared' | 'crossed'
 
 export const crossoverOptions = group({
   /** `auto` measures all policies while the jobs train and keeps the fastest. */
