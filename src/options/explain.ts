@@ -67,10 +67,19 @@ export const explainOptions = group({
   })
 })
 
-const { model, size, input, classes, batch, threads, precision, backend, flopsPerSecond, bytesPerSecond } = explainOptions.entries
+const ofStep = explainOptions.entries
 
 export const predictOptions = group({
-  ...{ model, size, input, classes, batch, threads, precision, backend, flopsPerSecond, bytesPerSecond },
+  model: ofStep.model,
+  size: ofStep.size,
+  input: ofStep.input,
+  classes: ofStep.classes,
+  batch: ofStep.batch,
+  threads: ofStep.threads,
+  precision: ofStep.precision,
+  backend: ofStep.backend,
+  flopsPerSecond: ofStep.flopsPerSecond,
+  bytesPerSecond: ofStep.bytesPerSecond,
   ...clusterOptions.entries
 })
 
@@ -93,7 +102,7 @@ export function explainSettings(given: ExplainOptions): ExplainSettings {
   const { model, size, input, classes, ...settings } = faults.checked(explainOptions, given, { root: explainOptions.entries })
   checkSize(faults, size, model)
   faults.throwAny()
-  const { batch = defaultsFor(typeof model === 'string' ? model : model.name).batch } = settings
+  const { batch = usualBatch(model) } = settings
   return { ...settings, batch, model: modelOf(model, { input, classes, size }) }
 }
 
@@ -113,9 +122,12 @@ export function predictSettings(given: PredictOptions): PredictSettings {
   checkSize(faults, checked.size, checked.model)
   const cluster = clusterSettings(faults, { hosts, gpus, link, oversubscription, rack, gpuLink, ...(hub !== undefined && { hub }) })
   faults.throwAny()
-  const { model: named, size: sized, input: shape, classes: told, batch: samples, ...step } = checked
-  const { batch: usual } = defaultsFor(typeof named === 'string' ? named : named.name)
-  return { model: modelOf(named, { input: shape, classes: told, size: sized }), batch: samples ?? usual, step, cluster }
+  const { model, size, input, classes, batch = usualBatch(model), ...step } = checked
+  return { model: modelOf(model, { input, classes, size }), batch, step, cluster }
+}
+
+function usualBatch(model: Model | string): number {
+  return defaultsFor(typeof model === 'string' ? model : model.name).batch
 }
 
 interface Sizes {

@@ -76,7 +76,9 @@ export async function predict(options: PredictOptions): Promise<Prediction> {
   const speeds = speedsOf(engine, threads, gpus > 0 ? { ...GPU, ...given } : assumed)
   const step = stepShape(program, speeds)
   const cluster: Cluster = {
-    ...{ hosts, gpus, ...links },
+    hosts,
+    gpus,
+    ...links,
     hostsOfRack: Math.min(rack, hosts),
     secondsPerMessage: SECONDS_PER_MESSAGE,
     processor: gpus > 0 ? Infinity : PROCESSOR
@@ -88,9 +90,12 @@ export async function predict(options: PredictOptions): Promise<Prediction> {
   return {
     model: true,
     name: model.name,
-    ...{ hosts, gpus, learners, batch },
+    hosts,
+    gpus,
+    learners,
+    batch,
     parameters: program.parameters.elements,
-    bytes: step.buckets.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes: sum(step.buckets.map(({ bytes }) => bytes)),
     computeMilliseconds: 1000 * seconds,
     ...modes[0]!,
     samplesPerSecond: (learners * batch) / found[0]!.stepSeconds,

@@ -61,12 +61,12 @@ function changes<const Common extends Record<string, ReturnType<typeof required<
 }
 
 const runChange = variants('kind', changes({}))
-const before = { round: required(whole()), iteration: required(whole()) }
+const beforeRound = { round: required(whole()), iteration: required(whole()) }
 const intervention = variants('kind', {
-  ...changes(before),
+  ...changes(beforeRound),
   /** A learner has died: the rounds before `until` count it, and the buckets `brought` of the first of them have its contribution. */
   death: group({
-    ...before,
+    ...beforeRound,
     kind: required(oneOf(['death'])),
     place,
     /** Iterations of the round that it had ended. */
@@ -77,7 +77,7 @@ const intervention = variants('kind', {
     vacant: option(truth())
   }),
   /** The learner that takes the place of one that has died takes part from this round on. */
-  join: group({ ...before, kind: required(oneOf(['join'])), place })
+  join: group({ ...beforeRound, kind: required(oneOf(['join'])), place })
 })
 
 /** What a program may ask of a run while it trains. */
@@ -123,8 +123,8 @@ function isPlain(args: readonly unknown[]): boolean {
 export type OfKind<Kind> = Extract<Intervention, { readonly kind: Kind }>
 
 /** Whether it is a learner's death, or its successor's beginning. */
-export function isLoss(intervention: Intervention): intervention is Loss {
-  return intervention.kind === 'death' || intervention.kind === 'join'
+export function isLoss(each: Intervention): each is Loss {
+  return each.kind === 'death' || each.kind === 'join'
 }
 
 /** The deaths after which no other learner has begun in their place. */
@@ -133,9 +133,9 @@ export function openDeaths(all: readonly Intervention[]): readonly OfKind<'death
 }
 
 /** Whether another learner begins in this place, or none is there any more. */
-function beginsIn(place: number, each: Intervention): boolean {
-  if (each.kind === 'resize') return each.learners <= place
-  return (each.kind === 'replace' || each.kind === 'death' || each.kind === 'join') && each.place === place
+function beginsIn(wanted: number, each: Intervention): boolean {
+  if (each.kind === 'resize') return each.learners <= wanted
+  return (each.kind === 'replace' || each.kind === 'death' || each.kind === 'join') && each.place === wanted
 }
 
 export function interventionsOf<const Kind extends Intervention['kind']>(

@@ -78,8 +78,8 @@ describe('a departure', () => {
     // The first bucket is of the last parameters.
     const bucket = first.findLastIndex((value, i) => value !== all[i]) + 1
     expect(bucket).to.be.within(1, first.length - 1)
-    expect([...first.slice(bucket)]).to.deep.equal([...all.slice(bucket)])
-    expect([...first.slice(0, bucket)]).to.deep.equal([...none.slice(0, bucket)])
+    expect(first.slice(bucket)).to.deep.equal(all.slice(bucket))
+    expect(first.slice(0, bucket)).to.deep.equal(none.slice(0, bucket))
   })
 
   it('counts a learner that has left in the rounds that were open', () => {

@@ -51,9 +51,7 @@ Napi::Value end_hosts(const Info& info) {
   return info.Env().Undefined();
 }
 
-Napi::Value hosts_ended(const Info& info) {
-  return Napi::Boolean::New(info.Env(), object_of<HostsObject>(info, 0)->thread->has_ended());
-}
+Napi::Value hosts_ended(const Info& info) { return Napi::Boolean::New(info.Env(), object_of<HostsObject>(info, 0)->thread->has_ended()); }
 
 Napi::Value abort_hosts(const Info& info) {
   object_of<HostsObject>(info, 0)->thread->abort(js::small(info[1], "code"));

@@ -56,8 +56,7 @@ export class FluidNetwork {
       const seconds = Math.min(next - this.#now, ...[...this.#moving].map(({ left, rate }) => left / rate))
       this.#now = Math.min(this.#now + seconds, next)
       for (const flow of this.#moving) flow.left -= flow.rate * seconds
-      for (const flow of [...this.#moving]) {
-        if (flow.left > NOTHING) continue
+      for (const flow of [...this.#moving].filter(({ left }) => left <= NOTHING)) {
         this.#moving.delete(flow)
         this.#changed = true
         flow.done()

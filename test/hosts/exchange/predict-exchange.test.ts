@@ -7,8 +7,15 @@ import { predictExchange, type StepShape } from '../../../src/hosts/exchange/pre
 
 const MB = 1e6
 const cluster = (changes: Partial<Cluster> = {}): Cluster => ({
-  ...{ hosts: 4, gpus: 0, hostsOfRack: 4, link: 25 * MB, gpuLink: 450e9, oversubscription: 1, hub: undefined },
-  ...{ secondsPerMessage: 0, processor: Infinity },
+  hosts: 4,
+  gpus: 0,
+  hostsOfRack: 4,
+  link: 25 * MB,
+  gpuLink: 450e9,
+  oversubscription: 1,
+  hub: undefined,
+  secondsPerMessage: 0,
+  processor: Infinity,
   ...changes
 })
 
