@@ -68,7 +68,7 @@ function jobOf(model: string, { rule, link }: Cell, learners: number): TrainOpti
     // Never: it is no part of what is compared.
     evaluateEvery: 1e9,
     seed: 1
-  } as TrainOptions
+  }
 }
 
 /** One run by `auto`, which compares all policies in turns, and then keeps the fastest for so many seconds. */

@@ -137,6 +137,7 @@ describe('A hostile name', () => {
       ['train', '--learner', HOSTILE],
       ['train', '--data-dir', HOSTILE, '--data', 'mnist'],
       ['train', `--${HOSTILE}`],
+      ['crossover', `${HOSTILE}.ts`, `${HOSTILE}.ts`],
       ['launch', HOSTILE],
       ['init', HOSTILE],
       ['export', HOSTILE, '--out', 'model.onnx'],

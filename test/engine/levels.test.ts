@@ -218,11 +218,12 @@ for (const { name: backend } of testedBackends())
       })
       const take = (sent: readonly GroupRun[]): number => {
         const start = performance.now()
+        const whole = sent.map((run) => engine.groupStatus(run.group).round + 1)
         for (const run of sent) {
           run.compute(0)
           run.finish(0)
         }
-        for (const run of sent) run.reached(engine.groupStatus(run.group).round + 1)
+        for (const [i, run] of sent.entries()) run.reached(whole[i]!)
         return (performance.now() - start) / 1000
       }
       // The latency is that of the last byte, not of each part of the rate.
