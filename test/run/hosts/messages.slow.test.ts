@@ -90,11 +90,20 @@ describe('A run over hosts that programs talk to', function () {
   })
 
   it('has the number of its learners tuned, and is repeated with their schedule', async () => {
-    const options: TrainOptions = { ...LONG, until: { steps: 2500 }, evaluateEvery: 1000 }
-    const [tuned] = await ends(together({ ...options, learners: { initial: 1, max: 3, window: 0.05 } }))
+    const options: TrainOptions = { ...LONG, evaluateEvery: 1e9 }
+    const jobs = together({ ...options, until: { steps: 10_000_000 }, learners: { initial: 1, max: 3, window: 0.05 } })
+    await new Promise<void>((resolve) => {
+      jobs[0]!.on('population', ({ from, to }) => {
+        if (from !== to) resolve()
+      })
+    })
+    await someRoundsLater(jobs[0]!, 20)
+    jobs[0]!.stop()
+    const [tuned] = await ends(jobs)
     expect(tuned!.population.length).above(1)
     expect(tuned!.population.every(({ learners }) => learners % 2 === 0)).to.equal(true)
-    const [repeated] = await ends(together({ ...options, learners: { schedule: tuned!.population } }))
+    const until = { steps: tuned!.iterations }
+    const [repeated] = await ends(together({ ...options, until, learners: { schedule: tuned!.population } }))
     expect(repeated).to.include({ weightsSha256: tuned!.weightsSha256, learners: tuned!.learners })
   })
 
