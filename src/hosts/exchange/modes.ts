@@ -22,7 +22,7 @@ export interface Stage {
 /** The modes that such a cluster can have. */
 export function modesOf({ hosts, hostsOfRack, hub }: Cluster): readonly ExchangeMode[] {
   if (hosts === 1) return ['sharded']
-  const racks = hosts > hostsOfRack ? (hostsOfRack > 1 ? (['rack-ring', 'racks'] as const) : []) : []
+  const racks = hosts > hostsOfRack && hostsOfRack > 1 ? (['rack-ring', 'racks'] as const) : []
   return ['sharded', 'ring', ...racks, ...(hub === undefined ? [] : (['hub'] as const))]
 }
 
@@ -39,17 +39,9 @@ export function stagesOf(mode: ExchangeMode, bytes: number, cluster: Cluster, re
 type StagesOf = (bytes: number, cluster: Cluster, resources: ClusterResources) => readonly Stage[]
 
 const BETWEEN_HOSTS: Readonly<Record<ExchangeMode, StagesOf>> = {
-  sharded(bytes, cluster, resources) {
-    const { hosts, secondsPerMessage } = cluster
-    const stage = { flows: toOthers((bytes * (hosts - 1)) / hosts, cluster, resources), latency: (hosts - 1) * secondsPerMessage }
-    return [stage, stage]
-  },
-
-  ring(bytes, cluster, resources) {
-    const { hosts, secondsPerMessage } = cluster
-    const stage = { flows: toOthers((bytes * (hosts - 1)) / hosts, cluster, resources), latency: (hosts - 1) * secondsPerMessage }
-    return [stage, stage]
-  },
+  sharded: inParts,
+  // A host sends as many bytes, and a neighbour is in the same rack as often as any other host is.
+  ring: inParts,
 
   'rack-ring'(bytes, { hosts, secondsPerMessage }, resources) {
     const across: readonly Use[] = [...hostLinks(resources), [resources.rackUp, 1], [resources.rackDown, 1]]
@@ -82,6 +74,13 @@ const BETWEEN_HOSTS: Readonly<Record<ExchangeMode, StagesOf>> = {
       { flows: [pull], latency }
     ]
   }
+}
+
+/** Each host sends all parts but one, twice: to be summed, and summed. */
+function inParts(bytes: number, cluster: Cluster, resources: ClusterResources): readonly Stage[] {
+  const { hosts, secondsPerMessage } = cluster
+  const stage = { flows: toOthers((bytes * (hosts - 1)) / hosts, cluster, resources), latency: (hosts - 1) * secondsPerMessage }
+  return [stage, stage]
 }
 
 type Use = readonly [resource: Resource, times: number]
