@@ -4,6 +4,7 @@ import { Random } from '../../src/data/random.js'
 import type { Handle, LeaseFigures, LevelSpec, RunOutcome } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import type { NamedRule } from '../../src/rules/rules.js'
+import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun } from './support/group-run.js'
@@ -189,6 +190,7 @@ for (const { name: backend } of testedBackends())
         const order = [0, 1, 1]
         const name = `lease ${process.pid}`
         const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
+        links.forEach(awaitMeeting)
         const hosts = links.map((link) => {
           const lease = leaseOf([1, 1])
           engine.setLease(lease, { mode: 'crossed', order })
