@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { EngineBackend } from '../compiler/program.js'
 import type { Engine } from './contract.js'
+import type { ReadGroupStatus } from './group-status.js'
 
 /** The result of locking a file: it is `held` if another open file description has the lock, in this process or in another. */
 export type FileLocking = 'taken' | 'held' | 'unsupported'
 
-/** The calls of native/src/binding: those of the engine, except that `describe` is about one library. */
-export type Addon = Omit<Engine, 'describe'> & {
+/** The calls of native/src/binding: those of the engine, except that `describe` is about one library, and that a status comes as numbers. */
+export type Addon = Omit<Engine, 'describe' | 'groupStatus'> & {
+  readonly groupStatus: ReadGroupStatus
   /** Of the library of one backend; opens it. */
   describe(backend: EngineBackend): { available: boolean; detail: string }
   /** Of the library that joins the hosts of a run; opens it, and starts nothing. */

@@ -1,9 +1,10 @@
 import type { Precision } from '../compiler/program.js'
 import { addon, entryOf, translated, type Addon } from './addon.js'
 import type { BackendDescription, Engine, MachineDescription } from './contract.js'
+import { groupStatusBy } from './group-status.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
-/** The calls that are the addon's; `describe` is composed here. */
+/** The calls that are the addon's; the others are composed here. */
 const CALLS = [
   'capabilities',
   'lower',
@@ -44,7 +45,6 @@ const CALLS = [
   'setEnd',
   'setRule',
   'stop',
-  'groupStatus',
   'iterationOf',
   'losses',
   'readCentral',
@@ -75,7 +75,7 @@ const CALLS = [
   'trim',
   'timeLevel',
   'measurePeak'
-] as const satisfies readonly Exclude<keyof Addon, 'describe'>[]
+] as const satisfies readonly Exclude<keyof Addon, 'describe' | 'groupStatus'>[]
 
 /** A call of the addon by name, looked up late so that a missing addon is an error of the call and not of the import. */
 function call<Name extends keyof Addon>(name: Name): Addon[Name] {
@@ -92,7 +92,7 @@ function call<Name extends keyof Addon>(name: Name): Addon[Name] {
 const calls = Object.fromEntries(CALLS.map((name) => [name, call(name)])) as unknown as Pick<Addon, (typeof CALLS)[number]>
 
 /** The engine of this thread. Handles made here may be posted to any other. */
-export const engine: Engine = { describe, ...calls }
+export const engine: Engine = { describe, groupStatus: groupStatusBy(call('groupStatus')), ...calls }
 
 function describe(): MachineDescription {
   return {

@@ -33,23 +33,29 @@ export class RunRef<A extends object> {
   readonly #send: (method: string, args: readonly unknown[], told: boolean) => Promise<unknown>
   readonly #pending: PendingAsks
 
-  constructor(name: string, to: Pick<RunCall, 'actor' | 'place'>, send: SendCall) {
+  constructor(name: string, { actor, place }: Pick<RunCall, 'actor' | 'place'>, send: SendCall) {
     this.name = name
-    this.#send = (method, args, told) => send({ ...to, method, args, told })
+    // Literals without a spread: V8 makes a hidden class anew for each object that continues a spread one, which costs more than the ask.
+    this.#send =
+      place === undefined
+        ? (method, args, told) => send({ actor, method, args, told })
+        : (method, args, told) => send({ actor, place, method, args, told })
     this.#pending = new PendingAsks(name, REAL_CLOCK)
-    this.ask = this.askWith({})
+    this.ask = methodProxy((method, args) => this.#send(method, args, false)) as Asks<A>
     this.tell = methodProxy((method, args) => void this.#send(method, args, true).catch(() => {})) as Tells<A>
   }
 
   /** `ask` with a deadline in milliseconds, or a signal. */
   askWith(options: AskOptions): Asks<A> {
-    const open = (method: string, args: readonly unknown[]) =>
-      this.#pending.open(method, { deadline: Infinity, ...options }, (id) => {
-        void this.#send(method, args, false).then(
-          (value) => this.#pending.settle(id, { value }),
-          (error: unknown) => this.#pending.settle(id, { error })
-        )
-      })
-    return methodProxy(open) as Asks<A>
+    return methodProxy((method, args) => this.#limited(method, args, { deadline: Infinity, ...options })) as Asks<A>
+  }
+
+  #limited(method: string, args: readonly unknown[], options: AskOptions): Promise<unknown> {
+    return this.#pending.open(method, options, (id) => {
+      void this.#send(method, args, false).then(
+        (value) => this.#pending.settle(id, { value }),
+        (error: unknown) => this.#pending.settle(id, { error })
+      )
+    })
   }
 }

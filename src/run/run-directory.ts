@@ -24,6 +24,8 @@ const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>>
   feeder: { status: 'look' }
 }
 
+const EFFECTS = new Map(Object.entries(MESSAGES).map(([actor, messages]) => [actor, new Map(Object.entries(messages))]))
+
 /** The actors of a run that is under way, by name. */
 export interface Addressees {
   readonly deliver: Readonly<Record<Exclude<RunActorName, 'run'>, (call: RunCall) => Promise<unknown>>>
@@ -60,7 +62,7 @@ export function checkedCall(given: unknown): RunCall {
 export class RunDirectory {
   readonly #first: number
   readonly #stop: () => void
-  readonly #ended = deferred<never>()
+  readonly #underWay = new CallsUnderWay()
   #addressees: Deferred<Addressees> = deferred()
   #now: Addressees | undefined
   #isOver: ArbalestError | undefined
@@ -69,7 +71,6 @@ export class RunDirectory {
   constructor(learners: number, stop: () => void) {
     this.#first = learners
     this.#stop = stop
-    this.#ended.promise.catch(() => {})
   }
 
   get learners(): number {
@@ -92,34 +93,72 @@ export class RunDirectory {
   close(cause?: unknown): void {
     const message = 'actors: the run has ended; no answer will come'
     this.#isOver = new ArbalestError('ACTOR_GONE', message, cause === undefined ? {} : { cause })
-    this.#ended.reject(this.#isOver)
+    this.#underWay.rejectAll(this.#isOver)
   }
 
   /** The answer to a call. Rejects with UNKNOWN_NAME, INVALID_OPTION for a wrong place, INVALID_STATE, ACTOR_GONE, and with the actor's error. */
-  async call(call: RunCall, sender: Sender = 'program'): Promise<unknown> {
-    const effect = effectOf(call)
-    if (this.#isOver) throw this.#isOver
-    if (call.actor === 'run') return this.#stop()
-    if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
-    return Promise.race([this.#deliver(call), this.#ended.promise])
-  }
-
-  async #deliver(call: RunCall): Promise<unknown> {
-    const { deliver, learners } = await this.#addressees.promise
-    const { actor, place } = call
-    if (actor === 'run') return undefined
-    if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
-      throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)
-    return deliver[actor](call)
+  call(call: RunCall, sender: Sender = 'program'): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const effect = effectOf(call)
+      if (this.#isOver) throw this.#isOver
+      if (call.actor === 'run') return resolve(this.#stop())
+      if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
+      const answer = this.#now ? deliver(call, this.#now) : this.#addressees.promise.then((there) => deliver(call, there))
+      this.#underWay.add(answer, resolve, reject)
+    })
   }
 }
 
+interface UnderWay {
+  readonly reject: (error: unknown) => void
+  place: number
+}
+
+/** The calls without an answer yet. An array: a set that shrinks and grows with each call costs more than the call. */
+class CallsUnderWay {
+  readonly #calls: UnderWay[] = []
+
+  /** A call is settled by its answer, or by `rejectAll`. */
+  add(answer: Promise<unknown>, resolve: (value: unknown) => void, reject: (error: unknown) => void): void {
+    const call: UnderWay = { reject, place: this.#calls.length }
+    this.#calls.push(call)
+    answer.then(
+      (value) => {
+        this.#remove(call)
+        resolve(value)
+      },
+      (error: unknown) => {
+        this.#remove(call)
+        reject(error)
+      }
+    )
+  }
+
+  rejectAll(error: ArbalestError): void {
+    for (const { reject } of this.#calls) reject(error)
+  }
+
+  #remove({ place }: UnderWay): void {
+    const last = this.#calls.pop()!
+    if (place === this.#calls.length) return
+    this.#calls[place] = last
+    last.place = place
+  }
+}
+
+function deliver(call: RunCall, { deliver, learners }: Addressees): Promise<unknown> {
+  const { actor, place } = call
+  if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
+    throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)
+  return deliver[actor as Exclude<RunActorName, 'run'>](call)
+}
+
 function effectOf({ actor, method }: RunCall): Effect {
-  if (!Object.hasOwn(MESSAGES, actor)) throw unknownName('actor', actor, Object.keys(MESSAGES))
-  const known = MESSAGES[actor]
-  if (Object.hasOwn(known, method)) return known[method]!
-  if (actor === 'learner') return 'change'
-  throw unknownName(`message to the ${actor}`, method, Object.keys(known))
+  const known = EFFECTS.get(actor)
+  if (!known) throw unknownName('actor', actor, [...EFFECTS.keys()])
+  const effect = known.get(method) ?? (actor === 'learner' ? 'change' : undefined)
+  if (effect) return effect
+  throw unknownName(`message to the ${actor}`, method, [...known.keys()])
 }
 
 function waitsForItself({ actor, method }: RunCall): ArbalestError {
@@ -151,8 +190,8 @@ export function addressees(
     learners: () => population.learners,
     deliver: {
       // With several hosts these two know their own alone.
-      synchroniser: async (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),
-      supervisor: async (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
+      synchroniser: (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),
+      supervisor: (call) => (call.method === 'population' ? learners.population() : toSupervisor(call)),
       learner,
       evaluator: async ({ args: [data] }) =>
         interventions.request({ kind: 'measure', ...(data !== undefined && { data: data as string }) }),

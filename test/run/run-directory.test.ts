@@ -1,6 +1,8 @@
 import { expect } from 'chai'
 import { actorsAt, type RunCall } from '../../src/actors/index.js'
 import { checkedCall, RunDirectory, type Addressees } from '../../src/run/run-directory.js'
+import { deferred } from '../../src/runtime/promises.js'
+import { heap } from '../runtime/support/heap.js'
 import { refused } from '../support/codes.js'
 import { rejection } from '../support/rejection.js'
 import { someRoundsLater, trainManyRounds } from './support/talked-to.js'
@@ -51,6 +53,36 @@ describe('the directory of a run', () => {
     directory.close()
     await refused('ACTOR_GONE', () => early)
     await refused('ACTOR_GONE', () => directory.call(call({ actor: 'run', method: 'stop' })))
+  })
+
+  it('settles calls in any order, and at the end those that are left', async () => {
+    const answers = Array.from({ length: 5 }, () => deferred<unknown>())
+    const directory = new RunDirectory(2, () => {})
+    let next = 0
+    directory.open({ ...there, deliver: { ...there.deliver, synchroniser: () => answers[next++]!.promise } })
+    const asked = answers.map(() => directory.call(call({})))
+    answers[1]!.resolve('second')
+    answers[4]!.reject(new Error('fifth'))
+    answers[0]!.resolve('first')
+    expect(await Promise.all([asked[0], asked[1]])).to.deep.equal(['first', 'second'])
+    expect(await rejection(asked[4]!)).to.have.property('message', 'fifth')
+    directory.close()
+    for (const left of [asked[2]!, asked[3]!]) await refused('ACTOR_GONE', () => left)
+    answers[2]!.resolve('late')
+    answers[3]!.reject(new Error('late'))
+  })
+
+  it('keeps no answer', async () => {
+    const directory = opened()
+    const ask = async () => {
+      for (let i = 0; i < 20_000; i++) await directory.call(call({}))
+      heard.splice(0)
+    }
+    await ask()
+    const before = heap()
+    await ask()
+    // What is kept of an answer takes 100 bytes and more.
+    expect(heap() - before).below(1_000_000)
   })
 
   it('checks the shape of a call that comes as JSON', async () => {

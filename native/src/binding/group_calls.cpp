@@ -109,16 +109,25 @@ Napi::Value stop(const Info& info) {
   return info.Env().Undefined();
 }
 
+// Writes numbers, as many as there is room for, and returns how many there are.
 Napi::Value group_status(const Info& info) {
+  if (!info[1].IsTypedArray() || info[1].As<Napi::TypedArray>().TypedArrayType() != napi_float64_array)
+    js::wrong("numbers", "a Float64Array");
+  auto into = info[1].As<Napi::Float64Array>();
   const GroupStatus status = group_of(info)->status();
-  Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("round", static_cast<double>(status.round));
-  result.Set("iterations", static_cast<double>(status.iterations));
-  result.Set("position", static_cast<double>(status.position));
-  result.Set("members", js::array(info.Env(), status.members));
-  result.Set("arrived", js::array(info.Env(), status.arrived));
-  result.Set("notFiniteAt", static_cast<double>(status.not_finite_at));
-  return result;
+  size_t count = 0;
+  const auto put = [&, out = into.Data(), room = into.ElementLength()](auto number) {
+    if (count < room) out[count] = static_cast<double>(number);
+    ++count;
+  };
+  put(status.round);
+  put(status.iterations);
+  put(status.position);
+  put(status.not_finite_at);
+  put(status.members.size());
+  for (const int learner : status.members) put(learner);
+  for (const int learner : status.arrived) put(learner);
+  return Napi::Number::New(info.Env(), static_cast<double>(count));
 }
 
 Napi::Value iteration_of(const Info& info) {
