@@ -17,8 +17,8 @@ interface Result {
   readonly value: number
   readonly peerValue: number
   readonly ratio: number
-  /** Of the policy's windows; of `auto` alone. */
-  readonly jain?: number
+  /** Of the policy's paces. */
+  readonly jain: number
 }
 
 const PAIRS = ['resnet20+resnet20', 'resnet20+lenet', 'resnet20+vgg16']
@@ -96,26 +96,23 @@ async function measure(
   return { compared, kept }
 }
 
-function resultsOf(
-  { models, rule, link }: Cell,
-  { gains, predictedGain = 1 }: PolicyEvent,
-  kept: CrossoverFinishedEvent
-): readonly Result[] {
+function resultsOf({ models, rule, link }: Cell, { measured }: PolicyEvent, kept: CrossoverFinishedEvent): readonly Result[] {
   const name = `${models} ${rule} ${link}`
-  const peers = { sequential: gains.sequential ?? 1, shared: gains.shared ?? NaN, bound: predictedGain }
-  const measured = { sequential: gains.sequential, shared: gains.shared, crossed: gains.crossed, auto: kept.gain }
-  return Object.entries(measured).flatMap(([policy, value = NaN]) =>
-    Object.entries(peers)
+  const shared = measured.find(({ policy, evenly }) => policy === 'shared' && !evenly)!
+  const auto = { ...kept, name: 'auto' }
+  const policies = measured.map((each) => ({ ...each, name: each.evenly ? `${each.policy} evenly` : each.policy }))
+  return [...policies, auto].flatMap(({ name: policy, gain, jain, predictedGain }) =>
+    Object.entries({ sequential: 1, shared: shared.gain, bound: predictedGain })
       .filter(([peer]) => peer !== policy)
       .map(([peer, peerValue]) => ({
         bench: 'crossover' as const,
         case: `${name} ${policy}`,
         peer: peer as Result['peer'],
         unit: 'gain' as const,
-        value,
+        value: gain,
         peerValue,
-        ratio: value / peerValue,
-        ...(policy === 'auto' && { jain: kept.jain })
+        ratio: gain / peerValue,
+        jain
       }))
   )
 }

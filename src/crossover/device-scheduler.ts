@@ -1,22 +1,30 @@
 import type { Engine, Handle, LeaseTurns } from '../engine/contract.js'
 import type { Policy } from '../options/crossover.js'
-import { boundOfGain, fairnessOf, gainOf, median, orderOfTurns, pacesOf, type Rates, type StepTimes } from './figures.js'
+import { boundOfGain, fairnessOf, gainOf, median, pacesOf, type Rates, type StepTimes } from './figures.js'
 import { DeferredReply } from '../runtime/actor.js'
 import { begun, measured, type LeaseWindow, type LeaseWindowOptions, WINDOW, type WindowLength } from './window.js'
 
 /** A way to share the device. */
 export type Way = Exclude<Policy, 'auto'>
 
-/** How the device is shared from now on. */
-export interface PolicyEvent {
-  readonly event: 'crossover'
+/** How jobs were together, as it was measured. */
+export interface MeasuredPolicy {
   readonly policy: Way
-  /** How many times as fast as one after the other, as it was measured. */
+  /** Whether a job had to wait that was ahead of another one, so that all are slowed down alike. */
+  readonly evenly: boolean
+  /** How many times as fast as one after the other. */
   readonly gain: number
-  /** Of every policy that was measured now. */
-  readonly gains: Readonly<Partial<Record<Way, number>>>
-  /** The most that crossing could give, from the times of the jobs' steps alone. */
-  readonly predictedGain?: number
+  /** Of the jobs' paces by their shares: 1 where all are slowed down alike. */
+  readonly jain: number
+  /** The most that the gain could be, from the times of the jobs' steps alone, and the steps that they made together. */
+  readonly predictedGain: number
+}
+
+/** How the device is shared from now on. */
+export interface PolicyEvent extends MeasuredPolicy {
+  readonly event: 'crossover'
+  /** All that was measured now. */
+  readonly measured: readonly MeasuredPolicy[]
   readonly reason: string
 }
 
@@ -41,12 +49,9 @@ export interface SharedOutcome {
 }
 
 /** What was measured of a set of jobs. */
-interface Finding {
-  readonly way: Way
+interface Finding extends MeasuredPolicy {
   readonly turns: LeaseTurns
   readonly rates: Rates
-  readonly gain: number
-  readonly jain: number
 }
 
 interface MeasuredSet {
@@ -60,8 +65,10 @@ interface Alone {
   readonly times: readonly StepTimes[]
 }
 
-/** Jobs that are slowed down less evenly than this take turns in a fixed order. */
+/** Jobs that are slowed down less evenly than this do not stay so. */
 const FAIR = 0.95
+/** A policy that is hardly fair is measured evenly, too. */
+const HARDLY_FAIR = 0.97
 /** A way that is this much faster than the present one takes its place. */
 const BETTER = 1.02
 /** A gain that differs by this part from the one that was measured, in some windows in a row: the link, the load or a job has changed. */
@@ -131,7 +138,8 @@ export class DeviceScheduler {
     const [job] = this.#present as Iterable<number> as [number]
     if (this.#sets.length === 0) {
       this.#sets.push({ jobs: [...this.#present], alone: undefined, findings: [] })
-      this.#tell('sequential', [{ way: 'sequential', gain: 1 }], 'as given')
+      const only = { policy: 'sequential', evenly: false, gain: 1, jain: 1, predictedGain: 1 } as const
+      this.#tell(only, [only], 'as given')
     }
     const set = this.#sets[0]!
     this.#take({ mode: 'alone', job })
@@ -153,12 +161,10 @@ export class DeviceScheduler {
       const compared = await this.#compare(policy === 'auto' ? ['sequential', 'shared', 'crossed'] : [policy], jobs, version)
       if (!compared) continue
       const { alone, found } = compared
-      const best = this.#best(found, set)
-      if (set.findings.length === 0 || best.way !== this.#way) {
-        const times = jobs.map((job) => alone.times[job]!)
-        this.#tell(best.way, found, policy === 'auto' ? reasonOf(found) : 'as given', boundOfGain(times, this.#options))
-      }
-      this.#way = best.way
+      const best = this.#best(found, set.findings.at(-1))
+      if (set.findings.length === 0 || !isSame(best, set.findings.at(-1)!))
+        this.#tell(best, found, policy === 'auto' ? reasonOf(found) : 'as given')
+      this.#way = best.policy
       set.alone = alone
       set.findings.push(best)
       await this.#keep(best, set, { alone, interval, version })
@@ -166,60 +172,71 @@ export class DeviceScheduler {
     }
   }
 
-  /** Every way in turns with the jobs alone, so that a load that comes and goes disturbs all alike: the medians of some rounds. */
+  /**
+   * Every policy in turns with the jobs alone, so that a load that comes and goes disturbs all alike: the medians of some rounds. One that is unfair is measured
+   * evenly, too, unless the jobs were to share the device plainly.
+   */
   async #compare(
     ways: readonly Way[],
     jobs: readonly number[],
     version: number
   ): Promise<{ readonly alone: Alone; readonly found: readonly Finding[] } | undefined> {
+    const isAuto = this.#options.policy === 'auto'
     const allAlone: Alone[] = []
-    const all = new Map<Way, Finding[]>(ways.map((way) => [way, []]))
+    const all: { readonly way: Way; readonly evenly: boolean; readonly findings: Finding[] }[] = ways.map((way) => ({
+      way,
+      evenly: false,
+      findings: []
+    }))
     for (let round = 0; round < ROUNDS; round++) {
       const alone = await this.#measureAlone(jobs, version)
       if (!alone) return undefined
       allAlone.push(alone)
-      for (const way of ways) {
-        // One after the other is what has just been measured.
-        const rates = alone.rates.map((rate) => rate / jobs.length)
-        const finding =
-          way === 'sequential'
-            ? this.#finding(way, { mode: 'shared' }, rates, { jobs, alone })
-            : await this.#measureWay(way, jobs, alone, version)
+      for (const { way, evenly, findings } of all) {
+        const finding = await this.#measurePolicy(way, evenly, { jobs, alone, now: alone }, version)
         if (!finding) return undefined
-        all.get(way)!.push(finding)
+        findings.push(finding)
+        const canWait = way === 'crossed' || (way === 'shared' && isAuto)
+        if (round === 0 && !evenly && canWait && finding.jain < HARDLY_FAIR) all.push({ way, evenly: true, findings: [] })
       }
     }
-    const middle = <T>(values: readonly T[], by: (value: T) => number) => values.toSorted((a, b) => by(a) - by(b))[values.length >> 1]!
     return {
       alone: middle(allAlone, ({ rates }) => rates.reduce((sum, rate) => sum + rate)),
-      found: [...all.values()].map((findings) => middle(findings, ({ gain }) => gain))
+      found: all.map(({ findings }) => ({ ...middle(findings, ({ gain }) => gain), jain: median(findings.map(({ jain }) => jain)) }))
     }
   }
 
-  /** The fastest way; the present one unless another is clearly faster. */
-  #best(found: readonly Finding[], set: MeasuredSet): Finding {
-    const fastest = found.reduce((one, other) => (other.gain > one.gain ? other : one))
-    const present = found.find(({ way }) => way === this.#way)
-    return present && set.findings.length > 0 && fastest.gain < BETTER * present.gain ? present : fastest
+  /** The fastest that is fair; the present one unless another is clearly faster. */
+  #best(found: readonly Finding[], last: Finding | undefined): Finding {
+    const fair = found.filter(({ jain }) => jain >= FAIR)
+    const candidates = fair.length > 0 ? fair : [found.reduce((one, other) => (other.jain > one.jain ? other : one))]
+    const fastest = candidates.reduce((one, other) => (other.gain > one.gain ? other : one))
+    const present = last && candidates.find((finding) => isSame(finding, last))
+    return present && fastest.gain < BETTER * present.gain ? present : fastest
   }
 
-  /** Until the jobs change, or it is time to compare the ways again. */
+  /** Until the jobs change, or it is time to compare the policies again. */
   async #keep(
-    { way, turns, gain }: Finding,
+    { policy, evenly, turns, gain }: Finding,
     { jobs, findings }: MeasuredSet,
     { alone, interval, version }: { readonly alone: Alone; readonly interval: number; readonly version: number }
   ): Promise<void> {
     const until = performance.now() + interval
     let changed = 0
+    let unfair = 0
     while (version === this.#version && performance.now() < until) {
-      const finding = await (way === 'sequential'
-        ? this.#measureWay(way, jobs, alone, version)
-        : this.#measureTurns(way, turns, jobs, alone, version))
+      // One after the other in turns of whole windows, so that all jobs go on.
+      const now = policy === 'sequential' ? await this.#measureAlone(jobs, version) : undefined
+      const finding =
+        policy === 'sequential'
+          ? now && (await this.#measurePolicy(policy, false, { jobs, alone, now }, version))
+          : await this.#measureTurns({ policy, evenly, turns }, { jobs, alone }, version)
       if (!finding) continue
       findings.push(finding)
       if (findings.length > KEPT_WINDOWS) findings.shift()
       changed = Math.abs(finding.gain / gain - 1) > CHANGED ? changed + 1 : 0
-      if (changed === CHANGED_WINDOWS) return
+      unfair = finding.jain < FAIR && !evenly ? unfair + 1 : 0
+      if (Math.max(changed, unfair) >= CHANGED_WINDOWS) return
     }
   }
 
@@ -234,43 +251,47 @@ export class DeviceScheduler {
     return alone
   }
 
-  async #measureWay(way: Way, jobs: readonly number[], alone: Alone, version: number): Promise<Finding | undefined> {
-    const { shares } = this.#options
-    if (way === 'sequential') {
-      // In turns of whole windows, so that all jobs go on.
-      const now = await this.#measureAlone(jobs, version)
-      if (!now) return undefined
+  /** `now`: the jobs alone, which has just been measured. */
+  async #measurePolicy(
+    policy: Way,
+    evenly: boolean,
+    { jobs, alone, now }: { readonly jobs: readonly number[]; readonly alone: Alone; readonly now: Alone },
+    version: number
+  ): Promise<Finding | undefined> {
+    if (policy === 'sequential') {
       const rates = now.rates.map((rate) => rate / jobs.length)
-      return this.#finding(way, { mode: 'shared' }, rates, { jobs, alone })
+      return this.#finding({ policy, evenly, turns: { mode: 'shared' } }, rates, { jobs, alone })
     }
-    const first = await this.#measureTurns(way, { mode: way }, jobs, alone, version)
-    if (way === 'shared' || !first || first.jain >= FAIR) return first
-    const order = orderOfTurns(jobs.map((job) => ({ compute: alone.times[job]!.compute, share: shares[job]! })))?.map(
-      (place) => jobs[place]!
-    )
-    const second = order && (await this.#measureTurns(way, { mode: way, order }, jobs, alone, version))
-    return second && second.jain > first.jain ? second : first
+    const { shares } = this.#options
+    // A job that is not there makes no steps: any number will do.
+    const counts = shares.map((share, job) => (jobs.includes(job) ? alone.times[job]!.step / share : 1))
+    return this.#measureTurns({ policy, evenly, turns: { mode: policy, ...(evenly && { counts }) } }, { jobs, alone }, version)
   }
 
-  async #measureTurns(way: Way, turns: LeaseTurns, jobs: readonly number[], alone: Alone, version: number): Promise<Finding | undefined> {
-    this.#take(turns)
-    const window = await this.#measured(jobs, version)
-    return window && this.#finding(way, turns, window.rates, { jobs, alone })
+  async #measureTurns(
+    way: Pick<Finding, 'policy' | 'evenly' | 'turns'>,
+    set: { readonly jobs: readonly number[]; readonly alone: Alone },
+    version: number
+  ): Promise<Finding | undefined> {
+    this.#take(way.turns)
+    const window = await this.#measured(set.jobs, version)
+    return window && this.#finding(way, window.rates, set)
   }
 
   #finding(
-    way: Way,
-    turns: LeaseTurns,
+    way: Pick<Finding, 'policy' | 'evenly' | 'turns'>,
     rates: Rates,
     { jobs, alone }: { readonly jobs: readonly number[]; readonly alone: Alone }
   ): Finding {
-    const of = (all: readonly number[]) => jobs.map((job) => all[job]!)
+    const of = <T>(all: readonly T[]) => jobs.map((job) => all[job]!)
+    const paces = pacesOf(of(rates), of(alone.rates))
+    const steps = of(alone.times).map(({ step }, i) => paces[i]! / step)
     return {
-      way,
-      turns,
+      ...way,
       rates,
       gain: gainOf(of(rates), of(alone.rates)),
-      jain: fairnessOf(of(rates), of(alone.rates), of(this.#options.shares))
+      jain: fairnessOf(of(rates), of(alone.rates), of(this.#options.shares)),
+      predictedGain: boundOfGain(of(alone.times), { sharesLink: this.#options.sharesLink, steps })
     }
   }
 
@@ -287,10 +308,9 @@ export class DeviceScheduler {
     this.#options.engine.setLease(this.#options.lease, turns)
   }
 
-  #tell(policy: Way, found: readonly Pick<Finding, 'way' | 'gain'>[], reason: string, predictedGain?: number): void {
-    const gains = Object.fromEntries(found.map(({ way, gain }) => [way, gain])) as Partial<Record<Way, number>>
-    const { emit } = this.#options
-    emit({ event: 'crossover', policy, gain: gains[policy]!, gains, ...(predictedGain !== undefined && { predictedGain }), reason })
+  #tell(best: MeasuredPolicy, found: readonly MeasuredPolicy[], reason: string): void {
+    const figures = ({ policy, evenly, gain, jain, predictedGain }: MeasuredPolicy) => ({ policy, evenly, gain, jain, predictedGain })
+    this.#options.emit({ event: 'crossover', ...figures(best), measured: found.map(figures), reason })
   }
 
   #change(version: number): Promise<void> {
@@ -306,13 +326,18 @@ export class DeviceScheduler {
       (one, other) => (one && one.findings.length >= other.findings.length ? one : other),
       undefined
     )
-    const findings = longest?.findings.filter(({ way }) => way === this.#way) ?? []
+    const findings = longest?.findings.filter(({ policy }) => policy === this.#way) ?? []
     const times = longest?.alone?.times.filter((_, job) => longest.jobs.includes(job)) ?? []
     const paces = shares.map((_, job) => median(findings.map(({ rates }) => pacesOf(rates, longest!.alone!.rates)[job]!)))
     return {
       policy: this.#way,
       gain: findings.length > 0 ? median(findings.map(({ gain }) => gain)) : 1,
-      predictedGain: times.length > 1 ? boundOfGain(times, { sharesLink }) : 1,
+      predictedGain:
+        findings.length > 0
+          ? median(findings.map(({ predictedGain }) => predictedGain))
+          : times.length > 1
+            ? boundOfGain(times, { sharesLink })
+            : 1,
       jain: findings.length > 0 ? median(findings.map(({ jain }) => jain)) : 1,
       jobs: paces.map((pace, job) => ({
         slowdown: pace > 0 ? 1 / pace : 1,
@@ -332,8 +357,18 @@ function withJob(alone: Alone | undefined, job: number, { rates, times }: LeaseW
   return { rates: alone.rates.with(job, rates[job]!), times: alone.times.with(job, times[job]!) }
 }
 
-const UNKNOWN: StepTimes = { compute: NaN, communicate: NaN }
+const UNKNOWN: StepTimes = { step: NaN, compute: NaN, exchange: NaN }
 
-function reasonOf(found: readonly Finding[]): string {
-  return found.map(({ way, gain }) => `${way} ${gain.toFixed(2)}`).join(', ') + ' times one after the other'
+function isSame(one: MeasuredPolicy, other: MeasuredPolicy): boolean {
+  return one.policy === other.policy && one.evenly === other.evenly
+}
+
+function middle<T>(values: readonly T[], by: (value: T) => number): T {
+  return values.toSorted((a, b) => by(a) - by(b))[values.length >> 1]!
+}
+
+function reasonOf(found: readonly MeasuredPolicy[]): string {
+  const each = ({ policy, evenly, gain, jain }: MeasuredPolicy) =>
+    `${policy}${evenly ? ' evenly' : ''} ${gain.toFixed(2)}${jain < FAIR ? ` (unfair, ${jain.toFixed(2)})` : ''}`
+  return found.map(each).join(', ') + ' times one after the other'
 }

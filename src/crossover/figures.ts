@@ -1,20 +1,29 @@
-/** What a job does in a step, measured while it has the device for itself, in seconds. */
+/** What a job does in a step, or in a round of several, while it has the device for itself; in seconds. */
 export interface StepTimes {
+  /** From one step to the next. Less than both others together where the job exchanges while it computes. */
+  readonly step: number
   /** For which it has the device. */
   readonly compute: number
-  /** For which it exchanges, and the device is idle. */
-  readonly communicate: number
+  /** For which it has something under way to other hosts. */
+  readonly exchange: number
+}
+
+export interface BoundOptions {
+  /** Whether the jobs exchange over one link. */
+  readonly sharesLink: boolean
+  /** How many steps each job makes while the others make theirs; one each if omitted. */
+  readonly steps?: readonly number[]
 }
 
 /**
- * How many times as fast several jobs can be together as one after the other, if a step of each computes and communicates in turn, the device computes for one
- * job at a time and a link that they share carries one job at a time: the bound of CrossoverScheduler (Gu et al., 2021).
+ * How many times as fast several jobs can be together as one after the other, if the device computes for one job at a time, a link that they share carries one
+ * job's exchange at a time, and no job is faster than alone. Where no job exchanges while it computes this is the bound of CrossoverScheduler (2021).
  */
-export function boundOfGain(jobs: readonly StepTimes[], { sharesLink }: { readonly sharesLink: boolean }): number {
-  const alone = jobs.map(({ compute, communicate }) => compute + communicate)
-  const computing = sum(jobs.map(({ compute }) => compute))
-  const communicating = sharesLink ? sum(jobs.map(({ communicate }) => communicate)) : 0
-  const together = Math.max(computing, communicating, ...alone)
+export function boundOfGain(jobs: readonly StepTimes[], { sharesLink, steps = jobs.map(() => 1) }: BoundOptions): number {
+  const times = (of: (job: StepTimes) => number) => jobs.map((job, number) => steps[number]! * of(job))
+  const alone = times(({ step }) => step)
+  const exchanging = sharesLink ? sum(times(({ exchange }) => exchange)) : 0
+  const together = Math.max(sum(times(({ compute }) => compute)), exchanging, ...alone)
   return together > 0 ? sum(alone) / together : 1
 }
 
@@ -42,15 +51,24 @@ export function fairnessOf(together: Rates, alone: Rates, shares: readonly numbe
   return jainIndex(pacesOf(together, alone).map((pace, job) => pace / shares[job]!))
 }
 
+/** Orders of turns are no longer than is needed for this fairness. */
+const EVEN = 0.98
+const MOST_TURNS = 8
+
 /**
- * The order of turns by which jobs have the device for times in proportion to their shares: at most 8 turns of a job, spread evenly. Undefined if one turn each
- * is as near.
+ * The order of turns, at most 8 of a job and spread evenly, in which all jobs are slowed down alike by their shares: `seconds` a step of each takes alone. Of
+ * several such orders the shortest; one turn each if no order is better.
  */
-export function orderOfTurns(jobs: readonly { readonly compute: number; readonly share: number }[]): readonly number[] | undefined {
-  const longest = Math.max(...jobs.map(({ compute, share }) => compute / share))
-  const turns = jobs.map(({ compute, share }) => Math.min(8, Math.max(1, Math.round((longest * share) / compute))))
-  if (turns.some((each) => !Number.isFinite(each)) || turns.every((each) => each === 1)) return undefined
-  const places = turns.flatMap((count, job) => Array.from({ length: count }, (_, i) => ({ job, at: (i + 0.5) / count })))
+export function orderOfTurns(jobs: readonly { readonly seconds: number; readonly share: number }[]): readonly number[] {
+  const wanted = jobs.map(({ seconds, share }) => share / seconds)
+  const least = Math.min(...wanted)
+  const evenness = (turns: readonly number[]) => jainIndex(turns.map((count, job) => count / wanted[job]!))
+  let best = jobs.map(() => 1)
+  for (let scale = 1; scale <= MOST_TURNS && !(evenness(best) >= EVEN); scale++) {
+    const turns = wanted.map((rate) => Math.min(MOST_TURNS, Math.round((scale * rate) / least)))
+    if (evenness(turns) > evenness(best)) best = turns
+  }
+  const places = best.flatMap((count, job) => Array.from({ length: count }, (_, i) => ({ job, at: (i + 0.5) / count })))
   return places.toSorted((a, b) => a.at - b.at || a.job - b.job).map(({ job }) => job)
 }
 

@@ -60,8 +60,8 @@ export async function measured({ engine, lease, jobs, length, isOver }: LeaseWin
 
 function stepTimes(from: LeaseFigures, to: LeaseFigures): StepTimes {
   const turns = to.turns - from.turns
-  const compute = (to.seconds - from.seconds) / turns
-  return { compute, communicate: Math.max(0, (to.last - from.last) / turns - compute) }
+  const step = (to.last - from.last) / turns
+  return { step, compute: (to.seconds - from.seconds) / turns, exchange: (to.exchanged - from.exchanged) / turns }
 }
 
 /** Resolves when each of these jobs has made a step. */

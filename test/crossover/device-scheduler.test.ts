@@ -8,8 +8,8 @@ interface Speeds {
   alone: readonly number[]
   shared: readonly number[]
   crossed: readonly number[]
-  /** Crossed in a given order. */
-  ordered?: readonly number[]
+  /** Where a job waits that is ahead of another one. */
+  evenly?: Partial<Record<'shared' | 'crossed', readonly number[]>>
 }
 
 /** A lease whose jobs make steps at given rates, by the clock: each step ends at its exact time. */
@@ -51,23 +51,20 @@ class FakeLease {
       const rate = this.#rates()[job]!
       const last = rate > 0 ? this.#since - (done - steps) / rate : this.#last[job]!
       this.#last[job] = last
-      return { turns: steps, seconds: steps / this.speeds.alone[job]! / 2, waited: 0, steps, last }
+      const half = steps / this.speeds.alone[job]! / 2
+      return { turns: steps, seconds: half, waited: 0, steps, last, exchanged: half, overhead: 0 }
     })
   }
 
   leaseHolder = (): number => -1
 
   #rates(): readonly number[] {
-    const { alone, shared, crossed, ordered = crossed } = this.speeds
+    const { alone, evenly } = this.speeds
     const turns = this.#turns
     const rates =
       turns.mode === 'alone'
         ? alone.map((rate, job) => (job === turns.job ? rate : 0))
-        : turns.mode === 'shared'
-          ? shared
-          : turns.order
-            ? ordered
-            : crossed
+        : ((turns.counts && evenly?.[turns.mode]) ?? this.speeds[turns.mode])
     return rates.map((rate, job) => (this.#ended.has(job) ? 0 : rate))
   }
 
@@ -126,8 +123,8 @@ describe('DeviceScheduler', () => {
       expect(all.policy).to.equal(policy)
       expect(all.gain).to.be.closeTo(gain, 0.05)
       expect(all.jain).above(0.99)
-      // Each job alone computes for half of its time.
-      expect(all.predictedGain).to.be.closeTo(1.5, 0.15)
+      // Each job alone computes for half of its time, and exchanges for the other half.
+      expect(all.predictedGain).to.be.closeTo(2, 0.05)
       for (const { slowdown } of jobs) expect(slowdown).to.be.closeTo(2 / gain, 0.1)
     })
 
@@ -143,15 +140,47 @@ describe('DeviceScheduler', () => {
     expect((await outcome).policy).to.equal('shared')
   })
 
-  it('takes turns in an order where jobs would be slowed down unevenly', async () => {
-    const speeds: Speeds = { alone: [400, 100], shared: [200, 50], crossed: [100, 90], ordered: [220, 55] }
-    const { events, outcome, until, end, lease } = scheduled(speeds, { policy: 'crossed' })
+  it('lets a job wait that is ahead of another one, where jobs would be slowed down unevenly', async () => {
+    const speeds: Speeds = { alone: [400, 100], shared: [200, 50], crossed: [100, 90], evenly: { crossed: [220, 55] } }
+    const { events, outcome, until, end, lease } = scheduled(speeds, { policy: 'crossed', shares: [1, 1] })
     await until(() => events.length > 0)
-    expect(lease.taken.find((turns) => turns.mode === 'crossed' && turns.order)).to.deep.equal({ mode: 'crossed', order: [0, 0, 1, 0, 0] })
+    const [counts] = lease.taken.flatMap((turns) => (turns.mode === 'crossed' && turns.counts ? [turns.counts] : []))
+    expect(counts![0]).to.be.closeTo(1 / 400, 1 / 4000)
+    expect(counts![1]).to.be.closeTo(1 / 100, 1 / 1000)
+    expect(events[0]).to.include({ policy: 'crossed', evenly: true })
     expect(events[0]!.gain).to.be.closeTo(1.1, 0.05)
     end(0)
     end(1)
     expect((await outcome).jain).above(0.99)
+  })
+
+  it('keeps by auto the fastest of those that slow all jobs down alike', async () => {
+    const crossed = [380, 60]
+    for (const [speeds, kept] of [
+      [
+        { ...CROSSING_WINS, shared: [390, 80], crossed },
+        { policy: 'sequential', evenly: false }
+      ],
+      [
+        { ...CROSSING_WINS, crossed, evenly: { shared: [220, 110], crossed: [280, 140] } },
+        { policy: 'crossed', evenly: true }
+      ],
+      [
+        { ...CROSSING_WINS, shared: [390, 80], crossed, evenly: { shared: [300, 150], crossed: [280, 140] } },
+        { policy: 'shared', evenly: true }
+      ]
+    ] as const) {
+      const { events, outcome, until, end } = scheduled(speeds)
+      await until(() => events.length > 0)
+      expect(events[0]).to.include(kept)
+      const unfair = events[0]!.measured.find(({ policy, evenly }) => policy === 'crossed' && !evenly)!
+      expect(unfair.gain).to.be.closeTo(380 / 400 + 60 / 200, 0.05)
+      expect(unfair.jain).below(0.95)
+      expect(events[0]!.reason).to.include('crossed 1.2').and.include('unfair')
+      end(0)
+      end(1)
+      expect((await outcome).jain).above(0.99)
+    }
   })
 
   it('lets the jobs that are left have the device as soon as one has ended', async () => {

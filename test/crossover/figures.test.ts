@@ -1,34 +1,45 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { boundOfGain, fairnessOf, gainOf, jainIndex, median, orderOfTurns, pacesOf } from '../../src/crossover/figures.js'
+import { boundOfGain, fairnessOf, gainOf, jainIndex, median, orderOfTurns, pacesOf, type StepTimes } from '../../src/crossover/figures.js'
+
+/** A job that exchanges for a part of the time for which it computes. */
+function stepTimes(compute: number, exchange: number, overlap = 0): StepTimes {
+  return { step: compute + exchange - overlap * Math.min(compute, exchange), compute, exchange }
+}
 
 const times = fc.record({
   compute: fc.double({ min: 1e-3, max: 10, noNaN: true }),
-  communicate: fc.double({ min: 0, max: 10, noNaN: true })
+  exchange: fc.double({ min: 0, max: 10, noNaN: true }),
+  overlap: fc.double({ min: 0, max: 1, noNaN: true })
 })
 
 describe('figures of jobs on one device', () => {
   it('bounds the gain by (c1 + c2 + x1 + x2) / max(c1 + c2, x1 + x2, c1 + x1, c2 + x2)', () => {
-    const pair = [
-      { compute: 0.03, communicate: 0.044 },
-      { compute: 0.004, communicate: 0.069 }
-    ]
+    const pair = [stepTimes(0.03, 0.044), stepTimes(0.004, 0.069)]
     expect(boundOfGain(pair, { sharesLink: true })).to.be.closeTo(0.147 / 0.113, 1e-12)
     expect(boundOfGain(pair, { sharesLink: false })).to.be.closeTo(0.147 / 0.074, 1e-12)
-    expect(
-      boundOfGain(
-        [
-          { compute: 1, communicate: 0 },
-          { compute: 2, communicate: 0 }
-        ],
-        { sharesLink: true }
-      )
-    ).to.equal(1)
+    expect(boundOfGain([stepTimes(1, 0), stepTimes(2, 0)], { sharesLink: true })).to.equal(1)
     fc.assert(
       fc.property(fc.array(times, { minLength: 2, maxLength: 5 }), fc.boolean(), (jobs, sharesLink) => {
-        expect(boundOfGain(jobs, { sharesLink })).within(1 - 1e-9, jobs.length)
+        const all = jobs.map(({ compute, exchange, overlap }) => stepTimes(compute, exchange, overlap))
+        expect(boundOfGain(all, { sharesLink })).within(1 - 1e-9, jobs.length)
       })
     )
+  })
+
+  it('bounds the gain of jobs that exchange while they compute by what the link carries, and not by what they wait for it', () => {
+    // Each computes for 3 and exchanges for 4, of which 2 while it computes: the link is taken for 8 of the 10 that they take one after the other.
+    const pair = [stepTimes(3, 4, 2 / 3), stepTimes(3, 4, 2 / 3)]
+    expect(boundOfGain(pair, { sharesLink: true })).to.be.closeTo(10 / 8, 1e-12)
+    expect(boundOfGain(pair, { sharesLink: false })).to.be.closeTo(10 / 6, 1e-12)
+  })
+
+  it('bounds the gain for the steps that the jobs make together', () => {
+    const pair = [stepTimes(1, 3), stepTimes(1, 1)]
+    expect(boundOfGain(pair, { sharesLink: true })).to.be.closeTo(6 / 4, 1e-12)
+    expect(boundOfGain(pair, { sharesLink: true, steps: [1, 2] })).to.be.closeTo(8 / 5, 1e-12)
+    // As many steps as each makes while the other makes one: neither is faster than alone.
+    expect(boundOfGain(pair, { sharesLink: false, steps: [1, 4] })).to.be.closeTo(12 / 8, 1e-12)
   })
 
   it("has Jain's index: 1 for equal values, 1/n for one value alone", () => {
@@ -44,35 +55,20 @@ describe('figures of jobs on one device', () => {
     expect(fairnessOf([7.5, 25], [10, 100], [1, 1])).to.be.closeTo(0.8, 1e-12)
   })
 
-  it('gives orders of at most 8 turns a job in which each job has its share of the time', () => {
-    expect(
-      orderOfTurns([
-        { compute: 1, share: 1 },
-        { compute: 1.2, share: 1 }
-      ])
-    ).to.equal(undefined)
-    expect(
-      orderOfTurns([
-        { compute: 1, share: 1 },
-        { compute: 3, share: 1 }
-      ])
-    ).to.deep.equal([0, 0, 1, 0])
-    expect(
-      orderOfTurns([
-        { compute: 1, share: 2 },
-        { compute: 1, share: 1 }
-      ])
-    ).to.deep.equal([0, 1, 0])
+  it('gives orders of at most 8 turns a job in which all jobs are slowed down alike', () => {
+    const order = (...jobs: [seconds: number, share: number][]) => orderOfTurns(jobs.map(([seconds, share]) => ({ seconds, share })))
+    expect(order([1, 1], [1.2, 1])).to.deep.equal([0, 1])
+    expect(order([1, 1], [3, 1])).to.deep.equal([0, 0, 1, 0])
+    expect(order([1, 2], [1, 1])).to.deep.equal([0, 1, 0])
+    expect(order([2, 1], [3, 1])).to.deep.equal([0, 1, 0])
+    expect(order([1, 1], [100, 1]).length).to.equal(9)
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 2, maxLength: 4 }), (turns) => {
-        // Turns of lengths for which these numbers of turns are right.
-        const least = Math.min(...turns)
-        const order = orderOfTurns(turns.map((count) => ({ compute: 1 / count, share: 1 }))) ?? turns.map((_, job) => job)
-        for (const [job, count] of turns.entries()) {
-          const made = order.filter((each) => each === job).length
-          expect(made).within(1, 8)
-          expect(Math.abs(made - count / least)).below(0.5 + 1e-9)
-        }
+        // Steps for which these numbers of turns are right.
+        const taken = orderOfTurns(turns.map((count) => ({ seconds: 1 / count, share: 1 })))
+        const made = turns.map((_, job) => taken.filter((each) => each === job).length)
+        for (const count of made) expect(count).within(1, 8)
+        expect(jainIndex(made.map((count, job) => count / turns[job]!))).least(0.95)
       })
     )
   })

@@ -74,7 +74,12 @@ for (const { name: backend } of testedBackends())
           train([run], new Random(number))
           return run
         })
-        const ways = [{ mode: 'crossed' }, { mode: 'shared' }, { mode: 'crossed', order: [0, 1, 1, 2] }] as const
+        const ways = [
+          { mode: 'crossed' },
+          { mode: 'shared' },
+          { mode: 'crossed', order: [0, 1, 1, 2] },
+          { mode: 'shared', counts: [1, 2, 1] }
+        ] as const
         for (const [seed, turns] of ways.entries()) {
           const lease = leaseOf([1, 2, 1])
           engine.setLease(lease, turns)
@@ -151,6 +156,49 @@ for (const { name: backend } of testedBackends())
       }
     })
 
+    for (const mode of ['shared', 'crossed'] as const)
+      it(`lets a job wait that is ahead of another one, ${mode}, and no longer than that one is there`, async () => {
+        const lease = leaseOf([1, 1])
+        engine.setLease(lease, { mode, counts: [1, 2] })
+        const [one, other] = [job(0, lease, { name: 'ssgd' }, 1), job(1, lease, { name: 'ssgd' }, 1)] as const
+        const step = (run: GroupRun): RunOutcome => {
+          const outcome = compute(run, 0)
+          if (outcome === 'ran') run.finish(0)
+          return outcome
+        }
+        const steps = (run: GroupRun): number => {
+          let count = 0
+          while (count < 100 && step(run) === 'ran') count++
+          return count
+        }
+        // A job that comes later begins where the others are.
+        expect([step(one), step(other)]).to.deep.equal(['ran', 'ran'])
+        // 1 against 3: ahead by more than two steps of the other one at 8.
+        expect(steps(one)).to.equal(7)
+        expect(step(other)).to.equal('ran')
+        expect(steps(one)).to.equal(2)
+        // 5 against 10.
+        expect(steps(other)).to.equal(5)
+        const start = performance.now()
+        expect(other.segment(0, 'load', { milliseconds: 5000 })).to.equal('ran')
+        expect(performance.now() - start).below(100)
+        for (const run of [one, other]) run.release()
+      })
+
+    it('tells the time for which jobs exchange with other hosts', () => {
+      const lease = leaseOf([1, 1])
+      const link = engine.createRatedLink({ bytesPerSecond: 1e9, latency: 0.02 })
+      const run = job(0, lease, { name: 'ssgd' }, 1, [{ kind: 'loopback', link }])
+      for (let t = 0; t < 4; t++) {
+        run.compute(0)
+        run.finish(0)
+      }
+      // A step is told when its learner comes to its exchange: those of the steps before are over.
+      expect(engine.leaseFigures(lease)[0]!.exchanged).within(0.06, 1)
+      run.release()
+      engine.release(link)
+    })
+
     it('counts turns, steps and times, and says who has the device', () => {
       const lease = leaseOf([1, 1])
       const run = job(0, lease)
@@ -165,7 +213,10 @@ for (const { name: backend } of testedBackends())
       const [own, others] = engine.leaseFigures(lease) as unknown as readonly [LeaseFigures, LeaseFigures]
       expect(own).to.include({ turns: 3, steps: 6 })
       expect(own.seconds).within(1e-6, seconds)
-      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, steps: 0, last: 0 })
+      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, steps: 0, last: 0, exchanged: 0, overhead: 0 })
+      expect(own.exchanged).to.equal(0)
+      // None waited: a call takes some microseconds.
+      expect(own.overhead).within(1e-9, 6e-3)
       const spans = turnsOf(lease)
       expect(spans.map((turn) => turn.job)).to.deep.equal([0, 0, 0])
       for (const [i, { start, end }] of spans.entries()) expect(start).within(spans[i - 1]?.end ?? 0, end)
@@ -182,6 +233,8 @@ for (const { name: backend } of testedBackends())
       await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'crossed', order: [0, 2] }), 'job', 'received 2')
       await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'shared', shares: [1] }), 'share', 'received 1')
       await refused('UNKNOWN_NAME', () => engine.setLease(lease, { mode: 'mixed' } as never), 'mode', 'mixed')
+      await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'shared', counts: [1] }), 'counts', 'received 1')
+      await refused('INVALID_OPTION', () => engine.setLease(lease, { mode: 'crossed', counts: [1, 0] }), 'counts', 'above 0')
       await refused('INVALID_OPTION', () => job(2, lease), 'job', 'received 2')
     })
 

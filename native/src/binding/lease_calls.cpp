@@ -16,10 +16,15 @@ Napi::Value create_lease(const Info& info) {
 DeviceLease::Turns turns(const Napi::Object& from) {
   using Mode = DeviceLease::Turns::Mode;
   const std::string mode = js::string(from, "mode");
-  if (mode == "shared") return {Mode::shared};
+  const auto counts = [&]() -> std::vector<double> {
+    const Napi::Value given = js::property(from, "counts");
+    if (given.IsUndefined()) return {};
+    return js::list(given, "counts", [](const Napi::Value& count) { return js::number(count, "counts"); });
+  };
+  if (mode == "shared") return {.mode = Mode::shared, .counts = counts()};
   if (mode == "alone") return {Mode::alone, js::small(js::property(from, "job"), "job")};
   if (mode != "crossed") throw Error("UNKNOWN_NAME", "mode: received " + mode + "; use one of shared, crossed, alone");
-  DeviceLease::Turns result{Mode::crossed};
+  DeviceLease::Turns result{.mode = Mode::crossed, .counts = counts()};
   if (const Napi::Value order = js::property(from, "order"); !order.IsUndefined())
     result.order = js::list(order, "order", [](const Napi::Value& job) { return js::small(job, "order"); });
   return result;
@@ -44,6 +49,8 @@ Napi::Value lease_figures(const Info& info) {
     each.Set("waited", figures[job].waited);
     each.Set("steps", static_cast<double>(figures[job].steps));
     each.Set("last", figures[job].last);
+    each.Set("exchanged", figures[job].exchanged);
+    each.Set("overhead", figures[job].overhead);
     result.Set(job, each);
   }
   return result;

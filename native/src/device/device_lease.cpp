@@ -1,6 +1,7 @@
 #include "device/device_lease.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -15,6 +16,8 @@ using Mode = DeviceLease::Turns::Mode;
 
 constexpr std::chrono::milliseconds kSlice{10}, kMostIdle{50};
 constexpr size_t kMostSpans = 65536;
+// Steps of the job whose steps count most, by which a job may be ahead: jobs whose exchanges vary do not wait for each other.
+constexpr double kLead = 2;
 
 double on_clock(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
@@ -48,9 +51,17 @@ void DeviceLease::set_shares(std::span<const double> shares) {
 void DeviceLease::set_turns(Turns turns) {
   if (turns.mode == Mode::alone) check_job(turns.job, jobs_.size());
   for (int job : turns.order) check_job(job, jobs_.size());
+  if (!turns.counts.empty() && turns.counts.size() != jobs_.size())
+    throw Error("INVALID_OPTION", "counts: received " + std::to_string(turns.counts.size()) + "; give one for each of the " +
+                                      std::to_string(jobs_.size()) + " jobs");
+  for (double count : turns.counts)
+    if (!(count > 0 && std::isfinite(count)))
+      throw Error("INVALID_OPTION", "counts: received " + std::to_string(count) + "; give numbers above 0");
   const std::lock_guard lock(mutex_);
   turns_ = std::move(turns);
   place_ = 0;
+  for (Job& job : jobs_) job.counted = 0;
+  lead_ = turns_.counts.empty() ? 0 : kLead * *std::ranges::max_element(turns_.counts);
   if (turns_.mode == Mode::shared && holder_ >= 0) end_turn();
   begin_turn();
   changed_.notify_all();
@@ -83,14 +94,35 @@ bool DeviceLease::is_asked_for(const Job& job) const {
   return std::ranges::any_of(job.present, [](const LeaseUser* user) { return user->waits_; });
 }
 
+// Of the jobs that have learners here: the others count nothing.
+bool DeviceLease::is_ahead(const Job& job) const {
+  if (turns_.counts.empty()) return false;
+  return std::ranges::any_of(jobs_, [&](const Job& other) { return !other.present.empty() && other.counted + lead_ < job.counted; });
+}
+
+void DeviceLease::count_step(Job& job) {
+  if (turns_.counts.empty()) return;
+  job.counted += turns_.counts[static_cast<size_t>(&job - jobs_.data())] / static_cast<double>(std::max<size_t>(job.present.size(), 1));
+  // Another job may have waited for this one.
+  begin_turn();
+  changed_.notify_all();
+}
+
 bool DeviceLease::is_granted(const LeaseUser& user) const {
-  return turns_.mode == Mode::shared || (holder_ == user.job_ && std::ranges::count(computing_, &user) > 0);
+  if (turns_.mode == Mode::shared) return !is_ahead(jobs_[static_cast<size_t>(user.job_)]);
+  return holder_ == user.job_ && std::ranges::count(computing_, &user) > 0;
 }
 
 void DeviceLease::appear(LeaseUser& user) {
   Job& job = job_of(user);
   // A job that was away has not saved time for later.
-  if (job.present.empty()) job.served = std::max(job.served, served_);
+  if (job.present.empty()) {
+    job.served = std::max(job.served, served_);
+    double least = std::numeric_limits<double>::infinity();
+    for (const Job& other : jobs_)
+      if (!other.present.empty()) least = std::min(least, other.counted);
+    if (std::isfinite(least)) job.counted = std::max(job.counted, least);
+  }
   job.present.push_back(&user);
   job.rests = false;
   user.present_ = true;
@@ -111,9 +143,10 @@ DeviceLease::Job* DeviceLease::next_in_order() {
 }
 
 DeviceLease::Job* DeviceLease::least_served() {
+  const auto had = [this](const Job& job) { return turns_.counts.empty() ? job.served : job.counted; };
   Job* least = nullptr;
   for (Job& job : jobs_)
-    if (is_asked_for(job) && (!least || job.served < least->served)) least = &job;
+    if (is_asked_for(job) && !is_ahead(job) && (!least || had(job) < had(*least))) least = &job;
   return least;
 }
 
@@ -173,8 +206,9 @@ void DeviceLease::leave(LeaseUser& user) {
   std::erase(job.present, &user);
   job.rests = job.present.empty();
   give_back(user, nullptr);
-  // Another job's turn may have waited for this job to ask for its own.
+  // Another job's turn may have waited for this job to ask for its own, or to make a step.
   begin_turn();
+  if (!turns_.counts.empty()) changed_.notify_all();
 }
 
 // A learner whose thread does something else, or has ended without a word, holds up no other job for long.
@@ -207,21 +241,27 @@ bool LeaseUser::take(int64_t round, Clock::time_point deadline, const std::atomi
     lease_->changed_.wait_until(lock, std::min(deadline, now + kSlice));
     lease_->drop_idle();
   }
-  lease_->job_of(*this).figures.waited += seconds_since(from);
   waits_ = false;
   has_ = lease_->is_granted(*this);
+  DeviceLease::Figures& figures = lease_->job_of(*this).figures;
+  figures.waited += seconds_since(from);
+  if (has_) figures.overhead += seconds_since(lease_->holder_ == job_ ? std::max(from, lease_->turn_from_) : from);
   if (has_) after.insert(after.end(), lease_->before_.begin(), lease_->before_.end());
   return has_;
 }
 
-void LeaseUser::give_back(std::shared_ptr<Event> done) {
+void LeaseUser::give_back(std::shared_ptr<Event> done, double exchanged) {
+  const Clock::time_point from = Clock::now();
   const std::lock_guard lock(lease_->mutex_);
   if (!has_.exchange(false)) return;
   DeviceLease::Figures& figures = lease_->job_of(*this).figures;
   computed_ = round_;
   ++figures.steps;
   figures.last = on_clock(Clock::now());
+  figures.exchanged = exchanged;
   lease_->give_back(*this, std::move(done));
+  lease_->count_step(lease_->job_of(*this));
+  figures.overhead += seconds_since(from);
 }
 
 void LeaseUser::rest() {

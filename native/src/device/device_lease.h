@@ -33,6 +33,9 @@ class DeviceLease {
     // that computes or exchanges, and not for one that rests. If empty, a turn goes to a job that asks for it: of several, to the one that
     // has had the least time for its share, so that jobs share time and not steps.
     std::vector<int> order = {};
+    // Of Mode::shared, and of Mode::crossed without an order, unless empty: what a step of each job counts, such as its seconds alone by the
+    // job's share. A job waits that is ahead of another one, so that all are slowed down alike.
+    std::vector<double> counts = {};
   };
 
   struct Figures {
@@ -41,6 +44,8 @@ class DeviceLease {
     double waited = 0;   // of its learners together, for a turn
     int64_t steps = 0;   // of its learners together, up to an exchange
     double last = 0;     // when the last of these steps ended, in seconds on the clock that all threads share
+    double exchanged = 0;  // as the job's group has told with that step
+    double overhead = 0;   // of its learners together, in the lease's own calls, and until a thread runs whose turn it is
   };
 
   // On the clock that all threads share.
@@ -51,7 +56,7 @@ class DeviceLease {
   // Of as many jobs as there are shares, which are above 0.
   explicit DeviceLease(std::span<const double> shares);
 
-  // From the next turn on. Throws INVALID_OPTION for a job that there is not.
+  // From the next turn on. Throws INVALID_OPTION for a job that there is not, and for counts that are not above 0, one for each job.
   void set_turns(Turns turns);
   // Throws INVALID_OPTION for another number of shares than there are jobs.
   void set_shares(std::span<const double> shares);
@@ -68,6 +73,7 @@ class DeviceLease {
   struct Job {
     double share = 1;
     double served = 0;   // seconds by its share; at least that of the others when it comes back
+    double counted = 0;  // of its steps, since the turns were set
     bool rests = false;  // its learners were there, and have all come to rest
     Figures figures;
     std::vector<LeaseUser*> present;  // learners that will come to their next step
@@ -77,6 +83,8 @@ class DeviceLease {
 
   Job& job_of(const LeaseUser& user);
   bool is_asked_for(const Job& job) const;
+  bool is_ahead(const Job& job) const;
+  void count_step(Job& job);
   Job* next_in_order();
   Job* least_served();
   bool is_granted(const LeaseUser& user) const;
@@ -97,6 +105,7 @@ class DeviceLease {
   Clock::time_point turn_from_;
   std::vector<LeaseUser*> computing_;  // of the holder, until they give the device back
   double served_ = 0;                  // by the last turn's job, when the turn began
+  double lead_ = 0;                    // by which a job may be ahead of another one
   // On streams: the points that this turn's learners have reached when they gave the device back, and those of the turn before.
   std::vector<std::shared_ptr<Event>> done_, before_;
 };
@@ -112,8 +121,9 @@ class LeaseUser {
   // Waits until it is this learner's turn to compute in this round. False if that has not happened by the deadline, or if it is cancelled.
   // The learner computes after the events in `after`.
   bool take(int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled, std::vector<std::shared_ptr<Event>>& after);
-  // What the learner has queued is done with the event; null where its work is done.
-  void give_back(std::shared_ptr<Event> done);
+  // What the learner has queued is done with the event; null where its work is done. `exchanged`: seconds for which its group has exchanged
+  // with other hosts until now.
+  void give_back(std::shared_ptr<Event> done, double exchanged = 0);
   // It comes to no further step until it takes again: no turn waits for it.
   void rest();
   bool has() const { return has_; }

@@ -227,7 +227,7 @@ Outcome StepLoop::take_device(Clock::time_point deadline, RunReport& report) {
 // At the exchange of a round's last step, whether the learner then has to wait or not: the order of turns hangs on no timing.
 void StepLoop::give_device_back() {
   LeaseUser* const user = owner_.lease;
-  if (user && user->has() && ticket_->contributes) user->give_back(memory_.backend().mark());
+  if (user && user->has() && ticket_->contributes) user->give_back(memory_.backend().mark(), group_->exchange_seconds());
 }
 
 // Waits for its turn where replicas share arenas. Nothing is waited for while it has one: who waits for the group or for samples has none.

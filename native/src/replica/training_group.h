@@ -62,6 +62,8 @@ class TrainingGroup {
   virtual std::span<const Bucket> buckets() const { return {}; }
   // Whether the group has the optimiser, and steps the central model with the learners' gradients.
   bool has_optimiser() const { return !buckets().empty(); }
+  // For which the group has had something under way to other hosts.
+  virtual double exchange_seconds() const { return 0; }
   // Bytes that the update of a round's last step reads and writes. `optimiser`: the learner's own, null where the group has it.
   virtual size_t update_bytes(const Optimiser* optimiser) const = 0;
   // The weights of every replica, where learners train the central model itself; else null.

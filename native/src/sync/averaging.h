@@ -72,6 +72,7 @@ class Averaging {
   void fail(std::exception_ptr failure);
   std::exception_ptr failure() const { return failure_; }
   std::vector<AveragingSpan> averaging_spans() { return spans_.take(); }
+  double exchange_seconds() const { return pipeline_ ? pipeline_->exchange_seconds() : 0; }
 
  private:
   // A bucket's sums by device, for the levels.

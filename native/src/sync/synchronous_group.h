@@ -35,6 +35,7 @@ class SynchronousGroup final : public GroupState {
   GroupStatus status() const override;
   int64_t iteration_of(int learner) const override;
   std::vector<AveragingSpan> averaging_spans() override { return averaging_.averaging_spans(); }
+  double exchange_seconds() const override { return averaging_.exchange_seconds(); }
 
   void write_central(const std::byte* canonical) override;
   bool is_finite() const override;

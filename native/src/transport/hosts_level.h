@@ -32,6 +32,7 @@ class HostsLevel final : public Level {
   ~HostsLevel() override;
 
   const char* name() const override { return "hosts"; }
+  bool joins_hosts() const override { return true; }
   int rank() const override { return hosts_->rank(); }
   int size() const override { return hosts_->size(); }
   std::unique_ptr<Request> start(BucketReduction reduction) override;

@@ -49,6 +49,8 @@ class Level {
   virtual ~Level() = default;
   const DeviceStreams& streams() const { return streams_; }
   virtual const char* name() const = 0;
+  // Whether its ranks are hosts, and not the devices of one.
+  virtual bool joins_hosts() const { return false; }
   // The first of this process's ranks, and the number of ranks in all processes.
   virtual int rank() const = 0;
   virtual int size() const = 0;

@@ -14,6 +14,7 @@ class LoopbackLevel final : public Level {
   LoopbackLevel(Backend& backend, Type type, size_t bytes, int parts, std::shared_ptr<RatedLink> link);
 
   const char* name() const override { return "hosts"; }
+  bool joins_hosts() const override { return true; }
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::unique_ptr<Request> start(BucketReduction reduction) override;

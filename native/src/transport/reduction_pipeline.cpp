@@ -109,7 +109,9 @@ void ReductionPipeline::reduce_all(size_t number) {
     }
     // The spans of reductions that overlap follow one another, in the order of their ends.
     const double end = AveragingSpans::now();
-    spans_.record({static_cast<int64_t>(number), reduction.round, std::max(oldest.at, free_from), end});
+    const double begin = std::max(oldest.at, free_from);
+    spans_.record({static_cast<int64_t>(number), reduction.round, begin, end});
+    if (level.joins_hosts()) exchange_seconds_ = exchange_seconds_ + end - begin;
     free_from = end;
     if (number + 1 < levels_.size())
       push(number + 1, std::move(reduction));

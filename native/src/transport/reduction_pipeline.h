@@ -31,6 +31,8 @@ class ReductionPipeline {
 
   // In the order of rounds, and of the buckets of a round.
   void start(BucketReduction reduction);
+  // For which reductions have been under way between hosts.
+  double exchange_seconds() const { return exchange_seconds_; }
   // Gives up all that is under way. Its threads are gone when it returns; streams may still work on the reductions that they have queued.
   void end();
 
@@ -54,6 +56,7 @@ class ReductionPipeline {
   const Reduced reduced_;
   const Failed failed_;
   std::atomic<bool> given_up_{false};
+  std::atomic<double> exchange_seconds_{0};
   std::mutex mutex_;
   std::deque<Stage> stages_;
 };

@@ -34,11 +34,13 @@ export interface LeaseSpec {
  * - `crossed`: one job at a time, until each of its learners has come to its exchange. With `order`, jobs by their numbers, turns go in this order again and
  *   again, the same on several hosts, and a turn waits for its job unless that rests; without it to the job that has had the least time for its share, of those that ask.
  * - `shared`: all jobs at any time.
+ * - `counts`, of either without an order: what a step of each job counts, as its seconds alone by the job's share. A job waits that is ahead of another one by more than
+ *   two steps of the one that counts most, so that all are slowed down alike.
  * - `alone`: one of them; the others wait unless it rests.
  */
 export type LeaseTurns = { readonly shares?: readonly number[] } & (
-  | { readonly mode: 'shared' }
-  | { readonly mode: 'crossed'; readonly order?: readonly number[] }
+  | { readonly mode: 'shared'; readonly counts?: readonly number[] }
+  | { readonly mode: 'crossed'; readonly order?: readonly number[]; readonly counts?: readonly number[] }
   | { readonly mode: 'alone'; readonly job: number }
 )
 
@@ -53,6 +55,10 @@ export interface LeaseFigures {
   readonly steps: number
   /** When the last of these ended, in seconds on the clock of `averagingSpans`. */
   readonly last: number
+  /** Seconds for which the job's group had something under way to other hosts, until then. */
+  readonly exchanged: number
+  /** Seconds of its learners together in the lease's own calls, beside waiting for other jobs, and until a thread ran whose turn it was. */
+  readonly overhead: number
 }
 
 /** As many arenas as replicas compute at once; other replicas wait for their turn. */
