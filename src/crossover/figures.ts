@@ -1,4 +1,4 @@
-/** What a job does in a step, or in a round of several, while it has the device for itself; in seconds. */
+/** What a job does in a step, or in a round of several steps, while it has the device for itself; in seconds. */
 export interface StepTimes {
   /** From one step to the next. Less than both others together where the job exchanges while it computes. */
   readonly step: number
@@ -33,7 +33,7 @@ export function jainIndex(values: readonly number[]): number {
   return squares > 0 ? sum(values) ** 2 / (values.length * squares) : 1
 }
 
-/** Steps a second of each job. */
+/** Rounds a second of each job. */
 export type Rates = readonly number[]
 
 /** The pace of each job together with the others, as a part of its pace alone; 0 for a job of which nothing is known. */

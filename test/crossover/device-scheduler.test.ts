@@ -52,7 +52,7 @@ class FakeLease {
       const last = rate > 0 ? this.#since - (done - steps) / rate : this.#last[job]!
       this.#last[job] = last
       const half = steps / this.speeds.alone[job]! / 2
-      return { turns: steps, seconds: half, waited: 0, steps, last, exchanged: half, overhead: 0 }
+      return { turns: steps, seconds: half, waited: 0, rounds: steps, last, exchanged: half, overhead: 0 }
     })
   }
 
@@ -86,7 +86,7 @@ function scheduled(speeds: Speeds, options: Partial<DeviceSchedulerOptions> = {}
     shares,
     sharesLink: true,
     emit: (event) => events.push(event),
-    length: { steps: 8, milliseconds: 40 },
+    length: { rounds: 8, milliseconds: 40 },
     ...options
   })
   const outcome = scheduler.run().value
@@ -205,10 +205,10 @@ describe('DeviceScheduler', () => {
     const aloneNow = () => lease.taken.at(-1)
     await until(() => aloneNow()?.mode === 'alone')
     expect(aloneNow()).to.deep.equal({ mode: 'alone', job: 0 })
-    await until(() => lease.leaseFigures()[0]!.steps > 400)
+    await until(() => lease.leaseFigures()[0]!.rounds > 400)
     expect(scheduler.status()).to.match(/^sequential; no job has a turn; so far job 0 \d\.\d s, job 1 0\.0 s$/)
     end(0)
-    await until(() => lease.leaseFigures()[1]!.steps > 200)
+    await until(() => lease.leaseFigures()[1]!.rounds > 200)
     expect(aloneNow()).to.deep.equal({ mode: 'alone', job: 1 })
     end(1)
     const { gain, predictedGain, jobs } = await outcome

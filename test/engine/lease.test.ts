@@ -211,9 +211,9 @@ for (const { name: backend } of testedBackends())
       }
       const seconds = (performance.now() - before) / 1000
       const [own, others] = engine.leaseFigures(lease) as unknown as readonly [LeaseFigures, LeaseFigures]
-      expect(own).to.include({ turns: 3, steps: 6 })
+      expect(own).to.include({ turns: 3, rounds: 3 })
       expect(own.seconds).within(1e-6, seconds)
-      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, steps: 0, last: 0, exchanged: 0, overhead: 0 })
+      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, rounds: 0, last: 0, exchanged: 0, overhead: 0 })
       expect(own.exchanged).to.equal(0)
       // None waited: a call takes some microseconds.
       expect(own.overhead).within(1e-9, 6e-3)

@@ -47,7 +47,7 @@ Napi::Value lease_figures(const Info& info) {
     each.Set("turns", static_cast<double>(figures[job].turns));
     each.Set("seconds", figures[job].seconds);
     each.Set("waited", figures[job].waited);
-    each.Set("steps", static_cast<double>(figures[job].steps));
+    each.Set("rounds", static_cast<double>(figures[job].rounds));
     each.Set("last", figures[job].last);
     each.Set("exchanged", figures[job].exchanged);
     each.Set("overhead", figures[job].overhead);

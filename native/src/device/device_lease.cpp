@@ -16,7 +16,7 @@ using Mode = DeviceLease::Turns::Mode;
 
 constexpr std::chrono::milliseconds kSlice{10}, kMostIdle{50};
 constexpr size_t kMostSpans = 65536;
-// Steps of the job whose steps count most, by which a job may be ahead: jobs whose exchanges vary do not wait for each other.
+// Rounds of the job whose rounds count most, by which a job may be ahead: jobs whose exchanges vary do not wait for each other.
 constexpr double kLead = 2;
 
 double on_clock(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
@@ -100,9 +100,9 @@ bool DeviceLease::is_ahead(const Job& job) const {
   return std::ranges::any_of(jobs_, [&](const Job& other) { return !other.present.empty() && other.counted + lead_ < job.counted; });
 }
 
-void DeviceLease::count_step(Job& job) {
+void DeviceLease::count_round(Job& job) {
   if (turns_.counts.empty()) return;
-  job.counted += turns_.counts[static_cast<size_t>(&job - jobs_.data())] / static_cast<double>(std::max<size_t>(job.present.size(), 1));
+  job.counted += turns_.counts[static_cast<size_t>(&job - jobs_.data())];
   // Another job may have waited for this one.
   begin_turn();
   changed_.notify_all();
@@ -256,11 +256,16 @@ void LeaseUser::give_back(std::shared_ptr<Event> done, double exchanged) {
   if (!has_.exchange(false)) return;
   DeviceLease::Figures& figures = lease_->job_of(*this).figures;
   computed_ = round_;
-  ++figures.steps;
-  figures.last = on_clock(Clock::now());
-  figures.exchanged = exchanged;
+  DeviceLease::Job& job = lease_->job_of(*this);
+  const bool first = round_ > job.round;
+  if (first) {
+    job.round = round_;
+    ++figures.rounds;
+    figures.last = on_clock(Clock::now());
+    figures.exchanged = exchanged;
+  }
   lease_->give_back(*this, std::move(done));
-  lease_->count_step(lease_->job_of(*this));
+  if (first) lease_->count_round(job);
   figures.overhead += seconds_since(from);
 }
 

@@ -33,7 +33,7 @@ class DeviceLease {
     // that computes or exchanges, and not for one that rests. If empty, a turn goes to a job that asks for it: of several, to the one that
     // has had the least time for its share, so that jobs share time and not steps.
     std::vector<int> order = {};
-    // Of Mode::shared, and of Mode::crossed without an order, unless empty: what a step of each job counts, such as its seconds alone by the
+    // Of Mode::shared, and of Mode::crossed without an order, unless empty: what a round of each job counts, such as its seconds alone by the
     // job's share. A job waits that is ahead of another one, so that all are slowed down alike.
     std::vector<double> counts = {};
   };
@@ -42,9 +42,9 @@ class DeviceLease {
     int64_t turns = 0;
     double seconds = 0;  // in its turns
     double waited = 0;   // of its learners together, for a turn
-    int64_t steps = 0;   // of its learners together, up to an exchange
-    double last = 0;     // when the last of these steps ended, in seconds on the clock that all threads share
-    double exchanged = 0;  // as the job's group has told with that step
+    int64_t rounds = 0;    // each when the first of its learners has come to the exchange
+    double last = 0;       // when that has happened last, in seconds on the clock that all threads share
+    double exchanged = 0;  // as the job's group has told then
     double overhead = 0;   // of its learners together, in the lease's own calls, and until a thread runs whose turn it is
   };
 
@@ -73,7 +73,8 @@ class DeviceLease {
   struct Job {
     double share = 1;
     double served = 0;   // seconds by its share; at least that of the others when it comes back
-    double counted = 0;  // of its steps, since the turns were set
+    double counted = 0;  // of its rounds, since the turns were set
+    int64_t round = -1;  // the last one that a learner has computed
     bool rests = false;  // its learners were there, and have all come to rest
     Figures figures;
     std::vector<LeaseUser*> present;  // learners that will come to their next step
@@ -84,7 +85,7 @@ class DeviceLease {
   Job& job_of(const LeaseUser& user);
   bool is_asked_for(const Job& job) const;
   bool is_ahead(const Job& job) const;
-  void count_step(Job& job);
+  void count_round(Job& job);
   Job* next_in_order();
   Job* least_served();
   bool is_granted(const LeaseUser& user) const;

@@ -34,8 +34,8 @@ export interface LeaseSpec {
  * - `crossed`: one job at a time, until each of its learners has come to its exchange. With `order`, jobs by their numbers, turns go in this order again and
  *   again, the same on several hosts, and a turn waits for its job unless that rests; without it to the job that has had the least time for its share, of those that ask.
  * - `shared`: all jobs at any time.
- * - `counts`, of either without an order: what a step of each job counts, as its seconds alone by the job's share. A job waits that is ahead of another one by more than
- *   two steps of the one that counts most, so that all are slowed down alike.
+ * - `counts`, of either without an order: what a round of each job counts, as its seconds alone by the job's share. A job waits that is ahead of another one by more than
+ *   two rounds of the one that counts most, so that all are slowed down alike.
  * - `alone`: one of them; the others wait unless it rests.
  */
 export type LeaseTurns = { readonly shares?: readonly number[] } & (
@@ -51,9 +51,9 @@ export interface LeaseFigures {
   readonly seconds: number
   /** For which its learners together have waited for a turn. */
   readonly waited: number
-  /** Of its learners together, each up to an exchange. */
-  readonly steps: number
-  /** When the last of these ended, in seconds on the clock of `averagingSpans`. */
+  /** Each when the first of its learners has come to the exchange. */
+  readonly rounds: number
+  /** When that has happened last, in seconds on the clock of `averagingSpans`. */
   readonly last: number
   /** Seconds for which the job's group had something under way to other hosts, until then. */
   readonly exchanged: number
