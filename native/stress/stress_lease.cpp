@@ -55,6 +55,8 @@ void run(Backend&, Chance& chance) {
   std::vector<double> shares;
   for (int64_t jobs = chance.between(2, 3); jobs > 0; --jobs) shares.push_back(static_cast<double>(chance.between(1, 3)));
   Shared shared(shares);
+  // In every other trial a job waits that is ahead.
+  if (chance.one_in(2)) shared.lease->set_turns({.counts = shares});
   std::vector<std::thread> threads;
   for (int job = 0; job < shared.lease->jobs(); ++job)
     for (int64_t learner = chance.between(1, 3); learner > 0; --learner)
