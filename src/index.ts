@@ -12,7 +12,7 @@ export {
   type CrossoverFinishedEvent,
   type JobFailedEvent
 } from './crossover/crossover.js'
-export type { PolicyEvent, Way } from './crossover/device-scheduler.js'
+export type { MeasuredPolicy, PolicyEvent, Way } from './crossover/device-scheduler.js'
 export type { CrossoverOptions, Policy } from './options/crossover.js'
 export { explain, type ExplainedOperator, type Explanation } from './run/explain.js'
 export { predict, type PredictedMode, type Prediction } from './run/predict.js'

@@ -8,7 +8,7 @@ export interface StepTimes {
   readonly exchange: number
 }
 
-export interface BoundOptions {
+interface BoundOptions {
   /** Whether the jobs exchange over one link. */
   readonly sharesLink: boolean
   /** How many steps each job makes while the others make theirs; one each if omitted. */
@@ -49,27 +49,6 @@ export function gainOf(together: Rates, alone: Rates): number {
 /** How evenly jobs are slowed down, by the shares of the device that they shall have. */
 export function fairnessOf(together: Rates, alone: Rates, shares: readonly number[]): number {
   return jainIndex(pacesOf(together, alone).map((pace, job) => pace / shares[job]!))
-}
-
-/** Orders of turns are no longer than is needed for this fairness. */
-const EVEN = 0.98
-const MOST_TURNS = 8
-
-/**
- * The order of turns, at most 8 of a job and spread evenly, in which all jobs are slowed down alike by their shares: `seconds` a step of each takes alone. Of
- * several such orders the shortest; one turn each if no order is better.
- */
-export function orderOfTurns(jobs: readonly { readonly seconds: number; readonly share: number }[]): readonly number[] {
-  const wanted = jobs.map(({ seconds, share }) => share / seconds)
-  const least = Math.min(...wanted)
-  const evenness = (turns: readonly number[]) => jainIndex(turns.map((count, job) => count / wanted[job]!))
-  let best = jobs.map(() => 1)
-  for (let scale = 1; scale <= MOST_TURNS && !(evenness(best) >= EVEN); scale++) {
-    const turns = wanted.map((rate) => Math.min(MOST_TURNS, Math.round((scale * rate) / least)))
-    if (evenness(turns) > evenness(best)) best = turns
-  }
-  const places = best.flatMap((count, job) => Array.from({ length: count }, (_, i) => ({ job, at: (i + 0.5) / count })))
-  return places.toSorted((a, b) => a.at - b.at || a.job - b.job).map(({ job }) => job)
 }
 
 /** NaN of no values. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { boundOfGain, fairnessOf, gainOf, jainIndex, median, orderOfTurns, pacesOf, type StepTimes } from '../../src/crossover/figures.js'
+import { boundOfGain, fairnessOf, gainOf, jainIndex, median, pacesOf, type StepTimes } from '../../src/crossover/figures.js'
 
 /** A job that exchanges for a part of the time for which it computes. */
 function stepTimes(compute: number, exchange: number, overlap = 0): StepTimes {
@@ -53,24 +53,6 @@ describe('figures of jobs on one device', () => {
     expect(pacesOf([5, 3], [10, 0])).to.deep.equal([0.5, 0])
     expect(fairnessOf([7.5, 25], [10, 100], [3, 1])).to.equal(1)
     expect(fairnessOf([7.5, 25], [10, 100], [1, 1])).to.be.closeTo(0.8, 1e-12)
-  })
-
-  it('gives orders of at most 8 turns a job in which all jobs are slowed down alike', () => {
-    const order = (...jobs: [seconds: number, share: number][]) => orderOfTurns(jobs.map(([seconds, share]) => ({ seconds, share })))
-    expect(order([1, 1], [1.2, 1])).to.deep.equal([0, 1])
-    expect(order([1, 1], [3, 1])).to.deep.equal([0, 0, 1, 0])
-    expect(order([1, 2], [1, 1])).to.deep.equal([0, 1, 0])
-    expect(order([2, 1], [3, 1])).to.deep.equal([0, 1, 0])
-    expect(order([1, 1], [100, 1]).length).to.equal(9)
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 2, maxLength: 4 }), (turns) => {
-        // Steps for which these numbers of turns are right.
-        const taken = orderOfTurns(turns.map((count) => ({ seconds: 1 / count, share: 1 })))
-        const made = turns.map((_, job) => taken.filter((each) => each === job).length)
-        for (const count of made) expect(count).within(1, 8)
-        expect(jainIndex(made.map((count, job) => count / turns[job]!))).least(0.95)
-      })
-    )
   })
 
   it('has medians', () => {
