@@ -27,7 +27,8 @@ inline Arena arena(const std::string& name) {
   if (name == "gradients") return Arena::gradients;
   if (name == "statistics") return Arena::statistics;
   if (name == "activations") return Arena::activations;
-  throw Error("INVALID_PROGRAM", "arena: received " + name + "; use one of weights, gradients, statistics, activations");
+  if (name == "staged") return Arena::staged;
+  throw Error("INVALID_PROGRAM", "arena: received " + name + "; use one of weights, gradients, statistics, activations, staged");
 }
 
 inline Segment segment(const std::string& name) {
@@ -84,7 +85,7 @@ inline Program program(const Napi::Value& value) {
   }
   program.parameters = parameter_layout(property(from, "parameters"));
   const Napi::Object arenas = object(property(from, "arenas"), "arenas");
-  for (const char* name : {"weights", "gradients", "statistics", "activations"})
+  for (const char* name : {"weights", "gradients", "statistics", "activations", "staged"})
     program.arena_bytes[static_cast<size_t>(arena(name))] = size(arenas, name);
   const Napi::Object named = object(property(from, "named"), "named");
   const Napi::Array names = named.GetPropertyNames();

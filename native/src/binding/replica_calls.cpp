@@ -9,13 +9,30 @@ namespace {
 
 Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramObject>(js::program(info[0]))); }
 
+// Where the second tier lies, and in tests when its transfers run.
+HostTierSpec host_tier(const Napi::Value& value) {
+  HostTierSpec spec;
+  if (value.IsUndefined()) return spec;
+  const Napi::Object from = js::object(value, "tier");
+  if (const Napi::Value folder = js::property(from, "folder"); !folder.IsUndefined()) spec.folder = js::string(folder, "folder");
+  const Napi::Value timing = js::property(from, "timing");
+  if (timing.IsNumber())
+    spec.timing = {TransferTiming::When::random, static_cast<uint64_t>(js::integer(timing, "timing"))};
+  else if (!timing.IsUndefined())
+    spec.timing = {js::string(timing, "timing") == "latest" ? TransferTiming::When::latest : TransferTiming::When::earliest};
+  return spec;
+}
+
 Napi::Value create_arenas(const Info& info) {
   const Napi::Object from = js::object(info[0], "arenas");
   const int64_t bytes = js::integer(from, "bytes"), count = js::integer(from, "count");
   if (bytes < 0) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give at least 0");
   if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
+  const Napi::Value staged = js::property(from, "staged");
   Backend& backend = backend_named(js::string(from, "backend"));
-  return handle(info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count)));
+  return handle(info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count),
+                                                     staged.IsUndefined() ? 0 : js::size(from, "staged"),
+                                                     host_tier(js::property(from, "tier"))));
 }
 
 Napi::Value create_replica(const Info& info) {
@@ -34,6 +51,7 @@ Napi::Value create_replica(const Info& info) {
     spec.lease = object_of<LeaseObject>(info, lease, "lease");
     spec.job = js::small(js::property(from, "job"), "job");
   }
+  spec.tier = host_tier(js::property(from, "tier"));
   const int number = device.IsUndefined() ? 0 : js::small(device, "device");
   Backend& backend = backend_named(js::string(from, "backend"), number);
   spec.device = static_cast<size_t>(number);

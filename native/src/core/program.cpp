@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "core/transfers.h"
+
 namespace arbalest {
 namespace {
 
@@ -142,6 +144,7 @@ void Program::check() const {
   check_layout(parameters);
   check_values(*this);
   check_operators(*this);
+  check_transfers(*this);
   for (const auto& [name, id] : named)
     if (id < 0 || id >= static_cast<int>(values.size()))
       invalid(*this, "the name " + name + " stands for value " + std::to_string(id) + ", which is not there");

@@ -12,8 +12,9 @@
 
 namespace arbalest {
 
-enum class Arena : uint8_t { weights, gradients, statistics, activations };
-inline constexpr size_t kArenas = 4;
+// `staged` lies in the second tier; all others are the device's.
+enum class Arena : uint8_t { weights, gradients, statistics, activations, staged };
+inline constexpr size_t kArenas = 5;
 
 enum class Segment : uint8_t { load, forward, backward, exchange, update };
 inline constexpr size_t kSegments = 5;

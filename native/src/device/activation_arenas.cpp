@@ -9,8 +9,12 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
-ActivationArenas::ActivationArenas(DeviceMemory& device, size_t bytes, int count) : bytes_(bytes), slots_(static_cast<size_t>(count)) {
-  for (Slot& slot : slots_) slot.memory = Memory(device, bytes);
+ActivationArenas::ActivationArenas(Backend& backend, size_t bytes, int count, size_t staged, const HostTierSpec& tier)
+    : bytes_(bytes), staged_(staged), slots_(static_cast<size_t>(count)) {
+  for (Slot& slot : slots_) {
+    slot.memory = Memory(backend, bytes);
+    slot.tier = make_tier(backend, staged, tier);
+  }
 }
 
 // If there is an arena for each user, each keeps its own, which its core's cache may still hold. Otherwise an arena that has been touched
@@ -74,6 +78,7 @@ bool ArenaUser::take(std::chrono::steady_clock::time_point deadline, const std::
 
 void ArenaUser::give_back() {
   if (!has()) return;
+  if (HostTier* const tier = this->tier()) tier->abandon();
   const std::lock_guard lock(arenas_->mutex_);
   const int slot = slot_.exchange(-1);
   arenas_->slots_[static_cast<size_t>(slot)].lent = false;

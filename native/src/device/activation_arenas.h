@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "device/make_tier.h"
 #include "device/parameter_vectors.h"
 
 namespace arbalest {
@@ -19,15 +20,18 @@ class ArenaUser;
 
 class ActivationArenas {
  public:
-  ActivationArenas(DeviceMemory& device, size_t bytes, int count);
+  // Each has a second tier of its own of `staged` bytes. Throws what `make_tier` throws.
+  ActivationArenas(Backend& backend, size_t bytes, int count, size_t staged = 0, const HostTierSpec& tier = {});
 
   size_t bytes() const { return bytes_; }
+  size_t staged() const { return staged_; }
   int count() const { return static_cast<int>(slots_.size()); }
 
  private:
   friend class ArenaUser;
   struct Slot {
     Memory memory;
+    std::unique_ptr<HostTier> tier;  // its transfers end before the memory does
     int residents = 0;  // users that have it as their home
     bool lent = false, touched = false;
   };
@@ -35,7 +39,7 @@ class ActivationArenas {
   int choose(const ArenaUser& user) const;  // the number of a free arena, or -1
   void lend(int slot, ArenaUser& user);
 
-  const size_t bytes_;
+  const size_t bytes_, staged_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
@@ -53,13 +57,14 @@ class ArenaUser {
 
   // Waits until an arena is lent to this user. False if that has not happened by the deadline, or if the user is cancelled.
   bool take(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
-  // The arena's contents are lost. The user that has waited longest gets the arena.
+  // The arena's contents are lost, and transfers that are under way are given up. The user that has waited longest gets the arena.
   void give_back();
 
   bool has() const { return slot_ >= 0; }
   // The number of the arena that it has, or had last; at first that of its home.
   int index() const { return last_; }
   std::byte* data() const { return arenas_->slots_[static_cast<size_t>(index())].memory.data(); }
+  HostTier* tier() const { return arenas_->slots_[static_cast<size_t>(index())].tier.get(); }
   const ActivationArenas& arenas() const { return *arenas_; }
 
  private:

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 
 #include "device/allocation_meter.h"
+#include "device/host_tier.h"
 
 namespace arbalest {
 
@@ -49,6 +51,8 @@ class DeviceMemory {
   virtual void write(void* to, const void* from, size_t bytes) = 0;
   // Several short reads with a single wait.
   virtual void read_together(std::span<const Reading> readings) = 0;
+  // Memory of the host beside the device's own, whose transfers run on streams of their own. Only for devices with a memory of their own.
+  virtual std::unique_ptr<HostTier> host_tier(size_t bytes, const std::optional<TransferTiming>& timing) = 0;
 
  protected:
   // What allocate() and release() promise.

@@ -30,6 +30,9 @@ class ImmediateBackend : public Backend {
   void read_together(std::span<const Reading> readings) override {
     for (const Reading& reading : readings) read(reading.to, reading.from, reading.bytes);
   }
+  std::unique_ptr<HostTier> host_tier(size_t, const std::optional<TransferTiming>&) final {
+    throw Error("INTERNAL", "host_tier: called on a backend that computes in the memory of the host; report this");
+  }
 
   std::unique_ptr<Stream> stream() final { return nullptr; }
   Stream* use_stream(Stream*) noexcept final { return nullptr; }

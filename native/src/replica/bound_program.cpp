@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "core/buckets.h"
+#include "replica/transfer_kernels.h"
 
 namespace arbalest {
 
 BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source& source, ReplicaMemory& memory, const TrainingGroup* group)
-    : program_(std::move(program)), source_(source), memory_(memory) {
+    : program_(std::move(program)), source_(source), memory_(memory), transfers_(transfers_of(*program_)) {
   const std::span<const Bucket> buckets = group ? group->buckets() : std::span<const Bucket>{};
   for (size_t s = 0; s < kSegments; ++s)
     for (const PlacedOperator& op : program_->segments[s]) segments_[s].push_back(prepared(op, group));
@@ -41,13 +42,24 @@ void BoundProgram::make_kernels() {
     for (BoundOperator& op : segment) {
       if (op.kernels.size() <= arena) op.kernels.resize(arena + 1);
       const std::string& kind = op.placed->kind;
-      if (kind == "update" || kind == "exchange") continue;
-      const OperatorSpec spec = placed(*op.placed);
-      if (kind == "load") check_samples(spec);
-      op.kernels[arena] = memory_.backend().make(spec);
+      if (kind != "update" && kind != "exchange") op.kernels[arena] = kernel_of(*op.placed);
     }
   }
   made_[arena] = true;
+}
+
+std::unique_ptr<Kernel> BoundProgram::kernel_of(const PlacedOperator& op) const {
+  if (const auto transfer = transfer_of(op)) return moving(op, *transfer);
+  const OperatorSpec spec = placed(op);
+  if (op.kind == "load") check_samples(spec);
+  return memory_.backend().make(spec);
+}
+
+std::unique_ptr<Kernel> BoundProgram::moving(const PlacedOperator& op, const Transfer& transfer) const {
+  const size_t number = static_cast<size_t>(std::ranges::find(transfers_, transfer) - transfers_.begin());
+  const auto value = [&](int id) -> const PlacedValue& { return program_->values[static_cast<size_t>(id)]; };
+  const PlacedValue& on_device = value(transfer.from).arena == Arena::staged ? value(transfer.to) : value(transfer.from);
+  return transfer_kernel(op, number, *memory_.tier(), *program_, memory_.address(on_device));
 }
 
 void BoundProgram::remake_kernels() {
@@ -107,7 +119,7 @@ const PlacedValue& BoundProgram::readable(const std::string& name) const {
   const auto named = program_->named.find(name);
   if (named != program_->named.end()) return program_->values[static_cast<size_t>(named->second)];
   for (const PlacedValue& value : program_->values)
-    if (value.name == name && value.arena != Arena::activations) return value;
+    if (value.name == name && value.arena != Arena::activations && value.arena != Arena::staged) return value;
   std::string known;
   for (const auto& [each, id] : program_->named) known += (known.empty() ? "" : ", ") + each;
   throw Error("UNKNOWN_NAME",

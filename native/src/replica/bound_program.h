@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/program.h"
+#include "core/transfers.h"
 #include "data/source.h"
 #include "device/backend.h"
 #include "replica/replica_memory.h"
@@ -54,12 +55,15 @@ class BoundProgram {
 
  private:
   BoundOperator prepared(const PlacedOperator& op, const TrainingGroup* group) const;
+  std::unique_ptr<Kernel> kernel_of(const PlacedOperator& op) const;
+  std::unique_ptr<Kernel> moving(const PlacedOperator& op, const Transfer& transfer) const;
   OperatorSpec placed(const PlacedOperator& op) const;
   void check_samples(const OperatorSpec& load) const;
 
   const std::shared_ptr<const Program> program_;
   const Source source_;
   ReplicaMemory& memory_;
+  const std::vector<Transfer> transfers_;
   std::array<std::vector<BoundOperator>, kSegments> segments_;
   bool trains_ = false;
   int64_t accumulate_ = 1;

@@ -46,7 +46,7 @@ Replica::Replica(Backend& backend, ReplicaSpec spec)
       learner_(spec.learner),
       stream_(backend.stream()),
       memory_(backend, checked(std::move(spec.layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
-              checked(std::move(spec.arenas), stream_.get())),
+              checked(std::move(spec.arenas), stream_.get()), std::move(spec.tier)),
       lease_(spec.lease ? std::make_unique<LeaseUser>(spec.lease, spec.job) : nullptr) {}
 
 Replica::~Replica() {
@@ -75,17 +75,22 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   // Primitives are made for as many threads as will run them.
   backend_.use_threads(threads_);
   const size_t bytes = program->arena_bytes[static_cast<size_t>(Arena::activations)];
-  const bool shares = slots_.empty() && memory_.shares(bytes);
-  if (!shares && (memory_.user() || bytes > memory_.own_bytes())) own_activations(bytes);
+  const size_t staged = program->arena_bytes[static_cast<size_t>(Arena::staged)];
+  const bool shares = slots_.empty() && memory_.shares(bytes, staged);
+  if (!shares && (memory_.user() || bytes > memory_.own_bytes() || staged > memory_.own_staged())) own_activations(bytes, staged);
   const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, lease_.get(), cancelled_};
   slots_.push_back(std::make_unique<StepLoop>(std::move(program), source, owner));
   return static_cast<int>(slots_.size()) - 1;
 }
 
 // Large enough for every program.
-void Replica::own_activations(size_t bytes) {
-  for (const auto& each : slots_) bytes = std::max(bytes, each->bound().program().arena_bytes[static_cast<size_t>(Arena::activations)]);
-  memory_.own_activations(bytes);
+void Replica::own_activations(size_t bytes, size_t staged) {
+  for (const auto& each : slots_) {
+    const auto& arenas = each->bound().program().arena_bytes;
+    bytes = std::max(bytes, arenas[static_cast<size_t>(Arena::activations)]);
+    staged = std::max(staged, arenas[static_cast<size_t>(Arena::staged)]);
+  }
+  memory_.own_activations(bytes, staged);
   for (const auto& each : slots_) each->moved();
 }
 

@@ -31,6 +31,8 @@ struct ReplicaSpec {
   // The turns of several jobs on the device, and the number of the replica's job; none where there is one job.
   std::shared_ptr<DeviceLease> lease = nullptr;
   int job = 0;
+  // Of its own activations.
+  HostTierSpec tier = {};
 };
 
 class Replica {
@@ -63,7 +65,7 @@ class Replica {
   class Access;
 
   StepLoop& steps(int slot) const;
-  void own_activations(size_t bytes = 0);
+  void own_activations(size_t bytes = 0, size_t staged = 0);
 
   Backend& backend_;
   const size_t device_;

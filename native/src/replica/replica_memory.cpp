@@ -5,11 +5,12 @@
 namespace arbalest {
 
 ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights,
-                             std::shared_ptr<ActivationArenas> arenas)
+                             std::shared_ptr<ActivationArenas> arenas, HostTierSpec tier)
     : backend_(backend),
       layout_(std::move(layout)),
       weights_(std::move(weights)),
       shares_weights_(weights_ != nullptr),
+      tier_spec_(std::move(tier)),
       user_(arenas ? std::make_unique<ArenaUser>(std::move(arenas)) : nullptr) {
   check_sizes(backend_, layout_);
   if (!weights_) weights_ = std::make_shared<Memory>(backend_, layout_.bytes);
@@ -35,9 +36,16 @@ void ReplicaMemory::provide_training(const Program& program, const OptimiserSpec
   if (!optimiser_ && owns_optimiser) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
 }
 
-void ReplicaMemory::own_activations(size_t bytes) {
+void ReplicaMemory::own_activations(size_t bytes, size_t staged) {
   user_.reset();
+  tier_.reset();
   activations_ = Memory(backend_, bytes);
+  tier_ = make_tier(backend_, staged, tier_spec_);
+  staged_ = staged;
+}
+
+void ReplicaMemory::abandon_transfers() noexcept {
+  if (HostTier* const tier = this->tier()) tier->abandon();
 }
 
 ReplicaBytes ReplicaMemory::bytes() const {
@@ -60,6 +68,7 @@ std::byte* ReplicaMemory::address(const PlacedValue& value) const {
     case Arena::gradients: return gradients_->data() + value.offset;
     case Arena::statistics: return statistics_.data() + value.offset;
     case Arena::activations: return activations() + value.offset;
+    case Arena::staged: return nullptr;
   }
   return nullptr;
 }

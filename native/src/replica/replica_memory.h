@@ -24,15 +24,18 @@ struct ReplicaBytes {
 class ReplicaMemory {
  public:
   // `weights`: shared with other replicas; null for its own, which are zeros until its first step copies the central model.
-  ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<ActivationArenas> arenas);
+  // `tier`: where its second tier lies, unless that is an arena's.
+  ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<ActivationArenas> arenas,
+                HostTierSpec tier = {});
 
   // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
   // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
   void provide(const Program& program, bool owns_optimiser);
   // Whether the activations, of this size, are in an arena that it shares; at first they are if there are arenas.
-  bool shares(size_t bytes) const { return user_ && bytes <= user_->arenas().bytes(); }
-  // Allocates activations of its own and leaves the shared arenas. Kernels must be made again over them.
-  void own_activations(size_t bytes);
+  bool shares(size_t bytes, size_t staged) const { return user_ && bytes <= user_->arenas().bytes() && staged <= user_->arenas().staged(); }
+  // Allocates activations of its own, with a second tier of `staged` bytes, and leaves the shared arenas. Kernels must be made again over
+  // them.
+  void own_activations(size_t bytes, size_t staged);
 
   Backend& backend() const { return backend_; }
   const ParameterLayout& layout() const { return layout_; }
@@ -41,6 +44,11 @@ class ReplicaMemory {
   std::byte* address(const PlacedValue& value) const;
   std::byte* activations() const { return user_ ? user_->data() : activations_.data(); }
   size_t own_bytes() const { return activations_.bytes(); }
+  size_t own_staged() const { return staged_; }
+  // Null if no program moves values.
+  HostTier* tier() const { return user_ ? user_->tier() : tier_.get(); }
+  // After a step that has not been completed.
+  void abandon_transfers() noexcept;
   ReplicaBytes bytes() const;
   // Bytes that one update reads and writes: the replica's own, or its group's.
   size_t update_bytes(const TrainingGroup* group) const;
@@ -71,7 +79,10 @@ class ReplicaMemory {
   // Shared: the group may still read them after the replica has gone.
   std::shared_ptr<Memory> weights_, gradients_;
   const bool shares_weights_;
+  const HostTierSpec tier_spec_;
   Memory accumulated_, statistics_, activations_;
+  size_t staged_ = 0;
+  std::unique_ptr<HostTier> tier_;  // its transfers end before the activations do
   std::unique_ptr<ArenaUser> user_;
   std::shared_ptr<Optimiser> optimiser_;  // of the first program that trains; shared, as the group may still take a due step
 };

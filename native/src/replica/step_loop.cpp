@@ -6,11 +6,13 @@
 namespace arbalest {
 namespace {
 
-// Releases the arena when a run ends, however it ends, so that no other learner waits for it for ever.
+// Releases the arena when a run ends, however it ends, so that no other learner waits for it for ever. A transfer is then under way only
+// after an error or a cancellation.
 struct ReleasedArena {
-  ArenaUser* user;
+  ReplicaMemory& memory;
   ~ReleasedArena() {
-    if (user) user->give_back();
+    memory.abandon_transfers();
+    if (memory.user()) memory.user()->give_back();
   }
 };
 
@@ -50,7 +52,7 @@ RunReport StepLoop::run(const RunLimits& limits) {
   RunReport report;
   const Clock::time_point start = Clock::now(), deadline = after(start, limits.milliseconds);
   LeasedCall call(owner_.lease);
-  const ReleasedArena released{memory_.user()};
+  const ReleasedArena released{memory_};
   const auto ended = [&](Outcome outcome) {
     give_arena_back();
     report.outcome = call.ended(left(outcome));
@@ -114,8 +116,7 @@ void StepLoop::refuse_unfinished(Segment segment) const {
 }
 
 void StepLoop::moved() {
-  ticket_.reset();
-  samples_.release();
+  give_up_step();
   bound_.remake_kernels();
 }
 
@@ -133,6 +134,8 @@ Outcome StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point
     ticket.position = limits.position + static_cast<uint64_t>(done * bound_.accumulate() * bound_.program().batch);
   }
   if (limits.rate) ticket.rate = *limits.rate;
+  // Those of a step that an error has ended.
+  memory_.abandon_transfers();
   samples_.begin(ticket.position);
   measures_.begin();
   gradients_.begin();
@@ -296,11 +299,16 @@ void StepLoop::complete(RunReport& report) {
 // A step that was given up is not gone on with; a cancelled replica may run again.
 Outcome StepLoop::left(Outcome outcome) {
   if (outcome == Outcome::cancelled || outcome == Outcome::evicted) {
-    ticket_.reset();
-    samples_.release();
+    give_up_step();
     owner_.cancelled = false;
   }
   return outcome;
+}
+
+void StepLoop::give_up_step() {
+  ticket_.reset();
+  samples_.release();
+  memory_.abandon_transfers();
 }
 
 }  // namespace arbalest

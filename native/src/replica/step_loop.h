@@ -60,6 +60,7 @@ class StepLoop {
   void update();
   void complete(RunReport& report);
   Outcome left(Outcome outcome);
+  void give_up_step();
 
   const StepOwner owner_;
   ReplicaMemory& memory_;

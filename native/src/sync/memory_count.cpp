@@ -52,7 +52,7 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
     activations = std::max(activations, program->arena_bytes[static_cast<size_t>(Arena::activations)]);
     trains = trains || optimiser_of(*program);
   }
-  replica.own_activations(activations);
+  replica.own_activations(activations, 0);
   count.replica = replica.bytes();
   if (!trains) return count;
   Snapshot snapshot(counting, layout);

@@ -10,6 +10,7 @@
 #include "cuda/device/matrix_product.h"
 #include "cuda/device/memory_pool.h"
 #include "cuda/device/nccl_collective.h"
+#include "cuda/device/pinned_tier.h"
 #include "cuda/device_backend.h"
 
 namespace arbalest::cuda {
@@ -90,6 +91,10 @@ class CudaBackend final : public DeviceBackend {
   void write(void* to, const void* from, size_t bytes) override {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, handle()), "write");
     synchronise();
+  }
+  std::unique_ptr<HostTier> host_tier(size_t bytes, const std::optional<TransferTiming>&) override {
+    const UsedDevice used(number());
+    return std::make_unique<PinnedTier>(bytes, [this] { return handle(); });
   }
   std::shared_ptr<Event> mark() override {
     const cudaStream_t stream = handle();

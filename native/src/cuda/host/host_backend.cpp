@@ -13,6 +13,7 @@
 #include "cuda/host/host_collective.h"
 #include "cuda/host/host_memory.h"
 #include "cuda/host/host_stream.h"
+#include "cuda/host/host_tier.h"
 #include "cuda/host/launches.h"
 #include "cuda/host/library_kernels.h"
 #include "cuda/reserved_memory.h"
@@ -82,6 +83,9 @@ class HostBackend final : public DeviceBackend {
   void write(void* to, const void* from, size_t bytes) override {
     synchronise();
     std::memcpy(seen(to), from, bytes);
+  }
+  std::unique_ptr<HostTier> host_tier(size_t bytes, const std::optional<TransferTiming>& timing) override {
+    return std::make_unique<StreamedTier>(*this, bytes, timing, [this]() -> HostStream& { return queue_of(current()); });
   }
   std::shared_ptr<Event> mark() override { return queue_of(current()).mark(); }
   void queue_after(const std::shared_ptr<Event>& event) override {

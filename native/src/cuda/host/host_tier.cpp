@@ -1,0 +1,23 @@
+#include "cuda/host/host_tier.h"
+
+#include "cuda/host/host_stream.h"
+
+namespace arbalest::cuda {
+
+void StreamedTier::store(size_t transfer, const void* from, size_t offset, size_t bytes) {
+  computing_().submit([=, copies = copies_, from = backend_.seen(from)] { copies->store(transfer, from, offset, bytes); });
+}
+
+void StreamedTier::fetch(size_t transfer, size_t offset, void* to, size_t bytes) {
+  computing_().submit([=, copies = copies_, to = backend_.seen(to)] { copies->fetch(transfer, offset, to, bytes); });
+}
+
+void StreamedTier::settle(size_t transfer) {
+  computing_().submit([=, copies = copies_] { copies->settle(transfer); });
+}
+
+void StreamedTier::abandon() noexcept {
+  computing_().submit([copies = copies_] { copies->abandon(); });
+}
+
+}  // namespace arbalest::cuda

@@ -1,0 +1,13 @@
+// The second tier of a device.
+#pragma once
+
+#include <memory>
+
+#include "device/backend.h"
+
+namespace arbalest {
+
+// Of so many bytes. Null for none. Throws INVALID_OPTION, WRITE_FAILED, OUT_OF_MEMORY.
+std::unique_ptr<HostTier> make_tier(Backend& backend, size_t bytes, const HostTierSpec& spec);
+
+}  // namespace arbalest
