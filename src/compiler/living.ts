@@ -7,11 +7,13 @@ export interface SizedValue {
   readonly id: ValueId
   readonly role: Role
   readonly bytes: number
+  /** It lies in the second tier. */
+  readonly staged?: boolean | undefined
 }
 
-/** Whether values of this role share the arena of activations. */
-export function isActivation(role: Role): boolean {
-  return role === 'input' || role === 'target' || role === 'activation'
+/** Whether a value shares the arena of activations. */
+export function isActivation({ role, staged = false }: Pick<SizedValue, 'role' | 'staged'>): boolean {
+  return !staged && (role === 'input' || role === 'target' || role === 'activation')
 }
 
 /**
@@ -23,7 +25,7 @@ export function livesOf(values: readonly SizedValue[], operators: readonly Lower
     from: new Int32Array(values.length),
     until: new Int32Array(values.length),
     bytes: Float64Array.from(values, ({ bytes }) => bytes),
-    shares: Uint8Array.from(values, ({ role }) => (isActivation(role) ? 1 : 0)),
+    shares: Uint8Array.from(values, (value) => (isActivation(value) ? 1 : 0)),
     kept: new Uint8Array(values.length)
   }
   for (const [at, { inputs, outputs }] of operators.entries()) touch(lives, at, inputs, outputs)

@@ -28,7 +28,7 @@ export interface LoweredStepOperator extends Operator {
 export interface LoweredStep {
   readonly name: string
   readonly batch: number
-  readonly values: readonly (Value & { readonly form: Form })[]
+  readonly values: readonly (Value & { readonly form: Form; readonly staged?: true })[]
   readonly segments: Readonly<Record<SegmentName, readonly LoweredStepOperator[]>>
   readonly named: Step['named']
 }

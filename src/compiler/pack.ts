@@ -5,6 +5,8 @@ export interface Block {
   readonly bytes: number
   readonly from: number
   readonly until: number
+  /** Of its offset and its size; `ALIGNMENT` if omitted, of which it is a multiple. */
+  readonly unit?: number
 }
 
 interface Packed {
@@ -15,8 +17,8 @@ interface Packed {
 /** Every offset is a multiple of this: a cache line, and the widest vector. */
 export const ALIGNMENT = 64
 
-export function aligned(bytes: number): number {
-  return Math.ceil(bytes / ALIGNMENT) * ALIGNMENT
+export function aligned(bytes: number, unit = ALIGNMENT): number {
+  return Math.ceil(bytes / unit) * unit
 }
 
 /**
@@ -35,7 +37,7 @@ export function* packInPieces(blocks: readonly Block[]): Pieces<Packed> {
   let total = 0
   for (const i of order) {
     const block = blocks[i]!
-    const size = aligned(block.bytes)
+    const size = aligned(block.bytes, block.unit)
     const offset = placed.smallestGap(block, size)
     placed.add(block, offset, offset + size)
     offsets[i] = offset
@@ -64,21 +66,22 @@ class PlacedBlocks {
   }
 
   /** Where the smallest gap of at least `size` begins between the blocks that live with this one; behind them all if there is none. */
-  smallestGap({ from, until }: Block, size: number): number {
+  smallestGap({ from, until, unit }: Block, size: number): number {
     const [begins, ends, froms, untils] = [this.#begin, this.#end, this.#from, this.#until]
     let best = -1
     let smallest = Infinity
     let end = 0
     for (let i = 0; i < this.#count; i++) {
       if (froms[i]! > until || from > untils[i]!) continue
-      const gap = begins[i]! - end
+      const begin = aligned(end, unit)
+      const gap = begins[i]! - begin
       if (gap >= size && gap < smallest) {
-        best = end
+        best = begin
         smallest = gap
       }
       if (ends[i]! > end) end = ends[i]!
     }
-    return best < 0 ? end : best
+    return best < 0 ? aligned(end, unit) : best
   }
 
   add({ from, until }: Block, begin: number, end: number): void {

@@ -4,7 +4,7 @@ import type { LoweredStep, LoweredStepOperator } from './lower.js'
 import { aligned, packInPieces, type Block } from './pack.js'
 import type { Arena, LoweringBackend, ParameterLayout, PlacedParameter, PlacedValue, Placement } from './program.js'
 import type { Pieces } from '../turns.js'
-import { MemorySharing } from './share.js'
+import { MemorySharing, type Lives } from './share.js'
 import { inOrder } from './step.js'
 
 export interface Plan {
@@ -15,7 +15,10 @@ export interface Plan {
   readonly arenas: Readonly<Record<Arena, number>>
 }
 
-type PlacedBefore = Omit<PlacedValue, 'placement'>
+/** Direct reads and writes of files are of whole units, in memory and in the file: values that are moved lie so. */
+export const TRANSFER_UNIT = 4096
+
+type PlacedBefore = Omit<PlacedValue, 'placement'> & { readonly staged?: true }
 
 /**
  * A place for every value. Parameters lie as `parameters` says or, in the model's order, one after another; gradients lie alike in
@@ -24,8 +27,9 @@ type PlacedBefore = Omit<PlacedValue, 'placement'>
 export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Pieces<Plan> {
   const operators = inOrder(step.segments)
   const values: PlacedBefore[] = []
-  for (const { id, name, role, shape, form } of step.values) {
-    values.push({ id, name, role, shape, ...form, bytes: backend.bytes(shape, form.type, form.layout) })
+  for (const { id, name, role, shape, form, staged } of step.values) {
+    const bytes = backend.bytes(shape, form.type, form.layout)
+    values.push({ id, name, role, shape, ...form, bytes, ...(staged && { staged }) })
     yield
   }
   const frozen = new Set(step.values.filter((value) => value.frozen).map(({ name }) => name))
@@ -34,7 +38,8 @@ export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: 
   const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
   const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
   const always = { from: 0, until: Math.max(0, operators.length - 1) }
-  const place = ({ id, name, role }: PlacedBefore): Placement => {
+  const place = ({ id, name, role, staged }: PlacedBefore): Placement => {
+    if (staged) return { tier: 'host', arena: 'staged', ...activations.staged.places.get(id)! }
     if (role === 'parameter') return { tier: 'device', arena: 'weights', offset: offsets.get(name)!, ...always }
     if (role === 'parameterGradient')
       return { tier: 'device', arena: 'gradients', offset: offsets.get(name.slice(0, -'.gradient'.length))!, ...always }
@@ -42,14 +47,18 @@ export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: 
     return { tier: 'device', arena: 'activations', ...activations.places.get(id)! }
   }
   return {
-    values: values.map((value) => ({ ...value, placement: place(value) })),
+    values: values.map((value) => {
+      const { staged: _, ...placed } = value
+      return { ...placed, placement: place(value) }
+    }),
     scratchOffsets: activations.scratchOffsets,
     parameters: layout,
     arenas: {
       weights: layout.bytes,
       gradients: values.some(({ role }) => role === 'parameterGradient') ? layout.bytes : 0,
       statistics: statistics.bytes,
-      activations: activations.bytes
+      activations: activations.bytes,
+      staged: activations.staged.bytes
     }
   }
 }
@@ -78,10 +87,14 @@ function layParameters(values: readonly PlacedBefore[], frozen: ReadonlySet<stri
 }
 
 interface ActivationPlan {
-  readonly places: ReadonlyMap<ValueId, { offset: number; from: number; until: number }>
+  readonly places: Places
   readonly scratchOffsets: readonly number[]
   readonly bytes: number
+  /** Values of the second tier. */
+  readonly staged: { readonly places: Places; readonly bytes: number }
 }
+
+type Places = ReadonlyMap<ValueId, { offset: number; from: number; until: number }>
 
 function* planActivations(
   step: LoweredStep,
@@ -94,7 +107,10 @@ function* planActivations(
     sharing.visit(operator, at)
     yield
   }
-  const groups = sharing.groups()
+  const moved = new Set(
+    operators.flatMap(({ kind, inputs, outputs }) => (kind === 'store' ? inputs : kind === 'fetch' ? outputs : []))
+  )
+  const groups = sharing.groups().map((group) => (group.members.some((id) => moved.has(id)) ? { ...group, unit: TRANSFER_UNIT } : group))
   const scratch = operators.flatMap(({ scratchBytes }, at): Block[] =>
     scratchBytes > 0 ? [{ bytes: scratchBytes, from: at, until: at }] : []
   )
@@ -105,6 +121,15 @@ function* planActivations(
   return {
     places,
     scratchOffsets: operators.map(({ scratchBytes }) => (scratchBytes > 0 ? packed.offsets[next++]! : 0)),
-    bytes: packed.bytes
+    bytes: packed.bytes,
+    staged: yield* planStaged(values, lives)
   }
+}
+
+/** Places in the second tier: from the operator that stores a value to the last one that waits for it. */
+function* planStaged(values: readonly PlacedBefore[], { from, until }: Lives): Pieces<ActivationPlan['staged']> {
+  const staged = values.filter((value) => value.staged)
+  const blocks = staged.map(({ id, bytes }) => ({ bytes, from: from[id]!, until: until[id]!, unit: TRANSFER_UNIT }))
+  const { offsets, bytes } = yield* packInPieces(blocks)
+  return { places: new Map(staged.map(({ id }, i) => [id, { offset: offsets[i]!, from: from[id]!, until: until[id]! }])), bytes }
 }

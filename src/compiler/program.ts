@@ -23,12 +23,13 @@ export type SegmentName = (typeof SEGMENTS)[number]
 
 /**
  * A region of a replica's memory. `weights` and `gradients` have the job's parameter layout; `statistics` outlives steps and is
- * shared by the programs of a replica; `activations` is scratch that every program of a replica lays out anew.
+ * shared by the programs of a replica; `activations` is scratch that every program of a replica lays out anew, and `staged` are those of its values
+ * that are moved to the second tier.
  */
-export type Arena = 'weights' | 'gradients' | 'statistics' | 'activations'
+export type Arena = 'weights' | 'gradients' | 'statistics' | 'activations' | 'staged'
 
-/** The kind of memory that a value lies in. */
-export type Tier = 'device'
+/** The kind of memory that a value lies in: the device's own, or the one behind it, which is the host's for a GPU and a file for cores. */
+export type Tier = 'device' | 'host'
 
 export interface Placement {
   readonly tier: Tier

@@ -12,13 +12,15 @@ import type {
   LeaseFigures,
   LeaseSpec,
   LeaseTurns,
+  HostTierSpec,
   OperatorProfile,
   ReplicaSpec,
   ReplicaVector,
   RunLimits,
   RunOutcome,
   RunReport,
-  SegmentLimits
+  SegmentLimits,
+  TransferRates
 } from './contract/replicas.js'
 
 export type * from './contract/data.js'
@@ -226,6 +228,9 @@ export interface Engine {
    * several hosts each of them calls it with equal numbers.
    */
   timeLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number, turns: number): Float64Array
+
+  /** Bytes a second to the second tier of a device, and back. Throws INVALID_OPTION, WRITE_FAILED, OUT_OF_MEMORY. */
+  measureTransfers(backend: EngineBackend, bytes: number, tier: HostTierSpec): TransferRates
 
   /** Sustained floating-point operations a second of one thread's fused multiply-adds, measured for about 100 ms. */
   measurePeak(): number

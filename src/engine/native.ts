@@ -74,6 +74,7 @@ const CALLS = [
   'keepToCores',
   'trim',
   'timeLevel',
+  'measureTransfers',
   'measurePeak'
 ] as const satisfies readonly Exclude<keyof Addon, 'describe' | 'groupStatus'>[]
 

@@ -93,8 +93,12 @@ export interface StartedEvent {
   readonly bytesShared: number
   /** Processes that train together; absent if this one trains alone. */
   readonly hosts?: number
-  /** If a step does not fit into memory: bytes of the values that it computes again instead of holding them, and its predicted time, as a factor. */
+  /**
+   * If a step does not fit into memory: bytes of the values that it computes again instead of holding them, bytes of those that it moves to the second tier,
+   * and its predicted time, as a factor.
+   */
   readonly recomputedBytes?: number
+  readonly movedBytes?: number
   readonly predictedSlowdown?: number
 }
 

@@ -77,6 +77,16 @@ export const devicesOptions = {
    */
   deviceMemory: deviceMemoryOption,
   /**
+   * A folder on a disk: activations that do not fit into the device's memory may also be moved there and fetched back, where that is predicted to take less
+   * time than computing them again. They lie in a file without a name, which ends with the process; a fast disk wears out by terabytes a day. Omitted,
+   * nothing is written to a disk. GPUs move values to the memory of their host and need no folder. See docs/memory.md.
+   */
+  spill: option(text('a folder on a disk'), {
+    text: 'a folder on a disk, to which activations may be moved that do not fit into memory',
+    flag: '--spill <folder>',
+    otherwise: 'nothing is written'
+  }),
+  /**
    * `auto`: all processes that a launcher (mpirun, srun, `arbalest launch`) has started train together; one that was started alone trains alone. `none`: each
    * process trains for itself. `loopback`: what would be sent to other hosts comes back from this one. `auto` if omitted. See docs/clusters.md.
    */

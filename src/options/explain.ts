@@ -53,6 +53,8 @@ export const explainOptions = group({
   backend: option(oneOf(BACKENDS), { ...devicesOptions.backend.about, default: 'cpu' }),
   /** The most memory that a run takes of a device; if given, the explanation is that of a run within it. */
   deviceMemory: devicesOptions.deviceMemory,
+  /** A folder to which such a run may move values. */
+  spill: devicesOptions.spill,
   /** Floating-point operations a second to assume instead of measuring them. */
   flopsPerSecond: option(real({ above: 0 }), {
     text: 'GFLOP/s of the processor, instead of measuring them',

@@ -2,7 +2,7 @@ import { evaluatorCount } from '../actors/evaluators.js'
 import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import { heldBytes, type HeldBytes } from '../compiler/held-bytes.js'
 import { operatorBytes, operatorCost } from '../compiler/tiers/cost.js'
-import { recomputationOf } from '../compiler/tiers/recomputation.js'
+import { restorationOf } from '../compiler/tiers/restoration.js'
 import { memoryUseInPieces, type MemoryUse } from '../compiler/memory-use.js'
 import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
 import { loadEngine } from '../engine/contract.js'
@@ -15,7 +15,7 @@ import { EVALUATION_BATCH } from '../trained/programs.js'
 import { beyondLimit } from './memory/fit-run.js'
 import { MemoryBudget } from './memory/budget.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
-import { speedsOf, type Speeds } from './speeds.js'
+import { speedsOf, transferSpeed, type Speeds } from './speeds.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
 import { inTurns } from '../turns.js'
 
@@ -58,7 +58,7 @@ export interface Explanation extends MemoryUse {
   /** The memory that such a run takes without a limit, and the least with which it can train. */
   readonly memoryBytes: number
   readonly floorBytes: number
-  /** With `deviceMemory` only. Bytes of the values of a step that are computed again, and that are moved to another memory: none so far. */
+  /** With `deviceMemory` only. Bytes of the values of a step that are computed again, and of those that are moved to the second tier. */
   readonly recomputedBytes?: number
   readonly movedBytes?: number
   /** The predicted time of a step, as a factor of its time without the limit. */
@@ -80,7 +80,7 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
  */
 export async function explain(options: ExplainOptions): Promise<Explanation> {
   const engine = await loadEngine(ENGINE.href)
-  const { learners, threads, precision, backend: name, batch, model, deviceMemory, ...settings } = explainSettings(options)
+  const { learners, threads, precision, backend: name, batch, model, deviceMemory, spill, ...settings } = explainSettings(options)
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
@@ -92,6 +92,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     measuring.push(await inTurns(compileInPieces(model, backend, evaluation)))
   }
   const speeds = speedsOf(engine, threads, settings)
+  const transfers = transferSpeed(engine, { backend: name, spill }, learners)
   const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
   const memoryOf = (step: Program) =>
     new RunMemory(engine, {
@@ -104,7 +105,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     })
   const bytesOfRun = (step: Program) => memoryOf(step).withActivations(step.arenas.activations, learners)
   const within = (activations: number) =>
-    inTurns(compileInPieces(model, backend, { ...recipe, parameters, limit: { activations, speed: speeds } }))
+    inTurns(compileInPieces(model, backend, { ...recipe, parameters, limit: { activations, speed: speeds, transfers } }))
   const least = await within(0)
   const memoryBytes = bytesOfRun(whole)
   const floorBytes = bytesOfRun(least)
@@ -133,7 +134,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
     memoryBytes,
     floorBytes,
-    ...(budget && { ...recomputationOf(train, speeds, updateBytes), movedBytes: 0 }),
+    ...(budget && restorationOf(train, { speed: speeds, transfers, updateBytes })),
     timeline: { held: heldBytes(whole), ...(!fits && { within: heldBytes(train) }) },
     ...(await inTurns(memoryUseInPieces(model, backend, recipe)))
   }

@@ -9,7 +9,7 @@ import { loweringBackend } from '../engine/lowering.js'
 import { ArbalestError, invalidOption } from '../errors.js'
 import { compileInPieces } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
-import type { Recomputation } from '../compiler/tiers/recomputation.js'
+import type { Restoration } from '../compiler/tiers/restoration.js'
 import { loadOperators } from '../model/composed.js'
 import { checkSuits, isScalar } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
@@ -34,7 +34,7 @@ import { compilePrograms, trainingOptions, type RunPrograms } from './programs.j
 import { checkReports, loadRunSettings, type RunSettings } from './run-settings.js'
 import { checkCost } from './run-cost.js'
 import { scheduleOf, type Schedule } from './schedule.js'
-import { runSpeeds } from './speeds.js'
+import { runSpeeds, transferSpeed } from './speeds.js'
 import { StoppedEarly } from './stopped-early.js'
 
 /** Everything that is decided before the first actor of a run starts. */
@@ -53,7 +53,7 @@ export interface PreparedRun {
   readonly sourcePlan: SourcePlan
   readonly need: MemoryNeed
   /** What it costs to stay within the memory; undefined if the run holds everything. */
-  readonly recomputation: Recomputation | undefined
+  readonly restoration: Restoration | undefined
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
   readonly schedule: Schedule
@@ -109,9 +109,10 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
       memoryOf(engine, { ...compiled, train }, own({ ...asked, population }), { dataset, evaluators, samples: sourcePlan.bytes }),
     compile: (limit) => compileInPieces(model, lowering, { ...trainingOptions(dataset, given), mode: 'train', parameters: layout, limit }),
     learnersOf: (settings) => mostLearners(own(settings).population),
-    speeds: () => runSpeeds(engine, asked)
+    speeds: () => runSpeeds(engine, asked),
+    transfers: () => transferSpeed(engine, asked, mostLearners(own(asked).population))
   }
-  const { settings: fitting, train, memory, recomputation } = await inTurns(fitRun(trial), { check })
+  const { settings: fitting, train, memory, restoration } = await inTurns(fitRun(trial), { check })
   await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
@@ -128,7 +129,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     dataMemory,
     sourcePlan,
     need: memory.need,
-    recomputation,
+    restoration,
     identity,
     levels,
     schedule: scheduleFor(settings.population.schedule),

@@ -10,7 +10,7 @@ import { learnersAt, type PopulationSchedule } from '../schedules/population.js'
 import type { PreparedRun } from './prepare.js'
 import { perSecond } from './progress-meter.js'
 
-export function startedEvent({ model, dataset, settings, programs, schedule, need, recomputation, hosts }: PreparedRun): StartedEvent {
+export function startedEvent({ model, dataset, settings, programs, schedule, need, restoration, hosts }: PreparedRun): StartedEvent {
   const { learners, batch, precision, seed, synchroniser } = settings
   return {
     event: 'started',
@@ -26,7 +26,7 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
     iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,
-    ...recomputation,
+    ...restoration,
     ...(hosts && { hosts: hosts.host.size })
   }
 }

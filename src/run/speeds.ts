@@ -1,5 +1,6 @@
 import type { EngineBackend } from '../compiler/program.js'
 import type { MachineSpeed } from '../compiler/tiers/cost.js'
+import type { TransferSpeed } from '../compiler/tiers/transfers.js'
 import type { Engine } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
@@ -29,4 +30,24 @@ export function speedsOf(engine: Engine, threads: number, assumed: AssumedSpeeds
 /** The speeds from which a run predicts what computing again costs: measured on cores, assumed for GPUs. */
 export function runSpeeds(engine: Engine, { backend, threads }: { readonly backend: EngineBackend; readonly threads: number }): Speeds {
   return speedsOf(engine, threads, engine.capabilities(backend).memory === 'device' ? GPU : {})
+}
+
+/** Enough for a disk to show its rate, not that of its cache alone. */
+const MEASURED_BYTES = 2 ** 26
+
+/**
+ * The rates of the second tier, for each of `learners` learners that share it: pinned memory of the host behind a GPU, a file in the folder `spill` behind
+ * cores. Undefined if there is none. Throws INVALID_OPTION and WRITE_FAILED for a folder that cannot have the file.
+ */
+export function transferSpeed(
+  engine: Engine,
+  { backend, spill }: { readonly backend: EngineBackend; readonly spill?: string | undefined },
+  learners: number
+): TransferSpeed | undefined {
+  const bothWays = engine.capabilities(backend).memory === 'device'
+  if (!bothWays && spill === undefined) return undefined
+  const { storeBytesPerSecond, fetchBytesPerSecond } = engine.measureTransfers(backend, MEASURED_BYTES, {
+    ...(spill !== undefined && { folder: spill })
+  })
+  return { storeBytesPerSecond: storeBytesPerSecond / learners, fetchBytesPerSecond: fetchBytesPerSecond / learners, bothWays }
 }

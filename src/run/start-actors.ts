@@ -203,8 +203,9 @@ async function startSupervisor(
   const { devices } = settings.devices
   const layout = programs.train.parameters
   const program = handles.own(engine.createProgram(programs.train))
-  const bytes = programs.train.arenas.activations
-  const arenas = sharedArenas(engine, settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count })))
+  const { activations: bytes, staged } = programs.train.arenas
+  const tier = { ...(settings.spill !== undefined && { folder: settings.spill }) }
+  const arenas = sharedArenas(engine, settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count, staged, tier })))
   const task: LearnerTask = {
     model,
     step: programs.train,
@@ -236,6 +237,7 @@ async function startSupervisor(
         seed,
         group,
         learner,
+        tier,
         ...(arenas && { arenas: arenas[device]! }),
         ...(shared && { lease: shared.lease, job: shared.job })
       },

@@ -130,6 +130,7 @@ export const engine: Engine = {
   countMemory,
   watchMemory: () => hold(memory.locked(() => memory.allocate(1))),
   peakMemory: () => 0,
+  measureTransfers: () => ({ storeBytesPerSecond: 1e9, fetchBytesPerSecond: 1e9 }),
   freeMemory: () => undefined,
   reserve: () => undefined,
   timeLevel: () => Float64Array.of(1e-3),

@@ -86,7 +86,7 @@ function writingAnywhere(backend: EngineBackend): Program {
       update: []
     },
     parameters: { parameters: [], bytes: 0, elements: 0 },
-    arenas: { weights: 0, gradients: 0, statistics: 0, activations: bytes[0] + bytes[1] + bytes[2] },
+    arenas: { weights: 0, gradients: 0, statistics: 0, activations: bytes[0] + bytes[1] + bytes[2], staged: 0 },
     named: {}
   }
 }

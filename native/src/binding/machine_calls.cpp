@@ -4,11 +4,13 @@
 #include "binding/calls.h"
 #include "binding/group_values.h"
 #include "binding/lowering_values.h"
+#include "binding/tier_values.h"
 #include "binding/typed_arrays.h"
 #include "core/cores.h"
 #include "core/file_lock.h"
 #include "core/heap.h"
 #include "device/backends.h"
+#include "device/transfer_rates.h"
 #include "transport/link.h"
 #include "transport/make_levels.h"
 
@@ -116,6 +118,17 @@ Napi::Value time_level(const Info& info) {
                          [&](std::byte* out) { std::memcpy(out, seconds.data(), seconds.size() * sizeof(double)); });
 }
 
+Napi::Value measure_transfers(const Info& info) {
+  Backend& backend = backend_named(js::string(info[0], "backend"));
+  const int64_t bytes = js::integer(info[1], "bytes");
+  if (bytes < 1 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 1 to 2^40");
+  const TransferRates rates = measure_transfers(backend, static_cast<size_t>(bytes), js::host_tier(info[2]));
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("storeBytesPerSecond", rates.store);
+  result.Set("fetchBytesPerSecond", rates.fetch);
+  return result;
+}
+
 Napi::Value measure_peak(const Info& info) { return Napi::Number::New(info.Env(), processor_peak()); }
 
 }  // namespace
@@ -132,6 +145,7 @@ void add_machine_calls(Napi::Object& addon) {
   add<lock_open_file>(addon, "lockFile");
   add<trim>(addon, "trim");
   add<time_level>(addon, "timeLevel");
+  add<measure_transfers>(addon, "measureTransfers");
   add<measure_peak>(addon, "measurePeak");
 }
 

@@ -2,26 +2,13 @@
 #include "binding/calls.h"
 #include "binding/objects.h"
 #include "binding/program_values.h"
+#include "binding/tier_values.h"
 #include "device/backends.h"
 
 namespace arbalest {
 namespace {
 
 Napi::Value create_program(const Info& info) { return handle(info, std::make_shared<ProgramObject>(js::program(info[0]))); }
-
-// Where the second tier lies, and in tests when its transfers run.
-HostTierSpec host_tier(const Napi::Value& value) {
-  HostTierSpec spec;
-  if (value.IsUndefined()) return spec;
-  const Napi::Object from = js::object(value, "tier");
-  if (const Napi::Value folder = js::property(from, "folder"); !folder.IsUndefined()) spec.folder = js::string(folder, "folder");
-  const Napi::Value timing = js::property(from, "timing");
-  if (timing.IsNumber())
-    spec.timing = {TransferTiming::When::random, static_cast<uint64_t>(js::integer(timing, "timing"))};
-  else if (!timing.IsUndefined())
-    spec.timing = {js::string(timing, "timing") == "latest" ? TransferTiming::When::latest : TransferTiming::When::earliest};
-  return spec;
-}
 
 Napi::Value create_arenas(const Info& info) {
   const Napi::Object from = js::object(info[0], "arenas");
@@ -32,7 +19,7 @@ Napi::Value create_arenas(const Info& info) {
   Backend& backend = backend_named(js::string(from, "backend"));
   return handle(info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count),
                                                      staged.IsUndefined() ? 0 : js::size(from, "staged"),
-                                                     host_tier(js::property(from, "tier"))));
+                                                     js::host_tier(js::property(from, "tier"))));
 }
 
 Napi::Value create_replica(const Info& info) {
@@ -51,7 +38,7 @@ Napi::Value create_replica(const Info& info) {
     spec.lease = object_of<LeaseObject>(info, lease, "lease");
     spec.job = js::small(js::property(from, "job"), "job");
   }
-  spec.tier = host_tier(js::property(from, "tier"));
+  spec.tier = js::host_tier(js::property(from, "tier"));
   const int number = device.IsUndefined() ? 0 : js::small(device, "device");
   Backend& backend = backend_named(js::string(from, "backend"), number);
   spec.device = static_cast<size_t>(number);

@@ -101,13 +101,14 @@ function started(event: StartedEvent): string {
   return [
     `${colours.bold(external(event.model))} on ${colours.bold(external(event.data))}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
     `${learnerCount(event.learners)} with batches of ${event.batch}, ${external(event.synchroniser)}, ${event.precision}, seed ${event.seed};`,
-    `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared${recomputed(event)}`
+    `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared${restored(event)}`
   ].join(' ')
 }
 
-function recomputed({ recomputedBytes, predictedSlowdown = 1 }: StartedEvent): string {
+function restored({ recomputedBytes, movedBytes = 0, predictedSlowdown = 1 }: StartedEvent): string {
   if (recomputedBytes === undefined) return ''
-  return `; to fit, a step computes ${bytes(recomputedBytes)} again: ${predictedSlowdown.toFixed(2)} times its time, as predicted`
+  const moves = movedBytes > 0 ? ` and moves ${bytes(movedBytes)}` : ''
+  return `; to fit, a step computes ${bytes(recomputedBytes)} again${moves}: ${predictedSlowdown.toFixed(2)} times its time, as predicted`
 }
 
 function levels({ devices, levels: names, reason }: LevelsEvent): string {

@@ -1,14 +1,15 @@
 import { ArbalestError } from '../../errors.js'
-
+import { NONE } from '../../model/graph.js'
 import type { Pieces } from '../../turns.js'
 import type { LoweredStep, LoweredStepOperator } from '../lower.js'
 import { plan, type Plan } from '../plan.js'
 import { SEGMENTS, type LoweringBackend, type ParameterLayout, type SegmentName } from '../program.js'
 import { inOrder, present } from '../step.js'
 import { operatorBytes, operatorCost, operatorFlops, type MachineSpeed } from './cost.js'
-import { recompute, repeatable, type RepeatableStep } from './recompute.js'
+import { NO_CHOICES, repeatable, restore, type RepeatableStep } from './restore.js'
 import { simulate, type MeasuredStep, type StepTimeline } from './simulate.js'
-import { FREED, Staging } from './stage.js'
+import { FREED, Staging, type Ways } from './stage.js'
+import type { TransferSpeed } from './transfers.js'
 
 /** How much memory the activations of a step may take. */
 export interface MemoryLimit {
@@ -16,6 +17,10 @@ export interface MemoryLimit {
   readonly activations: number
   /** From which the time of computing values again is predicted. */
   readonly speed: MachineSpeed
+  /** Of the second tier; absent if nothing may be moved there. */
+  readonly transfers?: TransferSpeed | undefined
+  /** Forbids the other way of restoring values: for comparisons and tests. */
+  readonly only?: keyof Ways | undefined
 }
 
 export interface PlacedStep {
@@ -28,15 +33,16 @@ const ATTEMPTS = 8
 
 /** The least that a step can hold must not depend on how fast this machine happens to be. */
 const NOMINAL: MachineSpeed = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
+const NOMINAL_TRANSFERS: TransferSpeed = { storeBytesPerSecond: 1e9, fetchBytesPerSecond: 1e9, bothWays: false }
 
 /**
- * Places a step within a limit: where it takes more, values are computed again instead of being held. What the original operators are, and their order, is
+ * Places a step within a limit: where it takes more, values are computed again or moved to the second tier instead of being held. What the original operators are, and their order, is
  * the same under every limit, and so is every bit that they compute. Throws OUT_OF_MEMORY, with `data.floor`, where the limit is not to be kept.
  */
 export function* fit(
   step: LoweredStep,
   backend: LoweringBackend,
-  { activations: budget, speed }: MemoryLimit,
+  { activations: budget, speed, transfers, only }: MemoryLimit,
   parameters?: ParameterLayout
 ): Pieces<PlacedStep> {
   const { repeats, measuredAt } = yield* measure(step, backend)
@@ -44,13 +50,14 @@ export function* fit(
     const staged = stagedStep(step, timeline)
     return { step: staged, plan: yield* plan(staged, backend, parameters), seconds: timeline.seconds, peak: timeline.peak }
   }
-  const measured = measuredAt(speed)
-  const whole = yield* placed(simulate(recompute(repeats, new Map()), measured))
+  const measured = measuredAt(speed, transfers)
+  const whole = yield* placed(simulate(restore(repeats, NO_CHOICES), measured))
   if (bytesOf(whole) <= budget) return whole
 
+  const ways = waysOf({ transfers, only })
   let fastest: FittedStep | undefined
-  for (const freed of budget > 0 ? FREED : []) {
-    const staging = new Staging(repeats, measured, freed)
+  for (const { freed, way } of budget > 0 ? FREED.flatMap((freed) => ways.map((way) => ({ freed, way }))) : []) {
+    const staging = new Staging(repeats, measured, freed, way)
     let target = budget
     for (let attempt = 0; attempt < ATTEMPTS && (yield* staging.reach(target)); attempt++) {
       const found = yield* placed(yield* staging.trimmed(target))
@@ -63,7 +70,7 @@ export function* fit(
   }
   if (fastest) return fastest
 
-  const staging = new Staging(repeats, measuredAt(NOMINAL), FREED[0]!)
+  const staging = new Staging(repeats, measuredAt(NOMINAL, transfers && NOMINAL_TRANSFERS), FREED[0]!, ways.at(-1))
   yield* staging.reach(0)
   const smallest = yield* placed(staging.timeline)
   const least = bytesOf(smallest) < bytesOf(whole) ? smallest : whole
@@ -71,6 +78,16 @@ export function* fit(
   if (budget === 0 || floor <= budget) return least
   const message = `activations: received a limit of ${budget} bytes; ${step.name} takes at least ${floor}`
   throw new ArbalestError('OUT_OF_MEMORY', message, { data: { floor, limit: budget } })
+}
+
+/** One way alone, or each by itself and both together: what has been found by two alone is not always found by both. The last one frees most. */
+function waysOf({ transfers, only }: Pick<MemoryLimit, 'transfers' | 'only'>): readonly Ways[] {
+  const [computing, moving] = [
+    { recompute: true, move: false },
+    { recompute: false, move: true }
+  ]
+  if (!transfers || only === 'recompute') return [computing]
+  return only === 'move' ? [moving] : [computing, moving, { recompute: true, move: true }]
 }
 
 interface FittedStep extends PlacedStep {
@@ -84,11 +101,14 @@ function bytesOf({ plan: { arenas } }: FittedStep): number {
   return arenas.activations
 }
 
-/** The sizes of a step's values, and which of its operators may run again: those of the forward pass, which write activations only. */
+/**
+ * The sizes of a step's values; which of its operators may run again: those of the forward pass, which write activations only; and which values may be
+ * moved: activations that the forward or the backward pass writes.
+ */
 function* measure(
   { values, segments, named }: LoweredStep,
   backend: LoweringBackend
-): Pieces<{ repeats: RepeatableStep; measuredAt: (speed: MachineSpeed) => MeasuredStep }> {
+): Pieces<{ repeats: RepeatableStep; measuredAt: (speed: MachineSpeed, transfers: TransferSpeed | undefined) => MeasuredStep }> {
   const operators = inOrder(segments)
   const sized = values.map(({ id, role, shape, form }) => ({ id, role, shape, bytes: backend.bytes(shape, form.type, form.layout) }))
   yield
@@ -100,36 +120,50 @@ function* measure(
     if (outputs.some((id) => values[id]!.role !== 'activation')) continue
     for (const id of outputs) if (!names.has(id)) writers[id] = number
   }
+  const sources = new Int32Array(values.length).fill(NONE)
+  for (let number = first; number < end + segments.backward.length; number++)
+    for (const id of present(operators[number]!.outputs)) if (values[id]!.role === 'activation' && !names.has(id)) sources[id] = number
   const costs: { flops: number; bytes: number }[] = []
   for (const operator of operators) {
     const whole = operator.kind === 'exchange' || operator.kind === 'update'
     costs.push({ flops: whole ? 0 : operatorFlops(operator, values), bytes: operatorBytes(operator, sized) })
     yield
   }
-  const measuredAt = (speed: MachineSpeed): MeasuredStep => ({
+  const measuredAt = (speed: MachineSpeed, transfers: TransferSpeed | undefined): MeasuredStep => ({
     values: sized,
     seconds: costs.map((cost) => operatorCost(cost, speed).seconds),
-    named: [...names]
+    named: [...names],
+    transfers
   })
-  return { repeats: repeatable(operators, writers), measuredAt }
+  return { repeats: repeatable(operators, writers, sources), measuredAt }
 }
 
-/** The lowered step of a timeline: what runs again stands in the segment of the operator before which it does. */
-function stagedStep(step: LoweredStep, { step: { operators, originals } }: StepTimeline): LoweredStep {
+/** The lowered step of a timeline: what runs again and what is moved stands in the segment of the operator before which it does. */
+function stagedStep(step: LoweredStep, { step: { operators, originals, staged, fetched } }: StepTimeline): LoweredStep {
   const names = new Set(step.values.map(({ name }) => name))
   const freeName = (name: string): string => {
-    let free = `${name}.again`
-    for (let i = 2; names.has(free); i++) free = `${name}.again.${i}`
+    let free = name
+    for (let i = 2; names.has(free); i++) free = `${name}.${i}`
     names.add(free)
     return free
   }
+  const brought = new Set(fetched)
   const copies = originals.slice(step.values.length).map((original, i) => {
+    const id = step.values.length + i
     const { shape, type, form, name } = step.values[original]!
-    return { id: step.values.length + i, name: freeName(name), role: 'activation' as const, shape, type, form }
+    const copy = { id, role: 'activation' as const, shape, type, form }
+    if (staged[id]) return { ...copy, name: freeName(`${name}.staged`), staged: true as const }
+    return { ...copy, name: freeName(`${name}.${brought.has(id) ? 'fetched' : 'again'}`) }
   })
   const home = SEGMENTS.flatMap((segment) => step.segments[segment].map(() => segment))
   const segments: Record<SegmentName, LoweredStepOperator[]> = { load: [], forward: [], backward: [], exchange: [], update: [] }
   for (const { operator, number, slot } of operators)
-    segments[home[slot]!].push(number === slot ? operator : { ...operator, name: `${operator.name}.again`, repeats: true })
+    segments[home[slot]!].push(
+      number === slot
+        ? operator
+        : number === NONE
+          ? { ...operator, name: step.values[originals[operator.inputs[0]!]!]!.name }
+          : { ...operator, name: `${operator.name}.again`, repeats: true }
+    )
   return { ...step, values: [...step.values, ...copies], segments }
 }

@@ -20,6 +20,8 @@ export interface ReplicaSpec {
   /** The turns of several jobs on the device, and the number of the replica's job there. Omitted where there is one job. */
   readonly lease?: Handle
   readonly job?: number
+  /** Where values are moved that its programs stage, while it has activations of its own. */
+  readonly tier?: HostTierSpec
 }
 
 /** Jobs on one device. */
@@ -61,12 +63,29 @@ export interface LeaseFigures {
   readonly overhead: number
 }
 
+/** Where the second tier of memory lies: nowhere in particular behind a GPU. */
+export interface HostTierSpec {
+  /** Of a file without a name; for backends that compute in the machine's memory. */
+  readonly folder?: string
+  /** For tests: memory instead of a file, and transfers at once, as late as possible, or at random times of a seed. */
+  readonly timing?: 'earliest' | 'latest' | number
+}
+
+/** Bytes a second. */
+export interface TransferRates {
+  readonly storeBytesPerSecond: number
+  readonly fetchBytesPerSecond: number
+}
+
 /** As many arenas as replicas compute at once; other replicas wait for their turn. */
 export interface ArenasSpec {
   readonly backend: EngineBackend
   /** Of one arena: the activations of the replicas' program. */
   readonly bytes: number
   readonly count: number
+  /** Bytes of the second tier of each arena, and where they lie. */
+  readonly staged?: number
+  readonly tier?: HostTierSpec
 }
 
 export interface RunLimits {

@@ -24,6 +24,12 @@ declare module '../graph.js' {
     exchange: NoAttributes
     /** The optimiser over the whole parameter vector; compiler/optimiser.ts makes its attributes. */
     update: Attributes
+    /** x -> staged: begins to copy a value to the second tier of memory */
+    store: NoAttributes
+    /** staged -> x: begins to copy it back */
+    fetch: NoAttributes
+    /** from, to ->: waits until the one has been copied to the other */
+    settle: NoAttributes
   }
 }
 
@@ -44,7 +50,10 @@ defineOperators({
   load: { flops: ({ outputs: [x] }) => 2 * sizeOf(x) },
   reorder: {},
   exchange: {},
-  update: {}
+  update: {},
+  store: {},
+  fetch: {},
+  settle: {}
 })
 
 /** The operator that loads a batch of samples of a shape. Throws INVALID_OPTION. */

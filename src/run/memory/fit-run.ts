@@ -1,6 +1,7 @@
 import type { Program } from '../../compiler/program.js'
 import type { MemoryLimit } from '../../compiler/tiers/fit.js'
-import { recomputationOf, type Recomputation } from '../../compiler/tiers/recomputation.js'
+import { restorationOf, type Restoration } from '../../compiler/tiers/restoration.js'
+import type { TransferSpeed } from '../../compiler/tiers/transfers.js'
 import { ArbalestError } from '../../errors.js'
 import { changedAt } from '../../schedules/population.js'
 import type { Pieces } from '../../turns.js'
@@ -18,8 +19,8 @@ export interface FittedRun {
   readonly settings: RunSettings
   readonly train: Program
   readonly memory: RunMemory
-  /** What computing again costs; absent if the run holds everything. */
-  readonly recomputation?: Recomputation
+  /** What restoring values costs; absent if the run holds everything. */
+  readonly restoration?: Restoration
 }
 
 /** How a run is tried out. */
@@ -35,11 +36,13 @@ export interface RunTrial {
   /** Compiles the training step once more, within a limit. */
   readonly compile: (limit: MemoryLimit) => Pieces<Program>
   readonly speeds: () => Speeds
+  /** Of the second tier; undefined if nothing may be moved there. */
+  readonly transfers: () => TransferSpeed | undefined
 }
 
 /**
- * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with activations that are computed again instead of being
- * held. Throws OUT_OF_MEMORY.
+ * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with activations that are computed again or moved to the
+ * second tier instead of being held. Throws OUT_OF_MEMORY.
  */
 export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
   const { budget, train, memoryOf } = trial
@@ -52,12 +55,13 @@ export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
   const ofDevice = budget.ofDevice(learners)
   const speed = trial.speeds()
   const activations = memory.activationsWithin(budget.free, ofDevice)
-  const again = yield* compiledWithin(Math.max(0, activations), { ...trial, speed })
+  const transfers = trial.transfers()
+  const again = yield* compiledWithin(Math.max(0, activations), { ...trial, speed, transfers })
   const least = memory.withActivations(again.floor, ofDevice)
   if (again.train && least <= budget.free) {
-    const recomputation = recomputationOf(again.train, speed, memory.updateBytes)
-    if (budget.limit !== undefined || recomputation.predictedSlowdown <= MOST_SLOWDOWN)
-      return { settings, train: again.train, memory: memoryOf(again.train, settings), recomputation }
+    const restoration = restorationOf(again.train, { speed, transfers, updateBytes: memory.updateBytes })
+    if (budget.limit !== undefined || restoration.predictedSlowdown <= MOST_SLOWDOWN)
+      return { settings, train: again.train, memory: memoryOf(again.train, settings), restoration }
   }
   if (budget.limit === budget.free) throw beyondLimit({ limit: budget.limit, floor: least, batch: settings.batch, learners })
   budget.check(memory.need, learners)
@@ -67,10 +71,10 @@ export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
 /** The step within the limit, or the bytes of the least arena that it can have. */
 function* compiledWithin(
   activations: number,
-  { compile, speed }: Pick<RunTrial, 'compile'> & { readonly speed: Speeds }
+  { compile, speed, transfers }: Pick<RunTrial, 'compile'> & { readonly speed: Speeds; readonly transfers: TransferSpeed | undefined }
 ): Pieces<{ readonly train?: Program; readonly floor: number }> {
   try {
-    const train = yield* compile({ activations, speed })
+    const train = yield* compile({ activations, speed, transfers })
     return { train, floor: train.arenas.activations }
   } catch (error) {
     const floor = error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY' ? error.data?.['floor'] : undefined

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import type { LoweredStepOperator } from '../../../src/compiler/lower.js'
-import { recompute, repeatable, type RepeatableStep } from '../../../src/compiler/tiers/recompute.js'
+import { repeatable, restore, type RepeatableStep } from '../../../src/compiler/tiers/restore.js'
 import { simulate, type MeasuredStep, type StepTimeline } from '../../../src/compiler/tiers/simulate.js'
 import { FREED, Staging } from '../../../src/compiler/tiers/stage.js'
 import type { ValueId } from '../../../src/model/graph.js'
@@ -66,7 +66,7 @@ function exhaustive({ step, measured, droppable }: Case, budget: number): StepTi
     const drops = new Map<number, Set<ValueId>>()
     for (const [i, [value, after]] of droppable.entries())
       if (choice & (1 << i)) drops.set(after, new Set([...(drops.get(after) ?? []), value]))
-    const timeline = simulate(recompute(step, drops), measured)
+    const timeline = simulate(restore(step, { drops, moved: new Set() }), measured)
     if (timeline.peak <= budget && (!best || timeline.seconds < best.seconds)) best = timeline
   }
   return best

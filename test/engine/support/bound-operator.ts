@@ -71,7 +71,7 @@ export class BoundOperator {
       values: this.#values.placed,
       segments: { load: [], forward: [operator], backward: [], exchange: [], update: [] },
       parameters: { parameters: [], bytes: 0, elements: 0 },
-      arenas: { weights: 0, gradients: 0, statistics: 0, activations: this.#values.end },
+      arenas: { weights: 0, gradients: 0, statistics: 0, activations: this.#values.end, staged: 0 },
       named: Object.fromEntries(this.#values.placed.map((value) => [value.name, value.id]))
     }
     this.#replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: options.seed ?? 1 })

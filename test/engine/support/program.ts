@@ -45,7 +45,7 @@ export function reluProgram(changes: Partial<Program> = {}): Program {
       bytes: 64,
       elements: 4
     },
-    arenas: { weights: 64, gradients: 0, statistics: 0, activations: 128 },
+    arenas: { weights: 64, gradients: 0, statistics: 0, activations: 128, staged: 0 },
     named: { x: 0, y: 1 },
     ...changes
   }
