@@ -1,14 +1,14 @@
 // node scripts/test-races.js [--seconds N] [HARNESS...]
 //
 // Builds the harnesses of native/stress with g++'s ThreadSanitizer in native/build-stress, and runs trials of each (groups, feeding, arenas,
-// hosts, lease) for N seconds, 60 by default: threads act as learners, feeders, a group's owner and hosts at the same time, on plain memory and on
-// the stand-in of a GPU's streams.
+// hosts, lease, transfers) for N seconds, 60 by default: threads act as learners, feeders, a group's owner and hosts at the same time, on plain
+// memory and on the stand-in of a GPU's streams.
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { asked, end, root, runs, step } from './native-harnesses.js'
 
-const HARNESSES = ['groups', 'feeding', 'arenas', 'hosts', 'lease']
+const HARNESSES = ['groups', 'feeding', 'arenas', 'hosts', 'lease', 'transfers']
 
 const build = join(root, 'native', 'build-stress')
 const { seconds, harnesses } = asked(HARNESSES)

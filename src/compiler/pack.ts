@@ -17,6 +17,9 @@ interface Packed {
 /** Every offset is a multiple of this: a cache line, and the widest vector. */
 export const ALIGNMENT = 64
 
+/** Direct reads and writes of files are of whole units, in memory and in the file: values that are moved lie so. */
+export const TRANSFER_UNIT = 4096
+
 export function aligned(bytes: number, unit = ALIGNMENT): number {
   return Math.ceil(bytes / unit) * unit
 }

@@ -1,7 +1,7 @@
 import { elements, type ValueId } from '../model/graph.js'
 import { livesOf } from './living.js'
 import type { LoweredStep, LoweredStepOperator } from './lower.js'
-import { aligned, packInPieces, type Block } from './pack.js'
+import { aligned, packInPieces, TRANSFER_UNIT, type Block } from './pack.js'
 import type { Arena, LoweringBackend, ParameterLayout, PlacedParameter, PlacedValue, Placement } from './program.js'
 import type { Pieces } from '../turns.js'
 import { MemorySharing, type Lives } from './share.js'
@@ -14,9 +14,6 @@ export interface Plan {
   readonly parameters: ParameterLayout
   readonly arenas: Readonly<Record<Arena, number>>
 }
-
-/** Direct reads and writes of files are of whole units, in memory and in the file: values that are moved lie so. */
-export const TRANSFER_UNIT = 4096
 
 type PlacedBefore = Omit<PlacedValue, 'placement'> & { readonly staged?: true }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -84,6 +85,14 @@ int open_unnamed(const std::string& folder) {
   return named;
 }
 
+// Zero, or an error of the system. A file system may take all the space that there is before it finds that this is not enough.
+int take_space(int descriptor, size_t bytes) {
+  struct statvfs system {};
+  if (fstatvfs(descriptor, &system) != 0) return errno;
+  if (bytes / system.f_frsize >= system.f_bavail) return ENOSPC;
+  return posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+}
+
 }  // namespace
 
 std::unique_ptr<TierStorage> spill_file(const std::string& folder, size_t bytes) {
@@ -97,7 +106,7 @@ std::unique_ptr<TierStorage> spill_file(const std::string& folder, size_t bytes)
     if (errno == ENOTDIR) throw refused(folder, "it is a file: give a folder on a disk");
     throw failed(folder, "cannot be made", errno);
   }
-  if (const int error = bytes > 0 ? posix_fallocate(file.number(), 0, static_cast<off_t>(bytes)) : 0; error != 0)
+  if (const int error = take_space(file.number(), bytes); error != 0)
     throw failed(folder, "cannot have " + std::to_string(bytes) + " bytes", error);
   return spill_file(file.release(), folder);
 }

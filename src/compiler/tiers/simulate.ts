@@ -1,6 +1,6 @@
 import { NONE, type ValueId } from '../../model/graph.js'
 import { isActivation, keep, touch, type SizedValue } from '../living.js'
-import { aligned } from '../pack.js'
+import { aligned, TRANSFER_UNIT } from '../pack.js'
 import { MemorySharing, type Lives } from '../share.js'
 import type { RestoredStep } from './restore.js'
 import { giveTime, tightMoves, TransferChannel, withTransfers, type Move, type StagedStep, type TransferSpeed } from './transfers.js'
@@ -53,6 +53,11 @@ function startsOf({ operators }: RestoredStep, { seconds }: MeasuredStep): Float
   return starts
 }
 
+/** A value that is moved takes whole units. */
+function widen({ bytes }: Lives, id: ValueId): void {
+  bytes[id] = aligned(bytes[id]!, TRANSFER_UNIT)
+}
+
 function run(step: StagedStep, { values, seconds, named, transfers }: MeasuredStep): StepTimeline {
   const { operators, originals, staged } = step
   const lives: Lives = {
@@ -67,6 +72,9 @@ function run(step: StagedStep, { values, seconds, named, transfers }: MeasuredSt
     lives.bytes[id] = bytes
     lives.shares[id] = isActivation({ role, staged: staged[id] === 1 }) ? 1 : 0
   }
+  for (const { operator } of operators)
+    if (operator.kind === 'store') widen(lives, operator.inputs[0]!)
+    else if (operator.kind === 'fetch') widen(lives, operator.outputs[0]!)
   for (let at = 0; at < operators.length; at++) touch(lives, at, operators[at]!.operator.inputs, operators[at]!.operator.outputs)
   for (const id of named) keep(lives, id, operators.length)
   const sharing = new MemorySharing(lives)

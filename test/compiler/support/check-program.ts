@@ -1,6 +1,6 @@
 import { ArbalestError } from '../../../src/errors.js'
 import type { ValueId } from '../../../src/model/graph.js'
-import { ALIGNMENT } from '../../../src/compiler/pack.js'
+import { aligned, ALIGNMENT, TRANSFER_UNIT } from '../../../src/compiler/pack.js'
 import type { Arena, LoweredOperator, PlacedValue, Program } from '../../../src/compiler/program.js'
 import { inOrder, present } from '../../../src/compiler/step.js'
 
@@ -15,7 +15,8 @@ interface Span {
 /**
  * What every Program promises: values lie aligned in their arenas; an operator reads only what was written, or what outlives the step,
  * and lies within its values' lifetimes; values that live at the same time do not overlap, unless one is the other reshaped or is
- * written over it by the operator that reads it last; parameters do not overlap, and gradients lie as they do.
+ * written over it by the operator that reads it last; parameters do not overlap, and gradients lie as they do; values that are moved lie in whole
+ * units, and every transfer is settled.
  *
  * Throws INVALID_PROGRAM with the first broken promise.
  */
@@ -24,6 +25,7 @@ export function checkProgram(program: Program): void {
   checkPlaces(program, operators)
   checkOrder(program, operators)
   checkLifetimes(program, operators)
+  checkTransfers(program, operators)
   checkParameters(program)
 }
 
@@ -80,7 +82,7 @@ function checkLifetimes(program: Program, operators: readonly LoweredOperator[])
         throw broken(program, `operator ${name} (${at}) uses ${value}, which lives from ${placement.from} to ${placement.until}`)
     }
   const source = reshaped(operators)
-  const living = program.values.filter(({ placement }) => placement.arena === 'activations')
+  const living = program.values.filter(({ placement }) => placement.arena === 'activations' || placement.arena === 'staged')
   for (const [i, a] of living.entries()) {
     for (const b of living.slice(i + 1)) {
       const from = Math.max(a.placement.from, b.placement.from)
@@ -95,6 +97,22 @@ function checkLifetimes(program: Program, operators: readonly LoweredOperator[])
       if (scratch.bytes > 0 && overlap(spanOf(a), span)) throw broken(program, `${a.name} and the scratch of ${name} overlap`)
     }
   }
+}
+
+function checkTransfers(program: Program, operators: readonly LoweredOperator[]): void {
+  const begun = new Set<string>()
+  for (const { kind, name, inputs, outputs } of operators) {
+    const transfer = [...inputs, ...outputs].join(' ')
+    if (kind === 'settle' && !begun.delete(transfer)) throw broken(program, `settle ${name} waits for nothing`)
+    if (kind !== 'store' && kind !== 'fetch') continue
+    begun.add(transfer)
+    const tiers = [...inputs, ...outputs].map((id) => program.values[id]!.placement.tier).join(' ')
+    if (tiers !== (kind === 'store' ? 'device host' : 'host device')) throw broken(program, `${kind} ${name} is from ${tiers}`)
+    for (const { name: value, placement, bytes } of [...inputs, ...outputs].map((id) => program.values[id]!))
+      if (placement.offset % TRANSFER_UNIT !== 0 || placement.offset + aligned(bytes, TRANSFER_UNIT) > program.arenas[placement.arena])
+        throw broken(program, `${value} is moved and does not lie in whole units`)
+  }
+  if (begun.size > 0) throw broken(program, `${begun.size} transfers are not settled`)
 }
 
 /** Each reshaped value's original. */

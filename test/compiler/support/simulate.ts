@@ -4,10 +4,12 @@ import { IN_PLACE } from '../../fakes/lowering.js'
 
 const LINE = 64
 const SCRATCH = -2
+const UNSETTLED = -3
 
 /**
  * Runs a Program on memory that remembers, line by line, which value was written there last, and throws where an operator reads a
- * value that something has overwritten, or where an operator's own values lie on each other although it may not overwrite.
+ * value that something has overwritten, or where an operator's own values lie on each other although it may not overwrite. Transfers run as late as they
+ * may, and their targets must not be read before.
  */
 export function simulate(program: Program): void {
   const lines = Object.fromEntries(
@@ -26,13 +28,20 @@ export function simulate(program: Program): void {
   for (const operator of inOrder(program.segments)) {
     const inputs = present(operator.inputs).map((id) => program.values[id]!)
     const outputs = present(operator.outputs).map((id) => program.values[id]!)
+    if (operator.kind === 'settle') {
+      const [from, to] = inputs as [PlacedValue, PlacedValue]
+      intact(from, `settle ${operator.name}`)
+      write(to, content[to.id]!)
+      continue
+    }
     for (const value of inputs) intact(value, `${operator.kind} ${operator.name}`)
     checkItself(operator, program)
     if (operator.kind === 'reshape' && inputs[0]!.placement.offset === outputs[0]!.placement.offset)
       content[outputs[0]!.id] = content[inputs[0]!.id]!
     const { offset, bytes } = operator.scratch
     if (bytes > 0) lines.activations!.fill(SCRATCH, offset / LINE, Math.ceil((offset + bytes) / LINE))
-    for (const value of outputs) write(value, content[value.id]!)
+    const moves = operator.kind === 'store' || operator.kind === 'fetch'
+    for (const value of outputs) write(value, moves ? UNSETTLED : content[value.id]!)
   }
   for (const [name, id] of Object.entries(program.named))
     if (name !== 'target' || loaded) intact(program.values[id]!, `the caller (${name})`)
