@@ -1,5 +1,5 @@
-// Values that are moved while others are computed: what comes back is what was stored, whenever transfers run, and after a step that was given
-// up no transfer touches memory that another learner has been lent.
+// Values that are moved while others are computed: what comes back is what was stored, whenever transfers run, and after a step that was
+// given up no transfer touches memory that another learner has been lent.
 #include <algorithm>
 #include <atomic>
 #include <thread>

@@ -104,9 +104,7 @@ function* planActivations(
     sharing.visit(operator, at)
     yield
   }
-  const moved = new Set(
-    operators.flatMap(({ kind, inputs, outputs }) => (kind === 'store' ? inputs : kind === 'fetch' ? outputs : []))
-  )
+  const moved = new Set(operators.flatMap(({ kind, inputs, outputs }) => (kind === 'store' ? inputs : kind === 'fetch' ? outputs : [])))
   const groups = sharing.groups().map((group) => (group.members.some((id) => moved.has(id)) ? { ...group, unit: TRANSFER_UNIT } : group))
   const scratch = operators.flatMap(({ scratchBytes }, at): Block[] =>
     scratchBytes > 0 ? [{ bytes: scratchBytes, from: at, until: at }] : []

@@ -15,7 +15,7 @@ import { EVALUATION_BATCH } from '../trained/programs.js'
 import { beyondLimit } from './memory/fit-run.js'
 import { MemoryBudget } from './memory/budget.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
-import { speedsOf, transferSpeed, type Speeds } from './speeds.js'
+import { checkSpill, speedsOf, transferSpeed, type Speeds } from './speeds.js'
 import { explainSettings, type ExplainOptions } from '../options/explain.js'
 import { inTurns } from '../turns.js'
 
@@ -81,6 +81,7 @@ const ENGINE = new URL('../engine/native.js', import.meta.url)
 export async function explain(options: ExplainOptions): Promise<Explanation> {
   const engine = await loadEngine(ENGINE.href)
   const { learners, threads, precision, backend: name, batch, model, deviceMemory, spill, ...settings } = explainSettings(options)
+  checkSpill(engine, { backend: name, spill })
   await loadOperators(model)
   const backend = loweringBackend(engine, name, threads)
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }

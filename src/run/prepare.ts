@@ -34,7 +34,7 @@ import { compilePrograms, trainingOptions, type RunPrograms } from './programs.j
 import { checkReports, loadRunSettings, type RunSettings } from './run-settings.js'
 import { checkCost } from './run-cost.js'
 import { scheduleOf, type Schedule } from './schedule.js'
-import { runSpeeds, transferSpeed } from './speeds.js'
+import { checkSpill, runSpeeds, transferSpeed } from './speeds.js'
 import { StoppedEarly } from './stopped-early.js'
 
 /** Everything that is decided before the first actor of a run starts. */
@@ -72,6 +72,7 @@ export interface PreparedRun {
  */
 export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSignal, hosts?: Hosts): Promise<PreparedRun> {
   checkPrecision(engine, given)
+  checkSpill(engine, given)
   const dataset = await openDataset(given)
   checkCost(given, dataset, engine)
   const model = await openModel(given, dataset)

@@ -3,6 +3,7 @@ import type { MachineSpeed } from '../compiler/tiers/cost.js'
 import type { TransferSpeed } from '../compiler/tiers/transfers.js'
 import type { Engine } from '../engine/contract.js'
 import { usableCores } from '../engine/machine.js'
+import { invalidOption } from '../errors.js'
 import { measureMemorySpeed, type MemorySpeed } from '../engine/memory-speed.js'
 
 /** The speeds behind predicted times. Data of up to `cacheBytes` may lie in a cache. */
@@ -30,6 +31,17 @@ export function speedsOf(engine: Engine, threads: number, assumed: AssumedSpeeds
 /** The speeds from which a run predicts what computing again costs: measured on cores, assumed for GPUs. */
 export function runSpeeds(engine: Engine, { backend, threads }: { readonly backend: EngineBackend; readonly threads: number }): Speeds {
   return speedsOf(engine, threads, engine.capabilities(backend).memory === 'device' ? GPU : {})
+}
+
+/** Throws INVALID_OPTION and WRITE_FAILED unless values can be moved to the folder that the user has named. */
+export function checkSpill(
+  engine: Engine,
+  { backend, spill }: { readonly backend: EngineBackend; readonly spill?: string | undefined }
+): void {
+  if (spill === undefined) return
+  if (engine.capabilities(backend).memory === 'device')
+    throw invalidOption('spill', spill, `backend ${backend} moves values to the memory of its host: leave it out`)
+  engine.measureTransfers(backend, 1, { folder: spill })
 }
 
 /** Enough for a disk to show its rate, not that of its cache alone. */

@@ -11,8 +11,8 @@ import { engine } from '../../src/engine/native.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
 import { batchNorm2d, conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu, residual } from '../../src/model/layers.js'
-import { Folder } from '../data/support/files.js'
 import { refused } from '../support/codes.js'
+import { DiskFolder } from '../support/disk-folder.js'
 import { checkProgram } from '../compiler/support/check-program.js'
 import { DEVICE, ofImages, ofTokens, type Training } from './support/device-training.js'
 
@@ -23,7 +23,18 @@ const block = () => residual({ body: [conv2d(8, 3, { padding: 1 }), batchNorm2d(
 const images = defineModel({
   name: 'moving',
   input: [3, 16, 16],
-  layers: [conv2d(8, 3, { padding: 1 }), batchNorm2d(), relu(), block(), dropout(0.3), block(), maxPool2d(2), block(), flatten(), linear(10)]
+  layers: [
+    conv2d(8, 3, { padding: 1 }),
+    batchNorm2d(),
+    relu(),
+    block(),
+    dropout(0.3),
+    block(),
+    maxPool2d(2),
+    block(),
+    flatten(),
+    linear(10)
+  ]
 })
 
 const TRAININGS: Readonly<Record<string, Training>> = {
@@ -36,7 +47,14 @@ const MOVED: Partial<MemoryLimit> = { transfers, only: 'move' }
 
 function compiled(backend: EngineBackend, { model, load, batch }: Training, limit?: MemoryLimit, accumulate = 1): Program {
   const optimiser = { momentum: 0.9, weightDecay: 1e-4, ...(accumulate > 1 && { accumulate }) }
-  return compile(model, loweringBackend(engine, backend), { batch, mode: 'train', precision: 'f32', load, optimiser, ...(limit && { limit }) })
+  return compile(model, loweringBackend(engine, backend), {
+    batch,
+    mode: 'train',
+    precision: 'f32',
+    load,
+    optimiser,
+    ...(limit && { limit })
+  })
 }
 
 /** The step within a part of what may be saved: 0 is the least. */
@@ -103,7 +121,7 @@ describe('values that are moved to the second tier', function () {
   })
 
   it('are moved to a file without a name', async () => {
-    await using folder = await Folder.make()
+    await using folder = await DiskFolder.make()
     const training = TRAININGS['a language model']!
     const program = within('cpu', training, 0)
     const expected = trained('cpu', training, compiled('cpu', training))
@@ -120,6 +138,13 @@ describe('values that are moved to the second tier', function () {
     const training = TRAININGS['a language model']!
     const program = within('cpu', training, 0)
     await refused('INVALID_OPTION', () => trained('cpu', training, program), 'spill: received no folder', 'give one on a disk')
+    await using disk = await DiskFolder.make()
+    await refused(
+      'WRITE_FAILED',
+      () => engine.createArenas({ backend: 'cpu', bytes: 64, count: 1, staged: 2 ** 50, tier: { folder: disk.path } }),
+      'No space left on device',
+      'free some there'
+    )
     const attempt = (folder: string) => trained('cpu', training, program, { tier: { folder } })
     await refused('INVALID_OPTION', () => attempt('/dev/shm'), 'spill: received /dev/shm; its files lie in memory')
     await refused('INVALID_OPTION', () => attempt('/nowhere/at/all'), 'No such file or directory', 'give a folder on a disk')

@@ -17,9 +17,9 @@ Napi::Value create_arenas(const Info& info) {
   if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
   const Napi::Value staged = js::property(from, "staged");
   Backend& backend = backend_named(js::string(from, "backend"));
-  return handle(info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count),
-                                                     staged.IsUndefined() ? 0 : js::size(from, "staged"),
-                                                     js::host_tier(js::property(from, "tier"))));
+  return handle(
+      info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count),
+                                           staged.IsUndefined() ? 0 : js::size(from, "staged"), js::host_tier(js::property(from, "tier"))));
 }
 
 Napi::Value create_replica(const Info& info) {

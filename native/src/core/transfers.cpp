@@ -16,7 +16,8 @@ bool begins(const PlacedOperator& op) { return op.kind == "store" || op.kind == 
 void check_place(const Program& program, const PlacedOperator& op, const PlacedValue& value, Arena arena) {
   if (value.arena != arena) invalid(program, op, "names value " + value.name + " of the wrong tier");
   if (value.offset % kTransferUnit != 0 || value.offset + whole_units(value.bytes) > program.arena_bytes[static_cast<size_t>(arena)])
-    invalid(program, op, "moves value " + value.name + ", which does not lie in whole units of " + std::to_string(kTransferUnit) + " bytes");
+    invalid(program, op,
+            "moves value " + value.name + ", which does not lie in whole units of " + std::to_string(kTransferUnit) + " bytes");
 }
 
 void check_values(const Program& program, const PlacedOperator& op) {

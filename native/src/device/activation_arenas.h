@@ -32,7 +32,7 @@ class ActivationArenas {
   struct Slot {
     Memory memory;
     std::unique_ptr<HostTier> tier;  // its transfers end before the memory does
-    int residents = 0;  // users that have it as their home
+    int residents = 0;               // users that have it as their home
     bool lent = false, touched = false;
   };
 

@@ -21,9 +21,7 @@ constexpr unsigned long kTmpfs = 0x01021994, kRamfs = 0x858458f6;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-Error refused(const std::string& folder, const std::string& why) {
-  return {"INVALID_OPTION", "spill: received " + folder + "; " + why};
-}
+Error refused(const std::string& folder, const std::string& why) { return {"INVALID_OPTION", "spill: received " + folder + "; " + why}; }
 
 Error failed(const std::string& folder, const std::string& what, int error) {
   const std::string fix = error == ENOSPC || error == EDQUOT || error == EFBIG

@@ -9,8 +9,8 @@
 
 namespace arbalest {
 
-// Takes the space of the whole file first. Throws INVALID_OPTION for a folder that is missing, or whose files lie in memory; WRITE_FAILED if
-// there is no space or no permission.
+// Takes the space of the whole file first. Throws INVALID_OPTION for a folder that is missing, or whose files lie in memory; WRITE_FAILED
+// if there is no space or no permission.
 std::unique_ptr<TierStorage> spill_file(const std::string& folder, size_t bytes);
 
 // The same over an open file, which it closes: `folder` is for messages.

@@ -76,8 +76,7 @@ void TransferQueue::settle(size_t number) {
   unsettled_.erase(found);
   const auto queued = [&] { return std::ranges::find(queue_, number, &Transfer::number); };
   // Those before it come first.
-  if (const auto mine = queued(); mine != queue_.end())
-    std::for_each(queue_.begin(), mine + 1, [](Transfer& each) { each.waits = false; });
+  if (const auto mine = queued(); mine != queue_.end()) std::for_each(queue_.begin(), mine + 1, [](Transfer& each) { each.waits = false; });
   changed_.notify_all();
   changed_.wait(lock, [&] { return failure_ || queued() == queue_.end(); });
   if (failure_) std::rethrow_exception(failure_);

@@ -45,6 +45,8 @@ void ReplicaMemory::own_activations(size_t bytes, size_t staged) {
 }
 
 void ReplicaMemory::abandon_transfers() noexcept {
+  // An arena that it does not have is another replica's, with its transfers.
+  if (user_ && !user_->has()) return;
   if (HostTier* const tier = this->tier()) tier->abandon();
 }
 

@@ -65,8 +65,7 @@ class PeakCandidates {
         if (at < this.#peak) this.#before[id] = at
         else if (at === this.#peak) this.#before[id] = this.#after[id] = at
         else if (this.#after[id]! < 0) this.#after[id] = at
-    for (let copy = measured.values.length; copy < originals.length; copy++)
-      if (!staged[copy]) append(this.#copies, originals[copy]!, copy)
+    for (let copy = measured.values.length; copy < originals.length; copy++) if (!staged[copy]) append(this.#copies, originals[copy]!, copy)
     for (const [after, values] of choices.drops) for (const value of values) append(this.#dropped, value, after)
   }
 
@@ -106,7 +105,10 @@ class PeakCandidates {
     if (moved.size !== 1) return []
     const { storeBytesPerSecond, fetchBytesPerSecond } = this.#measured.transfers!
     const secondsPerByte = 1 / storeBytesPerSecond + 1 / fetchBytesPerSecond
-    const copied = this.#timeline.step.fetched.reduce((sum, id) => sum + this.#measured.values[this.#timeline.step.originals[id]!]!.bytes, 0)
+    const copied = this.#timeline.step.fetched.reduce(
+      (sum, id) => sum + this.#measured.values[this.#timeline.step.originals[id]!]!.bytes,
+      0
+    )
     // The busier the tier is, the more a transfer is waited for.
     const busy = Math.min(1, ((copied + bytes) * secondsPerByte) / this.#timeline.seconds)
     return [{ drops: dropped, moved: [...moved], secondsPerByte: busy ** 2 * secondsPerByte }]

@@ -55,9 +55,10 @@ export function* fit(
   if (bytesOf(whole) <= budget) return whole
 
   const ways = waysOf({ transfers, only })
+  const searches = FREED.flatMap((freed) => ways.map((way) => ({ freed, way })))
   let fastest: FittedStep | undefined
-  for (const { freed, way } of budget > 0 ? FREED.flatMap((freed) => ways.map((way) => ({ freed, way }))) : []) {
-    const staging = new Staging(repeats, measured, freed, way)
+  for (const search of budget > 0 ? searches : []) {
+    const staging = new Staging(repeats, measured, search.freed, search.way)
     let target = budget
     for (let attempt = 0; attempt < ATTEMPTS && (yield* staging.reach(target)); attempt++) {
       const found = yield* placed(yield* staging.trimmed(target))

@@ -74,7 +74,12 @@ function overwrites({ inputs, inPlace }: LoweredStepOperator, id: ValueId): bool
  */
 export function giveTime(
   moves: readonly Move[],
-  { live, starts, limit, speed }: { readonly live: Float64Array; readonly starts: Float64Array; readonly limit: number; readonly speed: TransferSpeed }
+  {
+    live,
+    starts,
+    limit,
+    speed
+  }: { readonly live: Float64Array; readonly starts: Float64Array; readonly limit: number; readonly speed: TransferSpeed }
 ): void {
   const fits = (at: number, bytes: number): boolean => live[at]! + bytes <= limit
   let free = 0
@@ -142,7 +147,11 @@ export class TransferChannel {
   }
 
   /** The time after an operator that begins at `time`, if it is a transfer. */
-  after({ kind, inputs, outputs }: Pick<LoweredStepOperator, 'kind' | 'inputs' | 'outputs'>, time: number, bytes: (id: ValueId) => number): number {
+  after(
+    { kind, inputs, outputs }: Pick<LoweredStepOperator, 'kind' | 'inputs' | 'outputs'>,
+    time: number,
+    bytes: (id: ValueId) => number
+  ): number {
     if (kind === 'settle') return Math.max(time, this.#ends.get(inputs[1]!) ?? 0)
     if (!this.#speed || (kind !== 'store' && kind !== 'fetch')) return time
     const { storeBytesPerSecond, fetchBytesPerSecond, bothWays } = this.#speed

@@ -30,3 +30,10 @@ export async function limitsOf(options: TrainOptions, parts: readonly number[]):
   const all = bytesShared + learners * bytesPerLearner
   return { whole, limits: parts.map((part) => Math.floor(floor + part * (all - floor))) }
 }
+
+/** The options of a run that has to move values: it takes less than what computing again leaves. */
+export async function moving(options: TrainOptions, spill?: string): Promise<TrainOptions> {
+  const spilling = spill === undefined ? options : { ...options, spill }
+  const floor = await floorOf(spilling)
+  return { ...spilling, deviceMemory: floor }
+}

@@ -1,5 +1,5 @@
-// The stand-in's second tier: memory beyond the device's, and a thread that copies like the copy streams of a GPU. Its addresses are known to
-// nobody else, as kernels cannot be given pinned memory by mistake.
+// The stand-in's second tier: memory beyond the device's, and a thread that copies like the copy streams of a GPU. Its addresses are known
+// to nobody else, as kernels cannot be given pinned memory by mistake.
 #pragma once
 
 #include <functional>
