@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import colours from 'picocolors'
 import type { BackendDescription } from '../engine/contract.js'
 import { describeCuda, type CudaReport } from '../engine/cuda.js'
-import { processorFeatures, processorName, usableCores, usableMemory } from '../engine/machine.js'
+import { processorFeatures, processorName, usableCores } from '../engine/machine.js'
 import { engine } from '../engine/native.js'
 import { messageOf } from '../errors.js'
 import type { Check } from './check.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { hostChecks } from './host-checks.js'
+import { disk, gpuCopies, memory } from './memory-checks.js'
 import { bytes } from './text.js'
 
 const SET_UP = 'run `npx arbalest setup`'
@@ -22,7 +22,7 @@ export const defineDoctor: DefineCommand = (command, { version, finish }) => {
 
 /** `arbalest doctor`: checks whether this machine can train. Returns EXIT.failed if it cannot. */
 function runDoctor({ json, version }: { json: boolean; version: string }): ExitCode {
-  const checks = [system(), node(), processor(), memory(), ...backends(), ...buildTools(), ...cuda(), ...hostChecks()]
+  const checks = [system(), node(), processor(), memory(), ...backends(), disk(process.cwd()), ...buildTools(), ...cuda(), ...hostChecks()]
   const healthy = checks.every(({ status }) => status !== 'missing')
   process.stdout.write(json ? `${JSON.stringify({ event: 'doctor', healthy, version, checks })}\n` : report(version, checks, healthy))
   return healthy ? EXIT.done : EXIT.failed
@@ -64,10 +64,6 @@ function processor(): Check {
   const cores = usableCores()
   const detail = `${processorName()}; ${cores} ${cores === 1 ? 'core' : 'cores'} usable; ${processorFeatures().join(' ') || 'no vector extensions'}`
   return { name: 'processor', status: 'present', detail }
-}
-
-function memory(): Check {
-  return { name: 'memory', status: 'present', detail: `${bytes(usableMemory())} usable of ${bytes(totalmem())}` }
 }
 
 function backends(): readonly Check[] {
@@ -116,7 +112,10 @@ function notInstalled(name: string, aptPackage: string): Check {
 /** Whether backend `cuda` can train here: its library, the driver, and the devices with their free memory. The CPU backend needs none of it. */
 function cuda(): readonly Check[] {
   const found = cudaReport()
-  if (typeof found !== 'string') return [cudaLibraries(found), ...found.devices.map(cudaDevice)]
+  if (typeof found !== 'string') {
+    const libraries = cudaLibraries(found)
+    return [libraries, ...found.devices.map(cudaDevice), ...(libraries.status === 'present' ? [gpuCopies()] : [])]
+  }
   const driver = driverVersion()
   const fix = { fix: 'run `npx arbalest setup --cuda`' }
   return [{ name: 'CUDA', status: 'absent', detail: `${driver ?? 'no NVIDIA driver'}; ${found}`, ...(driver !== undefined && fix) }]

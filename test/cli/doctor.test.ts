@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import type { Check } from '../../src/cli/check.js'
 import { supportsNode } from '../../src/cli/doctor-command.js'
 import { builtMpi } from '../../src/engine/mpi.js'
+import { DiskFolder } from '../support/disk-folder.js'
 import { skip } from '../support/skip.js'
 import { ROOT, run } from './support/arbalest.js'
 
@@ -14,7 +15,8 @@ describe('arbalest doctor', () => {
   it('reports what training needs, and that it can run', async () => {
     const { code, stdout, stderr } = await run(['doctor'])
     expect(code, stdout + stderr).to.equal(0)
-    for (const word of ['Node.js', process.version, 'usable', 'oneDNN', 'CUDA', 'Training can run here.']) expect(stdout).to.include(word)
+    for (const word of ['Node.js', process.version, 'usable', 'a thread copies', 'oneDNN', 'CUDA', 'Training can run here.'])
+      expect(stdout).to.include(word)
   })
 
   it('gives the same as one JSON object', async () => {
@@ -25,6 +27,16 @@ describe('arbalest doctor', () => {
     const checks = lines[0]!['checks'] as Check[]
     expect(checks.map(({ name }) => name)).to.include.members(['Node.js', 'processor', 'memory', 'backend cpu', 'CUDA'])
     for (const { status } of checks) expect(status).to.be.oneOf(['present', 'absent'])
+  })
+
+  it('measures the disk of the folder that it is called in, or says why no values could be moved there', async () => {
+    const disk = async (cwd: string) =>
+      ((await run(['doctor', '--json'], { cwd })).lines[0]!['checks'] as Check[]).find(({ name }) => name === 'disk')!
+    await using folder = await DiskFolder.make()
+    expect(await disk(folder.path)).to.include({ status: 'present' })
+    expect((await disk(folder.path)).detail).to.match(/^\d+\.\d\d GB\/s written and \d+\.\d\d GB\/s read in /)
+    expect(await disk('/dev/shm')).to.include({ status: 'absent' })
+    expect((await disk('/dev/shm')).detail).to.include('its files lie in memory')
   })
 
   it('says whether processes of several hosts can meet, without which one host trains', async () => {
