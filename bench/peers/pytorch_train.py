@@ -1,19 +1,22 @@
 """Trains a model on random data and tells how many images a second it manages.
 
-Says {"ready": ...} on stdout when warm; then answers each line `run SECONDS` with {"work": IMAGES, "seconds": ...}; ends with its input.
+Says {"ready": ..., "bytes": RESIDENT MEMORY OF TRAINING} on stdout when warm; then answers each line `run SECONDS` with {"work": IMAGES, "seconds": ...}; ends with its input.
 Between two commands it waits for its input and computes nothing.
 """
 
 import argparse
 import contextlib
+import functools
 import json
+import re
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 
-from models import build
+from models import Block, Bottleneck, build
 
 RATE, MOMENTUM, WEIGHT_DECAY = 0.01, 0.9, 1e-4
 
@@ -28,19 +31,30 @@ def arguments():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--checkpoint", action="store_true", help="computes each residual block again in the backward pass")
     parser.add_argument("--foreach", action="store_true", help="the optimiser's fused lists of tensors")
     return parser.parse_args()
 
 
-def steps(options):
+def checkpointed(model):
+    for module in model.modules():
+        if isinstance(module, (Block, Bottleneck)):
+            module.forward = functools.partial(torch.utils.checkpoint.checkpoint, module.forward, use_reentrant=False)
+
+
+def resident(field):
+    """VmRSS, the resident memory now, or VmHWM, the most that there was; in bytes."""
+    with open("/proc/self/status") as status:
+        return 1024 * int(re.search(rf"^{field}:\s+(\d+) kB", status.read(), re.MULTILINE).group(1))
+
+
+def steps(options, samples, labels):
     """Endless training steps; each next() is one whole step over one batch."""
-    torch.manual_seed(1)
-    samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8)
-    labels = torch.randint(0, options.classes, (options.count,))
     model = build(options.model, options.sample, options.classes)
+    if options.checkpoint:
+        checkpointed(model)
     format = torch.channels_last if options.channels_last else torch.contiguous_format
     if options.channels_last:
-        samples = samples.contiguous(memory_format=format)
         model = model.to(memory_format=format)
     optimiser = torch.optim.SGD(model.parameters(), RATE, MOMENTUM, weight_decay=WEIGHT_DECAY, foreach=options.foreach)
     autocast = torch.autocast("cpu", torch.bfloat16) if options.precision == "bf16" else contextlib.nullcontext()
@@ -62,7 +76,15 @@ def main():
     torch.set_num_threads(options.threads)
     torch.set_num_interop_threads(1)
     torch.set_flush_denormal(True)
-    training = steps(options)
+    torch.manual_seed(1)
+    samples = torch.randint(0, 256, (options.count, *options.sample), dtype=torch.uint8)
+    if options.channels_last:
+        samples = samples.contiguous(memory_format=torch.channels_last)
+    labels = torch.randint(0, options.classes, (options.count,))
+    before = resident("VmRSS")
+    with open("/proc/self/clear_refs", "w") as most:
+        most.write("5")
+    training = steps(options, samples, labels)
 
     def run(seconds):
         start, done = time.perf_counter(), 0
@@ -77,7 +99,8 @@ def main():
         print(json.dumps(answer), flush=True)
 
     run(0.5)
-    say({"ready": True, "version": torch.__version__, "threads": torch.get_num_threads()})
+    bytes = resident("VmHWM") - before
+    say({"ready": True, "version": torch.__version__, "threads": torch.get_num_threads(), "bytes": bytes})
     for line in sys.stdin:
         command, seconds = line.split()
         if command != "run":

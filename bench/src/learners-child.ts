@@ -5,7 +5,7 @@ import { workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
-const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', deviceMemory = 'auto'] =
+const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', deviceMemory = 'auto', spill = ''] =
   process.argv.slice(2)
 const job = train({
   model,
@@ -15,6 +15,7 @@ const job = train({
   precision: precision as CasePrecision,
   backend: backend as 'cpu' | 'cuda',
   deviceMemory,
+  ...(spill !== '' && { spill }),
   optimiser: { learningRate: 0.01, momentum: 0.9, weightDecay: 1e-4 },
   synchroniser: { name: 'sma', period: 1, lockstep: lockstep === 'true' },
   // Longer than any window; the parent process ends this one.
@@ -50,7 +51,7 @@ async function run(seconds: number): Promise<Window> {
 
 await nextProgress()
 await sleep(500)
-const { bytesShared, bytesPerLearner, recomputedBytes = 0, predictedSlowdown = 1 } = started!
+const { bytesShared, bytesPerLearner, recomputedBytes = 0, movedBytes = 0, predictedSlowdown = 1 } = started!
 const bytes = bytesShared + Number(learners) * bytesPerLearner
-const told = { bytes, recomputedBytes, predictedSlowdown }
+const told = { bytes, recomputedBytes, movedBytes, predictedSlowdown }
 await answerWindows({ flopsPerImage: flopsPerImage(model, Number(batch), precision as CasePrecision), ...told }, run)

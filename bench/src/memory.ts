@@ -5,6 +5,8 @@ import { cpu } from './flops-per-image.js'
 import { compile, modelNamed, type MemoryLimit, type Program } from './internals.js'
 import { startOurs } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
+import { pythonsWithTorch, type Python } from './python.js'
+import { startCheckpointing } from './pytorch.js'
 import { saveResults } from './results.js'
 import type { Side } from './side.js'
 import { Table } from './table.js'
@@ -14,12 +16,13 @@ interface Result extends Comparison {
   readonly bench: 'memory'
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
-  readonly peer: 'uncapped'
+  readonly peer: 'uncapped' | 'pytorch-checkpoint'
   readonly unit: 'images/s'
   /** The memory that each of the two takes. */
   readonly bytes: number
   readonly peerBytes: number
   readonly recomputedBytes: number
+  readonly movedBytes: number
   /** The time of a step within the limit, as a factor: as it was predicted, and as it was measured. */
   readonly predictedSlowdown: number
   readonly slowdown: number
@@ -29,6 +32,7 @@ interface Result extends Comparison {
 interface Told {
   readonly bytes: number
   readonly recomputedBytes: number
+  readonly movedBytes: number
   readonly predictedSlowdown: number
 }
 
@@ -50,22 +54,29 @@ function activationBytes(one: Case, limit?: MemoryLimit): number {
   return program.arenas.activations
 }
 
-async function measure(one: Case, whole: Side, part: number, options: BenchOptions): Promise<Result> {
+/** A share of the activations' memory, and maybe a folder to which values may be moved. */
+interface Limit {
+  readonly part: number
+  readonly spill?: string | undefined
+}
+
+async function measure(one: Case, whole: Side, { part, spill }: Limit, options: BenchOptions): Promise<Result> {
   const peerBytes = (whole.greeting as unknown as Told).bytes
   const limit = Math.ceil(peerBytes - (1 - part) * activationBytes(one))
-  const limited = await startOurs({ ...one, deviceMemory: String(limit) })
+  const limited = await startOurs({ ...one, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
   try {
     const compared = await compare(limited, whole, options)
-    const { bytes, recomputedBytes, predictedSlowdown } = limited.greeting as unknown as Told
+    const { bytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as Told
     return {
       bench: 'memory',
-      case: `${one.model} b${one.batch} ${Math.round(100 * part)}%`,
+      case: `${one.model} b${one.batch} ${Math.round(100 * part)}%${spill === undefined ? '' : ' spill'}`,
       peer: 'uncapped',
       unit: 'images/s',
       ...compared,
       bytes,
       peerBytes,
       recomputedBytes,
+      movedBytes,
       predictedSlowdown,
       slowdown: 1 / compared.ratio
     }
@@ -74,15 +85,57 @@ async function measure(one: Case, whole: Side, part: number, options: BenchOptio
   }
 }
 
+/** Beside PyTorch, which computes each residual block again, with as much memory for the training as its process has; the samples come on top for both. */
+async function besideCheckpoint(one: Case, python: Python, options: BenchOptions): Promise<Result> {
+  const peer = await startCheckpointing(python, one)
+  try {
+    const { bytes: peerBytes } = peer.greeting as unknown as { readonly bytes: number }
+    const { sample, count } = workloadOf(one.model)
+    const samples = count * (sample[0] * sample[1] * sample[2] + 4)
+    const limited = await startOurs({ ...one, deviceMemory: String(peerBytes + samples) })
+    try {
+      const { bytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as Told
+      const compared = await compare(limited, peer, options)
+      return {
+        bench: 'memory',
+        case: `${one.model} b${one.batch} at its peak`,
+        peer: 'pytorch-checkpoint',
+        unit: 'images/s',
+        ...compared,
+        bytes: bytes - samples,
+        peerBytes,
+        recomputedBytes,
+        movedBytes,
+        predictedSlowdown,
+        slowdown: 1 / compared.ratio
+      }
+    } finally {
+      limited.close()
+    }
+  } finally {
+    peer.close()
+  }
+}
+
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
 
 /** Images per second of a learner against the memory that it takes. */
 export const memory: Bench = {
-  summary: 'images/s against bytes: a learner within limits of memory beside one without',
-  filters: ['default: resnet20 b32 f32', 'models, b32 (batch), f32 or bf16; at 75, 50 and 25% of the activations, or the least'],
-  async run(filters, options) {
+  summary: 'images/s against bytes: a learner within limits of memory beside one without, and beside PyTorch that checkpoints',
+  filters: [
+    'default: resnet20 b32 f32',
+    'models, b32 (batch), f32 or bf16; at 75, 50 and 25% of the activations, or the least',
+    '/a/folder: the same once more, where values may be moved there'
+  ],
+  async run(given, options) {
+    const spill = given.find((word) => word.startsWith('/'))
+    const filters = given.filter((word) => word !== spill)
+    const pythons = await pythonsWithTorch().catch((error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+      return []
+    })
     const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
-    table.row(['case', 'images/s', 'uncapped', 'slowdown', 'as told', 'min-max', 'MiB', 'uncapped'])
+    table.row(['case', 'images/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
     const results: Result[] = []
     const words = ['resnet20', 'b32', 'f32'].map((usual, kind) => filters.find((word) => kindOf(word) === kind) ?? usual)
     if (filters.length > words.length || filters.some((word) => !words.includes(word)))
@@ -90,10 +143,10 @@ export const memory: Bench = {
     for (const one of chosenCases([...words, 'k1'])) {
       const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
       const parts = [...PARTS.filter((part) => part > least), ...(PARTS.at(-1)! < least ? [least] : [])]
+      const limits: Limit[] = [...parts.map((part) => ({ part })), ...(spill === undefined ? [] : PARTS.map((part) => ({ part, spill })))]
       const whole = await startOurs(one)
       try {
-        for (const part of parts) {
-          const result = await measure(one, whole, part, options)
+        const told = (result: Result): void => {
           results.push(result)
           if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
           table.row([
@@ -107,6 +160,8 @@ export const memory: Bench = {
             mebibytes(result.peerBytes)
           ])
         }
+        for (const limit of limits) told(await measure(one, whole, limit, options))
+        for (const python of pythons.slice(0, 1)) told(await besideCheckpoint(one, python, options))
       } finally {
         whole.close()
       }

@@ -9,9 +9,18 @@ function node(file: string, args: readonly string[]): { program: string; args: r
 /** Milliseconds that learners may take to warm up. */
 const WARM = 120_000
 
-/** Starts learners with SMA at every step, in a process of their own. `deviceMemory`: the option of this name. */
-export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: string }): Promise<Side> {
-  const args = [one.model, String(one.batch), String(one.learners), one.precision, 'cpu', 'false', one.deviceMemory ?? 'auto']
+/** Starts learners with SMA at every step, in a process of their own. `deviceMemory`, `spill`: the options of these names. */
+export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: string; readonly spill?: string }): Promise<Side> {
+  const args = [
+    one.model,
+    String(one.batch),
+    String(one.learners),
+    one.precision,
+    'cpu',
+    'false',
+    one.deviceMemory ?? 'auto',
+    one.spill ?? ''
+  ]
   return Side.start([node('learners-child.js', args)], WARM)
 }
 

@@ -51,6 +51,12 @@ function commands(python: Python, one: Case, mode: Mode): readonly Command[] {
   return Array.from({ length: mode.processes }, () => command)
 }
 
+/** A process of PyTorch, on as many threads as there are learners, that computes each residual block again in the backward pass. */
+export function startCheckpointing(python: Python, one: Case): Promise<Side> {
+  const mode = { name: 'checkpoint', processes: 1, threads: one.learners, channelsLast: true }
+  return Side.start(commands(python, one, mode).map((command) => ({ ...command, args: [...command.args, '--checkpoint'] })))
+}
+
 /** Windows of each mode. The best one counts, because other work on the machine can only make a mode slower. */
 const PASSES = 2
 

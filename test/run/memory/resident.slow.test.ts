@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'chai'
+import type { TrainOptions } from '../../../src/index.js'
+import { DiskFolder } from '../../support/disk-folder.js'
+import { floorOf } from '../support/limited-run.js'
+
+const RUN = fileURLToPath(new URL('../support/resident-run.js', import.meta.url))
+
+function resident(options: TrainOptions): { readonly beyond: number; readonly weightsSha256: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [RUN, JSON.stringify(options)], { encoding: 'utf8' })
+  expect(status, stderr).to.equal(0)
+  return JSON.parse(stdout) as ReturnType<typeof resident>
+}
+
+describe("a process's resident memory", function () {
+  this.timeout(600_000)
+
+  it('stays within the limit of its run, but for what any run takes', async () => {
+    await using folder = await DiskFolder.make()
+    const base = { model: 'resnet20', data: 'digits', batch: 256, learners: 1, threads: 2, until: { steps: 3 }, seed: 2 } as const
+    const whole = resident(base)
+    for (const spill of [undefined, folder.path]) {
+      const options = spill === undefined ? base : { ...base, spill }
+      const deviceMemory = await floorOf(options)
+      const limited = resident({ ...options, deviceMemory })
+      expect(limited.beyond).to.be.at.most(deviceMemory)
+      expect(limited.beyond).to.be.below(0.7 * whole.beyond)
+      expect(limited.weightsSha256).to.equal(whole.weightsSha256)
+    }
+  })
+})
