@@ -1,5 +1,6 @@
 import { aligned } from './pack.js'
 import { SEGMENTS, type Program, type SegmentName } from './program.js'
+import { isTransfer } from './tiers/cost.js'
 
 /** What a step holds in its arena of activations while an operator runs. */
 export interface HeldBytes {
@@ -7,7 +8,7 @@ export interface HeldBytes {
   readonly operator: string
   /** Values that share their memory count once; scratch is included. */
   readonly bytes: number
-  /** The operator computes again what was not held. */
+  /** The operator computes again what was not held, or moves it. */
   readonly repeats: boolean
 }
 
@@ -22,7 +23,12 @@ export function heldBytes({ segments, values }: Program): HeldBytes[] {
     for (let at = placement.from; at <= Math.min(placement.until, spans.length - 1); at++)
       spans[at]!.push({ from: placement.offset, until: placement.offset + bytes })
   }
-  return operators.map(({ segment, name, repeats = false }, at) => ({ segment, operator: name, bytes: covered(spans[at]!), repeats }))
+  return operators.map(({ segment, kind, name, repeats = false }, at) => ({
+    segment,
+    operator: name,
+    bytes: covered(spans[at]!),
+    repeats: repeats || isTransfer(kind)
+  }))
 }
 
 /** Bytes of an arena. */

@@ -1,10 +1,10 @@
 import { evaluatorCount } from '../actors/evaluators.js'
 import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import { heldBytes, type HeldBytes } from '../compiler/held-bytes.js'
-import { operatorBytes, operatorCost } from '../compiler/tiers/cost.js'
+import { isTransfer, operatorBytes, operatorCost } from '../compiler/tiers/cost.js'
 import { restorationOf } from '../compiler/tiers/restoration.js'
 import { memoryUseInPieces, type MemoryUse } from '../compiler/memory-use.js'
-import { SEGMENTS, type BackendName, type Precision, type Program, type SegmentName } from '../compiler/program.js'
+import { SEGMENTS, type BackendName, type Precision, type LoweredOperator, type Program, type SegmentName } from '../compiler/program.js'
 import { loadEngine } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { loadOperators } from '../model/composed.js'
@@ -141,10 +141,15 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   }
 }
 
+/** Transfers compute nothing, and run beside the others. */
+function computing({ segments }: Program, segment: SegmentName): readonly LoweredOperator[] {
+  return segments[segment].filter(({ kind }) => !isTransfer(kind))
+}
+
 export function explainedOperators(program: Program, speeds: Speeds, updateBytes: number): readonly ExplainedOperator[] {
   const values = (ids: readonly number[]) => ids.filter((id) => id >= 0).map((id) => program.values[id]!)
   return SEGMENTS.flatMap((segment) =>
-    program.segments[segment].map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
+    computing(program, segment).map(({ kind, name, implementation, attributes, inputs, outputs, flops }): ExplainedOperator => {
       const bytes = kind === 'update' ? updateBytes : operatorBytes({ kind, inputs, outputs }, program.values)
       const { seconds, boundBy } = operatorCost({ flops, bytes }, speeds)
       return {

@@ -31,10 +31,15 @@ export function operatorFlops(
   return operatorRow(kind).flops?.({ inputs: inputs.map(shape), outputs: outputs.map(shape), attributes }) ?? 0
 }
 
-/** Bytes of a step's values that one run reads and writes. A reshaped value is the same memory. */
+/** Whether an operator moves a value between the tiers of memory, or waits for one that does. */
+export function isTransfer(kind: Operator['kind']): kind is 'store' | 'fetch' | 'settle' {
+  return kind === 'store' || kind === 'fetch' || kind === 'settle'
+}
+
+/** Bytes of a step's values that one run reads and writes. A reshaped value is the same memory, and transfers run beside other operators. */
 export function operatorBytes(
   { kind, inputs, outputs }: Pick<Operator, 'kind' | 'inputs' | 'outputs'>,
   values: readonly { readonly bytes: number }[]
 ): number {
-  return kind === 'reshape' ? 0 : present([...inputs, ...outputs]).reduce((sum, id) => sum + values[id]!.bytes, 0)
+  return kind === 'reshape' || isTransfer(kind) ? 0 : present([...inputs, ...outputs]).reduce((sum, id) => sum + values[id]!.bytes, 0)
 }

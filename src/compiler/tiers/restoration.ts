@@ -1,7 +1,7 @@
 import type { ValueId } from '../../model/graph.js'
 import type { Program } from '../program.js'
 import { inOrder, present } from '../step.js'
-import { operatorBytes, operatorCost, type MachineSpeed } from './cost.js'
+import { isTransfer, operatorBytes, operatorCost, type MachineSpeed } from './cost.js'
 import { TransferChannel, type TransferSpeed } from './transfers.js'
 
 /** What it costs a step to restore values instead of holding them. */
@@ -30,7 +30,7 @@ export function restorationOf({ segments, values }: Program, { speed, transfers,
   let [whole, time, recomputedBytes, movedBytes] = [0, 0, 0, 0]
   for (const operator of inOrder(segments)) {
     const { kind, inputs, outputs, flops, repeats } = operator
-    if (kind === 'store' || kind === 'fetch' || kind === 'settle') {
+    if (isTransfer(kind)) {
       time = channel.after({ kind, inputs, outputs }, time, bytesOf)
       if (kind === 'store') movedBytes += sizeOf(outputs)
       continue

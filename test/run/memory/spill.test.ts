@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { usableCores } from '../../../src/engine/machine.js'
-import { train, type TrainOptions } from '../../../src/index.js'
+import { explain, train, type TrainOptions } from '../../../src/index.js'
 import { refused } from '../../support/codes.js'
 import { DiskFolder } from '../../support/disk-folder.js'
 import { FORGETFUL } from '../support/forgetful.js'
@@ -53,6 +53,20 @@ describe('a folder to which values are moved', function () {
     const dir = join(checkpoints.path, 'resumed')
     expect((await limitedRun(await moving(until(2, dir), folder.path))).started.movedBytes).to.be.above(0)
     expect((await limitedRun(until(4, dir))).finished.weightsSha256).to.equal(whole.finished.weightsSha256)
+  })
+
+  it('is explained: what moves, and what that costs', async () => {
+    await using folder = await DiskFolder.make()
+    const asked = { model: 'resnet20', batch: 32, flopsPerSecond: 1e11, bytesPerSecond: 1e10 } as const
+    const alone = await explain(asked)
+    const { floorBytes } = await explain({ ...asked, spill: folder.path })
+    expect(floorBytes).to.be.below(alone.floorBytes)
+    const limited = await explain({ ...asked, spill: folder.path, deviceMemory: floorBytes })
+    expect(limited.movedBytes).to.be.above(0)
+    expect(limited.predictedSlowdown).to.be.above(1)
+    expect(limited.operators.every(({ kind }) => !['store', 'fetch', 'settle'].includes(kind))).to.equal(true)
+    const places = limited.timeline.within!.filter(({ repeats }) => !repeats)
+    expect(places).to.have.length(limited.timeline.held.length)
   })
 
   it('must be on a disk, and cannot make room for everything', async () => {
