@@ -1,8 +1,7 @@
 import type { ValueId } from '../../model/graph.js'
 import type { Pieces } from '../../turns.js'
 import { present } from '../step.js'
-import type { Choices, RepeatableStep } from './restore.js'
-import type { Ways } from './stage.js'
+import type { RepeatableStep, Restorations, Ways } from './restore.js'
 import type { MeasuredStep, StepTimeline } from './simulate.js'
 
 /** Values that need not be held across the peak, and what that seems to cost. */
@@ -29,7 +28,7 @@ export function candidatesAtPeak(
   step: RepeatableStep,
   measured: MeasuredStep,
   timeline: StepTimeline,
-  choices: Choices,
+  choices: Restorations,
   ways: Ways
 ): Pieces<Candidate[]> {
   return new PeakCandidates(step, measured, timeline, choices, ways).all()
@@ -39,7 +38,7 @@ class PeakCandidates {
   readonly #step: RepeatableStep
   readonly #measured: MeasuredStep
   readonly #timeline: StepTimeline
-  readonly #choices: Choices
+  readonly #choices: Restorations
   readonly #ways: Ways
   readonly #peak: number
   /** The last operator before the peak, and the first after it, that reads or writes each value; -1 for none. */
@@ -50,7 +49,7 @@ class PeakCandidates {
   /** After which operators an original is dropped. */
   readonly #dropped = new Map<ValueId, number[]>()
 
-  constructor(step: RepeatableStep, measured: MeasuredStep, timeline: StepTimeline, choices: Choices, ways: Ways) {
+  constructor(step: RepeatableStep, measured: MeasuredStep, timeline: StepTimeline, choices: Restorations, ways: Ways) {
     this.#step = step
     this.#measured = measured
     this.#timeline = timeline

@@ -6,9 +6,9 @@ import { plan, type Plan } from '../plan.js'
 import { SEGMENTS, type LoweringBackend, type ParameterLayout, type SegmentName } from '../program.js'
 import { inOrder, present } from '../step.js'
 import { operatorBytes, operatorCost, operatorFlops, type MachineSpeed } from './cost.js'
-import { NO_CHOICES, repeatable, restore, type RepeatableStep } from './restore.js'
+import { NO_CHOICES, repeatable, restore, type RepeatableStep, type Ways } from './restore.js'
 import { simulate, type MeasuredStep, type StepTimeline } from './simulate.js'
-import { FREED, Staging, type Ways } from './stage.js'
+import { FREED, Staging } from './stage.js'
 import type { TransferSpeed } from './transfers.js'
 
 /** How much memory the activations of a step may take. */

@@ -23,8 +23,14 @@ export interface RepeatableStep {
 /** The values that are not held once the operator of a number has run, by that number. An operator that reads one later has it restored. */
 export type Drops = ReadonlyMap<number, ReadonlySet<ValueId>>
 
+/** How values that are not held may be restored. */
+export interface Ways {
+  readonly recompute: boolean
+  readonly move: boolean
+}
+
 /** What is not held, and how it is restored. */
-export interface Choices {
+export interface Restorations {
   readonly drops: Drops
   /** Those that are moved to the second tier and fetched from there. The others are computed again. */
   readonly moved: ReadonlySet<ValueId>
@@ -38,7 +44,7 @@ export interface RestoredStep {
   readonly fetched: readonly ValueId[]
 }
 
-export const NO_CHOICES: Choices = { drops: new Map(), moved: new Set() }
+export const NO_CHOICES: Restorations = { drops: new Map(), moved: new Set() }
 
 export function repeatable(operators: readonly LoweredStepOperator[], writers: Int32Array, sources?: Int32Array): RepeatableStep {
   return {
@@ -53,7 +59,7 @@ export function repeatable(operators: readonly LoweredStepOperator[], writers: I
  * run again, with new values as outputs. What has been restored is then held like any other value. The original operators stay as they are, in their
  * order.
  */
-export function restore({ operators, writers }: RepeatableStep, { drops, moved }: Choices): RestoredStep {
+export function restore({ operators, writers }: RepeatableStep, { drops, moved }: Restorations): RestoredStep {
   const originals: ValueId[] = []
   for (let id = 0; id < writers.length; id++) originals.push(id)
   /** The value that holds an original now; NONE if nothing does. */

@@ -1,7 +1,7 @@
 import type { ValueId } from '../../model/graph.js'
 import type { Pieces } from '../../turns.js'
 import { candidatesAtPeak, type Candidate } from './candidates.js'
-import { restore, type Choices, type RepeatableStep } from './restore.js'
+import { restore, type RepeatableStep, type Restorations, type Ways } from './restore.js'
 import { simulate, withTime, type MeasuredStep, type StepTimeline } from './simulate.js'
 
 /** How many bytes a choice frees, for its price to be compared with others'. */
@@ -33,12 +33,6 @@ const MOST_CANDIDATES = 24
  * time, so that every machine chooses alike. Networks of some hundred layers take a fraction of it.
  */
 const MOST_SIMULATED = 6_000_000
-
-/** How values that are not held may be restored. */
-export interface Ways {
-  readonly recompute: boolean
-  readonly move: boolean
-}
 
 interface Choice {
   readonly choices: ChangedChoices
@@ -125,7 +119,7 @@ export class Staging {
     return best
   }
 
-  #simulated(choices: Choices, limit = 0): { readonly tight: StepTimeline; readonly unhurried: StepTimeline } {
+  #simulated(choices: Restorations, limit = 0): { readonly tight: StepTimeline; readonly unhurried: StepTimeline } {
     const step = restore(this.#step, choices)
     this.#operators += step.operators.length
     const tight = simulate(step, this.#measured)
@@ -141,7 +135,7 @@ function heldBySlot({ step, live }: StepTimeline): number[] {
 }
 
 /** Choices, and those with more. */
-class ChangedChoices implements Choices {
+class ChangedChoices implements Restorations {
   readonly drops: ReadonlyMap<number, Set<ValueId>>
   readonly moved: ReadonlySet<ValueId>
 
