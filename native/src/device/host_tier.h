@@ -24,8 +24,8 @@ struct HostTierSpec {
   std::optional<TransferTiming> timing;
 };
 
-// Each transfer has a number; one of a number is under way at a time. They run in the order in which they are begun. One thread at a time uses
-// a tier.
+// Each transfer has a number; one of a number is under way at a time. They run in the order in which they are begun. One thread at a time
+// uses a tier.
 class HostTier {
  public:
   virtual ~HostTier() = default;
