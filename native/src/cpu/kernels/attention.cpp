@@ -273,7 +273,7 @@ void check_backward(const Shapes& shapes) {
   shapes.output_is(0, {y[0], y[1], 3 * y[2]});
 }
 
-template <template <class> class Typed> size_t scratch_of(const Shapes& shapes) {
+template <template <class> class Typed> size_t scratch_of(const Shapes& shapes, const LoweringAnswer&) {
   const Extents extents(shapes.input(0), shapes.whole("heads", 1, shapes.input(0)[2] / 3));
   return static_cast<size_t>(registers(Typed<float>::floats(extents))) * sizeof(float);
 }

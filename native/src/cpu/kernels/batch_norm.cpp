@@ -99,7 +99,7 @@ template <class T> class BatchNorm final : public Kernel {
         variance_(output<float>(spec, 2)),
         epsilon_(spec.attributes.number("epsilon")),
         normaliser_(layout_, x_, input<T>(spec, 3), output<T>(spec, 0), spec.attributes.number("relu", 0) != 0),
-        moments_(layout_.groups.size() * static_cast<size_t>(layout_.chunks())),
+        moments_(spec, partial_sums(layout_)),
         rows_(layout_.groups.size()) {}
 
   void run(const StepContext&) override {
@@ -181,7 +181,7 @@ template <class T> class BatchNorm final : public Kernel {
   float *mean_, *variance_;     // (C)
   const double epsilon_;
   const Normaliser<T> normaliser_;
-  std::vector<Moments> moments_;    // (groups, chunks)
+  PlannedItems<Moments> moments_;   // (groups, chunks)
   std::vector<NormaliseRow> rows_;  // (groups)
 };
 
@@ -239,7 +239,8 @@ std::vector<Operator> operators() {
        {{"y", activation}, {"mean", parameter}, {"variance", parameter}},
        check_forward,
        make_typed<BatchNorm>,
-       {{0, 0}, {0, 3}}},
+       {{0, 0}, {0, 3}},
+       scratch_of<Moments>},
       {"batchNormInference",
        {{"x", activation},
         {"gamma", parameter},

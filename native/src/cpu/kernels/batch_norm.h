@@ -28,6 +28,14 @@ struct NormaliseRow {
   }
 };
 
+// Each group of channels is summed by chunks of images.
+inline size_t partial_sums(const ChannelGroups& layout) { return layout.groups.size() * static_cast<size_t>(layout.chunks()); }
+
+// For the partial sums of the first input.
+template <class Sums> size_t scratch_of(const Shapes&, const LoweringAnswer& answer) {
+  return partial_sums(ChannelGroups(activation_of(answer.inputs[0]))) * sizeof(Sums);
+}
+
 inline void check_epsilon(const Shapes& shapes) {
   const double epsilon = shapes.attributes().number("epsilon");
   if (!(epsilon > 0 && epsilon < 1)) shapes.refuse("epsilon", std::to_string(epsilon), "give a number between 0 and 1, such as 1e-5");

@@ -99,7 +99,7 @@ template <class T> class BatchNormBackward final : public Kernel {
         ggamma_(output<float>(spec, 1)),
         gbeta_(output<float>(spec, 2)),
         epsilon_(spec.attributes.number("epsilon")),
-        products_(layout_.groups.size() * static_cast<size_t>(layout_.chunks())),
+        products_(spec, partial_sums(layout_)),
         rows_(layout_.groups.size()) {
     if (spec.attributes.number("relu", 0) != 0) streams_.y = input<T>(spec, 4);
   }
@@ -198,8 +198,8 @@ template <class T> class BatchNormBackward final : public Kernel {
   const float *gamma_, *mean_, *variance_;  // (C)
   float *ggamma_, *gbeta_;                  // (C)
   const double epsilon_;
-  std::vector<Products> products_;  // (groups, chunks)
-  std::vector<GradientRow> rows_;   // (groups)
+  PlannedItems<Products> products_;  // (groups, chunks)
+  std::vector<GradientRow> rows_;    // (groups)
 };
 
 void check(const Shapes& shapes) {
@@ -229,7 +229,8 @@ std::vector<Operator> operators() {
            check,
            make_typed<BatchNormBackward>,
            // Every element is read before it is written, by the first pass (gresidual) or by the second (gx).
-           {{0, 5}, {3, 6}, {0, 0}, {3, 4}}}};
+           {{0, 5}, {3, 6}, {0, 0}, {3, 4}},
+           scratch_of<Products>}};
 }
 
 const Registered kRegistered{operators()};

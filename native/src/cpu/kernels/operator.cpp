@@ -91,7 +91,7 @@ LoweringAnswer lower(const Operator& given, const LoweringRequest& request) {
   for (const auto& [output, input] : op.in_place) {
     if (shapes.has_output(output) && shapes.has_input(input)) answer.in_place.emplace_back(output, input);
   }
-  if (op.scratch) answer.scratch_bytes = op.scratch(shapes);
+  if (op.scratch) answer.scratch_bytes = op.scratch(shapes, answer);
   answer.implementation = std::string("own:") + kInstructionSet;
   return answer;
 }

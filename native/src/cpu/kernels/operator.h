@@ -40,8 +40,9 @@ struct Operator {
   std::vector<Port> inputs, outputs;
   void (*check)(const Shapes& shapes);  // throws INVALID_PROGRAM
   std::unique_ptr<Kernel> (*make)(const OperatorSpec& spec);
-  std::vector<std::pair<int, int>> in_place = {};     // (output, input): the output may overwrite the input
-  size_t (*scratch)(const Shapes& shapes) = nullptr;  // bytes for a run by one thread
+  std::vector<std::pair<int, int>> in_place = {};  // (output, input): the output may overwrite the input
+  // Bytes for a run by one thread, of tensors as they are answered.
+  size_t (*scratch)(const Shapes& shapes, const LoweringAnswer& answer) = nullptr;
 };
 
 // The shapes of one use of an operator.
@@ -76,6 +77,22 @@ template <template <class> class Typed> std::unique_ptr<Kernel> make_typed(const
   if (spec.precision == Type::bf16) return std::make_unique<Typed<bf16>>(spec);
   return std::make_unique<Typed<float>>(spec);
 }
+
+// Items that a run writes before it reads them: in the planned scratch, or in memory of its own where that is too small.
+template <class T> class PlannedItems {
+ public:
+  PlannedItems(const OperatorSpec& spec, size_t items) : own_(spec.scratch_bytes < items * sizeof(T) ? items : 0) {
+    items_ = own_.empty() ? static_cast<T*>(spec.scratch) : own_.data();
+  }
+  PlannedItems(const PlannedItems&) = delete;
+  PlannedItems& operator=(const PlannedItems&) = delete;
+
+  T& operator[](size_t i) const { return items_[i]; }
+
+ private:
+  std::vector<T> own_;
+  T* items_;
+};
 
 using Registered = OperatorTable<Operator>::Registered;
 
