@@ -18,7 +18,7 @@ function trainingStep(threads: number): Program {
 
 /** Of the convolutions: what other operators take is the same for any number of threads. */
 function scratch(program: Program): number {
-  return Math.max(...inOrder(program.segments).map(({ kind, scratch: { bytes } }) => (kind.startsWith('convolution') ? bytes : 0)))
+  return Math.max(...inOrder(program.segments).map(({ kind, scratch: { bytes } }) => (kind.startsWith('conv2d') ? bytes : 0)))
 }
 
 describe('scratch of a step that several threads run', function () {
