@@ -34,7 +34,8 @@ inline std::shared_ptr<HostsThread> hosts_thread(const Napi::Object& from) {
   if (kind != "threads") throw Error("UNKNOWN_NAME", "hosts: received " + kind + "; use one of mpi, threads");
   const std::string name = string(from, "name");
   const int rank = small(property(from, "rank"), "rank"), size = small(property(from, "size"), "size");
-  return std::make_shared<HostsThread>([=] { return std::make_unique<ThreadsLink>(name, rank, size); }, deadline);
+  const bool shrinks = from.Has("shrinks") && from.Get("shrinks").ToBoolean();
+  return std::make_shared<HostsThread>([=] { return std::make_unique<ThreadsLink>(name, rank, size, shrinks); }, deadline);
 }
 
 }  // namespace js

@@ -26,27 +26,29 @@ HostWords::Bytes bytes_of(const Word& word) {
   return bytes;
 }
 
-Word word_of(const HostWords::Bytes& bytes) {
+Word word_of(size_t host, const HostWords::Bytes& bytes) {
   static_assert(std::is_trivially_copyable_v<Losses::Sum>);
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  Word word{header.kind,     header.round,      header.learners,      header.next_learners, header.pause,
-            header.settings, header.stops != 0, header.not_finite_at, header.iterations,    {}};
+  Word word{header.kind,     header.round,      host,                 header.learners,   header.next_learners, header.pause,
+            header.settings, header.stops != 0, header.not_finite_at, header.iterations, {}};
   word.losses.resize(static_cast<size_t>(header.losses));
   if (header.losses > 0) std::memcpy(word.losses.data(), bytes.data() + sizeof header, word.losses.size() * sizeof(Losses::Sum));
   return word;
 }
 
 void check_equal(const std::vector<Word>& words) {
-  for (size_t host = 1; host < words.size(); ++host)
-    if (words[host].kind != words[0].kind || words[host].round != words[0].round)
-      throw Error("HOSTS_DIFFER", "host " + std::to_string(host) + ": it is at round " + std::to_string(words[host].round) +
-                                      " and host 0 at round " + std::to_string(words[0].round) +
+  const Word& first = words.front();
+  for (const Word& word : words)
+    if (word.kind != first.kind || word.round != first.round)
+      throw Error("HOSTS_DIFFER", "host " + std::to_string(word.host) + ": it is at round " + std::to_string(word.round) + " and host " +
+                                      std::to_string(first.host) + " at round " + std::to_string(first.round) +
                                       "; give all hosts the same options and the same checkpoint");
-  for (size_t host = 1; host < words.size(); ++host)
-    if (words[host].settings != words[0].settings)
-      throw Error("HOSTS_DIFFER", "host " + std::to_string(host) + ": its learning rates, restarts, end or rule at round " +
-                                      std::to_string(words[0].round) + " are not those of host 0; give all hosts the same options");
+  for (const Word& word : words)
+    if (word.settings != first.settings)
+      throw Error("HOSTS_DIFFER", "host " + std::to_string(word.host) + ": its learning rates, restarts, end or rule at round " +
+                                      std::to_string(first.round) + " are not those of host " + std::to_string(first.host) +
+                                      "; give all hosts the same options");
 }
 
 }  // namespace
@@ -81,10 +83,16 @@ std::vector<Word> Agreement::take() {
   std::vector<Word> words;
   const auto taken = words_.take();
   if (!taken) return words;
-  for (const HostWords::Bytes& bytes : *taken) words.push_back(word_of(bytes));
+  for (const auto& [host, bytes] : *taken) words.push_back(word_of(static_cast<size_t>(host), bytes));
   check_equal(words);
   agree(words);
   return words;
+}
+
+void Agreement::count(int64_t round, size_t host, int64_t learners) {
+  std::vector<int64_t>& counts = learners_[round];
+  counts.resize(words_.size());
+  counts[host] = learners;
 }
 
 void Agreement::agree(const std::vector<Word>& words) {
@@ -97,8 +105,8 @@ void Agreement::agree(const std::vector<Word>& words) {
     phase_ = Phase::running;
     learners_.clear();
     for (const Word& word : words) {
-      learners_[round].push_back(word.learners);
-      learners_[round + 1].push_back(word.next_learners);
+      count(round, word.host, word.learners);
+      count(round + 1, word.host, word.next_learners);
     }
     known_until_ = round + 2;
     rest_ = kNever;
@@ -107,7 +115,7 @@ void Agreement::agree(const std::vector<Word>& words) {
   }
   learners_.erase(learners_.begin(), learners_.lower_bound(round - 2));
   const int64_t from = round + 2;
-  for (const Word& word : words) learners_[from].push_back(word.learners);
+  for (const Word& word : words) count(from, word.host, word.learners);
   known_until_ = from + 1;
   // A rest that is near has been agreed on.
   if (rest_ < from) return;

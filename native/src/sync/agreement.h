@@ -7,7 +7,8 @@
 //
 //   resting -> opening -> running -> closing -> resting
 //
-// and goes from one to the next at the same round on all hosts. The owner serialises all calls.
+// and goes from one to the next at the same round on all hosts. The learners of a host that is lost are counted in the rounds whose words
+// all hosts have told, two at most, and bring nothing to them. The owner serialises all calls.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@ struct Word {
 
   Kind kind = Kind::round;
   int64_t round = 0;
+  size_t host = 0;  // that has told it
   // The host's learners two rounds later; of an opening word those in this round and in the next.
   int64_t learners = 0, next_learners = 0;
   int64_t pause = kNever;  // the first round that it would rest at
@@ -68,6 +70,7 @@ class Agreement {
  private:
   static size_t longest_of(int64_t period);
   void agree(const std::vector<Word>& words);
+  void count(int64_t round, size_t host, int64_t learners);
 
   HostWords words_;
   Phase phase_ = Phase::resting;

@@ -155,10 +155,10 @@ void SynchronousGroup::hear() {
 bool SynchronousGroup::take_words() {
   const std::vector<Word> words = agreement_->take();
   if (words.empty()) return false;
-  for (size_t host = 0; host < words.size(); ++host) {
-    if (host == agreement_->rank()) continue;
-    for (const Losses::Sum& sum : words[host].losses) losses_.merge(sum);
-    losses_.merge_not_finite(words[host].not_finite_at);
+  for (const Word& word : words) {
+    if (word.host == agreement_->rank()) continue;
+    for (const Losses::Sum& sum : word.losses) losses_.merge(sum);
+    losses_.merge_not_finite(word.not_finite_at);
   }
   told_iterations_ = words.front().iterations;
   if (agreement_->phase() != Phase::resting) return true;

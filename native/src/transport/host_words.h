@@ -1,8 +1,10 @@
 // What the hosts tell each other beside the sums, without waiting: each tells the same short words to all others, one after another, and
-// takes the next word of all hosts together, once all of them have told it.
+// takes the next word of all hosts together, once all of them have told it. After the loss of a host those that are left take the same words:
+// a host that has not got all words of a number, while another had, gets them from there.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,7 +16,9 @@ namespace arbalest {
 
 class HostWords {
  public:
-  using Bytes = std::vector<std::byte>;
+  using Bytes = HostsThread::Bytes;
+  // What the hosts have told together, by rank; without those that were lost before.
+  using Told = std::map<int, Bytes>;
 
   // The words of one group's number meet each other. `told` is called in the hosts' thread when a word has come or the hosts have failed.
   HostWords(std::shared_ptr<HostsThread> hosts, int number, size_t longest, HostsThread::Done told);
@@ -28,8 +32,8 @@ class HostWords {
   // Of the words after the next.
   void set_longest(size_t bytes);
   void tell(Bytes word);
-  // The next word of every host, by rank, where all have told theirs.
-  std::optional<std::vector<Bytes>> take();
+  // The next word of every host where all have told theirs.
+  std::optional<Told> take();
 
  private:
   struct Incoming {
@@ -39,13 +43,21 @@ class HostWords {
 
   void expect(int rank);
   void arrive(int rank);
+  void send(const Bytes& word);
+  Bytes state();
+  void go_on(const std::map<int, Bytes>& states);
 
   const std::shared_ptr<HostsThread> hosts_;
   const int tag_;
   const HostsThread::Done told_;
   std::mutex mutex_;
   size_t longest_;
+  std::vector<int> others_;  // whose words are waited for
   std::vector<Incoming> incoming_;
+  int64_t taken_ = 0;        // of all hosts together
+  std::deque<Told> newest_;  // the last of these, which another host may need
+  std::deque<Told> agreed_;  // that another host has taken, and this one not yet
+  bool paused_ = false;      // between state() and go_on()
 };
 
 }  // namespace arbalest

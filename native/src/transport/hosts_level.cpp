@@ -1,7 +1,9 @@
 #include "transport/hosts_level.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace arbalest {
 namespace {
@@ -41,31 +43,39 @@ size_t end_of(std::span<const Bucket> buckets) {
 HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets)
     : Level(backend, 1),
       hosts_(std::move(hosts)),
+      backend_(backend),
       passes_(backend),
       type_(type),
       element_(size_of(type)),
       tag_(HostsThread::tag_of_group(number)),
       sum_(backend, end_of(buckets) * element_) {
-  const auto count = static_cast<size_t>(hosts_->size());
-  for (const Bucket& bucket : buckets) {
-    Exchange& exchange = exchanges_.emplace_back();
-    exchange.counts.assign(count, 0);
-    for (const Bucket& chunk : chunks_of(bucket, count)) {
-      std::deque<Piece>& pieces = exchange.chunks.emplace_back();
-      for (size_t begin = chunk.begin; begin < chunk.end; begin += kPieceBytes / element_)
-        pieces.push_back({{begin, std::min(begin + kPieceBytes / element_, chunk.end)}});
-    }
-    exchange.received.resize(count);
-    const std::deque<Piece>& own = own_chunk(exchange);
-    if (own.empty()) continue;
-    for (const size_t host : others())
-      exchange.received[host] = Memory(backend, (own.back().range.end - own.front().range.begin) * element_);
-  }
-  hosts_->on_change(this, [this] { wake(); });
-  for (Exchange& exchange : exchanges_) {
-    expect_counts(exchange);
-    for (Piece& piece : own_chunk(exchange)) expect(exchange, piece);
-  }
+  const std::lock_guard lock(mutex_);
+  hosts_->on_change(
+      this, [this] { wake(); },
+      {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
+  for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
+  for (const Bucket& bucket : buckets) exchanges_.emplace_back().range = bucket;
+  for (Exchange& exchange : exchanges_) plan(exchange);
+}
+
+void HostsLevel::plan(Exchange& exchange) {
+  const auto own = static_cast<size_t>(rank()), count = static_cast<size_t>(size());
+  std::vector<size_t> hosts = others_;
+  hosts.push_back(own);
+  std::ranges::sort(hosts);
+  const std::vector<Bucket> chunks = chunks_of(exchange.range, hosts.size());
+  exchange.counts.assign(count, 0);
+  exchange.chunks.assign(count, {});
+  exchange.received.clear();
+  exchange.received.resize(count);
+  for (size_t i = 0; i < hosts.size(); ++i)
+    for (size_t begin = chunks[i].begin; begin < chunks[i].end; begin += kPieceBytes / element_)
+      exchange.chunks[hosts[i]].push_back({{begin, std::min(begin + kPieceBytes / element_, chunks[i].end)}});
+  if (const std::deque<Piece>& chunk = own_chunk(exchange); !chunk.empty())
+    for (const size_t host : others_)
+      exchange.received[host] = Memory(backend_, (chunk.back().range.end - chunk.front().range.begin) * element_);
+  expect_counts(exchange);
+  for (Piece& piece : own_chunk(exchange)) expect(exchange, piece);
 }
 
 HostsLevel::~HostsLevel() { end(); }
@@ -83,42 +93,54 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
   const PartialSum& part = reduction.parts.front();
   {
     const std::lock_guard lock(mutex_);
+    exchange.round = reduction.round;
     exchange.own = part.vector;
     exchange.own_count = part.learners;
     exchange.is_counted = false;
     exchange.summed = 0;
-    unsummed_.push_back(&exchange);
+    if (!paused_) begin(exchange);
   }
-  // The owners' sums are expected before the pieces go that they are made of.
-  for (const size_t host : others()) {
-    for (const Piece& piece : exchange.chunks[host])
-      receive(exchange.under_way, Channel::data, host, tag_ + kSums, part_of(sum_.data(), piece.range));
-    send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
-  }
-  const bool brings = part.learners > 0;
-  size_t most = 0;
-  for (const auto& chunk : exchange.chunks) most = std::max(most, chunk.size());
-  for (size_t i = 0; i < most; ++i)
-    for (const size_t host : others())
-      if (i < exchange.chunks[host].size())
-        send(exchange, Channel::data, host, tag_ + kPieces,
-             brings ? part_of(const_cast<std::byte*>(part.vector), exchange.chunks[host][i].range) : std::span<std::byte>());
   auto request = std::make_unique<Request>();
   request->reduction = std::move(reduction);
   return request;
+}
+
+void HostsLevel::begin(Exchange& exchange) {
+  unsummed_.push_back(&exchange);
+  // The owners' sums are expected before the pieces go that they are made of.
+  for (const size_t host : others_) {
+    for (const Piece& piece : exchange.chunks[host])
+      receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(sum_.data(), piece.range));
+    send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
+  }
+  size_t most = 0;
+  for (const auto& chunk : exchange.chunks) most = std::max(most, chunk.size());
+  for (size_t i = 0; i < most; ++i)
+    for (const size_t host : others_)
+      if (i < exchange.chunks[host].size())
+        send(exchange, Channel::data, host, tag_ + kPieces,
+             exchange.own_count > 0 ? part_of(const_cast<std::byte*>(exchange.own), exchange.chunks[host][i].range)
+                                    : std::span<std::byte>());
 }
 
 bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   BucketReduction& reduction = request.reduction;
   Exchange& exchange = exchanges_[reduction.bucket];
   std::unique_lock lock(mutex_);
-  while (!is_summed(exchange) || exchange.under_way > 0) {
+  while (paused_ || exchange.finished < reduction.round || exchange.missing_sums > 0 || exchange.sending > 0) {
     if (const std::exception_ptr failure = hosts_->failure()) std::rethrow_exception(failure);
-    if (!unsummed_.empty() && is_ready(*unsummed_.front())) {
+    if (!paused_ && is_finished(exchange) && exchange.finished < reduction.round) {
+      exchange.finished = reduction.round;
+      continue;
+    }
+    if (!paused_ && !unsummed_.empty() && is_ready(*unsummed_.front())) {
       Exchange& next = *unsummed_.front();
+      is_summing_ = true;
       lock.unlock();
       sum_next(next);
       lock.lock();
+      is_summing_ = false;
+      changed_.notify_all();
       if (is_summed(next)) unsummed_.pop_front();
       continue;
     }
@@ -130,25 +152,20 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   return true;
 }
 
-std::vector<size_t> HostsLevel::others() const {
-  const auto own = static_cast<size_t>(hosts_->rank()), count = static_cast<size_t>(hosts_->size());
-  std::vector<size_t> others;
-  for (size_t i = 1; i < count; ++i) others.push_back((own + i) % count);
-  return others;
-}
-
 void HostsLevel::expect_counts(Exchange& exchange) {
-  for (const size_t host : others())
+  for (const size_t host : others_)
     receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
 }
 
 void HostsLevel::expect(Exchange& exchange, Piece& piece) {
   const size_t bytes = (piece.range.end - piece.range.begin) * element_;
-  for (const size_t host : others())
+  for (const size_t host : others_)
     receive(piece.missing, Channel::data, host, tag_ + kPieces, {received_from(exchange, host, piece), bytes});
 }
 
-bool HostsLevel::is_summed(Exchange& exchange) const { return exchange.is_counted && exchange.summed == own_chunk(exchange).size(); }
+bool HostsLevel::is_summed(const Exchange& exchange) const {
+  return exchange.is_counted && exchange.summed == exchange.chunks[static_cast<size_t>(hosts_->rank())].size();
+}
 
 bool HostsLevel::is_ready(Exchange& exchange) const {
   return exchange.is_counted ? own_chunk(exchange)[exchange.summed].missing == 0 : exchange.missing_counts == 0;
@@ -158,6 +175,7 @@ void HostsLevel::sum_next(Exchange& exchange) {
   if (exchange.is_counted) {
     sum(exchange, own_chunk(exchange)[exchange.summed]);
   } else {
+    const std::lock_guard lock(mutex_);
     exchange.counts[static_cast<size_t>(rank())] = exchange.own_count;
     exchange.total = std::accumulate(exchange.counts.begin(), exchange.counts.end(), int64_t{0});
     exchange.contributors.clear();
@@ -179,23 +197,18 @@ void HostsLevel::sum(Exchange& exchange, Piece& piece) {
   const size_t length = piece.range.end - piece.range.begin, pass = std::min(passes_.piece(), length);
   for (size_t begin = 0; begin < length && exchange.total > 0; begin += pass)
     passes_.average({type_, begin, std::min(begin + pass, length), nullptr, to.data(), summands, 1, 0});
+  const std::lock_guard lock(mutex_);
   expect(exchange, piece);
-  for (const size_t host : others()) send(exchange, Channel::data, host, tag_ + kSums, exchange.total > 0 ? to : std::span<std::byte>());
+  for (const size_t host : others_) send(exchange, Channel::data, host, tag_ + kSums, exchange.total > 0 ? to : std::span<std::byte>());
 }
 
 void HostsLevel::send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++exchange.under_way;
-  }
-  hosts_->send(this, channel, static_cast<int>(to), tag, bytes, [this, &exchange] { arrive(exchange.under_way); });
+  ++exchange.sending;
+  hosts_->send(this, channel, static_cast<int>(to), tag, bytes, [this, &exchange] { arrive(exchange.sending); });
 }
 
 void HostsLevel::receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    ++left;
-  }
+  ++left;
   hosts_->receive(this, channel, static_cast<int>(from), tag, bytes, [this, &left] { arrive(left); });
 }
 
@@ -204,6 +217,66 @@ void HostsLevel::arrive(int& left) {
   if (--left > 0) return;
   called_ = true;
   changed_.notify_one();
+}
+
+HostsThread::Bytes HostsLevel::state() {
+  std::unique_lock lock(mutex_);
+  paused_ = true;
+  changed_.wait(lock, [this] { return !is_summing_; });
+  HostsThread::Bytes state(exchanges_.size() * sizeof(Standing));
+  for (size_t bucket = 0; bucket < exchanges_.size(); ++bucket) {
+    Exchange& exchange = exchanges_[bucket];
+    if (is_finished(exchange)) exchange.finished = exchange.round;
+    // Its sum was to come from another host.
+    if (exchange.missing_sums > 0 && exchange.finished == exchange.round) exchange.finished = exchange.finished_before;
+    const Standing standing{exchange.round, exchange.finished, exchange.total};
+    std::memcpy(state.data() + bucket * sizeof standing, &standing, sizeof standing);
+  }
+  return state;
+}
+
+void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
+  const std::lock_guard lock(mutex_);
+  paused_ = false;
+  unsummed_.clear();
+  others_.clear();
+  for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
+  for (size_t bucket = 0; bucket < exchanges_.size(); ++bucket) {
+    Exchange& exchange = exchanges_[bucket];
+    exchange.missing_counts = exchange.missing_sums = exchange.sending = 0;
+    catch_up(exchange, bucket, states);
+  }
+  // The buckets of a round are exchanged in their order, and receives are posted in that of their messages.
+  std::vector<Exchange*> in_turn;
+  for (Exchange& exchange : exchanges_) in_turn.push_back(&exchange);
+  std::ranges::stable_sort(in_turn, {}, &Exchange::finished);
+  for (Exchange* const each : in_turn) plan(*each);
+  for (Exchange* const each : in_turn) {
+    const bool is_new = each->round > each->finished;
+    each->is_counted = !is_new;
+    each->summed = is_new ? 0 : own_chunk(*each).size();
+    if (is_new) begin(*each);
+  }
+  called_ = true;
+  changed_.notify_all();
+}
+
+// No host is in a later round than the one whose sum another has not got yet.
+void HostsLevel::catch_up(Exchange& exchange, size_t bucket, const std::map<int, HostsThread::Bytes>& states) {
+  std::map<int, Standing> standings;
+  for (const auto& [host, state] : states) std::memcpy(&standings[host], state.data() + bucket * sizeof(Standing), sizeof(Standing));
+  const auto furthest = std::ranges::max_element(standings, {}, [](const auto& each) { return each.second.finished; });
+  const auto [source, best] = *furthest;
+  const auto lacks = [&, round = best.finished](const Standing& each) { return each.finished < round && each.round == round; };
+  const std::span<std::byte> sum = part_of(sum_.data(), exchange.range);
+  if (source == rank()) {
+    for (const auto& [host, standing] : standings)
+      if (lacks(standing) && best.total > 0) send(exchange, Channel::data, static_cast<size_t>(host), tag_ + kSums, sum);
+  } else if (lacks(standings.at(rank()))) {
+    if (best.total > 0) receive(exchange.missing_sums, Channel::data, static_cast<size_t>(source), tag_ + kSums, sum);
+    exchange.total = best.total;
+    exchange.finished_before = std::exchange(exchange.finished, best.finished);
+  }
 }
 
 std::span<std::byte> HostsLevel::part_of(std::byte* vector, const Bucket& range) const {

@@ -10,10 +10,14 @@
 // divides by the learners of all hosts. An owner posts its receive for the next round before it sends the sum of a piece, and no host sends
 // that piece of the next round before it has all sums: a message always finds its receive. Pieces are added up in the order in which they
 // are started, so that the messages of all buckets may have one tag.
+//
+// After the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums begin anew, in
+// chunks for the hosts that are left, without the part of the lost one.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -49,40 +53,57 @@ class HostsLevel final : public Level {
   };
   // Of one bucket, and used again in each round.
   struct Exchange {
-    std::vector<std::deque<Piece>> chunks;  // by owner
+    Bucket range;
+    std::vector<std::deque<Piece>> chunks;  // by owner; none of a lost host
     std::vector<Memory> received;           // the own chunk of each host
     std::vector<int64_t> counts;            // learners by host
     int missing_counts = 0;
     // Of the present round:
+    int64_t round = -1;
     const std::byte* own = nullptr;  // this host's part
     int64_t own_count = 0, total = 0;
     std::vector<size_t> contributors;  // hosts that have learners
-    int under_way = 0;                 // messages, but for those that are missing
+    int missing_sums = 0;              // messages
+    int sending = 0;                   // messages
     bool is_counted = false;
-    size_t summed = 0;  // pieces of the own chunk
+    size_t summed = 0;       // pieces of the own chunk
+    int64_t finished = -1;         // the newest round whose sum is here, or comes from another host
+    int64_t finished_before = -1;  // where that sum comes from another host
+  };
+  // What a host tells of a bucket when another one is lost.
+  struct Standing {
+    int64_t round, finished, total;
   };
 
+  // The chunks and places for the hosts that are there.
+  void plan(Exchange& exchange);
+  // Sends this host's part.
+  void begin(Exchange& exchange);
+  HostsThread::Bytes state();
+  void go_on(const std::map<int, HostsThread::Bytes>& states);
+  // Brings the bucket to where the others are that are furthest.
+  void catch_up(Exchange& exchange, size_t bucket, const std::map<int, HostsThread::Bytes>& states);
   // Receives of the next round.
   void expect_counts(Exchange& exchange);
   void expect(Exchange& exchange, Piece& piece);
   void send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes);
   void receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes);
   void arrive(int& left);
-  bool is_summed(Exchange& exchange) const;
+  bool is_summed(const Exchange& exchange) const;
+  bool is_finished(const Exchange& exchange) const { return is_summed(exchange) && exchange.missing_sums == 0; }
   // Whether all that the next sum of the bucket needs has come.
   bool is_ready(Exchange& exchange) const;
   // Adds up the learners, or the next piece of the own chunk, and sends the sum.
   void sum_next(Exchange& exchange);
   void sum(Exchange& exchange, Piece& piece);
   std::deque<Piece>& own_chunk(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
-  // The other hosts, beginning with the one after this: no two hosts begin with the same.
-  std::vector<size_t> others() const;
   // A range of a parameter vector.
   std::span<std::byte> part_of(std::byte* vector, const Bucket& range) const;
   // The place of a piece of the own chunk of another host.
   std::byte* received_from(Exchange& exchange, size_t host, const Piece& piece) const;
 
   const std::shared_ptr<HostsThread> hosts_;
+  Backend& backend_;
   VectorPasses& passes_;
   const Type type_;
   const size_t element_;
@@ -91,6 +112,9 @@ class HostsLevel final : public Level {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool called_ = false;             // something has changed, or wake() has been called
+  bool paused_ = false;             // between state() and go_on()
+  bool is_summing_ = false;         // a thread adds up a piece, without the lock
+  std::vector<size_t> others_;      // hosts that are there, beginning with the one after this
   std::deque<Exchange> exchanges_;  // by bucket
   std::deque<Exchange*> unsummed_;  // in the order of their starts
 };

@@ -3,6 +3,8 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace arbalest {
@@ -18,7 +20,8 @@ constexpr auto kBeat = 1s;
 constexpr double kLongestTurn = 0.2;
 // For what is being sent when its owner goes.
 constexpr auto kPatience = 5s;
-constexpr int kBeatTag = 0;
+// On the control channel; HostMessages has those between.
+constexpr int kBeatTag = 0, kStateLengthTag = 4, kStateTag = 5;
 constexpr std::byte kBeating{1}, kEnding{2};
 
 }  // namespace
@@ -70,9 +73,28 @@ void HostsThread::give_up(const void* owner) noexcept {
   on_change_.erase(owner);
 }
 
-void HostsThread::on_change(const void* owner, Done changed) {
+void HostsThread::on_change(const void* owner, Done changed, Recovery recovery) {
   const std::lock_guard lock(mutex_);
-  on_change_[owner] = std::move(changed);
+  on_change_[owner] = {owner, std::move(changed), std::move(recovery)};
+}
+
+std::vector<int> HostsThread::others() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> others;
+  for (int i = 1; i < size_; ++i)
+    if (const int rank = (rank_ + i) % size_; !lost_.contains(rank)) others.push_back(rank);
+  return others;
+}
+
+bool HostsThread::is_lost(int rank) const {
+  const std::lock_guard lock(mutex_);
+  return lost_.contains(rank);
+}
+
+std::exception_ptr HostsThread::loss_of(int rank) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lost_.find(rank);
+  return found == lost_.end() ? nullptr : std::make_exception_ptr(Error("HOST_LOST", found->second));
 }
 
 std::exception_ptr HostsThread::failure() const {
@@ -123,9 +145,10 @@ void HostsThread::join(std::unique_ptr<Link> link) {
   rank_ = link_->rank();
   size_ = link_->size();
   peers_.resize(static_cast<size_t>(size_));
+  link_ranks_.resize(static_cast<size_t>(size_));
+  std::iota(link_ranks_.begin(), link_ranks_.end(), 0);
   last_turn_ = Clock::now();
-  for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) expect_beat(rank);
+  for (const int rank : others()) expect_beat(rank);
   beat();
   {
     const std::lock_guard lock(mutex_);
@@ -137,12 +160,16 @@ void HostsThread::join(std::unique_ptr<Link> link) {
 
 // None of their owners leaves before give_up() is answered, by this thread.
 void HostsThread::tell_change() {
-  std::map<const void*, Done> listeners;
-  {
-    const std::lock_guard lock(mutex_);
-    listeners = on_change_;
-  }
-  for (const auto& [owner, changed] : listeners) changed();
+  for (const Listener& each : listeners()) each.changed();
+}
+
+// Those that go away have nothing to do any more.
+std::vector<HostsThread::Listener> HostsThread::listeners() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Listener> found;
+  for (const auto& [owner, listener] : on_change_)
+    if (std::ranges::count(to_leave_, owner) == 0 && std::ranges::count(leaving_owners_, owner) == 0) found.push_back(listener);
+  return found;
 }
 
 void HostsThread::serve() {
@@ -150,6 +177,7 @@ void HostsThread::serve() {
     sleep();
     take_calls();
     if (poll()) eager_ = kEagerPolls;
+    if (loss_) recover();
     let_go();
     const Clock::time_point now = Clock::now();
     watch(std::min(std::chrono::duration<double>(now - last_turn_).count(), kLongestTurn));
@@ -194,17 +222,140 @@ void HostsThread::take_calls() {
   beat();
 }
 
+// After a loss nothing is started: the owners start again.
 void HostsThread::start(Order order) {
-  const Link::Transfer transfer = order.sends ? link_->send(order.channel, order.rank, order.tag, order.bytes)
-                                              : link_->receive(order.channel, order.rank, order.tag, order.bytes);
-  const bool urgent = order.channel != Channel::control;
-  urgent_ += urgent;
-  under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, false, std::move(order.done)});
+  if (loss_ || is_lost(order.rank)) return;
+  ask_link([&] {
+    const int rank = link_ranks_[static_cast<size_t>(order.rank)];
+    const Link::Transfer transfer =
+        order.sends ? link_->send(order.channel, rank, order.tag, order.bytes) : link_->receive(order.channel, rank, order.tag, order.bytes);
+    const bool urgent = order.channel != Channel::control;
+    urgent_ += urgent;
+    under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, false, std::move(order.done)});
+  });
+}
+
+template <class Call> void HostsThread::ask_link(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (error.code() != "HOST_LOST") throw;
+    loss_ = error.what();
+  }
+}
+
+void HostsThread::recover() {
+  // An owner that comes meanwhile begins among those that are left.
+  std::vector<Listener> owners;
+  std::optional<std::map<uint64_t, std::map<int, Bytes>>> states;
+  while (!states) {
+    const std::string reason = *std::exchange(loss_, std::nullopt);
+    const std::vector<int> former = link_->shrink();
+    if (former.empty()) throw Error("HOST_LOST", reason);
+    under_way_.clear();
+    urgent_ = 0;
+    take_survivors(former, reason);
+    owners = listeners();
+    states = all_states(states_of(owners));
+  }
+  for (const Listener& each : owners)
+    each.recovery.go_on((*states)[each.recovery.key]);
+  for (const int rank : others()) {
+    peers_[static_cast<size_t>(rank)] = {};
+    expect_beat(rank);
+  }
+  beat();
+  last_turn_ = Clock::now();
+  eager_ = kEagerPolls;
+  tell_change();
+}
+
+void HostsThread::take_survivors(const std::vector<int>& former, const std::string& reason) {
+  std::vector<int> now(link_ranks_.size(), -1);
+  for (size_t host = 0; host < link_ranks_.size(); ++host) {
+    const auto found = std::ranges::find(former, link_ranks_[host]);
+    if (link_ranks_[host] >= 0 && found != former.end()) now[host] = static_cast<int>(found - former.begin());
+  }
+  link_ranks_ = std::move(now);
+  const std::lock_guard lock(mutex_);
+  for (int host = 0; host < size_; ++host)
+    if (link_ranks_[static_cast<size_t>(host)] < 0) lost_.emplace(host, "host " + std::to_string(host) + ": " + reason);
+}
+
+HostsThread::Bytes HostsThread::states_of(const std::vector<Listener>& owners) {
+  Bytes all;
+  const auto append = [&](const void* from, size_t bytes) {
+    all.resize(all.size() + bytes);
+    std::memcpy(all.data() + all.size() - bytes, from, bytes);
+  };
+  for (const Listener& each : owners) {
+    const Bytes state = each.recovery.state();
+    const uint64_t header[] = {each.recovery.key, state.size()};
+    append(header, sizeof header);
+    if (!state.empty()) append(state.data(), state.size());
+  }
+  // Those that came before their owners paused.
+  const std::lock_guard lock(mutex_);
+  std::erase_if(orders_, [&](const Order& order) { return std::ranges::count(owners, order.owner, &Listener::owner) > 0; });
+  return all;
+}
+
+std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread::all_states(const Bytes& own) {
+  const std::vector<int> others = this->others();
+  std::map<int, uint64_t> lengths;
+  std::map<int, Bytes> whole;
+  const uint64_t length = own.size();
+  bool has_come = false;
+  ask_link([&] {
+    std::vector<Link::Transfer> transfers;
+    for (const int host : others) {
+      const int rank = link_ranks_[static_cast<size_t>(host)];
+      transfers.push_back(
+          link_->receive(Channel::control, rank, kStateLengthTag, std::as_writable_bytes(std::span(&lengths[host], 1))));
+      transfers.push_back(link_->send(Channel::control, rank, kStateLengthTag, std::as_bytes(std::span(&length, 1))));
+    }
+    if (!wait_for(std::exchange(transfers, {}))) return;
+    for (const int host : others) {
+      const int rank = link_ranks_[static_cast<size_t>(host)];
+      whole[host].resize(lengths[host]);
+      transfers.push_back(link_->receive(Channel::control, rank, kStateTag, whole[host]));
+      transfers.push_back(link_->send(Channel::control, rank, kStateTag, own));
+    }
+    has_come = wait_for(std::move(transfers));
+  });
+  if (!has_come) return std::nullopt;
+  whole[rank_] = own;
+  std::map<uint64_t, std::map<int, Bytes>> states;
+  for (const auto& [host, bytes] : whole)
+    for (size_t at = 0; at < bytes.size();) {
+      uint64_t header[2];
+      std::memcpy(header, bytes.data() + at, sizeof header);
+      at += sizeof header;
+      states[header[0]][host].assign(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                                     bytes.begin() + static_cast<std::ptrdiff_t>(at + header[1]));
+      at += header[1];
+    }
+  return states;
+}
+
+bool HostsThread::wait_for(std::vector<Link::Transfer> transfers) {
+  const Clock::time_point begin = Clock::now();
+  while (!transfers.empty() && !loss_) {
+    std::vector<Link::Transfer> done;
+    link_->poll(done);
+    for (const Link::Transfer each : done) std::erase(transfers, each);
+    if (std::chrono::duration<double>(Clock::now() - begin).count() >= deadline_)
+      throw Error("HOST_LOST", "hosts: those that are left have not agreed on how to go on within " +
+                                   std::to_string(static_cast<int>(deadline_)) + " s");
+    std::this_thread::sleep_for(kShortestPause);
+  }
+  return transfers.empty();
 }
 
 bool HostsThread::poll() {
+  if (loss_) return false;
   done_.clear();
-  link_->poll(done_);
+  ask_link([&] { link_->poll(done_); });
   for (const Link::Transfer transfer : done_) {
     const auto found = under_way_.find(transfer);
     if (found == under_way_.end()) continue;
@@ -217,9 +368,9 @@ bool HostsThread::poll() {
 }
 
 void HostsThread::watch(double seconds) {
-  for (int rank = 0; rank < size_; ++rank) {
+  for (const int rank : others()) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
-    if (rank == rank_ || peer.ends || (peer.silent += seconds) < deadline_) continue;
+    if (peer.ends || (peer.silent += seconds) < deadline_) continue;
     throw Error("HOST_LOST", "host " + std::to_string(rank) + ": it has been silent for " + std::to_string(static_cast<int>(deadline_)) +
                                  " s; look whether its process runs and whether its network is up");
   }
@@ -229,8 +380,7 @@ void HostsThread::watch(double seconds) {
 void HostsThread::beat() {
   last_beat_ = Clock::now();
   const std::byte& beat = ending_ ? kEnding : kBeating;
-  for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) start({this, true, Channel::control, rank, kBeatTag, {const_cast<std::byte*>(&beat), 1}, [] {}});
+  for (const int rank : others()) start({this, true, Channel::control, rank, kBeatTag, {const_cast<std::byte*>(&beat), 1}, [] {}});
 }
 
 void HostsThread::expect_beat(int rank) {
@@ -248,9 +398,7 @@ void HostsThread::take_beat(int rank) {
 bool HostsThread::all_end() const {
   if (!ending_ || std::ranges::any_of(under_way_, [this](const auto& each) { return each.second.owner == this && each.second.sends; }))
     return false;
-  for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_ && !peers_[static_cast<size_t>(rank)].ends) return false;
-  return true;
+  return std::ranges::all_of(others(), [this](int rank) { return peers_[static_cast<size_t>(rank)].ends; });
 }
 
 bool HostsThread::has_transfers(const void* owner) const {
@@ -261,7 +409,9 @@ void HostsThread::cancel_receives(const void* owner) {
   for (auto each = under_way_.begin(); each != under_way_.end();) {
     UnderWay& transfer = each->second;
     if (transfer.owner == owner) transfer.given_up = true;
-    if (transfer.owner != owner || transfer.sends || !link_->cancel(each->first)) {
+    bool cancelled = false;
+    if (transfer.owner == owner && !transfer.sends && !loss_) ask_link([&] { cancelled = link_->cancel(each->first); });
+    if (!cancelled) {
       ++each;
       continue;
     }

@@ -3,6 +3,9 @@
 // It also watches the other hosts: each sends a beat every second, whatever its learners and its JavaScript do, so that a host is lost by
 // silence alone and never by slowness. After a loss, or any other fault of the link, every transfer is given up and failure() tells why.
 //
+// Where the link itself notices the loss and can shrink, the hosts that are left go on instead: every transfer is given up too, the owners
+// of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks; a lost one has its own no more.
+//
 // An MPI library works in its calls alone, so the thread polls while words or data are under way: at once after something has moved, then
 // at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
 #pragma once
@@ -29,6 +32,15 @@ class HostsThread {
  public:
   // Called in the hosts' thread when a transfer is done. It is short, and does not throw; it may start transfers.
   using Done = std::function<void()>;
+  using Bytes = std::vector<std::byte>;
+
+  // How an owner goes on after the loss of a host. Both are called in the hosts' thread, are short, and throw nothing but a fault of the
+  // program. From state() until go_on() the owner starts no transfer; all that it had under way has been given up.
+  struct Recovery {
+    uint64_t key;                                            // the same on all hosts, and of no other owner of this one
+    std::function<Bytes()> state;                             // may be called again before go_on(), if a further host is lost
+    std::function<void(const std::map<int, Bytes>&)> go_on;  // with the states of the hosts that are left, by rank, this one's among them
+  };
 
   // Returns at once. `open`, which waits for the other hosts, is called in the new thread. A host that is silent for `deadline` seconds is
   // lost.
@@ -43,6 +55,8 @@ class HostsThread {
   int next_group() { return ++groups_; }
   static int tag_of_group(int number) { return 2 * (number % (Link::kMostTag / 2)); }
 
+  static uint64_t key_of(Channel channel, int tag) { return (static_cast<uint64_t>(channel) << 32) | static_cast<uint64_t>(tag); }
+
   // Whether the hosts have met; if they never will, failure() tells why.
   bool is_open() const;
   // Throws the failure.
@@ -50,8 +64,13 @@ class HostsThread {
   // Once it is open:
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // The others that are not lost, beginning with the one after this: no two hosts begin with the same.
+  std::vector<int> others() const;
+  bool is_lost(int rank) const;
+  // HOST_LOST, with the reason; null for a host that is there.
+  std::exception_ptr loss_of(int rank) const;
 
-  // They return at once; any thread may call them. `owner` stands for those transfers that are given up together. Its memory is read or
+  // They return at once; any thread may call them. What goes to a lost host, or is to come from it, is dropped. `owner` stands for those transfers that are given up together. Its memory is read or
   // written until `done` is called, or give_up() returns.
   void send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
   void receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
@@ -59,9 +78,9 @@ class HostsThread {
   // gets a few seconds to arrive; after that the link has failed, since the others would wait for ever. Not to be called by a `done`.
   void give_up(const void* owner) noexcept;
 
-  // `changed` is called in the hosts' thread when the link opens, fails or ends, until give_up(owner): the owner looks by itself whether it
-  // has done so before. It is short, and does not throw.
-  void on_change(const void* owner, Done changed);
+  // `changed` is called in the hosts' thread when the link opens, loses a host, fails or ends, until give_up(owner): the owner looks by
+  // itself whether it has done so before. It is short, and does not throw.
+  void on_change(const void* owner, Done changed, Recovery recovery);
   // The reason for which the link cannot be used any more; null while it can. HOST_LOST names the host.
   std::exception_ptr failure() const;
   // The end that all hosts agree on: the link ends once each of them has called it. What is under way then is given up. Returns at once.
@@ -81,6 +100,11 @@ class HostsThread {
     int rank = 0, tag = 0;
     std::span<std::byte> bytes;
     Done done;
+  };
+  struct Listener {
+    const void* owner;
+    Done changed;
+    Recovery recovery;
   };
   struct UnderWay {
     const void* owner;
@@ -105,6 +129,16 @@ class HostsThread {
   void tell_change();
   // Until all hosts end.
   void serve();
+  // What the link is asked for. Where it tells of a loss, recover() is due.
+  template <class Call> void ask_link(const Call& call);
+  // Throws the loss where the link cannot shrink.
+  void recover();
+  void take_survivors(const std::vector<int>& former, const std::string& reason);
+  // The states of these owners, and of those of all hosts, by key. Nothing if a further host is lost.
+  Bytes states_of(const std::vector<Listener>& owners);
+  std::optional<std::map<uint64_t, std::map<int, Bytes>>> all_states(const Bytes& own);
+  bool wait_for(std::vector<Link::Transfer> transfers);
+  std::vector<Listener> listeners() const;
   void sleep();
   void take_calls();
   void start(Order order);
@@ -125,13 +159,14 @@ class HostsThread {
   const double deadline_;
   std::atomic<int> groups_{0};
   std::unique_ptr<Link> link_;
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1;  // as the link was opened
 
   mutable std::mutex mutex_;
   std::condition_variable called_;
   mutable std::condition_variable answered_;
   std::vector<Order> orders_;
-  std::map<const void*, Done> on_change_;
+  std::map<const void*, Listener> on_change_;
+  std::map<int, std::string> lost_;  // why, by rank
   std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
   bool opened_ = false, closed_ = false;
   bool ends_ = false, over_ = false;  // as end() and the destructor ask
@@ -142,6 +177,8 @@ class HostsThread {
   // Of the thread alone:
   std::unordered_map<Link::Transfer, UnderWay> under_way_;
   std::vector<Link::Transfer> done_;
+  std::vector<int> link_ranks_;     // by host
+  std::optional<std::string> loss_;  // that has yet to be recovered from
   std::vector<Peer> peers_;
   std::vector<Leaving> leaving_;
   size_t urgent_ = 0;  // words and data under way

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <numeric>
+#include <thread>
 #include <utility>
 
 namespace arbalest {
@@ -14,15 +16,18 @@ struct ThreadsLink::Mailbox {
   std::mutex mutex;
   State state = State::expected;
   bool cut_off = false;
+  int shrunk = 0;     // how often it has left its transfers to shrink the link
   std::vector<Message> arrived;
   std::vector<Transfer> sent;  // its own messages that have been received
 };
 
 struct ThreadsLink::Hub {
   explicit Hub(int size) : boxes(static_cast<size_t>(size)) {}
-  Mailbox& of(int rank) { return boxes[static_cast<size_t>(rank)]; }
+  Mailbox& of(int host) { return boxes[static_cast<size_t>(host)]; }
 
   std::vector<Mailbox> boxes;
+  std::mutex mutex;
+  std::map<int, std::vector<int>> survivors;  // by how often the link has shrunk
 };
 
 namespace {
@@ -50,10 +55,12 @@ std::shared_ptr<ThreadsLink::Hub> ThreadsLink::hub_of(const std::string& name, i
   return hub;
 }
 
-ThreadsLink::ThreadsLink(const std::string& name, int rank, int size) : hub_(hub_of(name, size)), rank_(rank), size_(size) {
+ThreadsLink::ThreadsLink(const std::string& name, int rank, int size, bool shrinks)
+    : hub_(hub_of(name, size)), host_(rank), shrinks_(shrinks), hosts_(static_cast<size_t>(size)) {
+  std::iota(hosts_.begin(), hosts_.end(), 0);
   if (rank < 0 || rank >= size)
     throw Error("INVALID_OPTION", "rank: received " + std::to_string(rank) + "; give 0 to " + std::to_string(size - 1));
-  Mailbox& own = hub_->of(rank_);
+  Mailbox& own = hub_->of(host_);
   const std::lock_guard lock(own.mutex);
   if (own.state != Mailbox::State::expected)
     throw Error("INVALID_OPTION", "rank: received " + std::to_string(rank) + ", which another host of the link " + name + " has");
@@ -61,7 +68,7 @@ ThreadsLink::ThreadsLink(const std::string& name, int rank, int size) : hub_(hub
 }
 
 ThreadsLink::~ThreadsLink() {
-  Mailbox& own = hub_->of(rank_);
+  Mailbox& own = hub_->of(host_);
   const std::lock_guard lock(own.mutex);
   if (own.state != Mailbox::State::ended) own.state = Mailbox::State::gone;
 }
@@ -69,19 +76,19 @@ ThreadsLink::~ThreadsLink() {
 Link::Transfer ThreadsLink::send(Channel channel, int to, int tag, std::span<const std::byte> bytes) {
   const Transfer transfer = ++transfers_;
   {
-    Mailbox& own = hub_->of(rank_);
+    Mailbox& own = hub_->of(host_);
     const std::lock_guard lock(own.mutex);
     if (own.cut_off) return transfer;
   }
-  Mailbox& box = hub_->of(to);
+  Mailbox& box = hub_->of(hosts_[static_cast<size_t>(to)]);
   const std::lock_guard lock(box.mutex);
-  if (!box.cut_off) box.arrived.push_back({{channel, rank_, tag}, bytes, transfer});
+  if (!box.cut_off) box.arrived.push_back({{channel, host_, tag}, shrunk_, bytes, transfer});
   return transfer;
 }
 
 Link::Transfer ThreadsLink::receive(Channel channel, int from, int tag, std::span<std::byte> bytes) {
   const Transfer transfer = ++transfers_;
-  posted_[{channel, from, tag}].push_back({transfer, bytes});
+  posted_[{channel, hosts_[static_cast<size_t>(from)], tag}].push_back({transfer, bytes});
   return transfer;
 }
 
@@ -94,13 +101,14 @@ bool ThreadsLink::cancel(Transfer receive) {
 void ThreadsLink::poll(std::vector<Transfer>& done) {
   std::vector<Message> arrived;
   {
-    Mailbox& own = hub_->of(rank_);
+    Mailbox& own = hub_->of(host_);
     const std::lock_guard lock(own.mutex);
     arrived.swap(own.arrived);
     done.insert(done.end(), own.sent.begin(), own.sent.end());
     own.sent.clear();
   }
-  for (const Message& message : arrived) unexpected_[message.route].push_back(message);
+  for (const Message& message : arrived)
+    if (message.shrunk == shrunk_) unexpected_[message.route].push_back(message);
   for (auto& [route, messages] : unexpected_) {
     std::vector<Posted>& posted = posted_[route];
     const size_t matched = std::min(messages.size(), posted.size());
@@ -108,17 +116,58 @@ void ThreadsLink::poll(std::vector<Transfer>& done) {
     messages.erase(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(matched));
     posted.erase(posted.begin(), posted.begin() + static_cast<std::ptrdiff_t>(matched));
   }
-  for (int rank = 0; rank < size_; ++rank) {
-    Mailbox& box = hub_->of(rank);
+  for (const int host : hosts_) {
+    Mailbox& box = hub_->of(host);
     const std::lock_guard lock(box.mutex);
-    if (box.state == Mailbox::State::gone) throw Error("HOST_LOST", "host " + std::to_string(rank) + ": it has gone");
+    if (box.state == Mailbox::State::gone) throw Error("HOST_LOST", "host " + std::to_string(host) + ": it has gone");
   }
+}
+
+int ThreadsLink::rank() const { return static_cast<int>(std::ranges::find(hosts_, host_) - hosts_.begin()); }
+
+// Waits until each of the others has given up its transfers too, or has gone.
+std::vector<int> ThreadsLink::shrink() {
+  if (!shrinks_) return {};
+  posted_.clear();
+  unexpected_.clear();
+  ++shrunk_;
+  {
+    Mailbox& own = hub_->of(host_);
+    const std::lock_guard lock(own.mutex);
+    own.shrunk = shrunk_;
+    own.sent.clear();
+  }
+  std::vector<int> survivors;
+  while (survivors.empty()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const std::lock_guard lock(hub_->mutex);
+    // The first one that sees all others there decides for all: a further host that goes now is lost to the shrunk link.
+    std::vector<int>& decided = hub_->survivors[shrunk_];
+    if (decided.empty()) decided = survivors_now();
+    survivors = decided;
+  }
+  std::vector<int> former;
+  for (const int host : survivors) former.push_back(static_cast<int>(std::ranges::find(hosts_, host) - hosts_.begin()));
+  hosts_ = survivors;
+  return former;
+}
+
+std::vector<int> ThreadsLink::survivors_now() {
+  std::vector<int> survivors;
+  for (const int host : hosts_) {
+    Mailbox& box = hub_->of(host);
+    const std::lock_guard lock(box.mutex);
+    if (box.state != Mailbox::State::open) continue;
+    if (box.shrunk < shrunk_) return {};
+    survivors.push_back(host);
+  }
+  return survivors;
 }
 
 void ThreadsLink::deliver(const Message& message, const Posted& posted, std::vector<Transfer>& done) {
   Mailbox& sender = hub_->of(std::get<1>(message.route));
   const std::lock_guard lock(sender.mutex);
-  if (sender.state != Mailbox::State::open || sender.cut_off) return;
+  if (sender.state != Mailbox::State::open || sender.cut_off || sender.shrunk != message.shrunk) return;
   if (message.bytes.size() > posted.bytes.size())
     throw Error("INTERNAL", "hosts: a message of " + std::to_string(message.bytes.size()) + " bytes came where " +
                                 std::to_string(posted.bytes.size()) + " were expected");
@@ -128,13 +177,13 @@ void ThreadsLink::deliver(const Message& message, const Posted& posted, std::vec
 }
 
 void ThreadsLink::end() {
-  Mailbox& own = hub_->of(rank_);
+  Mailbox& own = hub_->of(host_);
   const std::lock_guard lock(own.mutex);
   own.state = Mailbox::State::ended;
 }
 
 void ThreadsLink::abort(int) noexcept {
-  Mailbox& own = hub_->of(rank_);
+  Mailbox& own = hub_->of(host_);
   const std::lock_guard lock(own.mutex);
   own.state = Mailbox::State::gone;
 }

@@ -50,6 +50,18 @@ void initialise() {
 }
 
 #ifdef MPIX_ERR_PROC_FAILED
+// Whether the launcher was told to keep the others (`mpirun --with-ft ulfm`).
+bool goes_on() {
+#ifdef MPIX_FT
+  int* value = nullptr;
+  int is_known = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &value, &is_known);
+  return is_known && *value;
+#else
+  return true;
+#endif
+}
+
 // The ranks of `now` as `former` calls those of `before`.
 std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>& former) {
   MPI_Group group = MPI_GROUP_NULL;
@@ -192,6 +204,7 @@ void MpiLink::give_up_all() {
 
 std::vector<int> MpiLink::shrink() {
 #ifdef MPIX_ERR_PROC_FAILED
+  if (!goes_on()) return {};
   std::vector<int> former(static_cast<size_t>(size_));
   std::iota(former.begin(), former.end(), 0);
   // A host that waits for one that is still there learns of the loss by this.
