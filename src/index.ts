@@ -33,6 +33,7 @@ export type {
   IntervenedEvent,
   JobEvent,
   LearnerLostEvent,
+  HostLostEvent,
   LevelFigures,
   LevelsEvent,
   LoggedEvent,

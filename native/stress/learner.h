@@ -79,7 +79,12 @@ class Learner {
     LearnerVectors vectors{std::make_shared<Memory>(backend_, bytes), std::make_shared<Memory>(backend_, bytes), nullptr};
     if (group_.buckets().empty()) vectors.optimiser = std::make_shared<Optimiser>(backend_, group_.layout(), optimiser_);
     const Memory zero(backend_, bytes);
-    while (!over_ && step(vectors, zero)) {
+    try {
+      while (!over_ && step(vectors, zero)) {
+      }
+    } catch (const Error& error) {
+      // Its host has gone. Where another has, a group that waits for this learner does not end.
+      if (error.code() != "HOST_LOST") throw;
     }
     backend_.synchronise();
     ended_ = true;

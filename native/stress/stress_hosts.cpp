@@ -1,9 +1,10 @@
 // Hosts of one process, each with the thread of its link: messages between all of them at once, sums of buckets over many rounds, ends that
-// they agree on, hosts that go, whose loss the others must see, and groups of learners over hosts.
+// they agree on, hosts that go, whose loss the others must see, or after which they go on, and groups of learners over hosts.
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +28,7 @@ struct Plan {
   int hosts = 2;
   int messages = 0;
   int lost = -1;  // the host that goes in the middle
+  bool shrinks = false;
 };
 
 // The same at the sender and at the receiver.
@@ -40,20 +42,22 @@ class Host {
   Host(const Plan& plan, int rank)
       : plan_(plan),
         rank_(rank),
-        thread_([plan, rank] { return std::make_unique<ThreadsLink>(plan.name, rank, plan.hosts); }, kDeadline),
+        thread_([plan, rank] { return std::make_unique<ThreadsLink>(plan.name, rank, plan.hosts, plan.shrinks); }, kDeadline),
         messages_(std::make_unique<HostMessages>(thread_)) {}
 
   void run() {
     try {
+      thread_.wait_until_open();
       for (int number = 0; number < plan_.messages; ++number) {
         if (rank_ == plan_.lost && number == plan_.messages / 2) return;
         exchange(number);
       }
-      expect(plan_.lost < 0, "a host that went was not missed");
+      expect(plan_.lost < 0 || plan_.shrinks, "a host that went was not missed");
+      expect(plan_.lost < 0 || thread_.is_lost(plan_.lost), "a host that went is there");
       messages_.reset();
       thread_.end(kPatience);
     } catch (const Error& error) {
-      expect(plan_.lost >= 0 && error.code() == "HOST_LOST", error.what());
+      expect(plan_.lost >= 0 && !plan_.shrinks && error.code() == "HOST_LOST", error.what());
     }
   }
 
@@ -62,7 +66,16 @@ class Host {
     for (int to = 0; to < plan_.hosts; ++to)
       if (to != rank_) messages_->send(to, message_of(rank_, to, number));
     for (int from = 0; from < plan_.hosts; ++from)
-      if (from != rank_) expect(take(from) == message_of(from, rank_, number), "a message is another than was sent");
+      if (from != rank_) check(from, number);
+  }
+
+  // What a host has sent before it went arrives.
+  void check(int from, int number) {
+    try {
+      expect(take(from) == message_of(from, rank_, number), "a message is another than was sent");
+    } catch (const Error& error) {
+      if (!plan_.shrinks || from != plan_.lost || error.code() != "HOST_LOST") throw;
+    }
   }
 
   std::vector<std::byte> take(int from) {
@@ -78,11 +91,25 @@ class Host {
   std::unique_ptr<HostMessages> messages_;
 };
 
+// In a thread of a trial.
+template <class Work> void attempt(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    expect(false, error.what());
+  }
+}
+
 // Sums over hosts, by the pipeline of a group: what each host brings to each round is made up in advance.
 class Sums {
  public:
   Sums(Backend& backend, Chance& chance, std::string name)
       : backend_(backend), name_(std::move(name)), hosts_(static_cast<size_t>(chance.between(2, 4))), rounds_(chance.between(1, 12)) {
+    if (chance.one_in(2)) {
+      lost_ = static_cast<size_t>(chance.between(0, static_cast<int64_t>(hosts_) - 1));
+      lost_in_ = chance.between(0, rounds_ - 1);
+      lost_after_ = std::chrono::microseconds(chance.between(0, 2000));
+    }
     for (int64_t left = chance.between(1, 6); left > 0; --left)
       buckets_.push_back(
           {elements(), elements() + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), chance.between(1, 20'000)}))});
@@ -99,7 +126,7 @@ class Sums {
 
   void run() {
     std::vector<std::thread> threads;
-    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { run(host); });
+    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { attempt([&] { run(host); }); });
     for (std::thread& thread : threads) thread.join();
   }
 
@@ -115,7 +142,7 @@ class Sums {
 
   void run(size_t host) {
     const auto link = std::make_shared<HostsThread>(
-        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     std::vector<std::unique_ptr<Level>> levels;
     levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_));
@@ -126,17 +153,24 @@ class Sums {
     ReductionPipeline pipeline(
         std::move(levels), spans,
         [&](const BucketReduction& reduction) {
-          check(reduction);
+          check(host, reduction);
           const std::lock_guard lock(mutex);
           ++reduced;
           changed.notify_all();
         },
-        [](std::exception_ptr failure) { std::rethrow_exception(failure); });
+        [&](std::exception_ptr failure) {
+          if (host != lost_) attempt([&] { std::rethrow_exception(failure); });
+        });
     for (int64_t round = 0; round < rounds_; ++round) {
       const Part& own = part(round, host);
       for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
         std::this_thread::sleep_for(own.rest);
         pipeline.start({round, bucket, buckets_[bucket], {own.learners > 0 ? PartialSum{own.vector->data(), own.learners} : PartialSum{}}});
+      }
+      if (host == lost_ && round == lost_in_) {
+        std::this_thread::sleep_for(lost_after_);
+        link->abort(1);
+        return;
       }
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return reduced == static_cast<size_t>(round + 1) * buckets_.size(); });
@@ -145,23 +179,35 @@ class Sums {
     link->end(kPatience);
   }
 
-  // Equal to the sum of a level that reads the parts of all hosts in place, bit for bit.
-  void check(const BucketReduction& reduction) const {
+  // Equal to the sum of a level that reads the parts of all hosts in place, bit for bit; from some round on without the lost host, on all
+  // others alike.
+  void check(size_t host, const BucketReduction& reduction) {
+    const PartialSum& found = reduction.parts.front();
+    expect(reduction.parts.size() == 1, "a sum has several parts");
+    const bool may_lack = lost_ < hosts_ && reduction.round >= lost_in_;
+    const bool is_whole = is_sum(found, reduction, hosts_);
+    expect(is_whole || (may_lack && is_sum(found, reduction, lost_)), "a sum over hosts has other bits than a sum in place");
+    if (host == lost_ || !may_lack || part(reduction.round, lost_).learners == 0) return;
+    const std::lock_guard lock(mutex_);
+    const auto [at, is_first] = whole_.emplace(std::pair(reduction.round, reduction.bucket), is_whole);
+    expect(at->second == is_whole, "one host has the sum with the part of the lost one, another has that without it");
+  }
+
+  bool is_sum(const PartialSum& found, const BucketReduction& reduction, size_t without) const {
     std::vector<const void*> summands;
     int64_t learners = 0;
     for (size_t host = 0; host < hosts_; ++host) {
       const Part& each = part(reduction.round, host);
+      if (host == without || each.learners == 0) continue;
       learners += each.learners;
-      if (each.learners > 0) summands.push_back(each.vector->data());
+      summands.push_back(each.vector->data());
     }
-    const PartialSum& found = reduction.parts.front();
-    expect(reduction.parts.size() == 1 && found.learners == learners, "a sum is of another number of learners");
-    if (learners == 0) return expect(!found.vector, "a sum over no learners has a vector");
+    if (found.learners != learners) return false;
+    if (learners == 0) return !found.vector;
     const auto [begin, end] = reduction.range;
     const Memory plain(backend_, elements() * sizeof(float));
     backend_.average({Type::f32, begin, end, nullptr, plain.data(), summands, 1, 0});
-    expect(std::memcmp(plain.data() + begin * sizeof(float), found.vector + begin * sizeof(float), (end - begin) * sizeof(float)) == 0,
-           "a sum over hosts has other bits than a sum in place");
+    return std::memcmp(plain.data() + begin * sizeof(float), found.vector + begin * sizeof(float), (end - begin) * sizeof(float)) == 0;
   }
 
   Backend& backend_;
@@ -170,6 +216,11 @@ class Sums {
   const int64_t rounds_;
   std::vector<Bucket> buckets_;
   std::vector<Part> parts_;  // by round, then by host
+  size_t lost_ = SIZE_MAX;   // the host that goes, after it has brought its part to a round
+  int64_t lost_in_ = 0;
+  std::chrono::microseconds lost_after_{0};
+  std::mutex mutex_;
+  std::map<std::pair<int64_t, size_t>, bool> whole_;  // whether the sum of a round's bucket has the part of the lost host
 };
 
 // A group of every host, whose owners let learners join, kill them and pause the group, each by itself; all hosts must see the same rounds.
@@ -184,34 +235,41 @@ class Groups {
     spec_.optimiser.momentum = chance.one_of({0.0, 0.9});
     end_ = spec_.synchronous->period * chance.between(5, 30);
     for (size_t host = 0; host < hosts_; ++host) seeds_.push_back(static_cast<uint64_t>(chance.between(0, 1'000'000)));
+    if (chance.one_in(2)) {
+      lost_ = static_cast<size_t>(chance.between(0, static_cast<int64_t>(hosts_) - 1));
+      lost_in_ = chance.between(0, end_ / spec_.synchronous->period);
+    }
   }
 
   void run() {
     std::vector<std::thread> threads;
-    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { run(host); });
+    for (size_t host = 0; host < hosts_; ++host) threads.emplace_back([this, host] { attempt([&] { run(host); }); });
     for (std::thread& thread : threads) thread.join();
-    for (const std::vector<float>& central : centrals_) expect(central == centrals_.front(), "two hosts have different central models");
+    const std::vector<float>& first = centrals_[lost_ == 0 ? 1 : 0];
+    for (size_t host = 0; host < hosts_; ++host)
+      expect(host == lost_ || centrals_[host] == first, "two hosts have different central models");
   }
 
  private:
   void run(size_t host) {
     Chance chance(seeds_[host]);
     const auto link = std::make_shared<HostsThread>(
-        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_)); }, kDeadline);
+        [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     GroupSpec spec = spec_;
     spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group()}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
     {
       const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
-      train(*group, chance);
+      if (!train(*group, chance, host == lost_ ? link.get() : nullptr)) return;
       centrals_[host].resize(spec.layout.elements);
       group->read_central(reinterpret_cast<std::byte*>(centrals_[host].data()));
     }
     link->end(kPatience);
   }
 
-  void train(Group& group, Chance& chance) const {
+  // False for a host that has gone: `going` is its link.
+  bool train(Group& group, Chance& chance, HostsThread* going) const {
     const float rate = 0.1F;
     group.set_rates(0, {&rate, 1});
     group.set_end(end_);
@@ -223,6 +281,11 @@ class Groups {
     };
     for (int64_t left = chance.between(0, 2); left > 0; --left) join();
     while (true) {
+      if (going && group.status().round >= lost_in_) {
+        going->abort(1);
+        group.stop();
+        return false;
+      }
       if (rests(group)) {
         if (group.status().iterations >= end_) break;
         group.set_pause(kNever);
@@ -244,6 +307,7 @@ class Groups {
     }
     expect(group.status().iterations == end_, "the group has made another number of iterations than it was to make");
     expect(group.losses(0).size() == static_cast<size_t>(end_), "losses are missing");
+    return true;
   }
 
   bool rests(Group& group) const {
@@ -262,6 +326,8 @@ class Groups {
   const size_t hosts_;
   GroupSpec spec_;
   int64_t end_ = 0;
+  size_t lost_ = SIZE_MAX;  // the host that goes, and the round
+  int64_t lost_in_ = 0;
   std::vector<uint64_t> seeds_;
   std::vector<std::vector<float>> centrals_;  // by host
 };
@@ -271,6 +337,7 @@ void exchange_messages(Chance& chance, const std::string& name) {
   plan.name = name;
   plan.hosts = static_cast<int>(chance.between(2, 4));
   plan.messages = static_cast<int>(chance.between(1, 60));
+  plan.shrinks = chance.one_in(2);
   if (chance.one_in(3)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < plan.hosts; ++rank) threads.emplace_back([&plan, rank] { Host(plan, rank).run(); });

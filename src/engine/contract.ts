@@ -189,11 +189,13 @@ export interface Engine {
   openHosts(spec: HostsSpec): Handle
   /** The rank of this process, and how many there are; null until they have met. Everything else waits for that. Throws BACKEND_UNAVAILABLE. */
   hostsPlace(hosts: Handle): HostsPlace | null
-  /** Copies the message and returns at once. Messages to a host arrive in order. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
+  /** The ranks of the hosts that are lost, while the others go on. Throws HOST_LOST where they cannot: once the link has failed. */
+  lostHosts(hosts: Handle): number[]
+  /** Copies the message and returns at once. Messages to a host arrive in order; those to a lost one are dropped. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
   sendToHost(hosts: Handle, to: number, message: Uint8Array): void
-  /** The oldest message of a host that has not been taken, or null. Once all that has come is taken it throws HOST_LOST if the link has failed. */
+  /** The oldest message of a host that has not been taken, or null. Once all that has come is taken it throws HOST_LOST if that host is lost, or the link has failed. */
   takeFromHost(hosts: Handle, from: number): Uint8Array | null
-  /** Calls `wake` in this thread when a message has come or the link has failed. */
+  /** Calls `wake` in this thread when a message has come, a host is lost or the link has failed. */
   watchHosts(hosts: Handle, wake: () => void): void
   /** The link ends once every host has called it. Returns at once. A host that releases its handle before that is lost to the others. */
   endHosts(hosts: Handle): void

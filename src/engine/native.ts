@@ -65,6 +65,7 @@ const CALLS = [
   'watchHosts',
   'endHosts',
   'hostsEnded',
+  'lostHosts',
   'abortHosts',
   'countMemory',
   'watchMemory',

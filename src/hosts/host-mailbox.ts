@@ -29,9 +29,15 @@ export class HostMailbox {
     engine.watchHosts(hosts, () => this.#deliver())
   }
 
-  /** The ranks of the other hosts. */
+  /** The ranks of the other hosts that are there. Throws HOST_LOST once the link has failed. */
   get others(): readonly number[] {
-    return Array.from({ length: this.size }, (_, rank) => rank).filter((rank) => rank !== this.rank)
+    const lost = this.lost
+    return Array.from({ length: this.size }, (_, rank) => rank).filter((rank) => rank !== this.rank && !lost.includes(rank))
+  }
+
+  /** The ranks of the hosts that are lost, while the others go on. Throws HOST_LOST once the link has failed. */
+  get lost(): readonly number[] {
+    return this.#engine.lostHosts(this.#hosts)
   }
 
   /**
@@ -42,7 +48,7 @@ export class HostMailbox {
     this.#engine.sendToHost(this.#hosts, to, packed(message))
   }
 
-  /** The next message of a host. Rejects with HOST_LOST, or with the signal's reason. */
+  /** The next message of a host. Rejects with HOST_LOST, also where that host alone is lost, or with the signal's reason. */
   receive(from: number, { seconds, signal }: ReceiveOptions = {}): Promise<unknown> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted()

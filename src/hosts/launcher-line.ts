@@ -18,7 +18,12 @@ export interface Launch {
  */
 export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
   const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
-  return [launcher.path, ...forms[launcher.kind](launch), ...launch.program]
+  return [launcher.path, ...faultTolerance(launcher), ...forms[launcher.kind](launch), ...launch.program]
+}
+
+/** So that the others go on when a process is lost: Open MPI has ULFM from version 5 on. */
+function faultTolerance({ kind, version }: LauncherProgram): readonly string[] {
+  return kind === 'Open MPI' && parseInt(version, 10) >= 5 ? ['--with-ft', 'ulfm'] : []
 }
 
 /** Variables of ours that every process shall have. Launchers pass on what they need themselves; Hydra and Slurm pass on everything. */

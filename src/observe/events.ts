@@ -17,6 +17,7 @@ export type JobEvent =
   | ProgressEvent
   | LoggedEvent
   | LearnerLostEvent
+  | HostLostEvent
   | SampleSkippedEvent
   | PopulationEvent
   | IntervenedEvent
@@ -226,6 +227,23 @@ export interface LearnerLostEvent {
   readonly replacedBy: number | null
   /** Memory does not hold a successor: the place stays empty, the others go on, and the population is made smaller. */
   readonly vacant: boolean
+}
+
+/** A host was lost, and the others go on without it and its learners: their places end, and those of all others are dealt out anew. */
+export interface HostLostEvent {
+  readonly event: 'hostLost'
+  /** Its rank. */
+  readonly host: number
+  /** The cause in words. */
+  readonly reason: string
+  /** The group's, at the first rest after the loss. */
+  readonly round: number
+  readonly iteration: number
+  /** Iterations planned now. */
+  readonly iterations: number
+  /** Hosts and learners that are left. */
+  readonly hosts: number
+  readonly learners: number
 }
 
 /** - `try`: a population is to be measured. - `settle`: the best was found; `to` may train already. - `look`: the load seems to have changed. */

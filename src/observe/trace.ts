@@ -96,6 +96,9 @@ export class Trace implements EventSink {
       case 'learnerLost':
         this.#instant(SUPERVISOR, 'learner lost', event)
         break
+      case 'hostLost':
+        this.#instant(SUPERVISOR, 'host lost', event)
+        break
       case 'evaluated':
         this.#instant(EVALUATION, 'evaluated', event)
         break

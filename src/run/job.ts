@@ -9,6 +9,7 @@ import type {
   FinishedEvent,
   IntervenedEvent,
   JobEvent,
+  HostLostEvent,
   LearnerLostEvent,
   PlannedEvent,
   LevelsEvent,
@@ -41,6 +42,7 @@ export interface JobEvents {
   progress: [ProgressEvent]
   logged: [LoggedEvent]
   learnerLost: [LearnerLostEvent]
+  hostLost: [HostLostEvent]
   population: [PopulationEvent]
   intervened: [IntervenedEvent]
   sampleSkipped: [SampleSkippedEvent]
@@ -62,6 +64,7 @@ const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
   progress: true,
   logged: true,
   learnerLost: true,
+  hostLost: true,
   population: true,
   intervened: true,
   sampleSkipped: true,

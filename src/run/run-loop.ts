@@ -31,6 +31,8 @@ export interface RunLoopOptions {
   readonly model: () => Promise<SavedModel>
   /** Throws OUT_OF_MEMORY if memory does not hold so many more learners. */
   readonly checkMemory: (growth: Growth) => void
+  /** Goes on without a host of the run. */
+  readonly loseHost: (rank: number) => Promise<void>
   /** The best model before the run was resumed. */
   readonly best: MeasuredModel | undefined
   readonly trace: Trace | undefined
@@ -90,6 +92,7 @@ export class RunLoop {
       const rest = Math.min(due, saved, population.restBefore(round), interventions.restBefore(round))
       if (!stop.aborted) round = await this.#training.trainUntil(rest)
       else if (measured) break
+      await this.#loseHosts()
       const { failure } = this.#training
       if (failure) await this.#failSaved(failure.error, () => this.#save({ evaluators: 'idle' }))
       const measures = round >= due || stop.aborted || this.#training.seconds >= settings.until.seconds
@@ -154,7 +157,9 @@ export class RunLoop {
     const { run, actors, trace } = this.#options
     const start = performance.now()
     const measure = () => actors.measure()
-    const { testLoss, testAccuracy, testTopK, testMetrics } = await (trace ? trace.during('evaluation', measure) : measure())
+    const { testLoss, testAccuracy, testTopK, testMetrics } = await this.#withHostsLeft(() =>
+      trace ? trace.during('evaluation', measure) : measure()
+    )
     const seconds = (performance.now() - start) / 1000
     const { iterations: iteration, position } = await actors.synchroniser.ask.status()
     const { train } = run.dataset
@@ -169,6 +174,35 @@ export class RunLoop {
       ...(testMetrics && { testMetrics }),
       ...(isText && { testPerplexity: Math.exp(testLoss) }),
       seconds
+    }
+  }
+
+  /** Goes on without the hosts that are lost. The learners rest. */
+  async #loseHosts(): Promise<void> {
+    const { run, actors, population, interventions, loseHost } = this.#options
+    const lost = leaderOf(run.hosts)?.takeLost() ?? []
+    if (lost.length === 0) return
+    for (const { rank } of lost) await loseHost(rank)
+    const { round, iterations: iteration } = await actors.synchroniser.ask.status()
+    const { learners } = await actors.learners.population()
+    population.lose(round, learners)
+    await this.#training.follow(run.scheduleFor(population.schedule, interventions.made))
+    const { iterations } = this.#training.schedule
+    const hosts = run.hosts!.host.size
+    for (const { rank: host, error } of lost)
+      this.#control.emit({ event: 'hostLost', host, reason: error.message, round, iteration, iterations, hosts, learners })
+  }
+
+  /** Does the work again, without the hosts that are lost meanwhile. */
+  async #withHostsLeft<Result>(work: () => Promise<Result>): Promise<Result> {
+    const leader = leaderOf(this.#options.run.hosts)
+    for (;;) {
+      await this.#loseHosts()
+      try {
+        return await work()
+      } catch (error) {
+        if (!leader?.hasLost) throw error
+      }
     }
   }
 

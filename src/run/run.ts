@@ -199,7 +199,8 @@ async function runOnce(
       const measureOn = (data: string) => measureCentralOn(data, prepared, actors!, scope, statistics)
       const model = () => centralModel(prepared, actors!, scope, statistics)
       directory.open(addressees(actors!, interventions, controlled))
-      const about = { run: prepared, actors: actors!, population: controlled, checkpoints, interventions, measureOn, model, checkMemory }
+      const loseHost = (rank: number) => actors!.loseHost(rank)
+      const about = { loseHost, run: prepared, actors: actors!, population: controlled, checkpoints, interventions, measureOn, model, checkMemory }
       return new RunLoop({ ...about, best, trace, peakMemory }, control).run()
     }
     const obey = (follower: Follower) => {

@@ -10,7 +10,7 @@ import type { LearnerFailure } from '../actors/learner-failure.js'
 import type { LossRecord, SpawnLearner } from '../actors/learner-slot.js'
 import type { RunControl } from '../protocols/protocols.js'
 import type { RunCall, SendCall } from '../protocols/run-ref.js'
-import { makeSources, type Sources } from '../actors/sources.js'
+import { makeSources, makeTestSources, planTestSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
@@ -48,6 +48,8 @@ export interface RunActors {
   readonly evaluators: Evaluators
   /** Measures the central model on all test samples, which the hosts share out. Call it while the learners rest. */
   readonly measure: () => Promise<TestScores>
+  /** On the first host: goes on without another one, whose share of the test samples this one measures from now on. The learners rest. */
+  readonly loseHost: (rank: number) => Promise<void>
   readonly feed: Feed
   /** The group of learners in the engine. */
   readonly group: Handle
@@ -101,7 +103,9 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
 
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
   const statistics = programs.statistics && { ...compiled(programs.statistics), values: statisticValues(programs.statistics) }
-  const shares = evaluationShares(await inTurns(mapInPieces(programs.evaluate, compiled)), run.evaluators, run.hosts?.host)
+  const passes = await inTurns(mapInPieces(programs.evaluate, compiled))
+  const ranks = run.hosts?.host.ranks ?? []
+  const shares = evaluationShares(passes, run.evaluators, run.hosts && { rank: run.hosts.host.numberOf(), size: ranks.length })
   const sources = makeSources(dataset, sourcePlan, shares.length, scope)
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
@@ -124,7 +128,19 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const all = leader && new LearnersOfHosts(run.hosts!.host, leader, own, settings.learners)
   const measuring = all && isSharedOut(programs.evaluate, run.hosts!.host.size) ? all : own
   const measure = async () => evaluators.scoresOf(await measuring.findings())
-  return { synchroniser, supervisor, learners: all ?? own, evaluators, measure, feed, group, dataWaited, feedStatus }
+  /** Evaluators of this host for the share of another one. */
+  const substitutes = async (rank: number): Promise<Evaluators> => {
+    const taken = evaluationShares(passes, 1, { rank: ranks.indexOf(rank), size: ranks.length })
+    const plan = planTestSources(dataset, taken, run.dataMemory)
+    const { tests, streams } = plan ? makeTestSources(dataset, plan, taken.length, scope) : { tests: sources.tests, streams: [] }
+    const own = { feed: await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped }) }
+    return startEvaluators(run, scope, { group, ...own, sources: { ...sources, tests }, shares: taken, statistics })
+  }
+  const loseHost = async (rank: number) => {
+    const instead = measuring === all ? await substitutes(rank) : undefined
+    all!.lose(rank, async () => instead?.findings() ?? [])
+  }
+  return { synchroniser, supervisor, learners: all ?? own, evaluators, measure, loseHost, feed, group, dataWaited, feedStatus }
 }
 
 async function startSynchroniser(

@@ -109,6 +109,9 @@ export class TrainingLoop {
       await synchroniser.ask.pauseAt(rest)
       return true
     }
+    const leader = leaderOf(this.#options.run.hosts)
+    leader?.goOnWithoutLost(restSoon)
+    if (leader?.hasLost) restSoon()
     const watch = this.#watchPopulation()
     const cancelTimeLimit = this.#afterSeconds(this.#options.run.settings.until.seconds - this.seconds, restSoon)
     let status: GroupStatus

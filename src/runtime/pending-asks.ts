@@ -75,6 +75,11 @@ export class PendingAsks {
     else pending.resolve(outcome.value)
   }
 
+  /** Rejects all that are open; others may follow. */
+  rejectAll(error: unknown): void {
+    for (const id of [...this.#pending.keys()]) this.settle(id, { error })
+  }
+
   #listen(id: number, method: string, signal: AbortSignal): () => void {
     const abort = () => this.settle(id, { error: this.#abortedError(method, signal) })
     signal.addEventListener('abort', abort, { once: true })

@@ -44,6 +44,8 @@ export interface PopulationControl {
   readonly learners: number
   /** A program sets the number of learners, before this round, and takes over from a schedule or a tuner. The learners rest. */
   resize(round: number, learners: number): Promise<void>
+  /** So many learners are left from this round on, since a host is lost; later changes of a schedule stay. The learners rest. */
+  lose(round: number, learners: number): void
   /** Lets the tuner change the number, or keeps it. Throws INVALID_STATE without a tuner. */
   tune(on: boolean): void
 }
@@ -96,6 +98,12 @@ export class GivenPopulation implements PopulationControl {
   async resize(round: number, learners: number): Promise<void> {
     await this.#run.resizeNow(learners)
     this.#schedule = changedAt(this.#schedule, { round, learners })
+    this.#learners = learners
+  }
+
+  lose(round: number, learners: number): void {
+    const later = this.#schedule.filter((change) => change.round > round)
+    this.#schedule = [...changedAt(this.#schedule, { round, learners }), ...later]
     this.#learners = learners
   }
 

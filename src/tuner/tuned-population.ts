@@ -64,6 +64,13 @@ export class TunedPopulation implements PopulationControl {
     this.tune(false)
   }
 
+  /** The tuner changes nothing any more: what it has measured is of more hosts. */
+  lose(round: number, learners: number): void {
+    this.#schedule = changedAt(this.#schedule, { round, learners })
+    this.#learners = learners
+    this.tune(false)
+  }
+
   /** The tuner begins anew with the learners that there are. */
   tune(on: boolean): void {
     this.#tunes = on

@@ -12,9 +12,9 @@ import { largestDifference, randomSamples, smallTraining } from './support/small
 let links = 0
 
 /** Hosts of this process, joined by threads. */
-function joined(size: number): Handle[] {
+function joined(size: number, shrinks = false): Handle[] {
   const name = `groups ${process.pid} ${links++}`
-  const hosts = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60 }))
+  const hosts = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60, shrinks }))
   hosts.forEach(awaitMeeting)
   return hosts
 }
@@ -31,8 +31,8 @@ class HostsRun {
   readonly runs: readonly GroupRun[]
   #iterations = 0
 
-  constructor({ program, initial, dataset }: ReturnType<typeof training>, how: GroupPlan['rule'], hosts: number, devices = 1) {
-    this.links = joined(hosts)
+  constructor({ program, initial, dataset }: ReturnType<typeof training>, how: GroupPlan['rule'], hosts: number, devices = 1, shrinks = false) {
+    this.links = joined(hosts, shrinks)
     this.runs = this.links.map((handle) => {
       const levels: LevelSpec[] = [...(devices > 1 ? [DEVICES] : []), { kind: 'hosts', hosts: handle }]
       return new GroupRun(program, dataset, { initial, rule: how, devices, levels })
@@ -61,10 +61,10 @@ class HostsRun {
     return this.runs.map((run) => Buffer.from(run.central().buffer))
   }
 
-  /** Steps of all learners in turns until none of them takes one more. */
-  runToRest(): Set<string> {
+  /** Steps of all learners of these hosts in turns until none of them takes one more. */
+  runToRest(runs = this.runs): Set<string> {
     const ends = new Map<string, string>()
-    const learners = this.runs.flatMap((run, host) => [...run.replicas].map(([learner, at]) => ({ name: `${host}.${learner}`, ...at })))
+    const learners = runs.flatMap((run, host) => [...run.replicas].map(([learner, at]) => ({ name: `${host}.${learner}`, ...at })))
     const deadline = performance.now() + 20_000
     while (ends.size < learners.length && performance.now() < deadline)
       for (const { name, replica, slot } of learners) {
@@ -217,6 +217,35 @@ describe('A group over hosts', () => {
     await refused('HOST_LOST', goOn, 'host 1')
     run.release()
   })
+
+  for (const [name, options] of Object.entries({ sma: { name: 'sma' }, ssgd: { name: 'ssgd' }, slowmo: { name: 'slowmo', period: 2 } } as const))
+    it(`goes on without a host that is lost, with one central model, position and losses: ${name}`, () => {
+      const what = training(true)
+      const how = rule(options, 6)
+      const { period } = how as { period: number }
+      const run = new HostsRun(what, how, 3, 1, true).add(6).lift()
+      run.iterate(4 * period, period)
+      // Within a round: one of the learners that are left has brought its part of it, the others have not.
+      run.runs[0]!.compute(0)
+      run.runs[2]!.compute(0)
+      engine.abortHosts(run.links[2]!, 1)
+      run.runs[0]!.finish(0)
+      const left = run.runs.slice(0, 2)
+      for (const { group } of left) engine.setPause(group, 14)
+      expect([...run.runToRest(left)]).to.deep.equal(['paused'])
+      const [first, second] = left.map(({ group }) => engine.groupStatus(group))
+      expect(second).to.include({ round: first!.round, iterations: first!.iterations, position: first!.position })
+      expect(first).to.include({ round: 14, iterations: 14 * period })
+      // The lost learners are counted in two rounds more at most.
+      const rounds = first!.position / (4 * period)
+      expect(rounds).within(14 * 4 + 4 * 2, 14 * 4 + 7 * 2)
+      const [one, other] = left.map((each) => Buffer.from(each.central().buffer))
+      expect(one!.equals(other!)).to.equal(true)
+      const losses = left.map(({ group }) => Array.from(engine.losses(group, 0)))
+      expect(losses[0]).to.have.length(14 * period)
+      losses[0]!.forEach((loss, i) => expect(losses[1]![i]).closeTo(loss, 1e-6))
+      run.release()
+    })
 
   for (const [what, change] of Object.entries({
     'another rate': (group: Handle) => engine.setLearningRates(group, 5, Float32Array.of(0.5)),

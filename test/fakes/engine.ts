@@ -53,6 +53,7 @@ export const engine: Engine = {
   watchHosts: () => unsupported('watchHosts'),
   endHosts: () => unsupported('endHosts'),
   hostsEnded: () => unsupported('hostsEnded'),
+  lostHosts: () => unsupported('lostHosts'),
   abortHosts: () => unsupported('abortHosts'),
   createRatedLink: () => unsupported('createRatedLink'),
   createLease: () => unsupported('createLease'),

@@ -26,6 +26,15 @@ Napi::Value hosts_place(const Info& info) {
   return result;
 }
 
+Napi::Value lost_hosts(const Info& info) {
+  const HostsThread& thread = *object_of<HostsObject>(info, 0)->thread;
+  if (const std::exception_ptr failure = thread.failure()) std::rethrow_exception(failure);
+  Napi::Array lost = Napi::Array::New(info.Env());
+  for (int rank = 0; rank < thread.size(); ++rank)
+    if (thread.is_lost(rank)) lost[lost.Length()] = rank;
+  return lost;
+}
+
 Napi::Value send_to_host(const Info& info) {
   const auto hosts = object_of<HostsObject>(info, 0);
   if (!info[2].IsTypedArray()) js::wrong("bytes", "a Uint8Array");
@@ -63,6 +72,7 @@ Napi::Value abort_hosts(const Info& info) {
 void add_hosts_calls(Napi::Object& addon) {
   add<open_hosts>(addon, "openHosts");
   add<hosts_place>(addon, "hostsPlace");
+  add<lost_hosts>(addon, "lostHosts");
   add<send_to_host>(addon, "sendToHost");
   add<take_from_host>(addon, "takeFromHost");
   add<watch_hosts>(addon, "watchHosts");

@@ -82,6 +82,8 @@ HostMessages::Peer& HostMessages::of(int rank) {
   if (rank < 0 || rank >= hosts_.size() || rank == hosts_.rank())
     throw Error("INVALID_OPTION",
                 "host: received " + std::to_string(rank) + "; give the rank of another of the " + std::to_string(hosts_.size()) + " hosts");
+  // The hosts' thread may not have told yet that they have met.
+  begin();
   return peers_[static_cast<size_t>(rank)];
 }
 
@@ -104,7 +106,8 @@ void HostMessages::arrive(int rank) {
     Peer& peer = peers_[static_cast<size_t>(rank)];
     peer.arrived.push_back(std::move(peer.body));
     const auto received = std::make_shared<const uint64_t>(++peer.received);
-    hosts_.send(this, Channel::control, rank, kReceivedTag, bytes_of(*received), [received] {});
+    // It belongs to no owner: where the other host takes no messages any more, none waits for it.
+    hosts_.send(nullptr, Channel::control, rank, kReceivedTag, bytes_of(*received), [received] {});
   }
   wake();
 }

@@ -157,8 +157,8 @@ std::vector<int> ThreadsLink::survivors_now() {
   for (const int host : hosts_) {
     Mailbox& box = hub_->of(host);
     const std::lock_guard lock(box.mutex);
-    if (box.state != Mailbox::State::open) continue;
-    if (box.shrunk < shrunk_) return {};
+    if (box.state == Mailbox::State::ended || box.state == Mailbox::State::gone) continue;
+    if (box.state == Mailbox::State::expected || box.shrunk < shrunk_) return {};
     survivors.push_back(host);
   }
   return survivors;

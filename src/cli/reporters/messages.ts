@@ -4,6 +4,7 @@ import type {
   FinishedEvent,
   IntervenedEvent,
   JobEvent,
+  HostLostEvent,
   LearnerLostEvent,
   LevelsEvent,
   PlannedEvent,
@@ -45,6 +46,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
       return wentBack(event)
     case 'learnerLost':
       return learnerLost(event)
+    case 'hostLost':
+      return hostLost(event)
     case 'sampleSkipped':
       return `${colours.yellow(`${external(event.item)} was skipped`)}: ${external(event.reason)}; ${event.skipped} so far`
     case 'population':
@@ -129,6 +132,11 @@ function learnerLost({ learner, round, reason, replacedBy, vacant }: LearnerLost
   const unreplaced = vacant ? 'the others go on without it' : 'too many have failed in its place'
   const next = replacedBy === null ? unreplaced : `learner ${replacedBy} starts in its place`
   return `${colours.yellow(`learner ${learner} was lost`)} in round ${round}: ${external(reason)}; ${next}`
+}
+
+function hostLost({ host, round, reason, hosts, learners }: HostLostEvent): string {
+  const left = `${hosts === 1 ? '1 host goes' : `${hosts} hosts go`} on with ${learnerCount(learners)}`
+  return `${colours.yellow(`host ${host} was lost`)} before round ${round}: ${external(reason)}; ${left}`
 }
 
 function population({ round, from, to, reason }: PopulationEvent): string {

@@ -138,6 +138,9 @@ export class Follower {
           case 'resized':
             this.#learners = task.learners
             break
+          case 'lost':
+            this.#host.lose(task.rank)
+            break
           case 'follow':
             await synchroniser.ask.follow(task.schedule)
             break

@@ -26,7 +26,7 @@ export class HostCalls {
     this.#pending = new PendingAsks(`host ${rank}`, REAL_CLOCK)
   }
 
-  /** Has no deadline: the loss of the host ends the run. */
+  /** Has no deadline: the loss of the host ends it. */
   ask(method: string, args: readonly unknown[]): Promise<unknown> {
     return this.#pending.open(method, { deadline: Infinity }, (call) => {
       try {
@@ -35,6 +35,11 @@ export class HostCalls {
         this.#pending.settle(call, { error })
       }
     })
+  }
+
+  /** The other host is lost: what waits for its answers rejects. */
+  lose(error: unknown): void {
+    this.#pending.rejectAll(error)
   }
 
   settle(answer: HostAnswer): void {

@@ -5,6 +5,7 @@ import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
 import type { Resumption } from '../../checkpoints/resume.js'
 import { ArbalestError, messageOf } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
+import { asError } from '../../runtime/errors-across-threads.js'
 import { deferred, type Deferred } from '../../runtime/promises.js'
 import type { PopulationSchedule } from '../../schedules/population.js'
 import { checkHellos, greetingOf, helloOf, type Hello, type Preparation } from './hello.js'
@@ -25,6 +26,12 @@ interface Answer {
   readonly files: readonly Uint8Array[]
 }
 
+/** A host that is lost, while the others go on. */
+export interface LostHost {
+  readonly rank: number
+  readonly error: Error
+}
+
 /** The first host of a run: it tells the others what to do, and listens to all of them. */
 export class Leader {
   readonly #host: RunHost
@@ -36,6 +43,9 @@ export class Leader {
   readonly #deliver: (call: unknown) => Promise<unknown>
   #emit: (event: ForwardedEvent) => void = () => {}
   #ended = false
+  #goesOn = false
+  readonly #lost: LostHost[] = []
+  #onLoss: () => void = () => {}
 
   /** `deliver` takes what programs on other hosts send to the run's actors; `stop`: the user of another process asks for the end of the run. */
   constructor(host: RunHost, deliver: (call: unknown) => Promise<unknown>, stop: () => void) {
@@ -45,13 +55,32 @@ export class Leader {
     // It is awaited only while something is wanted of the other hosts.
     this.#failed.promise.catch(() => {})
     for (const rank of host.mailbox.others) {
-      this.#answers.set(rank, deferred())
+      this.#answers.set(rank, answer())
       this.#calls.set(rank, new HostCalls(host.mailbox, rank))
-      this.#listen(rank).catch((error: unknown) => this.#failed.reject(error))
+      this.#listen(rank).catch((error: unknown) => this.#lose(rank, asError(error)))
     }
   }
 
-  /** Rejects when another host fails or is lost. */
+  /**
+   * From now on the run goes on without hosts that are lost, where the link can; `onLoss` is called for each. Before all hosts have begun, and where they
+   * cannot go on, a loss ends the run.
+   */
+  goOnWithoutLost(onLoss: () => void): void {
+    this.#goesOn = true
+    this.#onLoss = onLoss
+  }
+
+  /** Whether hosts are lost that takeLost() has not returned. */
+  get hasLost(): boolean {
+    return this.#lost.length > 0
+  }
+
+  /** The hosts that are lost since the last call. */
+  takeLost(): readonly LostHost[] {
+    return this.#lost.splice(0)
+  }
+
+  /** Rejects when another host fails, or is lost and the others cannot go on. */
   get failed(): Promise<never> {
     return this.#failed.promise
   }
@@ -66,9 +95,11 @@ export class Leader {
     for (const rank of this.#host.mailbox.others) this.#host.mailbox.send(rank, order)
   }
 
-  /** The answer of another host to a call of its learners. Rejects when one is lost. */
+  /** The answer of another host to a call of its learners. Rejects when it is lost. */
   ask(rank: number, method: string, args: readonly unknown[]): Promise<unknown> {
-    return Promise.race([this.#calls.get(rank)!.ask(method, args), this.failed])
+    const calls = this.#calls.get(rank)
+    if (!calls) return Promise.reject(new ArbalestError('HOST_LOST', `hosts: rank ${rank} is lost`, { data: { rank } }))
+    return Promise.race([calls.ask(method, args), this.failed])
   }
 
   /** Lets the others prepare the run. Rejects with HOSTS_DIFFER if one of them has other options. */
@@ -95,7 +126,7 @@ export class Leader {
     }
   }
 
-  /** The states of the learners of each other host, by rank, while they rest. */
+  /** The states of the learners of each other host, by rank, while they rest. Rejects with HOST_LOST if one is lost meanwhile. */
   async capture(): Promise<readonly CapturedLearners[]> {
     this.order({ order: 'capture' })
     return (await this.#answersOfAll()).map(({ report, files }) => {
@@ -115,9 +146,12 @@ export class Leader {
   }
 
   async #answersOfAll(): Promise<readonly Answer[]> {
-    const answers = await Promise.race([Promise.all([...this.#answers.values()].map(({ promise }) => promise)), this.failed])
-    for (const rank of this.#answers.keys()) this.#answers.set(rank, deferred())
-    return answers
+    const outcomes = await Promise.race([Promise.allSettled([...this.#answers.values()].map(({ promise }) => promise)), this.failed])
+    for (const rank of this.#answers.keys()) this.#answers.set(rank, answer())
+    return outcomes.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason
+      return outcome.value
+    })
   }
 
   async #listen(rank: number): Promise<void> {
@@ -132,11 +166,36 @@ export class Leader {
     }
   }
 
+  #lose(rank: number, error: Error): void {
+    if (!this.#goesOn || this.#ended || !this.#isLostAlone(rank)) return this.#failed.reject(error)
+    this.#lost.push({ rank, error })
+    this.#answers.get(rank)?.reject(error)
+    this.#answers.delete(rank)
+    this.#calls.get(rank)?.lose(error)
+    this.#calls.delete(rank)
+    this.#onLoss()
+  }
+
+  #isLostAlone(rank: number): boolean {
+    try {
+      return this.#host.mailbox.lost.includes(rank)
+    } catch {
+      return false
+    }
+  }
+
   async #filesOf(rank: number, report: Report): Promise<readonly Uint8Array[]> {
     const files: Uint8Array[] = []
     if (report.report === 'captured') for (const _ of report.places) files.push((await this.#host.mailbox.receive(rank)) as Uint8Array)
     return files
   }
+}
+
+/** The next one of a host that is lost need not be awaited. */
+function answer(): Deferred<Answer> {
+  const next = deferred<Answer>()
+  next.promise.catch(() => {})
+  return next
 }
 
 /** As it can be sent. */

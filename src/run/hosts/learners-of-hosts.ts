@@ -27,15 +27,36 @@ const LOOK_EVERY = 10
 export class LearnersOfHosts implements HostLearners {
   readonly #host: RunHost
   readonly #leader: Leader
-  readonly #hosts: readonly HostLearners[]
+  /** By rank, those that are there. */
+  readonly #hosts: Map<number, HostLearners>
+  /** Measures the shares of hosts that are lost. */
+  readonly #substitutes: (() => Promise<readonly Findings[]>)[] = []
   #learners: number
 
   /** `learners`: how many there are at first. */
   constructor(host: RunHost, leader: Leader, own: HostLearners, learners: number) {
     this.#host = host
     this.#leader = leader
-    this.#hosts = [own, ...host.mailbox.others.map((rank) => callsAt(leader, rank))]
+    this.#hosts = new Map([[0, own], ...host.mailbox.others.map((rank) => [rank, callsAt(leader, rank)] as const)])
     this.#learners = learners
+  }
+
+  /** How many there are. */
+  get learners(): number {
+    return this.#learners
+  }
+
+  /**
+   * A host is lost: its learners end, and all places are dealt out among the others. `findings` measures its share of the test samples from now on. The
+   * learners rest.
+   */
+  lose(rank: number, findings: () => Promise<readonly Findings[]>): void {
+    this.#learners -= this.#host.learnersOf(this.#learners, rank)
+    this.#host.lose(rank)
+    this.#hosts.delete(rank)
+    this.#substitutes.push(findings)
+    this.#leader.order({ order: 'lost', rank })
+    this.#leader.order({ order: 'resized', learners: this.#learners })
   }
 
   /** If one host cannot start its part, the learners that others have started end at the next change of the number. */
@@ -61,11 +82,12 @@ export class LearnersOfHosts implements HostLearners {
 
   async population(): Promise<PopulationStatus> {
     const all = await this.#onAll((each) => each.population())
-    const places = all.flatMap(({ places: own }, rank) =>
+    const ranks = [...this.#hosts.keys()]
+    const places = all.flatMap(({ places: own }, i) =>
       own.map((status) => ({
         ...status,
-        place: this.#host.placeOf(status.place, rank),
-        learner: status.learner === null ? null : this.#host.placeOf(status.learner, rank)
+        place: this.#host.placeOf(status.place, ranks[i]),
+        learner: status.learner === null ? null : this.#host.placeOf(status.learner, ranks[i])
       }))
     )
     return { learners: places.length, places: places.toSorted((a, b) => a.place - b.place) }
@@ -97,12 +119,14 @@ export class LearnersOfHosts implements HostLearners {
   }
 
   async findings(): Promise<readonly Findings[]> {
-    return (await this.#onAll((each) => each.findings())).flat()
+    const found = await this.#onAll((each) => each.findings())
+    return [...found.flat(), ...(await Promise.all(this.#substitutes.map((measure) => measure()))).flat()]
   }
 
   #together(figures: readonly RoundFigures[]): RoundFigures {
-    const members = figures.flatMap(({ members: own }, rank) =>
-      own.map((member) => ({ ...member, learner: this.#host.placeOf(member.learner, rank) }))
+    const ranks = [...this.#hosts.keys()]
+    const members = figures.flatMap(({ members: own }, i) =>
+      own.map((member) => ({ ...member, learner: this.#host.placeOf(member.learner, ranks[i]) }))
     )
     const told = figures.filter(({ loss }) => !Number.isNaN(loss))
     const learners = told.reduce((sum, { members: own }) => sum + own.length, 0)
@@ -115,14 +139,14 @@ export class LearnersOfHosts implements HostLearners {
   }
 
   #hostOf(place: number): HostLearners {
-    if (Number.isSafeInteger(place) && place >= 0 && place < this.#learners) return this.#hosts[this.#host.rankOf(place)]!
+    if (Number.isSafeInteger(place) && place >= 0 && place < this.#learners) return this.#hosts.get(this.#host.rankOf(place))!
     const fix = `use a whole number from 0 to ${this.#learners - 1}: there are ${this.#learners} learners`
     throw invalidOption('place', place, fix)
   }
 
   /** The answers of all hosts, by rank. Rejects, once all have answered, with the first error. */
   async #onAll<Answer>(ask: (each: HostLearners, rank: number) => Promise<Answer>): Promise<Answer[]> {
-    const outcomes = await Promise.allSettled(this.#hosts.map(ask))
+    const outcomes = await Promise.allSettled([...this.#hosts].map(([rank, each]) => ask(each, rank)))
     return outcomes.map((outcome) => {
       if (outcome.status === 'rejected') throw outcome.reason
       return outcome.value

@@ -17,6 +17,7 @@ import type { HostAnswer, HostCall } from './host-calls.js'
  *   `population` is that of all hosts.
  * - `gather`: the learners that have joined begin their first step, and rest in it.
  * - `resized`: so many learners train on all hosts from now on.
+ * - `lost`: this host is lost; places are dealt out among the others.
  * - `capture`: asks for the report `captured`.
  * - `again`: the loss was not finite; the run begins again with lower rates.
  * - `end`: the run is over, with this event; `fail`: with this error.
@@ -35,6 +36,7 @@ export type Order =
   | { readonly order: 'train'; readonly until: number }
   | { readonly order: 'gather' }
   | { readonly order: 'resized'; readonly learners: number }
+  | { readonly order: 'lost'; readonly rank: number }
   | { readonly order: 'replaceCentral'; readonly weights: Float32Array | Float64Array }
   | { readonly order: 'capture' }
   | { readonly order: 'again'; readonly learningRateScale: number; readonly interventions: readonly Intervention[] }

@@ -22,12 +22,15 @@ export class RunHost implements Disposable {
   readonly #engine: Engine
   /** Messages alone do not keep the process alive. */
   readonly #alive = setInterval(() => {}, 60_000)
+  /** The hosts among which learners are dealt out. */
+  #ranks: readonly number[]
   #folder: Promise<string> | undefined
 
   private constructor(engine: Engine, handle: Handle) {
     this.#engine = engine
     this.handle = handle
     this.mailbox = new HostMailbox(engine, handle)
+    this.#ranks = Array.from({ length: this.mailbox.size }, (_, rank) => rank)
   }
 
   /** Waits for the other hosts. Rejects with BACKEND_UNAVAILABLE. */
@@ -46,23 +49,39 @@ export class RunHost implements Disposable {
     return this.mailbox.rank
   }
 
+  /** The hosts that are there. */
+  get ranks(): readonly number[] {
+    return this.#ranks
+  }
+
+  /** How many hosts there are. */
   get size(): number {
-    return this.mailbox.size
+    return this.#ranks.length
+  }
+
+  /** The number of this host, or of another one, among those that are there. */
+  numberOf(rank = this.rank): number {
+    return this.#ranks.indexOf(rank)
+  }
+
+  /** A host is lost: from now on places are those of the learners that are left. The learners of the run rest. */
+  lose(rank: number): void {
+    this.#ranks = this.#ranks.filter((each) => each !== rank)
   }
 
   /** How many learners of `all` train on a host: they are dealt out to the hosts in turn. */
   learnersOf(all: number, rank = this.rank): number {
-    return Math.floor((all - 1 - rank) / this.size) + 1
+    return Math.floor((all - 1 - this.numberOf(rank)) / this.size) + 1
   }
 
   /** The place in the run of a learner of a host, or its number in the run. */
   placeOf(own: number, rank = this.rank): number {
-    return own * this.size + rank
+    return own * this.size + this.numberOf(rank)
   }
 
   /** The host of the learner in this place of the run. */
   rankOf(place: number): number {
-    return place % this.size
+    return this.#ranks[place % this.size]!
   }
 
   /** The place on its host. */

@@ -17,18 +17,21 @@ let runs = 0
 
 interface Hosts {
   readonly size?: number
-  /** Options of the last host that the others do not have, and its learners. */
+  /** Options of the last host that the others do not have, its learners, and its engine. */
   readonly other?: Partial<TrainOptions>
   readonly learner?: URL
+  readonly engine?: URL
+  /** The others go on after the loss of a host. */
+  readonly shrinks?: boolean
 }
 
 /** A run over hosts that are threads of this process. */
-export function together(options: TrainOptions, { size = 2, other = {}, learner }: Hosts = {}): Job[] {
+export function together(options: TrainOptions, { size = 2, other = {}, learner, engine, shrinks = false }: Hosts = {}): Job[] {
   const name = `training ${process.pid} ${runs++}`
   return Array.from({ length: size }, (_, rank) => {
     const isLast = rank === size - 1
-    const hosts = { kind: 'threads', name, rank, size, deadline: 20 } as const
-    return trainWith(isLast ? { ...options, ...other } : options, { hosts, ...(isLast && learner && { learner }) })
+    const hosts = { kind: 'threads', name, rank, size, shrinks, deadline: 20 } as const
+    return trainWith(isLast ? { ...options, ...other } : options, { hosts, ...(isLast && learner && { learner }), ...(isLast && engine && { engine }) })
   })
 }
 

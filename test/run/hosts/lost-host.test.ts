@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import type { TrainOptions } from '../../../src/options/train-options.js'
+import { openDataset } from '../../../src/data/open.js'
+import { leave } from '../../fakes/leaving-host.js'
+import { refused } from '../../support/codes.js'
+import { eventsOf, SHORT, together } from './support/together.js'
+
+const engine = new URL('../../fakes/leaving-host.js', import.meta.url)
+
+/** The last one of three hosts leaves once the run has made progress. */
+function losing(options: TrainOptions, shrinks = true) {
+  const jobs = together(options, { size: 3, engine, shrinks })
+  for (const job of jobs) job.finished.catch(() => {})
+  jobs[0]!.once('progress', leave)
+  return jobs
+}
+
+describe('A run over hosts, one of which is lost', () => {
+  it('goes on without it and its learners where the link can', async () => {
+    const jobs = losing({ ...SHORT, learners: 6, until: { steps: 600 } })
+    const lost = refused('HOST_LOST', () => jobs[2]!.finished)
+    const events = await eventsOf(jobs[0]!)
+    await lost
+    const loss = events.find(({ event }) => event === 'hostLost') as Extract<(typeof events)[number], { event: 'hostLost' }>
+    expect(loss).to.include({ host: 2, hosts: 2, learners: 4 })
+    const [first, second] = await Promise.all(jobs.slice(0, 2).map(({ finished }) => finished))
+    expect(first).to.include({ reason: 'completed', hosts: 2, learners: 4, iterations: 600 })
+    expect(first!.population).to.deep.equal([{ round: 0, learners: 6 }, { round: loss.round, learners: 4 }]) // prettier-ignore
+    expect(second).to.deep.equal(first)
+    const models = await Promise.all(jobs.slice(0, 2).map(({ model }) => model))
+    expect(await models[0]!.weights()).to.deep.equal(await models[1]!.weights())
+    // The share of the lost host has been measured too.
+    const { testAccuracy, testLoss } = await models[0]!.evaluate(await openDataset('digits'))
+    expect(first!.testAccuracy).to.be.closeTo(testAccuracy!, 1e-6)
+    expect(first!.testLoss).to.be.closeTo(testLoss, 1e-4)
+  })
+
+  it('ends with HOST_LOST where the link cannot', async () => {
+    const jobs = losing({ ...SHORT, learners: 6, until: { steps: 100_000 } }, false)
+    for (const job of jobs) await refused('HOST_LOST', () => job.finished)
+  })
+})
