@@ -8,6 +8,8 @@ export interface Launch {
   readonly processes: number
   readonly program: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the others go on when a process is lost. */
+  readonly shrinks?: boolean
   /** Whether the user is root. Open MPI then starts nothing unless it is told to. */
   readonly isRoot: boolean
 }
@@ -18,12 +20,12 @@ export interface Launch {
  */
 export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
   const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
-  return [launcher.path, ...faultTolerance(launcher), ...forms[launcher.kind](launch), ...launch.program]
+  return [launcher.path, ...(launch.shrinks ? ['--with-ft', 'ulfm'] : []), ...forms[launcher.kind](launch), ...launch.program]
 }
 
-/** So that the others go on when a process is lost: Open MPI has ULFM from version 5 on. */
-function faultTolerance({ kind, version }: LauncherProgram): readonly string[] {
-  return kind === 'Open MPI' && parseInt(version, 10) >= 5 ? ['--with-ft', 'ulfm'] : []
+/** Whether processes of this launcher can go on when one is lost: Open MPI has ULFM from version 5 on. */
+export function canShrink({ kind, version }: LauncherProgram): boolean {
+  return kind === 'Open MPI' && parseInt(version, 10) >= 5
 }
 
 /** Variables of ours that every process shall have. Launchers pass on what they need themselves; Hydra and Slurm pass on everything. */

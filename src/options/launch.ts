@@ -27,6 +27,15 @@ export const launchOptions = group({
     flag: '--restarts <count>',
     default: 3
   }),
+  /**
+   * If a process is lost, the others go on without it and its learners, and the run is not started again. Only with Open MPI from version 5 on (ULFM). The loss of
+   * the first process still ends the run.
+   */
+  shrink: option(truth(), {
+    text: 'when a process is lost, go on without it and its learners instead of starting again; needs Open MPI 5',
+    flag: '--shrink',
+    default: false
+  }),
   /** `mpirun`, `mpiexec` or `srun`, by name or path. */
   launcher: option(text('the name or path of a launcher'), {
     text: 'mpirun, mpiexec or srun, by name or path',

@@ -20,6 +20,11 @@ describe("A launcher's command line", () => {
     )
   })
 
+  it('of Open MPI leaves the others alive when a process is lost, where these go on', () => {
+    const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '5.0.11' }, { ...LAUNCH, shrinks: true })
+    expect(line.slice(0, 3)).to.deep.equal(['mpirun', '--with-ft', 'ulfm'])
+  })
+
   it('of Open MPI allows root where the user is root', () => {
     const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '4.1.4' }, { ...LAUNCH, isRoot: true })
     expect(line).to.include('--allow-run-as-root')

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { builtMpi } from '../../engine/mpi.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import { placed, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
-import { launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
+import { canShrink, launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
 import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
 import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
 import { settingsOf } from '../../options/settings.js'
@@ -62,6 +62,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   if (!built)
     throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
   const launcher = launcherFor(built, settings.launcher, process.env)
+  if (settings.shrink && !canShrink(launcher))
+    throw invalidOption('shrink', true, `leave it out: ${launcher.kind} ${launcher.version} ends all processes with one; only Open MPI from 5 on does not`)
   const hosts = hostsOf(settings, launcher)
   const processes = processesOf(settings, hosts)
   const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
@@ -71,6 +73,7 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
     processes,
     program,
     env,
+    shrinks: settings.shrink,
     isRoot: process.getuid?.() === 0
   }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)

@@ -91,6 +91,13 @@ describe('arbalest launch', () => {
       expect(stderr).to.match(/^BACKEND_UNAVAILABLE: --launcher: .*Open MPI 4\.1\.4, .* built with Open MPI 5\.0\.11 .*setup --mpi\n$/)
     })
 
+    it('refuses to go on without lost processes where MPI cannot', () => {
+      const env = { SLURM_JOB_ID: '7', SLURM_NTASKS: '4', PATH: `${copy.folder}:${process.env['PATH']}` }
+      const { status, stderr } = copy.launch(['--shrink', ...TRAIN], env)
+      expect(status).to.equal(2)
+      expect(stderr).to.match(/^INVALID_OPTION: --shrink: received true; leave it out: Slurm [^\n]*Open MPI from 5 on[^\n]*\n$/)
+    })
+
     it('refuses a number of processes that the hosts do not take', () => {
       const { stderr } = copy.launch(['-n', '4', '--hostfile', copy.file('hosts', 'node1 slots=2\nnode2\n'), ...TRAIN])
       expect(stderr).to.match(/^INVALID_OPTION: --processes: received 4; use at most 3, .*node1 takes 2, node2 takes 1\n$/)

@@ -16,3 +16,9 @@ function isTraining(pid: number, text: string): boolean {
     return false
   }
 }
+
+/** The rank that a launcher has given to a process. */
+export function rankOf(pid: number): number {
+  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+  return Number(/(?:OMPI_COMM_WORLD_RANK|PMIX_RANK|PMI_RANK)=(\d+)/.exec(environment)?.[1])
+}
