@@ -53,6 +53,7 @@ class Host {
         exchange(number);
       }
       expect(plan_.lost < 0 || plan_.shrinks, "a host that went was not missed");
+      if (const auto failure = thread_.failure()) std::rethrow_exception(failure);
       expect(plan_.lost < 0 || thread_.is_lost(plan_.lost), "a host that went is there");
       messages_.reset();
       thread_.end(kPatience);
@@ -339,8 +340,15 @@ void exchange_messages(Chance& chance, const std::string& name) {
   plan.messages = static_cast<int>(chance.between(1, 60));
   plan.shrinks = chance.one_in(2);
   if (chance.one_in(3)) plan.lost = static_cast<int>(chance.between(0, plan.hosts - 1));
+  // All are there before one of them goes.
+  std::vector<std::unique_ptr<Host>> hosts;
+  for (int rank = 0; rank < plan.hosts; ++rank) hosts.push_back(std::make_unique<Host>(plan, rank));
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < plan.hosts; ++rank) threads.emplace_back([&plan, rank] { Host(plan, rank).run(); });
+  for (std::unique_ptr<Host>& host : hosts)
+    threads.emplace_back([&host] {
+      host->run();
+      host.reset();
+    });
   for (std::thread& thread : threads) thread.join();
 }
 

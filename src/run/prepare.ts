@@ -94,7 +94,14 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const budget = MemoryBudget.now(engine, asked)
   const evaluators = evaluatorCount(engine, asked.backend, mostLearners(own(asked).population))
   const dataMemory = budget.forData(engine)
-  const sourcePlan = planRunSources({ dataset, programs: compiled, settings: own(asked), evaluators, dataMemory, host: hosts && { rank: hosts.host.numberOf(), size: hosts.host.size } })
+  const sourcePlan = planRunSources({
+    dataset,
+    programs: compiled,
+    settings: own(asked),
+    evaluators,
+    dataMemory,
+    host: hosts && { rank: hosts.host.numberOf(), size: hosts.host.size }
+  })
 
   const identity = identityOf(model, dataset, layout, asked)
   const refused: ResumedEvent['refused'][number][] = []

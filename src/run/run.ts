@@ -200,7 +200,17 @@ async function runOnce(
       const model = () => centralModel(prepared, actors!, scope, statistics)
       directory.open(addressees(actors!, interventions, controlled))
       const loseHost = (rank: number) => actors!.loseHost(rank)
-      const about = { loseHost, run: prepared, actors: actors!, population: controlled, checkpoints, interventions, measureOn, model, checkMemory }
+      const about = {
+        loseHost,
+        run: prepared,
+        actors: actors!,
+        population: controlled,
+        checkpoints,
+        interventions,
+        measureOn,
+        model,
+        checkMemory
+      }
       return new RunLoop({ ...about, best, trace, peakMemory }, control).run()
     }
     const obey = (follower: Follower) => {

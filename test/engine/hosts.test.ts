@@ -31,7 +31,13 @@ class HostsRun {
   readonly runs: readonly GroupRun[]
   #iterations = 0
 
-  constructor({ program, initial, dataset }: ReturnType<typeof training>, how: GroupPlan['rule'], hosts: number, devices = 1, shrinks = false) {
+  constructor(
+    { program, initial, dataset }: ReturnType<typeof training>,
+    how: GroupPlan['rule'],
+    hosts: number,
+    devices = 1,
+    shrinks = false
+  ) {
     this.links = joined(hosts, shrinks)
     this.runs = this.links.map((handle) => {
       const levels: LevelSpec[] = [...(devices > 1 ? [DEVICES] : []), { kind: 'hosts', hosts: handle }]
@@ -218,7 +224,11 @@ describe('A group over hosts', () => {
     run.release()
   })
 
-  for (const [name, options] of Object.entries({ sma: { name: 'sma' }, ssgd: { name: 'ssgd' }, slowmo: { name: 'slowmo', period: 2 } } as const))
+  for (const [name, options] of Object.entries({
+    sma: { name: 'sma' },
+    ssgd: { name: 'ssgd' },
+    slowmo: { name: 'slowmo', period: 2 }
+  } as const))
     it(`goes on without a host that is lost, with one central model, position and losses: ${name}`, () => {
       const what = training(true)
       const how = rule(options, 6)

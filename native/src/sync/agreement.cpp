@@ -30,8 +30,17 @@ Word word_of(size_t host, const HostWords::Bytes& bytes) {
   static_assert(std::is_trivially_copyable_v<Losses::Sum>);
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  Word word{header.kind,     header.round,      host,                 header.learners,   header.next_learners, header.pause,
-            header.settings, header.stops != 0, header.not_finite_at, header.iterations, {}};
+  Word word{header.kind,
+            header.round,
+            host,
+            header.learners,
+            header.next_learners,
+            header.pause,
+            header.settings,
+            header.stops != 0,
+            header.not_finite_at,
+            header.iterations,
+            {}};
   word.losses.resize(static_cast<size_t>(header.losses));
   if (header.losses > 0) std::memcpy(word.losses.data(), bytes.data() + sizeof header, word.losses.size() * sizeof(Losses::Sum));
   return word;

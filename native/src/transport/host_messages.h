@@ -26,8 +26,8 @@ class HostMessages {
   HostMessages(const HostMessages&) = delete;
   HostMessages& operator=(const HostMessages&) = delete;
 
-  // Copies the bytes and returns at once; a message to a host that is lost is dropped. Throws INVALID_OPTION for a rank that does not exist or is this process, or for too many bytes,
-  // and the failure of the hosts.
+  // Copies the bytes and returns at once; a message to a host that is lost is dropped. Throws INVALID_OPTION for a rank that does not exist
+  // or is this process, or for too many bytes, and the failure of the hosts.
   void send(int to, std::span<const std::byte> bytes);
   // The oldest message from a host that has not been taken; nothing if there is none yet. Once all that has come is taken, it throws the
   // loss of that host, or the failure of the hosts.

@@ -1,6 +1,6 @@
 // What the hosts tell each other beside the sums, without waiting: each tells the same short words to all others, one after another, and
-// takes the next word of all hosts together, once all of them have told it. After the loss of a host those that are left take the same words:
-// a host that has not got all words of a number, while another had, gets them from there.
+// takes the next word of all hosts together, once all of them have told it. After the loss of a host those that are left take the same
+// words: a host that has not got all words of a number, while another had, gets them from there.
 #pragma once
 
 #include <deque>

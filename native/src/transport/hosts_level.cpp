@@ -50,9 +50,8 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
       tag_(HostsThread::tag_of_group(number)),
       sum_(backend, end_of(buckets) * element_) {
   const std::lock_guard lock(mutex_);
-  hosts_->on_change(
-      this, [this] { wake(); },
-      {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
+  hosts_->on_change(this, [this] { wake(); },
+                    {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
   for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
   for (const Bucket& bucket : buckets) exchanges_.emplace_back().range = bucket;
   for (Exchange& exchange : exchanges_) plan(exchange);
@@ -153,8 +152,7 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
 }
 
 void HostsLevel::expect_counts(Exchange& exchange) {
-  for (const size_t host : others_)
-    receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
+  for (const size_t host : others_) receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
 }
 
 void HostsLevel::expect(Exchange& exchange, Piece& piece) {

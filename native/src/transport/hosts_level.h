@@ -66,7 +66,7 @@ class HostsLevel final : public Level {
     int missing_sums = 0;              // messages
     int sending = 0;                   // messages
     bool is_counted = false;
-    size_t summed = 0;       // pieces of the own chunk
+    size_t summed = 0;             // pieces of the own chunk
     int64_t finished = -1;         // the newest round whose sum is here, or comes from another host
     int64_t finished_before = -1;  // where that sum comes from another host
   };

@@ -227,8 +227,8 @@ void HostsThread::start(Order order) {
   if (loss_ || is_lost(order.rank)) return;
   ask_link([&] {
     const int rank = link_ranks_[static_cast<size_t>(order.rank)];
-    const Link::Transfer transfer =
-        order.sends ? link_->send(order.channel, rank, order.tag, order.bytes) : link_->receive(order.channel, rank, order.tag, order.bytes);
+    const Link::Transfer transfer = order.sends ? link_->send(order.channel, rank, order.tag, order.bytes)
+                                                : link_->receive(order.channel, rank, order.tag, order.bytes);
     const bool urgent = order.channel != Channel::control;
     urgent_ += urgent;
     under_way_.emplace(transfer, UnderWay{order.owner, order.sends, urgent, false, std::move(order.done)});
@@ -258,8 +258,7 @@ void HostsThread::recover() {
     owners = listeners();
     states = all_states(states_of(owners));
   }
-  for (const Listener& each : owners)
-    each.recovery.go_on((*states)[each.recovery.key]);
+  for (const Listener& each : owners) each.recovery.go_on((*states)[each.recovery.key]);
   for (const int rank : others()) {
     peers_[static_cast<size_t>(rank)] = {};
     expect_beat(rank);
@@ -310,8 +309,7 @@ std::optional<std::map<uint64_t, std::map<int, HostsThread::Bytes>>> HostsThread
     std::vector<Link::Transfer> transfers;
     for (const int host : others) {
       const int rank = link_ranks_[static_cast<size_t>(host)];
-      transfers.push_back(
-          link_->receive(Channel::control, rank, kStateLengthTag, std::as_writable_bytes(std::span(&lengths[host], 1))));
+      transfers.push_back(link_->receive(Channel::control, rank, kStateLengthTag, std::as_writable_bytes(std::span(&lengths[host], 1))));
       transfers.push_back(link_->send(Channel::control, rank, kStateLengthTag, std::as_bytes(std::span(&length, 1))));
     }
     if (!wait_for(std::exchange(transfers, {}))) return;

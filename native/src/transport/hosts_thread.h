@@ -4,7 +4,8 @@
 // silence alone and never by slowness. After a loss, or any other fault of the link, every transfer is given up and failure() tells why.
 //
 // Where the link itself notices the loss and can shrink, the hosts that are left go on instead: every transfer is given up too, the owners
-// of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks; a lost one has its own no more.
+// of all hosts tell each other what they have (Recovery), and each goes on from there. Hosts keep their ranks; a lost one has its own no
+// more.
 //
 // An MPI library works in its calls alone, so the thread polls while words or data are under way: at once after something has moved, then
 // at pauses that grow from 50 us to 1 ms. Otherwise it looks for beats and messages every 10 ms.
@@ -38,7 +39,7 @@ class HostsThread {
   // program. From state() until go_on() the owner starts no transfer; all that it had under way has been given up.
   struct Recovery {
     uint64_t key;                                            // the same on all hosts, and of no other owner of this one
-    std::function<Bytes()> state;                             // may be called again before go_on(), if a further host is lost
+    std::function<Bytes()> state;                            // may be called again before go_on(), if a further host is lost
     std::function<void(const std::map<int, Bytes>&)> go_on;  // with the states of the hosts that are left, by rank, this one's among them
   };
 
@@ -70,8 +71,8 @@ class HostsThread {
   // HOST_LOST, with the reason; null for a host that is there.
   std::exception_ptr loss_of(int rank) const;
 
-  // They return at once; any thread may call them. What goes to a lost host, or is to come from it, is dropped. `owner` stands for those transfers that are given up together. Its memory is read or
-  // written until `done` is called, or give_up() returns.
+  // They return at once; any thread may call them. What goes to a lost host, or is to come from it, is dropped. `owner` stands for those
+  // transfers that are given up together. Its memory is read or written until `done` is called, or give_up() returns.
   void send(const void* owner, Channel channel, int to, int tag, std::span<const std::byte> bytes, Done done);
   void receive(const void* owner, Channel channel, int from, int tag, std::span<std::byte> bytes, Done done);
   // When it returns, nothing of the owner is under way and none of its `done` will be called. Receives are given up. What is being sent
@@ -166,7 +167,7 @@ class HostsThread {
   mutable std::condition_variable answered_;
   std::vector<Order> orders_;
   std::map<const void*, Listener> on_change_;
-  std::map<int, std::string> lost_;  // why, by rank
+  std::map<int, std::string> lost_;                     // why, by rank
   std::vector<const void*> to_leave_, leaving_owners_;  // owners whose transfers are to be given up, and are being given up
   bool opened_ = false, closed_ = false;
   bool ends_ = false, over_ = false;  // as end() and the destructor ask
@@ -177,7 +178,7 @@ class HostsThread {
   // Of the thread alone:
   std::unordered_map<Link::Transfer, UnderWay> under_way_;
   std::vector<Link::Transfer> done_;
-  std::vector<int> link_ranks_;     // by host
+  std::vector<int> link_ranks_;      // by host
   std::optional<std::string> loss_;  // that has yet to be recovered from
   std::vector<Peer> peers_;
   std::vector<Leaving> leaving_;

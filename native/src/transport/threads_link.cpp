@@ -16,7 +16,7 @@ struct ThreadsLink::Mailbox {
   std::mutex mutex;
   State state = State::expected;
   bool cut_off = false;
-  int shrunk = 0;     // how often it has left its transfers to shrink the link
+  int shrunk = 0;  // how often it has left its transfers to shrink the link
   std::vector<Message> arrived;
   std::vector<Transfer> sent;  // its own messages that have been received
 };

@@ -63,7 +63,11 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
     throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
   const launcher = launcherFor(built, settings.launcher, process.env)
   if (settings.shrink && !canShrink(launcher))
-    throw invalidOption('shrink', true, `leave it out: ${launcher.kind} ${launcher.version} ends all processes with one; only Open MPI from 5 on does not`)
+    throw invalidOption(
+      'shrink',
+      true,
+      `leave it out: ${launcher.kind} ${launcher.version} ends all processes with one; only Open MPI from 5 on does not`
+    )
   const hosts = hostsOf(settings, launcher)
   const processes = processesOf(settings, hosts)
   const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]

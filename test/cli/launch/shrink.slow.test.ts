@@ -20,7 +20,11 @@ describe('arbalest launch --shrink', () => {
     `launch -n 3 --shrink --json -- train --model mlp --learners 6 --batch 8 --seed 3 --steps ${steps} --checkpoint-period 500 --checkpoint-dir ${join(folder, 'a')}`.split(
       ' '
     )
-  const kill = (rank: number) => process.kill(trainingsWith(folder).find((pid) => rankOf(pid) === rank)!, 'SIGKILL')
+  const kill = (rank: number) =>
+    process.kill(
+      trainingsWith(folder).find((pid) => rankOf(pid) === rank)!,
+      'SIGKILL'
+    )
 
   for (const rank of [1, 2])
     it(`goes on within 5 s after a kill -9 of rank ${rank} of 3, to the end`, async () => {

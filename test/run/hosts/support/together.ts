@@ -31,7 +31,11 @@ export function together(options: TrainOptions, { size = 2, other = {}, learner,
   return Array.from({ length: size }, (_, rank) => {
     const isLast = rank === size - 1
     const hosts = { kind: 'threads', name, rank, size, shrinks, deadline: 20 } as const
-    return trainWith(isLast ? { ...options, ...other } : options, { hosts, ...(isLast && learner && { learner }), ...(isLast && engine && { engine }) })
+    return trainWith(isLast ? { ...options, ...other } : options, {
+      hosts,
+      ...(isLast && learner && { learner }),
+      ...(isLast && engine && { engine })
+    })
   })
 }
 
