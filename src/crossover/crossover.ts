@@ -85,7 +85,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     const lease = this.#handles.own(engine.createLease({ shares }))
     const bytesPerSecond = settings[0]!.devices.link
     const link = bytesPerSecond === undefined ? undefined : this.#handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 }))
-    const admission = (this.#admission = new Admission(given.length))
+    const makeArenas = (sizes: readonly number[]) => this.#handles.own(engine.createArenas({ backend: settings[0]!.backend, sizes }))
+    const admission = (this.#admission = new Admission(given.length, makeArenas))
     this.jobs = given.map((each, job) => trainWith(each, { shared: { lease, job, admission, ...(link !== undefined && { link }) } }))
     const emit = (event: PolicyEvent) => this.#stream.push(event)
     const scheduler = { engine, lease, policy, shares, sharesLink: link !== undefined, emit }

@@ -52,6 +52,8 @@ export interface PreparedRun {
   readonly dataMemory: number
   readonly sourcePlan: SourcePlan
   readonly need: MemoryNeed
+  /** The arenas in which a device's learners compute, in bytes each; a part of the need. */
+  readonly arenas: readonly number[]
   /** What it costs to stay within the memory; undefined if the run holds everything. */
   readonly restoration: Restoration | undefined
   readonly identity: RunIdentity
@@ -137,6 +139,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     dataMemory,
     sourcePlan,
     need: memory.need,
+    arenas: memory.arenas(budget.ofDevice(mostLearners(own(settings).population))),
     restoration,
     identity,
     levels,

@@ -3,7 +3,7 @@ import { JobScope, runAllCleanUps } from '../actors/job-scope.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import { bestSoFar, type MeasuredModel } from '../checkpoints/resume.js'
 import { holdFolder } from '../checkpoints/store.js'
-import { loadEngine, type Engine, type HostsSpec } from '../engine/contract.js'
+import { loadEngine, type Engine, type Handle, type HostsSpec } from '../engine/contract.js'
 import { ArbalestError, messageOf } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { FinishedEvent, PopulationEvent } from '../observe/events.js'
@@ -28,6 +28,7 @@ import { startCheckpointing, type Checkpointing } from './checkpointing.js'
 import { dryRunOf, plannedEvent } from './dry-run.js'
 import type { JobControl, JobOutcome } from './job.js'
 import { checkGrowth, MemoryBudget, type Growth, measuredNeed, reserveGrowth } from './memory/budget.js'
+import { canShareArenas } from './memory/shared-arenas.js'
 import type { MemoryNeed } from './memory/need.js'
 import { prepareRun, type PreparedRun } from './prepare.js'
 import { runWithRetries } from './retries.js'
@@ -169,11 +170,12 @@ async function runOnce(
     stop
   })
   try {
-    await admitted(prepared, engine, modules.shared, stop)
+    const arenas = await admitted(prepared, engine, modules.shared, stop)
     const before = MemoryBudget.now(engine, prepared.settings)
     const peakMemory = watchMemory(prepared, scope)
     actors = await startActors(prepared, modules.learner, scope, {
       trace,
+      arenas,
       onFailure: (failure: LearnerFailure) => control.emit(lostEvent(hosts?.host.failureInRun(failure) ?? failure)),
       record: hosts ? UNRECORDED : interventions,
       leavesVacant: (error) => population?.leavesVacant(error) ?? false,
@@ -258,15 +260,22 @@ async function followed(
   return finished
 }
 
-/** Waits for the other jobs of the device: together they must fit. Throws OUT_OF_MEMORY, and a StoppedEarly. */
+/**
+ * Waits for the other jobs of the device: together they must fit. Returns the arenas that they share, if they have none of their own. Throws OUT_OF_MEMORY,
+ * and a StoppedEarly.
+ */
 async function admitted(
-  { settings, need, budget }: PreparedRun,
+  { settings, programs, need, budget, arenas }: PreparedRun,
   engine: Engine,
   shared: SharedDevice | undefined,
   stop: AbortSignal
-): Promise<void> {
-  if (!shared) return
+): Promise<Handle | undefined> {
+  if (!shared) return undefined
   const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
+  const persistent = bytes - arenas.reduce((sum, each) => sum + each, 0)
+  // Cores that are divided into devices have arenas near to each; values that are moved away have places of their own there.
+  const sharesArenas =
+    canShareArenas(engine, settings) && settings.devices.devices.length === 1 && programs.train.arenas.staged === 0
   // What is free for all of them: the run's own limit is no part of it.
   const { free } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
   const stopped = new Promise<never>((_, reject) => {
@@ -274,7 +283,7 @@ async function admitted(
     if (stop.aborted) refuse()
     else stop.addEventListener('abort', refuse, { once: true })
   })
-  await Promise.race([shared.admission.admit(shared.job, { bytes, free }), stopped])
+  return Promise.race([shared.admission.admit(shared.job, { persistent, arenas, sharesArenas, free }), stopped])
 }
 
 /** Tells the most memory that has been allocated on a device since now, and the samples, which lie in the machine's memory outside of any GPU. */

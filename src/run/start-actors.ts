@@ -78,6 +78,8 @@ export interface RunHooks {
   readonly fromLearner: SendCall | undefined
   /** The device that the run shares with other jobs, if it does. */
   readonly shared: SharedDevice | undefined
+  /** The arenas that those jobs share; undefined if they have their own. */
+  readonly arenas: Handle | undefined
 }
 
 /** A device on which several jobs take turns, and this job's place there. */
@@ -211,7 +213,7 @@ async function startSupervisor(
   { model, dataset, programs, settings: all, schedule, resumption, hosts }: PreparedRun,
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
-  { trace, onFailure, record, leavesVacant, logged, control, decisions, fromLearner, shared }: RunHooks,
+  { trace, onFailure, record, leavesVacant, logged, control, decisions, fromLearner, shared, arenas: ofAllJobs }: RunHooks,
   { group, sources }: { readonly group: Handle; readonly sources: Sources }
 ): Promise<ActorRef<Supervisor>> {
   const settings = hosts?.host.ownSettings(all) ?? all
@@ -221,7 +223,9 @@ async function startSupervisor(
   const program = handles.own(engine.createProgram(programs.train))
   const { activations: bytes, staged } = programs.train.arenas
   const tier = { ...(settings.spill !== undefined && { folder: settings.spill }) }
-  const arenas = sharedArenas(engine, settings)?.map((count) => handles.own(engine.createArenas({ backend, bytes, count, staged, tier })))
+  const makeArenas = (count: number) =>
+    handles.own(engine.createArenas({ backend, sizes: Array.from({ length: count }, () => bytes), staged, tier }))
+  const arenas = ofAllJobs === undefined ? sharedArenas(engine, settings)?.map(makeArenas) : [ofAllJobs]
   const task: LearnerTask = {
     model,
     step: programs.train,

@@ -36,7 +36,7 @@ describe('crossover, whatever the policy', () => {
   it('ends with the same weights after kill -9 of the pair, and resuming', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-crossover-'))
     const options = (rule: (typeof RULES)[number]) =>
-      job(rule, { until: { steps: 1500 }, checkpoint: { dir: join(folder, rule), every: { rounds: 100 } } } as Partial<TrainOptions>)
+      job(rule, { until: { steps: 400 }, checkpoint: { dir: join(folder, rule), period: 40 } })
     const pair = (['ssgd', 'sma'] as const).map(options)
     const files = pair.map((each, i) => {
       const file = join(folder, `${i}.config.mjs`)
@@ -51,7 +51,10 @@ describe('crossover, whatever the policy', () => {
         return 0
       }
     }
-    while (saved('ssgd') < 2 || saved('sma') < 2) await sleep(20)
+    while (saved('ssgd') < 2 || saved('sma') < 2) {
+      expect(child.exitCode, 'the pair has ended too early').to.equal(null)
+      await sleep(20)
+    }
     child.kill('SIGKILL')
     await new Promise((resolve) => child.once('exit', resolve))
     const resumed = crossover(pair, { policy: 'crossed' })

@@ -40,7 +40,7 @@ describe('replicas that share arenas', () => {
       classes: 10
     })
   )
-  const arenasOf = (count: number) => hold(engine.createArenas({ backend, bytes, count }))
+  const arenasOf = (count: number) => hold(engine.createArenas({ backend, sizes: Array.from({ length: count }, () => bytes) }))
 
   function learners(shared: Pick<ReplicaSpec, 'arenas'>, trained = program): Learners {
     const { batch, parameters: layout } = trained
@@ -74,7 +74,7 @@ describe('replicas that share arenas', () => {
   /** The process's memory that learners of a large program take when they train, in arenas of theirs, where they share so many. */
   function taken(count: number): number {
     const large = compiled(64)
-    const arenas = hold(engine.createArenas({ backend, bytes: large.arenas.activations, count }))
+    const arenas = hold(engine.createArenas({ backend, sizes: Array.from({ length: count }, () => large.arenas.activations) }))
     const all = learners({ arenas }, large)
     const before = process.memoryUsage.rss()
     train(all, 2)
@@ -120,7 +120,7 @@ describe('replicas that share arenas', () => {
   })
 
   it('are given activations of their own for a program that is too large', () => {
-    const arenas = hold(engine.createArenas({ backend, bytes: bytes - 64, count: 1 }))
+    const arenas = hold(engine.createArenas({ backend, sizes: [bytes - 64] }))
     const { replicas } = learners({ arenas })
     engine.run(replicas[0]!.replica, replicas[0]!.slot, { steps: 1, milliseconds: 60_000 })
     // An arena's values cannot be read.
@@ -128,7 +128,8 @@ describe('replicas that share arenas', () => {
   })
 
   it('are refused where there is none', async () => {
-    await refused('INVALID_OPTION', () => engine.createArenas({ backend, bytes, count: 0 }), 'count', '0')
+    await refused('INVALID_OPTION', () => engine.createArenas({ backend, sizes: [] }), 'sizes', 'received 0')
+    await refused('INVALID_OPTION', () => engine.createArenas({ backend, sizes: [-1] }), 'sizes', 'received -1')
     await refused('STALE_HANDLE', () => learners({ arenas: dataset }), 'data set', 'arenas')
   })
 })

@@ -128,7 +128,7 @@ describe('values that are moved to the second tier', function () {
     const tier = { folder: folder.path }
     expect(trained('cpu', training, program, { tier })).to.deep.equal(expected)
     const { activations: bytes, staged } = program.arenas
-    const arenas = engine.createArenas({ backend: 'cpu', bytes, count: 1, staged, tier })
+    const arenas = engine.createArenas({ backend: 'cpu', sizes: [bytes], staged, tier })
     expect(await readdir(folder.path)).to.deep.equal([])
     expect(trained('cpu', training, program, { arenas })).to.deep.equal(expected)
     engine.release(arenas)
@@ -141,7 +141,7 @@ describe('values that are moved to the second tier', function () {
     await using disk = await DiskFolder.make()
     await refused(
       'WRITE_FAILED',
-      () => engine.createArenas({ backend: 'cpu', bytes: 64, count: 1, staged: 2 ** 50, tier: { folder: disk.path } }),
+      () => engine.createArenas({ backend: 'cpu', sizes: [64], staged: 2 ** 50, tier: { folder: disk.path } }),
       'No space left on device',
       'free some there'
     )

@@ -12,14 +12,17 @@ Napi::Value create_program(const Info& info) { return handle(info, std::make_sha
 
 Napi::Value create_arenas(const Info& info) {
   const Napi::Object from = js::object(info[0], "arenas");
-  const int64_t bytes = js::integer(from, "bytes"), count = js::integer(from, "count");
-  if (bytes < 0) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give at least 0");
-  if (count < 1 || count > 1024) throw Error("INVALID_OPTION", "count: received " + std::to_string(count) + "; give 1 to 1024");
+  const std::vector<size_t> sizes = js::list(js::property(from, "sizes"), "sizes", [](const Napi::Value& each) {
+    const double bytes = js::number(each, "sizes");
+    if (!(bytes >= 0 && bytes <= 0x1p53)) throw Error("INVALID_OPTION", "sizes: received " + std::to_string(bytes) + "; give bytes, at least 0");
+    return static_cast<size_t>(bytes);
+  });
+  if (sizes.empty() || sizes.size() > 1024)
+    throw Error("INVALID_OPTION", "sizes: received " + std::to_string(sizes.size()) + "; give 1 to 1024");
   const Napi::Value staged = js::property(from, "staged");
   Backend& backend = backend_named(js::string(from, "backend"));
-  return handle(
-      info, std::make_shared<ArenasObject>(backend, static_cast<size_t>(bytes), static_cast<int>(count),
-                                           staged.IsUndefined() ? 0 : js::size(from, "staged"), js::host_tier(js::property(from, "tier"))));
+  return handle(info, std::make_shared<ArenasObject>(backend, sizes, staged.IsUndefined() ? 0 : js::size(from, "staged"),
+                                                     js::host_tier(js::property(from, "tier"))));
 }
 
 Napi::Value create_replica(const Info& info) {

@@ -1,6 +1,7 @@
 #include "device/activation_arenas.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace arbalest {
 namespace {
@@ -9,18 +10,26 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 }  // namespace
 
-ActivationArenas::ActivationArenas(Backend& backend, size_t bytes, int count, size_t staged, const HostTierSpec& tier)
-    : bytes_(bytes), staged_(staged), slots_(static_cast<size_t>(count)) {
-  for (Slot& slot : slots_) {
-    slot.memory = Memory(backend, bytes);
-    slot.tier = make_tier(backend, staged, tier);
+ActivationArenas::ActivationArenas(Backend& backend, std::span<const size_t> sizes, size_t staged, const HostTierSpec& tier)
+    : staged_(staged), slots_(sizes.size()) {
+  for (size_t slot = 0; slot < sizes.size(); ++slot) {
+    slots_[slot].memory = Memory(backend, sizes[slot]);
+    slots_[slot].tier = make_tier(backend, staged, tier);
   }
 }
+
+size_t ActivationArenas::bytes() const {
+  size_t most = 0;
+  for (const Slot& slot : slots_) most = std::max(most, slot.memory.bytes());
+  return most;
+}
+
+bool ActivationArenas::fits(int slot, const ArenaUser& user) const { return slots_[static_cast<size_t>(slot)].memory.bytes() >= user.bytes_; }
 
 // If there is an arena for each user, each keeps its own, which its core's cache may still hold. Otherwise an arena that has been touched
 // is preferred: it takes no new memory.
 int ActivationArenas::choose(const ArenaUser& user) const {
-  const auto free = [&](int slot) { return !slots_[static_cast<size_t>(slot)].lent; };
+  const auto free = [&](int slot) { return !slots_[static_cast<size_t>(slot)].lent && fits(slot, user); };
   const auto touched = [&](int slot) { return slots_[static_cast<size_t>(slot)].touched; };
   if (users_ <= count() && free(user.home_)) return user.home_;
   if (free(user.last_) && touched(user.last_)) return user.last_;
@@ -39,13 +48,15 @@ void ActivationArenas::lend(int slot, ArenaUser& user) {
   user.slot_ = slot;
 }
 
-ArenaUser::ArenaUser(std::shared_ptr<ActivationArenas> arenas) : arenas_(std::move(arenas)) {
+ArenaUser::ArenaUser(std::shared_ptr<ActivationArenas> arenas, size_t bytes) : arenas_(std::move(arenas)), bytes_(bytes) {
   const std::lock_guard lock(arenas_->mutex_);
   auto& slots = arenas_->slots_;
-  const auto emptiest =
-      std::min_element(slots.begin(), slots.end(), [](const auto& a, const auto& b) { return a.residents < b.residents; });
-  ++emptiest->residents;
-  home_ = last_ = static_cast<int>(emptiest - slots.begin());
+  // The emptiest of those that are large enough.
+  const auto home = std::min_element(slots.begin(), slots.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.memory.bytes() < bytes, a.residents) < std::pair(b.memory.bytes() < bytes, b.residents);
+  });
+  ++home->residents;
+  home_ = last_ = static_cast<int>(home - slots.begin());
   ++arenas_->users_;
 }
 
@@ -60,11 +71,10 @@ bool ArenaUser::take(std::chrono::steady_clock::time_point deadline, const std::
   if (has()) return true;
   std::unique_lock lock(arenas_->mutex_);
   auto& queue = arenas_->queue_;
-  if (queue.empty()) {
-    if (const int slot = arenas_->choose(*this); slot >= 0) {
-      arenas_->lend(slot, *this);
-      return true;
-    }
+  // Those that wait may wait for larger ones than any that is free.
+  if (const int slot = arenas_->choose(*this); slot >= 0) {
+    arenas_->lend(slot, *this);
+    return true;
   }
   queue.push_back(this);
   while (!has() && !cancelled.load(std::memory_order_relaxed)) {
@@ -82,10 +92,12 @@ void ArenaUser::give_back() {
   const std::lock_guard lock(arenas_->mutex_);
   const int slot = slot_.exchange(-1);
   arenas_->slots_[static_cast<size_t>(slot)].lent = false;
-  if (arenas_->queue_.empty()) return;
-  ArenaUser* const next = arenas_->queue_.front();
-  arenas_->queue_.pop_front();
-  arenas_->lend(slot, *next);
+  auto& queue = arenas_->queue_;
+  const auto next = std::find_if(queue.begin(), queue.end(), [&](const ArenaUser* user) { return arenas_->fits(slot, *user); });
+  if (next == queue.end()) return;
+  ArenaUser* const user = *next;
+  queue.erase(next);
+  arenas_->lend(slot, *user);
   arenas_->changed_.notify_all();
 }
 

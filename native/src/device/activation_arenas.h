@@ -1,6 +1,6 @@
-// Memory for the activations of a device's learners: as many arenas of one size as learners can compute at once. An arena is lent to a
-// learner from the beginning of a step to the end of its gradient, so that a learner that waits for its group holds none. The memory of an
-// arena is first touched when it is first lent.
+// Memory for the activations of a device's learners: as many arenas as learners can compute at once, of one size where all are learners of
+// one job. An arena is lent to a learner from the beginning of a step to the end of its gradient, so that a learner that waits for its group
+// holds none. The memory of an arena is first touched when it is first lent.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "device/make_tier.h"
@@ -21,11 +22,12 @@ class ArenaUser;
 class ActivationArenas {
  public:
   // Each has a second tier of its own of `staged` bytes. Throws what `make_tier` throws.
-  ActivationArenas(Backend& backend, size_t bytes, int count, size_t staged = 0, const HostTierSpec& tier = {});
+  ActivationArenas(Backend& backend, std::span<const size_t> sizes, size_t staged = 0, const HostTierSpec& tier = {});
 
-  size_t bytes() const { return bytes_; }
   size_t staged() const { return staged_; }
   int count() const { return static_cast<int>(slots_.size()); }
+  // Of the largest arena.
+  size_t bytes() const;
 
  private:
   friend class ArenaUser;
@@ -36,10 +38,11 @@ class ActivationArenas {
     bool lent = false, touched = false;
   };
 
+  bool fits(int slot, const ArenaUser& user) const;
   int choose(const ArenaUser& user) const;  // the number of a free arena, or -1
   void lend(int slot, ArenaUser& user);
 
-  const size_t bytes_, staged_;
+  const size_t staged_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
@@ -50,14 +53,16 @@ class ActivationArenas {
 // One of the replicas that share arenas, and the arena that it has been lent.
 class ArenaUser {
  public:
-  explicit ArenaUser(std::shared_ptr<ActivationArenas> arenas);
+  // Of arenas of at least `bytes`.
+  ArenaUser(std::shared_ptr<ActivationArenas> arenas, size_t bytes);
   ~ArenaUser();
   ArenaUser(const ArenaUser&) = delete;
   ArenaUser& operator=(const ArenaUser&) = delete;
 
   // Waits until an arena is lent to this user. False if that has not happened by the deadline, or if the user is cancelled.
   bool take(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled);
-  // The arena's contents are lost, and transfers that are under way are given up. The user that has waited longest gets the arena.
+  // The arena's contents are lost, and transfers that are under way are given up. The user that has waited longest, of those that the arena
+  // is large enough for, gets it.
   void give_back();
 
   bool has() const { return slot_ >= 0; }
@@ -65,11 +70,11 @@ class ArenaUser {
   int index() const { return last_; }
   std::byte* data() const { return arenas_->slots_[static_cast<size_t>(index())].memory.data(); }
   HostTier* tier() const { return arenas_->slots_[static_cast<size_t>(index())].tier.get(); }
-  const ActivationArenas& arenas() const { return *arenas_; }
 
  private:
   friend class ActivationArenas;
   const std::shared_ptr<ActivationArenas> arenas_;
+  const size_t bytes_;
   int home_ = 0, last_ = 0;
   std::atomic<int> slot_{-1};  // written with the lock held, by the thread that lends the arena
 };

@@ -76,7 +76,7 @@ int Replica::bind(std::shared_ptr<const Program> program, const Source& source) 
   backend_.use_threads(threads_);
   const size_t bytes = program->arena_bytes[static_cast<size_t>(Arena::activations)];
   const size_t staged = program->arena_bytes[static_cast<size_t>(Arena::staged)];
-  const bool shares = slots_.empty() && memory_.shares(bytes, staged);
+  const bool shares = memory_.share(bytes, staged);
   if (!shares && (memory_.user() || bytes > memory_.own_bytes() || staged > memory_.own_staged())) own_activations(bytes, staged);
   const StepOwner owner{memory_, group_.get(), learner_, seed_, stream_ != nullptr, lease_.get(), cancelled_};
   slots_.push_back(std::make_unique<StepLoop>(std::move(program), source, owner));

@@ -11,7 +11,7 @@ ReplicaMemory::ReplicaMemory(Backend& backend, ParameterLayout layout, std::shar
       weights_(std::move(weights)),
       shares_weights_(weights_ != nullptr),
       tier_spec_(std::move(tier)),
-      user_(arenas ? std::make_unique<ArenaUser>(std::move(arenas)) : nullptr) {
+      arenas_(std::move(arenas)) {
   check_sizes(backend_, layout_);
   if (!weights_) weights_ = std::make_shared<Memory>(backend_, layout_.bytes);
 }
@@ -36,7 +36,15 @@ void ReplicaMemory::provide_training(const Program& program, const OptimiserSpec
   if (!optimiser_ && owns_optimiser) optimiser_ = std::make_shared<Optimiser>(backend_, layout_, optimiser);
 }
 
+bool ReplicaMemory::share(size_t bytes, size_t staged) {
+  const std::shared_ptr<ActivationArenas> arenas = std::exchange(arenas_, nullptr);
+  if (!arenas || bytes > arenas->bytes() || staged > arenas->staged()) return false;
+  user_ = std::make_unique<ArenaUser>(arenas, bytes);
+  return true;
+}
+
 void ReplicaMemory::own_activations(size_t bytes, size_t staged) {
+  arenas_.reset();
   user_.reset();
   tier_.reset();
   activations_ = Memory(backend_, bytes);

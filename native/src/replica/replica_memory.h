@@ -31,8 +31,9 @@ class ReplicaMemory {
   // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
   // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
   void provide(const Program& program, bool owns_optimiser);
-  // Whether the activations, of this size, are in an arena that it shares; at first they are if there are arenas.
-  bool shares(size_t bytes, size_t staged) const { return user_ && bytes <= user_->arenas().bytes() && staged <= user_->arenas().staged(); }
+  // Puts the activations, of these sizes, into arenas that it shares, if there are any of these sizes. False if there are none, or if it has
+  // activations already.
+  bool share(size_t bytes, size_t staged);
   // Allocates activations of its own, with a second tier of `staged` bytes, and leaves the shared arenas. Kernels must be made again over
   // them.
   void own_activations(size_t bytes, size_t staged);
@@ -82,7 +83,8 @@ class ReplicaMemory {
   const HostTierSpec tier_spec_;
   Memory accumulated_, statistics_, activations_;
   size_t staged_ = 0;
-  std::unique_ptr<HostTier> tier_;  // its transfers end before the activations do
+  std::unique_ptr<HostTier> tier_;            // its transfers end before the activations do
+  std::shared_ptr<ActivationArenas> arenas_;  // null once its activations lie somewhere
   std::unique_ptr<ArenaUser> user_;
   std::shared_ptr<Optimiser> optimiser_;  // of the first program that trains; shared, as the group may still take a due step
 };

@@ -77,12 +77,11 @@ export interface TransferRates {
   readonly fetchBytesPerSecond: number
 }
 
-/** As many arenas as replicas compute at once; other replicas wait for their turn. */
+/** As many arenas as replicas compute at once; other replicas wait for one that is large enough. */
 export interface ArenasSpec {
   readonly backend: EngineBackend
-  /** Of one arena: the activations of the replicas' program. */
-  readonly bytes: number
-  readonly count: number
+  /** Bytes of each: the activations of the replicas' programs. */
+  readonly sizes: readonly number[]
   /** Bytes of the second tier of each arena, and where they lie. */
   readonly staged?: number
   readonly tier?: HostTierSpec

@@ -97,6 +97,12 @@ export class RunMemory {
     }
   }
 
+  /** The arenas in which a device's learners compute, in bytes each. */
+  arenas(learners: number): readonly number[] {
+    const { activations } = this.#objects.arenas === undefined ? this.learner : { activations: this.shared.activations / this.#objects.arenas }
+    return Array.from({ length: this.#objects.arenas ?? learners }, () => activations)
+  }
+
   /** Bytes that each arena of activations may have, where the run takes at most `bytes` of a device that has `learners` learners. */
   activationsWithin(bytes: number, learners: number): number {
     return Math.floor((bytes - this.#besideActivations(learners)) / (this.#objects.arenas ?? learners))

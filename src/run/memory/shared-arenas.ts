@@ -5,23 +5,24 @@ import type { Settings } from '../../options/settings.js'
 import { mostLearners } from '../../schedules/population.js'
 
 /**
+ * Whether learners can compute in arenas that others use, too: not if a learner is the user's own, which may read activations between two calls; if first
+ * steps are traced segment by segment; or if learners queue their work on streams, which may still run when the next learner begins.
+ */
+export function canShareArenas(engine: Engine, { learner, trace, backend }: Pick<Settings, 'learner' | 'trace' | 'backend'>): boolean {
+  return learner === undefined && (trace?.steps ?? 0) === 0 && !engine.capabilities(backend).streams
+}
+
+/**
  * The number of arenas of activations that the learners of each device share: as many as learners that compute there at once. Undefined if each learner
- * has activations of its own: if there are never more learners than that; if a learner is the user's own, which may read activations between two calls;
- * if first steps are traced segment by segment; or if learners queue their work on streams, which may still run when the next learner begins.
+ * has activations of its own: if there are never more learners than that, or if learners cannot share arenas.
  */
 export function sharedArenas(
   engine: Engine,
-  {
-    population,
-    learner,
-    threads,
-    trace,
-    backend,
-    devices: { devices }
-  }: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend' | 'devices'>
+  settings: Pick<Settings, 'population' | 'learner' | 'threads' | 'trace' | 'backend' | 'devices'>
 ): readonly number[] | undefined {
-  if (learner !== undefined || (trace?.steps ?? 0) > 0 || engine.capabilities(backend).streams) return undefined
-  return arenasFor(mostLearners(population), { threads, devices })
+  if (!canShareArenas(engine, settings)) return undefined
+  const { population, threads, devices } = settings
+  return arenasFor(mostLearners(population), { threads, devices: devices.devices })
 }
 
 /** As `sharedArenas`, for at most `most` learners, which the devices get in turns. A device without cores of its own may use all cores. */
