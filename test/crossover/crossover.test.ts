@@ -1,5 +1,9 @@
 import { expect } from 'chai'
-import { crossover, train, type CrossoverEvent, type CrossoverOptions, type TrainOptions } from '../../src/index.js'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { crossover, train, type CrossoverEvent, type CrossoverOptions, type Job, type TrainOptions } from '../../src/index.js'
 import { refused } from '../support/codes.js'
 
 const RULES = ['ssgd', 'sma', 'local-sgd'] as const
@@ -61,6 +65,43 @@ describe('crossover', () => {
     const { jobs } = await pair.finished
     expect(jobs[1]!.weightsSha256).to.equal(await solo(other))
     expect((await pair.jobs[0]!.finished).reason).to.equal('stopped')
+  })
+
+  for (const how of ['throw', 'exit'] as const)
+    it(`goes on where a learner dies by ${how} while it has the device, as alone`, async () => {
+      const learner = new URL('../fakes/half-gradient-learner.js', import.meta.url)
+      const dying = job('ssgd', { learners: 1, until: { steps: 24 }, learner, learnerOptions: { how } })
+      const other = job('ssgd', { until: { steps: 24 }, seed: 6 })
+      const lossOf = ({ event }: { readonly event: string }) => event === 'learnerLost'
+      const { events, finished } = await ofAll([dying, other], { policy: 'crossed' })
+      expect(events.filter(lossOf)).to.have.length(1)
+      expect(finished.jobs.map(({ weightsSha256 }) => weightsSha256)).to.deep.equal([await solo(dying), await solo(other)])
+    })
+
+  it('goes on with a job while the other one pauses, is measured, takes checkpoints and gets a learner', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'arbalest-crossover-'))
+    const changing = job('sma', { until: { epochs: 1000 }, checkpoint: { dir: folder, period: 10 } })
+    const other = job('ssgd', { until: { steps: 100 } })
+    const pair = crossover([changing, other], { policy: 'crossed' })
+    const [first, second] = pair.jobs as readonly [Job, Job]
+    const { synchroniser, supervisor, evaluator } = first.actors
+    const roundsMade = async (rounds: number) => {
+      const { round } = await second.actors.synchroniser.ask.status()
+      while ((await second.actors.synchroniser.ask.status()).round < round + rounds) await sleep(5)
+    }
+    const { round } = await synchroniser.ask.pause()
+    await roundsMade(15)
+    expect(await synchroniser.ask.status()).to.include({ round, paused: true })
+    synchroniser.tell.resume()
+    const changed = Promise.all([supervisor.ask.resize(3), evaluator.ask.measure()])
+    await roundsMade(15)
+    await changed
+    first.stop()
+    await second.finished
+    const { jobs } = await pair.finished
+    expect(jobs[1]!.weightsSha256).to.equal(await solo(other))
+    expect(readdirSync(folder).filter((name) => name.startsWith('checkpoint'))).to.not.have.length(0)
+    rmSync(folder, { recursive: true })
   })
 
   it('stops all jobs', async () => {

@@ -85,12 +85,17 @@ function refusal(
   jobs: readonly (readonly [number, JobMemory])[],
   { held, shared, free }: { readonly held: number; readonly shared: number; readonly free: number }
 ): ArbalestError {
-  const figures = jobs.map(([job, { persistent, arenas }]) => `job ${job} holds ${mebibytes(persistent)} and computes in ${mebibytes(sum(arenas))}`)
+  const figures = jobs.map(
+    ([job, { persistent, arenas }]) => `job ${job} holds ${mebibytes(persistent)} and computes in ${mebibytes(sum(arenas))}`
+  )
   const wanted = held + shared
   // What is left to compute in, where all hold what they must.
   const room = free - sum(jobs.map(([, { persistent }]) => persistent))
   const limits = jobs.map(([job, { persistent }]) => `${mebibytes(Math.floor(persistent + room))} for job ${job}`).join(' and ')
-  const fix = room > 0 && jobs.every(([, { sharesArenas }]) => sharesArenas) ? `limit each by deviceMemory (--device-memory) to at most ${limits}, or ` : ''
+  const fix =
+    room > 0 && jobs.every(([, { sharesArenas }]) => sharesArenas)
+      ? `limit each by deviceMemory (--device-memory) to at most ${limits}, or `
+      : ''
   const message = `jobs: ${figures.join(', ')}; together they take ${mebibytes(wanted)} where ${mebibytes(free)} are free; ${fix}run one after the other, or with smaller batches`
   return new ArbalestError('OUT_OF_MEMORY', message, {
     data: { jobs: jobs.map(([, { persistent, arenas }]) => ({ persistent, computing: sum(arenas) })), wanted, free }

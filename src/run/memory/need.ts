@@ -99,7 +99,8 @@ export class RunMemory {
 
   /** The arenas in which a device's learners compute, in bytes each. */
   arenas(learners: number): readonly number[] {
-    const { activations } = this.#objects.arenas === undefined ? this.learner : { activations: this.shared.activations / this.#objects.arenas }
+    const { activations } =
+      this.#objects.arenas === undefined ? this.learner : { activations: this.shared.activations / this.#objects.arenas }
     return Array.from({ length: this.#objects.arenas ?? learners }, () => activations)
   }
 
