@@ -37,6 +37,7 @@ interface Told {
 }
 
 const PARTS = [0.75, 0.5, 0.25]
+const PART = /^[1-9]\d?%$/
 
 /** Nominal: they decide what the least is, and are those that a run has for it. */
 const SPEED = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
@@ -124,12 +125,14 @@ export const memory: Bench = {
   summary: 'images/s against bytes: a learner within limits of memory beside one without, and beside PyTorch that checkpoints',
   filters: [
     'default: resnet20 b32 f32',
-    'models, b32 (batch), f32 or bf16; at 75, 50 and 25% of the activations, or the least',
+    'models, b32 (batch), f32 or bf16',
+    '50%: of the activations; 75%, 50% and 25%, or the least, where none is given',
     '/a/folder: the same once more, where values may be moved there'
   ],
   async run(given, options) {
     const spill = given.find((word) => word.startsWith('/'))
-    const filters = given.filter((word) => word !== spill)
+    const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)
+    const filters = given.filter((word) => word !== spill && !PART.test(word))
     const pythons = await pythonsWithTorch().catch((error: unknown) => {
       process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
       return []
@@ -142,8 +145,9 @@ export const memory: Bench = {
       throw new ArbalestError('INVALID_OPTION', `filters: received ${filters.join(' ')}; give a model, a batch and a precision at most`)
     for (const one of chosenCases([...words, 'k1'])) {
       const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
-      const parts = [...PARTS.filter((part) => part > least), ...(PARTS.at(-1)! < least ? [least] : [])]
-      const limits: Limit[] = [...parts.map((part) => ({ part })), ...(spill === undefined ? [] : PARTS.map((part) => ({ part, spill })))]
+      const shares = asked.length > 0 ? asked : PARTS
+      const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]
+      const limits: Limit[] = [...parts.map((part) => ({ part })), ...(spill === undefined ? [] : shares.map((part) => ({ part, spill })))]
       const whole = await startOurs(one)
       try {
         const told = (result: Result): void => {
