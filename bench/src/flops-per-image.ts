@@ -1,16 +1,27 @@
 import { workloadOf, type CasePrecision } from './cases.js'
-import { compile, engine, modelNamed, SEGMENTS, type LoweringBackend, type Program } from './internals.js'
+import {
+  compile,
+  engine,
+  loweringBackend,
+  modelNamed,
+  SEGMENTS,
+  type LoweringBackend,
+  type MemoryLimit,
+  type Program
+} from './internals.js'
 
-export const cpu: LoweringBackend = {
-  name: 'cpu',
-  lower: (request) => engine.lower('cpu', request),
-  bytes: (shape, type, layout) => engine.bytes('cpu', shape, type, layout)
-}
+export const cpu = loweringBackend(engine, 'cpu', 1)
 
 /** The training program of a zoo model on the CPU, as `train` compiles it for the bench's data. */
-export function trainingProgram(model: string, batch: number, precision: CasePrecision): Program {
+export function trainingProgram(
+  model: string,
+  batch: number,
+  precision: CasePrecision,
+  { backend = cpu, limit }: { readonly backend?: LoweringBackend; readonly limit?: MemoryLimit } = {}
+): Program {
   const { sample, classes } = workloadOf(model)
-  return compile(modelNamed(model, { input: sample, classes }), cpu, {
+  return compile(modelNamed(model, { input: sample, classes }), backend, {
+    ...(limit && { limit }),
     batch,
     mode: 'train',
     precision,

@@ -1,9 +1,9 @@
 import type { Bench, BenchOptions } from './bench.js'
 import { chosenCases, workloadOf, type Case } from './cases.js'
 import { ArbalestError } from './errors.js'
-import { cpu } from './flops-per-image.js'
-import { compile, modelNamed, type MemoryLimit, type Program } from './internals.js'
-import { startOurs } from './ours.js'
+import { trainingProgram } from './flops-per-image.js'
+import type { MemoryLimit } from './internals.js'
+import { startOurs, startStep } from './ours.js'
 import { compare, type Comparison } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { startCheckpointing } from './pytorch.js'
@@ -16,7 +16,7 @@ interface Result extends Comparison {
   readonly bench: 'memory'
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
-  readonly peer: 'uncapped' | 'pytorch-checkpoint'
+  readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'geeps'
   readonly unit: 'images/s'
   /** The memory that each of the two takes. */
   readonly bytes: number
@@ -42,17 +42,8 @@ const PART = /^[1-9]\d?%$/
 /** Nominal: they decide what the least is, and are those that a run has for it. */
 const SPEED = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
 
-function activationBytes(one: Case, limit?: MemoryLimit): number {
-  const { sample, classes } = workloadOf(one.model)
-  const program: Program = compile(modelNamed(one.model, { input: sample, classes }), cpu, {
-    batch: one.batch,
-    mode: 'train',
-    precision: one.precision,
-    load: { padding: 0, flip: false, mean: [0.5], std: [0.29], shuffled: true },
-    optimiser: { momentum: 0.9, weightDecay: 1e-4 },
-    ...(limit && { limit })
-  })
-  return program.arenas.activations
+function activationBytes({ model, batch, precision }: Case, limit?: MemoryLimit): number {
+  return trainingProgram(model, batch, precision, limit && { limit }).arenas.activations
 }
 
 /** A share of the activations' memory, and maybe a folder to which values may be moved. */
@@ -118,11 +109,48 @@ async function besideCheckpoint(one: Case, python: Python, options: BenchOptions
   }
 }
 
+/** Beside the rule of GeePS: training steps alone, with the same folder. Undefined, and a line is printed, where that rule refuses the limit. */
+async function besideGeeps(one: Case, part: number, spill: string, options: BenchOptions): Promise<Result | undefined> {
+  const limit = { ...one, spill, activations: Math.ceil(part * activationBytes(one)) }
+  const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% spill`
+  const peer = await startStep(limit, 'geeps').catch((error: unknown) => {
+    if (!String(error).includes('OUT_OF_MEMORY')) throw error
+    process.stderr.write(`${name}: GeePS refuses it, for twice the largest operator does not fit\n`)
+  })
+  if (!peer) return undefined
+  try {
+    const ours = await startStep(limit, 'ours')
+    try {
+      const compared = await compare(ours, peer, options)
+      const { bytes: peerBytes } = peer.greeting as unknown as Told
+      const told = ours.greeting as unknown as Told
+      return {
+        bench: 'memory',
+        case: name,
+        peer: 'geeps',
+        unit: 'images/s',
+        ...compared,
+        bytes: told.bytes,
+        peerBytes,
+        recomputedBytes: told.recomputedBytes,
+        movedBytes: told.movedBytes,
+        predictedSlowdown: told.predictedSlowdown,
+        slowdown: 1 / compared.ratio
+      }
+    } finally {
+      ours.close()
+    }
+  } finally {
+    peer.close()
+  }
+}
+
 const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0)
 
 /** Images per second of a learner against the memory that it takes. */
 export const memory: Bench = {
-  summary: 'images/s against bytes: a learner within limits of memory beside one without, and beside PyTorch that checkpoints',
+  summary:
+    'images/s against bytes: a learner within limits of memory beside one without, beside the rule of GeePS, and beside PyTorch that checkpoints',
   filters: [
     'default: resnet20 b32 f32',
     'models, b32 (batch), f32 or bf16',
@@ -150,7 +178,8 @@ export const memory: Bench = {
       const limits: Limit[] = [...parts.map((part) => ({ part })), ...(spill === undefined ? [] : shares.map((part) => ({ part, spill })))]
       const whole = await startOurs(one)
       try {
-        const told = (result: Result): void => {
+        const told = (result: Result | undefined): void => {
+          if (!result) return
           results.push(result)
           if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
           table.row([
@@ -165,6 +194,7 @@ export const memory: Bench = {
           ])
         }
         for (const limit of limits) told(await measure(one, whole, limit, options))
+        if (spill !== undefined) for (const part of shares) told(await besideGeeps(one, part, spill, options))
         for (const python of pythons.slice(0, 1)) told(await besideCheckpoint(one, python, options))
       } finally {
         whole.close()

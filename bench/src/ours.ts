@@ -24,6 +24,15 @@ export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: st
   return Side.start([node('learners-child.js', args)], WARM)
 }
 
+/** Starts training steps alone, of two threads. Their activations take so many bytes and are moved to a folder, as `planner` chooses. */
+export function startStep(
+  one: Omit<Case, 'name' | 'learners'> & { readonly activations: number; readonly spill: string },
+  planner: 'ours' | 'geeps'
+): Promise<Side> {
+  const args = [one.model, String(one.batch), one.precision, '2', String(one.activations), one.spill, planner]
+  return Side.start([node('step-child.js', args)], WARM)
+}
+
 /** Starts a process per core that measures fused multiply-adds, in floating-point operations per second. */
 export function startPeak(cores: number): Promise<Side> {
   return Side.start(Array.from({ length: cores }, () => node('peak-child.js', [])))

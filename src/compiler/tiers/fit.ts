@@ -6,8 +6,8 @@ import { plan, type Plan } from '../plan.js'
 import { SEGMENTS, type LoweringBackend, type ParameterLayout, type SegmentName } from '../program.js'
 import { inOrder, present } from '../step.js'
 import { operatorBytes, operatorCost, operatorFlops, type MachineSpeed } from './cost.js'
-import { NO_CHOICES, repeatable, restore, type RepeatableStep, type Ways } from './restore.js'
-import { simulate, type MeasuredStep, type StepTimeline } from './simulate.js'
+import { NO_CHOICES, repeatable, restore, type RepeatableStep, type Restorations, type Ways } from './restore.js'
+import { simulate, withTime, type MeasuredStep, type StepTimeline } from './simulate.js'
 import { FREED, Staging } from './stage.js'
 import type { TransferSpeed } from './transfers.js'
 
@@ -21,7 +21,12 @@ export interface MemoryLimit {
   readonly transfers?: TransferSpeed | undefined
   /** Forbids the other way of restoring values: for comparisons and tests. */
   readonly only?: keyof Ways | undefined
+  /** Chooses in place of the search: for comparisons. */
+  readonly rule?: StagingRule | undefined
 }
+
+/** What a step of `budget` bytes does not hold; undefined if the rule knows no way. */
+export type StagingRule = (step: RepeatableStep, measured: MeasuredStep, budget: number) => Restorations | undefined
 
 export interface PlacedStep {
   readonly step: LoweredStep
@@ -42,7 +47,7 @@ const NOMINAL_TRANSFERS: TransferSpeed = { storeBytesPerSecond: 1e9, fetchBytesP
 export function* fit(
   step: LoweredStep,
   backend: LoweringBackend,
-  { activations: budget, speed, transfers, only }: MemoryLimit,
+  { activations: budget, speed, transfers, only, rule }: MemoryLimit,
   parameters?: ParameterLayout
 ): Pieces<PlacedStep> {
   const { repeats, measuredAt } = yield* measure(step, backend)
@@ -54,14 +59,13 @@ export function* fit(
   const whole = yield* placed(simulate(restore(repeats, NO_CHOICES), measured))
   if (bytesOf(whole) <= budget) return whole
 
-  const ways = waysOf({ transfers, only })
-  const searches = FREED.flatMap((freed) => ways.map((way) => ({ freed, way })))
   let fastest: FittedStep | undefined
-  for (const search of budget > 0 ? searches : []) {
-    const staging = new Staging(repeats, measured, search.freed, search.way)
+  for (const search of budget > 0 ? searchesOf(repeats, measured, { transfers, only, rule }) : []) {
     let target = budget
-    for (let attempt = 0; attempt < ATTEMPTS && (yield* staging.reach(target)); attempt++) {
-      const found = yield* placed(yield* staging.trimmed(target))
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const timeline = yield* search(target)
+      if (!timeline) break
+      const found = yield* placed(timeline)
       if (bytesOf(found) <= budget) {
         if (!fastest || found.seconds < fastest.seconds) fastest = found
         break
@@ -71,14 +75,42 @@ export function* fit(
   }
   if (fastest) return fastest
 
-  const staging = new Staging(repeats, measuredAt(NOMINAL, transfers && NOMINAL_TRANSFERS), FREED[0]!, ways.at(-1))
+  const staging = new Staging(repeats, measuredAt(NOMINAL, transfers && NOMINAL_TRANSFERS), FREED[0]!, waysOf({ transfers, only }).at(-1))
   yield* staging.reach(0)
   const smallest = yield* placed(staging.timeline)
   const least = bytesOf(smallest) < bytesOf(whole) ? smallest : whole
   const floor = bytesOf(least)
-  if (budget === 0 || floor <= budget) return least
+  if (budget === 0 || (!rule && floor <= budget)) return least
   const message = `activations: received a limit of ${budget} bytes; ${step.name} takes at least ${floor}`
   throw new ArbalestError('OUT_OF_MEMORY', message, { data: { floor, limit: budget } })
+}
+
+/** Finds a timeline that holds at most so many bytes, but for the gaps that placing leaves. */
+type Search = (target: number) => Pieces<StepTimeline | undefined>
+
+function searchesOf(
+  step: RepeatableStep,
+  measured: MeasuredStep,
+  { rule, ...ways }: Pick<MemoryLimit, 'transfers' | 'only' | 'rule'>
+): Search[] {
+  if (rule)
+    return [
+      function* (target) {
+        const choices = rule(step, measured, target)
+        if (!choices) return undefined
+        const restored = restore(step, choices)
+        yield
+        return withTime(restored, simulate(restored, measured), measured, target)
+      }
+    ]
+  return FREED.flatMap((freed) =>
+    waysOf(ways).map((way): Search => {
+      const staging = new Staging(step, measured, freed, way)
+      return function* (target) {
+        return (yield* staging.reach(target)) ? yield* staging.trimmed(target) : undefined
+      }
+    })
+  )
 }
 
 /** One way alone, or each by itself and both together: what has been found by two alone is not always found by both. The last one frees most. */

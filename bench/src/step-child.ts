@@ -1,0 +1,54 @@
+import { answerWindows, type Window } from './answer-windows.js'
+import { workloadOf, type CasePrecision } from './cases.js'
+import { geepsRule } from './geeps.js'
+import { trainingProgram } from './flops-per-image.js'
+import {
+  engine,
+  initialParameters,
+  loweringBackend,
+  modelNamed,
+  predictionGraph,
+  restorationOf,
+  runSpeeds,
+  transferSpeed
+} from './internals.js'
+import { randomDataset } from './random-dataset.js'
+
+// A training step alone, whose activations take so many bytes and are moved to a folder: as we choose, or by the rule of GeePS.
+const [model = '', batch = '', precision = '', threads = '', activations = '', spill = '', planner = ''] = process.argv.slice(2)
+const target = { backend: 'cpu', threads: Number(threads), spill } as const
+const speed = runSpeeds(engine, target)
+const transfers = transferSpeed(engine, target, 1)
+const limit = { activations: Number(activations), speed, transfers, ...(planner === 'geeps' && { rule: geepsRule }) }
+const program = trainingProgram(model, Number(batch), precision as CasePrecision, {
+  backend: loweringBackend(engine, 'cpu', target.threads),
+  limit
+})
+const restoration = restorationOf(program, { speed, transfers, updateBytes: 0 })
+
+const workload = workloadOf(model)
+const { train: samples } = randomDataset(workload)
+const replica = engine.createReplica({
+  backend: 'cpu',
+  layout: program.parameters,
+  threads: target.threads,
+  seed: 1,
+  tier: { folder: spill }
+})
+const slot = engine.bind(replica, engine.createProgram(program), engine.createDataset(samples))
+const graph = predictionGraph(modelNamed(model, { input: workload.sample, classes: workload.classes }))
+engine.writeVector(replica, 'weights', initialParameters(graph, 1))
+
+let position = 0
+function run(seconds: number): Window {
+  const began = performance.now()
+  let steps = 0
+  while (performance.now() - began < 1000 * seconds) {
+    steps += engine.run(replica, slot, { steps: 1, milliseconds: 60_000, learningRate: 0, position }).steps
+    position = (position + Number(batch)) % samples.count
+  }
+  return { work: steps * Number(batch), seconds: (performance.now() - began) / 1000 }
+}
+
+run(0.1)
+await answerWindows({ bytes: program.arenas.activations, ...restoration }, run)
