@@ -44,6 +44,13 @@ export function errorOfExit(learner: number, reason: ExitReason): Error {
   return new ArbalestError('ACTOR_GONE', `learner ${learner}: ${how}`, { data: { learner } })
 }
 
+/** What fails for all learners, and for any successor: the link between hosts, or the file to which they move values. */
+export function failsAll(error: Error): boolean {
+  if (!(error instanceof ArbalestError)) return false
+  const { code, message } = error
+  return code === 'HOST_LOST' || code === 'HOSTS_DIFFER' || (code === 'WRITE_FAILED' && message.startsWith('spill: '))
+}
+
 export function cannotStart(learner: number, thrown: unknown): ArbalestError {
   const cause = asError(thrown)
   const message = `learner ${learner}: it cannot be started: ${describeError(cause)}`

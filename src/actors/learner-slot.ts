@@ -8,7 +8,15 @@ import { Heartbeat, HeartbeatMonitor } from '../learner/heartbeat.js'
 import type { MessageOutcome } from '../learner/learner-plugin.js'
 import type { LearnerReport } from '../learner/step-runner.js'
 import type { LearnerStatus } from '../protocols/protocols.js'
-import { describeError, errorOfExit, RestartCounter, tooManyFailures, type LearnerFailure, type RestartLimits } from './learner-failure.js'
+import {
+  describeError,
+  errorOfExit,
+  failsAll,
+  RestartCounter,
+  tooManyFailures,
+  type LearnerFailure,
+  type RestartLimits
+} from './learner-failure.js'
 import type { LearnerControlProtocol, RepeatedMessage } from './learner.js'
 
 /** Spawns a learner as a child of the supervisor. */
@@ -258,8 +266,7 @@ export class LearnerSlot {
     this.#firstError ??= error
     this.#lastError = error
     this.#deaths++
-    // The link between the hosts has failed, for all learners.
-    const endsRun = error instanceof ArbalestError && (error.code === 'HOST_LOST' || error.code === 'HOSTS_DIFFER')
+    const endsRun = failsAll(error)
     const follows = leavesVacant(error) ? 'none' : 'now'
     // One that has not joined yet has changed nothing.
     const succession = departure ? record.died(rank, departure, follows) : follows

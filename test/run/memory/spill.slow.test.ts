@@ -69,7 +69,8 @@ describe('a folder to which values are moved', function () {
       const child = run(['--steps', '50', '--device-memory', limit, '--spill', disk.path], env)
       const [said] = await Promise.all([textOf(child.stderr), textOf(child.stdout)])
       expect(child.exitCode ?? (await new Promise((resolve) => child.once('exit', resolve)))).to.equal(1)
-      expect(said).to.include(`spill: the file in ${disk.path} ${words}`)
+      expect(said).to.match(/^WRITE_FAILED: spill: [^\n]+\n$/)
+      expect(said).to.include(`the file in ${disk.path} ${words}`)
       expect(await readdir(disk.path)).to.deep.equal([])
     }
   })
