@@ -5,8 +5,8 @@ import { workloadOf, type CasePrecision } from './cases.js'
 import { flopsPerImage } from './flops-per-image.js'
 import { randomDataset } from './random-dataset.js'
 
-const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', deviceMemory = 'auto', spill = ''] =
-  process.argv.slice(2)
+const [model = '', batch = '', learners = '', precision = '', backend = 'cpu', lockstep = 'false', ...limits] = process.argv.slice(2)
+const [deviceMemory = 'auto', spill = '', clock = 'wall'] = limits
 const job = train({
   model,
   data: randomDataset(workloadOf(model)),
@@ -42,9 +42,11 @@ async function run(seconds: number): Promise<Window> {
   const settled = performance.now() + 250
   let first = await nextProgress()
   while (performance.now() < settled) first = await nextProgress()
+  const before = process.cpuUsage()
   for (;;) {
     const last = await nextProgress()
-    const elapsed = last.seconds - first.seconds
+    const { user, system } = process.cpuUsage(before)
+    const elapsed = clock === 'cpu' ? (user + system) / 1e6 : last.seconds - first.seconds
     if (elapsed >= seconds) return { work: (last.iteration - first.iteration) * Number(batch) * Number(learners), seconds: elapsed }
   }
 }

@@ -17,7 +17,7 @@ interface Result extends Comparison {
   /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
   readonly case: string
   readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'geeps'
-  readonly unit: 'images/s'
+  readonly unit: 'images/s' | 'images/s of processor time'
   /** The memory that each of the two takes. */
   readonly bytes: number
   readonly peerBytes: number
@@ -50,12 +50,13 @@ function activationBytes({ model, batch, precision }: Case, limit?: MemoryLimit)
 interface Limit {
   readonly part: number
   readonly spill?: string | undefined
+  readonly clock: 'wall' | 'cpu'
 }
 
-async function measure(one: Case, whole: Side, { part, spill }: Limit, options: BenchOptions): Promise<Result> {
+async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, options: BenchOptions): Promise<Result> {
   const peerBytes = (whole.greeting as unknown as Told).bytes
   const limit = Math.ceil(peerBytes - (1 - part) * activationBytes(one))
-  const limited = await startOurs({ ...one, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
+  const limited = await startOurs({ ...one, clock, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
   try {
     const compared = await compare(limited, whole, options)
     const { bytes, recomputedBytes, movedBytes, predictedSlowdown } = limited.greeting as unknown as Told
@@ -63,7 +64,7 @@ async function measure(one: Case, whole: Side, { part, spill }: Limit, options: 
       bench: 'memory',
       case: `${one.model} b${one.batch} ${Math.round(100 * part)}%${spill === undefined ? '' : ' spill'}`,
       peer: 'uncapped',
-      unit: 'images/s',
+      unit: clock === 'cpu' ? 'images/s of processor time' : 'images/s',
       ...compared,
       bytes,
       peerBytes,
@@ -155,16 +156,26 @@ export const memory: Bench = {
     'default: resnet20 b32 f32',
     'models, b32 (batch), f32 or bf16',
     '50%: of the activations; 75%, 50% and 25%, or the least, where none is given',
+    'cpu-time: seconds that processors work, not those of a clock; for a machine that others use too, and without PyTorch',
     '/a/folder: the same once more, where values may be moved there'
   ],
   async run(given, options) {
     const spill = given.find((word) => word.startsWith('/'))
     const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)
-    const filters = given.filter((word) => word !== spill && !PART.test(word))
-    const pythons = await pythonsWithTorch().catch((error: unknown) => {
-      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-      return []
-    })
+    const clock: Limit['clock'] = given.includes('cpu-time') ? 'cpu' : 'wall'
+    const filters = given.filter((word) => word !== spill && word !== 'cpu-time' && !PART.test(word))
+    if (clock === 'cpu' && spill !== undefined)
+      throw new ArbalestError(
+        'INVALID_OPTION',
+        `cpu-time: received with ${spill}; leave one out: no processor works while a disk is waited for`
+      )
+    const pythons =
+      clock === 'cpu'
+        ? []
+        : await pythonsWithTorch().catch((error: unknown) => {
+            process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+            return []
+          })
     const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
     const results: Result[] = []
@@ -175,8 +186,11 @@ export const memory: Bench = {
       const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
       const shares = asked.length > 0 ? asked : PARTS
       const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]
-      const limits: Limit[] = [...parts.map((part) => ({ part })), ...(spill === undefined ? [] : shares.map((part) => ({ part, spill })))]
-      const whole = await startOurs(one)
+      const limits: Limit[] = [
+        ...parts.map((part) => ({ part, clock })),
+        ...(spill === undefined ? [] : shares.map((part) => ({ part, spill, clock })))
+      ]
+      const whole = await startOurs({ ...one, clock })
       try {
         const told = (result: Result | undefined): void => {
           if (!result) return

@@ -9,8 +9,16 @@ function node(file: string, args: readonly string[]): { program: string; args: r
 /** Milliseconds that learners may take to warm up. */
 const WARM = 120_000
 
-/** Starts learners with SMA at every step, in a process of their own. `deviceMemory`, `spill`: the options of these names. */
-export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: string; readonly spill?: string }): Promise<Side> {
+/** What a learner's memory may take: the options of these names. */
+export interface OursOptions {
+  readonly deviceMemory?: string
+  readonly spill?: string
+  /** What a window's seconds are: those of a clock if omitted, or those that processors work for the process. */
+  readonly clock?: 'wall' | 'cpu'
+}
+
+/** Starts learners with SMA at every step, in a process of their own. */
+export function startOurs(one: Omit<Case, 'name'> & OursOptions): Promise<Side> {
   const args = [
     one.model,
     String(one.batch),
@@ -19,7 +27,8 @@ export function startOurs(one: Omit<Case, 'name'> & { readonly deviceMemory?: st
     'cpu',
     'false',
     one.deviceMemory ?? 'auto',
-    one.spill ?? ''
+    one.spill ?? '',
+    one.clock ?? 'wall'
   ]
   return Side.start([node('learners-child.js', args)], WARM)
 }
