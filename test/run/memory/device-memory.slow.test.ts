@@ -11,6 +11,7 @@ const steps = { until: { steps: 4 }, learners: 1, seed: 5 } as const
 const CASES: Readonly<Record<string, TrainOptions>> = {
   lenet: { ...steps, model: 'lenet', data: digits, batch: 32 },
   'resnet20, with batch norm': { ...steps, model: 'resnet20', data: digits, batch: 16 },
+  resnet50: { ...steps, until: { steps: 2 }, model: 'resnet50', data: digits, batch: 8 },
   'resnet20, accumulated': { ...steps, model: 'resnet20', data: digits, batch: 8, optimiser: { accumulate: 3 } },
   'resnet20, by learners that share arenas': { ...steps, model: 'resnet20', data: digits, batch: 8, learners: 2 * usableCores() },
   'resnet20, by learners that wait for each other': {
