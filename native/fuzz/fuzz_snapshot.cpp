@@ -108,7 +108,7 @@ void go_on(Group& group, Input& input) {
     const int learner = static_cast<int>(input.below(kLearners));
     Ticket ticket;
     if (group.enter(learner, Clock::now(), cancelled, ticket) != Outcome::done) continue;
-    group.begin(ticket, vectors[learner]);
+    group.begin(learner, ticket, vectors[learner]);
     for (size_t bucket = 0; bucket < group.buckets().size(); ++bucket) group.offer(learner, ticket, bucket, vectors[learner]);
     if (group.await(learner, ticket, Clock::now() + kPatience, cancelled) != Outcome::done) return;
     group.update(learner, ticket, vectors[learner]);

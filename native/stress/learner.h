@@ -34,12 +34,16 @@ inline ParameterLayout layout_of(Chance& chance) {
 
 inline SynchronousRule synchronous_rule(Chance& chance) {
   SynchronousRule rule;
-  rule.central = chance.one_of({CentralRule::sma, CentralRule::outer, CentralRule::mean, CentralRule::optimiser});
+  rule.central = chance.one_of({CentralRule::sma, CentralRule::outer, CentralRule::mean, CentralRule::optimiser, CentralRule::updates});
+  const bool meets_always = rule.central == CentralRule::optimiser || rule.central == CentralRule::updates;
   rule.mu = chance.one_of({0.0, 0.5});
   rule.momentum = chance.one_of({0.0, 0.5});
-  rule.adopts = rule.central == CentralRule::optimiser || chance.one_in(2);
-  rule.period = rule.central == CentralRule::optimiser ? 1 : chance.between(1, 3);
+  rule.adopts = meets_always || chance.one_in(2);
+  rule.period = meets_always ? 1 : chance.between(1, 3);
   rule.lockstep = rule.central == CentralRule::sma && chance.one_in(3);
+  if (meets_always) rule.slack = chance.between(0, 3);
+  rule.newest = chance.one_in(2);
+  rule.own_steps = rule.central == CentralRule::updates && chance.one_in(2);
   return rule;
 }
 
@@ -101,7 +105,7 @@ class Learner {
     }
     if (entered != Outcome::done) return entered == Outcome::waiting || entered == Outcome::paused;
     expect(ticket.round >= from_, "a learner takes part in a round before it joined");
-    if (!meets_central([&] { group_.begin(ticket, vectors); })) return false;
+    if (!meets_central([&] { group_.begin(id_, ticket, vectors); })) return false;
     const Type type = group_.layout().type();
     const size_t elements = group_.layout().bytes / size_of(type);
     backend_.blend({type, 0, elements, vectors.weights->data(), zero.data(), vectors.gradients->data(), 0.5});

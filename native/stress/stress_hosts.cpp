@@ -232,6 +232,7 @@ class Groups {
     spec_.layout = layout_of(chance);
     spec_.batch = 4;
     spec_.synchronous = synchronous_rule(chance);
+    spec_.synchronous->slack = 0;
     spec_.synchronous->lockstep = false;
     spec_.optimiser.momentum = chance.one_of({0.0, 0.9});
     end_ = spec_.synchronous->period * chance.between(5, 30);

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { takesUpdates } from '../rules/parameter-server.js'
 import { namedRule, ruleNames, ruleOf, type NamedRule, type RuleName } from '../rules/rules.js'
 import type { Faults } from '../schema/faults.js'
 import { group, option, orShort, required, type CheckedOptions } from '../schema/group.js'
@@ -64,6 +65,7 @@ export function hasNesterovLearners({ name, module }: SynchroniserSettings): boo
 }
 
 /** Whether the rule adds its learners' updates to the central model, instead of taking their mean. */
-export function addsUpdates({ name, module }: SynchroniserSettings): boolean {
-  return module === undefined && (name === 'downpour' || name === 'hogwild')
+export function addsUpdates({ name, module, options }: SynchroniserSettings): boolean {
+  if (module !== undefined) return false
+  return name === 'downpour' || name === 'hogwild' || (name === 'parameter-server' && takesUpdates(options))
 }

@@ -9,7 +9,7 @@ export function changedRule(rule: GroupRule, { alpha, momentum, period }: RuleCh
     return { ...rule, period: period ?? rule.period }
   }
   const { central } = rule
-  if (central.kind === 'optimiser') refuseGiven({ period }, 'gradients are exchanged in every iteration; leave it out')
+  if (central.kind === 'optimiser' || central.kind === 'updates') refuseGiven({ period }, 'learners meet in every iteration; leave it out')
   const common = { ...rule, period: period ?? rule.period }
   if (central.kind !== 'sma') {
     refuseGiven({ alpha, momentum }, 'the rule keeps what it began with; only model averaging (sma) takes another')

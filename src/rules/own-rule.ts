@@ -36,6 +36,8 @@ const momentum = () => required(real({ min: 0, below: 1 }))
 const iterations = (min: number) => required(whole({ min }))
 const kindOf = <const Kind extends string>(kind: Kind) => required(v.literal(kind))
 
+const slack = { slack: option(whole({ max: 64 })), newest: option(truth()) }
+
 const central = variants('kind', {
   sma: group({
     kind: kindOf('sma'),
@@ -51,7 +53,8 @@ const central = variants('kind', {
     perLearningRate: required(truth())
   }),
   mean: group({ kind: kindOf('mean'), from: iterations(0) }),
-  optimiser: group({ kind: kindOf('optimiser') })
+  optimiser: group({ kind: kindOf('optimiser'), ...slack }),
+  updates: group({ kind: kindOf('updates'), ownSteps: required(truth()), ...slack })
 })
 
 const exchange = variants('kind', {
@@ -85,10 +88,10 @@ function checkedRule(given: unknown, learners: number): GroupRule {
 }
 
 function refuseContradictions({ central: centralModel, adopts, period }: SynchronousRule, learners: number, faults: Faults): void {
-  if (centralModel.kind === 'optimiser' && !adopts)
-    faults.refuse('rule.adopts', adopts, 'if the group has the optimiser, learners adopt the central model')
-  if (centralModel.kind === 'optimiser' && period !== 1)
-    faults.refuse('rule.period', period, 'if the group has the optimiser, every iteration is a round')
+  const { kind } = centralModel
+  const everyIteration = kind === 'optimiser' || kind === 'updates'
+  if (everyIteration && !adopts) faults.refuse('rule.adopts', adopts, `with ${kind} learners adopt the central model`)
+  if (everyIteration && period !== 1) faults.refuse('rule.period', period, `with ${kind} every iteration is a round`)
   if (centralModel.kind !== 'sma' || centralModel.alpha === null) return
   const bound = stableAlpha(learners, centralModel.momentum)
   if (centralModel.alpha >= bound)

@@ -8,6 +8,7 @@ import { easgd, type EasgdOptions } from './easgd.js'
 import { hogwild, type BoundOptions } from './hogwild.js'
 import { localSgd, postLocalSgd, type LocalSgdOptions, type PostLocalSgdOptions } from './local-sgd.js'
 import { lookahead, type LookaheadOptions } from './lookahead.js'
+import { parameterServer, type ParameterServerOptions } from './parameter-server.js'
 import { polyakRuppert, type PolyakRuppertOptions } from './polyak-ruppert.js'
 import type { RuleContext } from './rule.js'
 import { slowmo, type OuterMomentumOptions } from './slowmo.js'
@@ -27,7 +28,8 @@ export const rules = {
   slowmo,
   diloco,
   downpour,
-  hogwild
+  hogwild,
+  'parameter-server': parameterServer
 } as const satisfies Readonly<Record<string, (options: never, context: RuleContext) => GroupRule>>
 
 /** The name of a rule that keeps learners together. */
@@ -48,6 +50,7 @@ export type NamedRule =
   | ({ readonly name: 'slowmo' | 'diloco' } & OuterMomentumOptions)
   | ({ readonly name: 'downpour' } & DownpourOptions)
   | ({ readonly name: 'hogwild' } & BoundOptions)
+  | ({ readonly name: 'parameter-server' } & ParameterServerOptions)
 
 const NAME = {
   text: `how the learners are kept together: ${ruleNames.join(', ')}`,

@@ -86,10 +86,10 @@ export function summariesOf(entries: Entries): readonly OptionSummary[] {
 
 function summaryOf(places: readonly PlacedOption[]): OptionSummary | undefined {
   const { path, option } = places[0]!
-  const { text, flag, common = false, chooses = false, of, takes, fromText } = option.about ?? {}
+  const { text, flag, common = false, chooses = false, of, takes } = option.about ?? {}
   if (text === undefined) return undefined
   const form = formOf(option)
-  const reads = fromText ?? form?.fromText
+  const reads = readerOf(places)
   const fallbacks = fallbacksOf(places)
   const differs = fallbacks.size > 1
   const fallback = differs ? byChoice(fallbacks) : [...fallbacks.keys()][0]
@@ -119,6 +119,26 @@ function formOf({ form, wrapped, choices, entries }: Composite): ValueForm | und
   const forms = choices?.flatMap((each) => formOf(each) ?? []) ?? []
   const fromText = forms.find((each) => each.fromText)?.fromText
   return forms.length === 0 ? undefined : { takes: forms.flatMap(({ takes }) => takes || []).join('; '), ...(fromText && { fromText }) }
+}
+
+/** From a text to the value of whichever choice takes it: the choice is not known where a flag is read. */
+function readerOf(places: readonly PlacedOption[]): FromText | undefined {
+  const [first, ...others] = new Set(places.flatMap(({ option }) => option.about?.fromText ?? formOf(option)?.fromText ?? []))
+  if (!first || others.length === 0) return first
+  return (text, refuse) => {
+    try {
+      return first(text, refuse)
+    } catch (refusal) {
+      for (const other of others) {
+        try {
+          return other(text, refuse)
+        } catch {
+          // The first says what is wrong.
+        }
+      }
+      throw refusal
+    }
+  }
 }
 
 /** Each default, with the choices that have it. */

@@ -22,6 +22,8 @@ const CASES: Record<string, Case> = {
   'sma every third iteration, under Adam': { rule: { name: 'sma', period: 3 }, optimiser: ADAM },
   'ssgd, whose group has the optimiser': { rule: { name: 'ssgd' } },
   'ssgd under Adam': { rule: { name: 'ssgd' }, optimiser: ADAM },
+  'parameter-server, with the models of some rounds': { rule: { name: 'parameter-server', slack: 3 } },
+  'parameter-server, with the steps of its learners': { rule: { name: 'parameter-server', slack: 3, apply: 'updates' } },
   'slowmo, with its outer momentum': { rule: { name: 'slowmo', period: 2 } },
   'polyak-ruppert, with its count of rounds': { rule: { name: 'polyak-ruppert' } },
   'downpour, with what was not pushed': { rule: { name: 'downpour', pushPeriod: 3, fetchPeriod: 2, period: 1 } },

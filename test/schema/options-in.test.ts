@@ -72,4 +72,16 @@ describe('The options of a schema', () => {
     expect(summaryOf('quiet').fromText!('true', refuse)).to.equal(true)
     expect(() => summaryOf('quiet').fromText!('yes', refuse)).to.throw('use true or false')
   })
+
+  it('read a text as any of the choices takes it', () => {
+    const about = { text: 'length of a side', flag: '--side <number>' }
+    const sides = variants('kind', {
+      square: group({ kind: kind('square'), side: option(whole(), about) }),
+      circle: group({ kind: kind('circle'), side: option(oneOf(['none']), about) })
+    })
+    const { fromText } = summariesOf(group({ shape: option(sides) }).entries).find(({ path }) => path === 'shape.side')!
+    const refuse = (fix: string) => new Error(fix)
+    expect(fromText!('2', refuse)).to.equal(2)
+    expect(fromText!('none', refuse)).to.equal('none')
+  })
 })

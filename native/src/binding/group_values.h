@@ -28,6 +28,9 @@ inline bool truth(const Napi::Object& from, const char* name) {
 // The most iterations of a period and samples of a batch, so that their products with the number of rounds do not overflow.
 constexpr int64_t kLongest = int64_t{1} << 30;
 
+// The most rounds by which a learner may be ahead: each takes memory of the size of the parameters.
+constexpr int64_t kMostSlack = 64;
+
 inline int64_t at_least(const Napi::Object& from, const char* name, int64_t least, int64_t most = int64_t{1} << 53) {
   const int64_t found = integer(from, name);
   if (found < least || found > most)
@@ -56,12 +59,18 @@ inline SynchronousRule synchronous_rule(const Napi::Object& from) {
   } else if (kind == "mean") {
     rule.central = CentralRule::mean;
     rule.mean_from = at_least(central, "from", 0);
-  } else if (kind == "optimiser") {
-    rule.central = CentralRule::optimiser;
+  } else if (kind == "optimiser" || kind == "updates") {
+    rule.central = kind == "updates" ? CentralRule::updates : CentralRule::optimiser;
     if (!rule.adopts || rule.period != 1)
-      throw Error("INVALID_OPTION", "rule: where the group has the optimiser, learners adopt the central model in every iteration");
+      throw Error("INVALID_OPTION", "rule: with " + kind + " learners adopt the central model in every iteration");
+    if (!property(central, "slack").IsUndefined()) rule.slack = at_least(central, "slack", 0, kMostSlack);
+    if (!property(central, "newest").IsUndefined()) rule.newest = truth(central, "newest");
+    if (!property(central, "ownSteps").IsUndefined()) rule.own_steps = truth(central, "ownSteps");
+    if (rule.own_steps && rule.central != CentralRule::updates)
+      throw Error("INVALID_OPTION",
+                  "ownSteps: received true where the group has the optimiser; learners have steps of their own under updates");
   } else {
-    throw Error("UNKNOWN_NAME", "central: received " + kind + "; use one of sma, outer, mean, optimiser");
+    throw Error("UNKNOWN_NAME", "central: received " + kind + "; use one of sma, outer, mean, optimiser, updates");
   }
   return rule;
 }

@@ -1,5 +1,6 @@
 #include "replica/snapshot.h"
 
+#include <charconv>
 #include <vector>
 
 namespace arbalest {
@@ -38,6 +39,18 @@ void Snapshot::give(const std::string& name, const Memory& to) const {
   std::vector<std::byte> between(layout_.bytes);
   backend_.read(between.data(), from.data(), layout_.bytes);
   there.write(to.data(), between.data(), layout_.bytes);
+}
+
+std::vector<int> Snapshot::learners(const std::string& prefix) const {
+  std::vector<int> found;
+  for (const auto& [name, count] : counts_) {
+    if (!name.starts_with(prefix)) continue;
+    const char *const begin = name.data() + prefix.size(), *const end = name.data() + name.size();
+    const auto [stopped, fault] = std::from_chars(begin, end, found.emplace_back());
+    if (fault != std::errc() || stopped != end)
+      throw Error("SHAPE_MISMATCH", "snapshot: it has a count " + name + "; " + prefix + " is followed by a learner's number");
+  }
+  return found;
 }
 
 int64_t Snapshot::counted(const std::string& name) const {

@@ -128,7 +128,7 @@ Outcome StepLoop::begin(const RunLimits& limits, int64_t done, Clock::time_point
     const Outcome outcome = group_->enter(owner_.learner, deadline, owner_.cancelled, ticket);
     report.wait_seconds += seconds_since(start);
     if (outcome != Outcome::done) return outcome;
-    group_->begin(ticket, memory_.vectors());
+    group_->begin(owner_.learner, ticket, memory_.vectors());
   } else {
     if (owner_.cancelled) return Outcome::cancelled;
     ticket.position = limits.position + static_cast<uint64_t>(done * bound_.accumulate() * bound_.program().batch);

@@ -20,6 +20,7 @@ struct Ticket {
   int64_t round = 0, iteration = 0;
   uint64_t position = 0;  // of its batches in the sequence of samples
   size_t device = 0;      // whose copy of the central model it reads
+  int64_t model = 0;      // the round at whose begin the central model was as the member reads it
   double rate = 0, alpha = 0;
   bool contributes = false;         // in the round's last iteration: the member brings its contribution
   bool adopts = false;              // the step begins at the central model
@@ -42,7 +43,7 @@ class TrainingGroup {
   // Hands out the learner's next iteration, once the round before allows it.
   virtual Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) = 0;
   // Copies the central model into the weights if the ticket says so.
-  virtual void begin(const Ticket& ticket, const LearnerVectors& vectors) = 0;
+  virtual void begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) = 0;
   // The gradient of a bucket is complete. Called only if buckets() has any.
   virtual void offer(int, const Ticket&, size_t, const LearnerVectors&) {}
   // Waits until the update can read everything that it needs of the group.

@@ -1,7 +1,6 @@
 #include "sync/asynchronous_group.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -98,17 +97,11 @@ void AsynchronousGroup::capture(Snapshot& snapshot) const {
 void AsynchronousGroup::restore(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   if (!members_.empty()) throw Error("INVALID_STATE", "group: it has members; restore it before any learner joins");
-  const std::string prefix = "own.";
   std::map<int, FreeMember> resumable;
-  for (const auto& [name, own_iterations] : snapshot.counts()) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string number = name.substr(prefix.size());
-    int learner = 0;
-    const auto [end, fault] = std::from_chars(number.data(), number.data() + number.size(), learner);
-    if (fault != std::errc() || end != number.data() + number.size())
-      throw Error("SHAPE_MISMATCH", "snapshot: it has a count " + name + "; own. is followed by a learner's number");
+  for (const int learner : snapshot.learners("own.")) {
+    const std::string number = std::to_string(learner);
     FreeMember& member = resumable[learner];
-    member.own_iterations = own_iterations;
+    member.own_iterations = snapshot.counted("own." + number);
     if (!rule().in_place) {
       member.contribution = std::make_shared<Memory>(backend_, spec_.layout.bytes);
       snapshot.give("accumulated." + number, *member.contribution);
@@ -219,7 +212,7 @@ Outcome AsynchronousGroup::enter(int learner, Clock::time_point deadline, const 
   }
 }
 
-void AsynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
+void AsynchronousGroup::begin(int, const Ticket& ticket, const LearnerVectors& vectors) {
   if (ticket.restarts_optimiser) vectors.optimiser->restart();
   if (ticket.adopts) central_.fetch(vectors.weights->data());
 }

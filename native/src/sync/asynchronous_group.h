@@ -35,7 +35,7 @@ class AsynchronousGroup final : public GroupState {
   void restore(const Snapshot& snapshot) override;
 
   Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) override;
-  void begin(const Ticket& ticket, const LearnerVectors& vectors) override;
+  void begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   Outcome await(int, const Ticket&, Clock::time_point, const std::atomic<bool>&) override { return Outcome::done; }
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   bool report(int learner, int64_t iteration, double loss) override;

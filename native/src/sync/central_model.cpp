@@ -1,6 +1,7 @@
 #include "sync/central_model.h"
 
 #include <algorithm>
+#include <string>
 
 #include "sync/trained_ranges.h"
 
@@ -17,11 +18,14 @@ std::optional<OptimiserSpec> optimiser_of(const GroupSpec& spec) {
   return outer;
 }
 
+// In a snapshot: of the present model, and of those before it.
+std::string name_of(int64_t age) { return age == 0 ? "central" : age == 1 ? "central.before" : "central.before." + std::to_string(age); }
+
 }  // namespace
 
 CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated)
     : backend_(backend), layout_(spec.layout), rule_(*spec.synchronous), type_(spec.layout.type()), frozen_(spec.layout.frozen()) {
-  for (Memory& model : models_) model = Memory(backend_, layout_.bytes);
+  for (int64_t i = 0; i < rule_.slack + 2; ++i) models_.emplace_back(backend_, layout_.bytes);
   if (const auto optimiser = optimiser_of(spec)) {
     optimiser_.emplace(backend_, layout_, *optimiser);
     sum_ = Memory(backend_, layout_.bytes);
@@ -39,16 +43,14 @@ void CentralModel::replace(const std::byte* canonical) {
 }
 
 void CentralModel::capture(int64_t round, Snapshot& snapshot) const {
-  snapshot.keep("central", models_[round & 1]);
-  snapshot.keep("central.before", models_[(round + 1) & 1]);
+  for (int64_t age = 0; age <= past_read(); ++age) snapshot.keep(name_of(age), model(round - age + turns()));
   snapshot.count("averaged", averaged_);
   if (optimiser_) optimiser_->capture(snapshot, "central.");
   if (average_) average_->capture(snapshot);
 }
 
 void CentralModel::restore(int64_t round, const Snapshot& snapshot) {
-  snapshot.give("central", models_[round & 1]);
-  snapshot.give("central.before", models_[(round + 1) & 1]);
+  for (int64_t age = 0; age <= past_read(); ++age) snapshot.give(name_of(age), model(round - age + turns()));
   averaged_ = snapshot.counted("averaged");
   if (optimiser_) optimiser_->restore(snapshot, "central.");
   if (average_) average_->restore(snapshot);
@@ -73,7 +75,7 @@ void CentralModel::measure_norms() { optimiser_->begin(weights(round_.round), su
 
 template <class Rule> void CentralModel::for_trained(size_t begin, size_t end, Rule&& rule) const {
   const std::byte* const z = weights(round_.round);
-  std::byte* const next = models_[(round_.round + 1) & 1].data();
+  std::byte* const next = model(round_.round + 1).data();
   for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) {
     if (learns)
       rule(from, to);
@@ -89,7 +91,7 @@ void CentralModel::apply(std::span<const void* const> contributions, size_t coun
 
 void CentralModel::apply_due_steps(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due,
                                    size_t begin, size_t end) const {
-  AveragePass sum{type_, begin, end, weights(round_.round), models_[(round_.round + 1) & 1].data(), contributions, 1, mu()};
+  AveragePass sum{type_, begin, end, weights(round_.round), model(round_.round + 1).data(), contributions, 1, mu()};
   for_trained(begin, end, [&](size_t from, size_t to) {
     if (due.size() < contributions.size()) {
       for (const auto& each : due) each->learner.optimiser->apply(each->pass, from, to);
@@ -126,7 +128,7 @@ const void* CentralModel::gradients(std::span<const void* const> contributions, 
 
 void CentralModel::apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
   const std::byte* const z = weights(round_.round);
-  std::byte* const next = models_[(round_.round + 1) & 1].data();
+  std::byte* const next = model(round_.round + 1).data();
   // A round that all its members left before they arrived changes nothing, but it still has its number.
   if (contributions.empty()) return backend_.blend({type_, begin, end, z, z, next, 1});
   const double share = 1.0 / static_cast<double>(count);
@@ -135,6 +137,7 @@ void CentralModel::apply_rule(std::span<const void* const> contributions, size_t
   step.next = next;
   switch (rule_.central) {
     case CentralRule::sma: return backend_.average({type_, begin, end, z, next, contributions, 1, mu()});
+    case CentralRule::updates: return backend_.average({type_, begin, end, z, next, contributions, -1, 0});
     case CentralRule::mean: {
       backend_.average({type_, begin, end, nullptr, next, contributions, share, 0});
       return backend_.blend({type_, begin, end, z, next, next, 1.0 / static_cast<double>(averaged_ + 1)});

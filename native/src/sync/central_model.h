@@ -2,9 +2,11 @@
 // Threads share both out in pieces; if nothing lies between the two, one pass does both.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "device/backend.h"
 #include "device/parameter_vectors.h"
@@ -35,7 +37,8 @@ class CentralModel {
   // Without `evaluated` it keeps no average for evaluation: of several copies, one has the average.
   CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated = true);
 
-  const std::byte* weights(int64_t round) const { return models_[round & 1].data(); }
+  // The present one, and as many before it as the rule reads.
+  const std::byte* weights(int64_t round) const { return model(round).data(); }
   // The evaluation average, or the central model if there is none. All rounds before `round` must be whole.
   const std::byte* evaluated(int64_t round) const;
   // Of sma: the momentum of the rounds that end from here on.
@@ -68,6 +71,10 @@ class CentralModel {
  private:
   // Calls rule(begin, end) for the ranges that are trained, and takes all elements into the evaluation average.
   template <class Rule> void for_trained(size_t begin, size_t end, Rule&& rule) const;
+  const Memory& model(int64_t round) const { return models_[static_cast<size_t>(round) % models_.size()]; }
+  // How many models before the present one a later round reads: sma's momentum reads one.
+  int64_t past_read() const { return std::max<int64_t>(rule_.slack, 1); }
+  int64_t turns() const { return static_cast<int64_t>(models_.size()); }
   double mu() const { return round_.round == 0 || round_.restarted ? 0 : rule_.mu; }
   void apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
   const void* gradients(std::span<const void* const> contributions, size_t begin, size_t end) const;
@@ -77,8 +84,8 @@ class CentralModel {
   SynchronousRule rule_;
   const Type type_;
   const std::vector<std::pair<size_t, size_t>> frozen_;
-  Memory models_[2];  // by the round's parity: the present one, and the one that is being made
-  Memory sum_;        // if the rule takes more than one pass
+  std::vector<Memory> models_;  // in turns: one is being made
+  Memory sum_;                  // if the rule takes more than one pass
   std::optional<Optimiser> optimiser_;
   std::optional<EvaluationAverage> average_;
   int64_t averaged_ = 0;  // rounds whose mean the central model is, under CentralRule::mean

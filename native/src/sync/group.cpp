@@ -1,5 +1,8 @@
 #include "sync/group.h"
 
+#include <algorithm>
+#include <string>
+
 #include "sync/asynchronous_group.h"
 #include "sync/synchronous_group.h"
 #include "transport/make_levels.h"
@@ -15,6 +18,10 @@ void check_rule(Backend& backend, const GroupSpec& spec) {
     throw Error("INVALID_OPTION",
                 "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
                 "leave lockstep out, or use one device");
+  const auto spans_hosts = [](const LevelSpec& level) { return level.kind == LevelSpec::Kind::hosts; };
+  if (spec.synchronous && spec.synchronous->slack > 0 && std::ranges::any_of(spec.levels, spans_hosts))
+    throw Error("INVALID_OPTION", "slack: received " + std::to_string(spec.synchronous->slack) +
+                                      " for several hosts, which agree on two open rounds at most; use slack 0, or one host");
   if (spec.asynchronous)
     throw Error("INVALID_OPTION",
                 "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "

@@ -71,6 +71,11 @@ std::vector<int> OpenRounds::brought(int64_t number, int learner) const {
   return buckets;
 }
 
+bool OpenRounds::awaits(int learner, size_t device, int64_t number, size_t bucket) {
+  const OpenRound* const round = find(number);
+  return round && round->buckets[bucket][device].pending.count(learner) != 0;
+}
+
 std::vector<int> OpenRounds::arrived() const {
   std::vector<int> learners;
   if (rounds_.empty()) return learners;

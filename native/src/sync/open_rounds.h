@@ -1,5 +1,4 @@
-// The rounds that a learner has entered and that are not averaged yet, two at most: who takes part in each, and which contributions have
-// arrived.
+// The rounds that a learner has entered and that are not averaged yet: who takes part in each, and which contributions have arrived.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@
 
 namespace arbalest {
 
-// Open rounds at most.
+// Open rounds at most, besides those by which learners may be ahead.
 inline constexpr int64_t kMostOpen = 2;
 
 // A member of a synchronous group.
@@ -26,9 +25,13 @@ struct RoundMember : Member {
   int64_t round = 0, iteration_in_round = 0;
   int64_t length = 1;  // iterations of its round
   size_t device = 0;
+  // Under rules with slack, and of updates: what it has brought to the last rounds, in turns, since round `first`.
+  std::vector<std::shared_ptr<Memory>> slots;
+  int64_t first = 0;
   std::shared_ptr<Memory> difference;  // from the central model, while rounds are recorded
   std::optional<Departure> departs;    // as planned
 
+  const std::shared_ptr<Memory>& slot(int64_t in_round) const { return slots[static_cast<size_t>(in_round) % slots.size()]; }
   bool departs_before_round() const { return departs && round > departs->round; }
   // The present iteration is the one that it does not end,
   bool has_departed() const { return departs && round == departs->round && iteration_in_round >= departs->iterations; }
@@ -94,6 +97,7 @@ class OpenRounds {
   void evict(int learner);
   // The buckets that the learner has brought to the round.
   std::vector<int> brought(int64_t round, int learner) const;
+  bool awaits(int learner, size_t device, int64_t round, size_t bucket);
   // The learners that have brought the last bucket of the round in progress.
   std::vector<int> arrived() const;
 

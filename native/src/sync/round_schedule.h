@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -41,6 +42,11 @@ class RoundSchedule {
   int64_t length(int64_t round) const;
   int64_t end() const { return end_; }
   bool restarts(int64_t round) const { return restarts_.count(round) != 0; }
+  // The last restart until the round; 0 for none.
+  int64_t last_restart(int64_t round) const {
+    const auto next = restarts_.upper_bound(round);
+    return next == restarts_.begin() ? 0 : *std::prev(next);
+  }
   // The run has ended before the round.
   bool ends_before(int64_t round) const { return first_iteration(round) >= end_; }
   // No learner enters the round: there is a pause, or the end.

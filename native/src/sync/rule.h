@@ -19,7 +19,8 @@ namespace arbalest {
 //              `per_rate` D is divided by the learners' rate and the step multiplied by it
 //   mean       weights: z' is the mean of mean w over all rounds that began at iteration `mean_from` or later, and mean w itself before
 //   optimiser  gradients, every iteration: the optimiser takes one step on z with their mean; learners have no optimiser, they adopt z
-enum class CentralRule : uint8_t { sma, outer, mean, optimiser };
+//   updates    the steps s of the learners' own optimisers, every iteration: z' = z - sum s; they adopt z
+enum class CentralRule : uint8_t { sma, outer, mean, optimiser, updates };
 
 struct SynchronousRule {
   CentralRule central = CentralRule::sma;
@@ -31,6 +32,10 @@ struct SynchronousRule {
   bool adopts = false;           // every round begins at the central model
   int64_t period = 1, from = 0;  // iterations of a round; those before iteration `from` have one each
   bool lockstep = false;         // of sma: one pass takes the round's last step of all learners and that of the central model
+  // Of optimiser and updates: in round c learners adopt the z of round max(0, c - slack), or the newest since that is there, less the
+  // steps of their own that it does not have yet.
+  int64_t slack = 0;
+  bool newest = false, own_steps = false;
 };
 
 // Learners do not wait for rounds. A learner pushes its updates and fetches the model every `push` and `fetch` of its own iterations. If

@@ -6,12 +6,16 @@
 // so that waiting overlaps a whole round's gradients; gradients themselves are brought in buckets, each as soon as backward has finished
 // it.
 //
+// Under a rule with slack a learner adopts the central model of some rounds ago, so that it may be that many rounds ahead of the slowest;
+// then its contributions are copies in slots of its own, one for each round that may be open (GeePS: Cui et al., EuroSys 2016).
+//
 // This class knows the members of each round, their contributions, and the learners that wait; Averaging does the averaging. The owner's
 // calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, and what the hosts of a run agree on in
 // synchronous_group_hosts.cpp.
 #pragma once
 
 #include <atomic>
+#include <deque>
 
 #include "sync/agreement.h"
 #include "sync/averaging.h"
@@ -44,7 +48,7 @@ class SynchronousGroup final : public GroupState {
   void restore(const Snapshot& snapshot) override;
 
   Outcome enter(int learner, Clock::time_point deadline, const std::atomic<bool>& cancelled, Ticket& ticket) override;
-  void begin(const Ticket& ticket, const LearnerVectors& vectors) override;
+  void begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
   void offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) override;
   Outcome await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   void update(int learner, const Ticket& ticket, const LearnerVectors& vectors) override;
@@ -66,19 +70,29 @@ class SynchronousGroup final : public GroupState {
 
   const SynchronousRule& rule() const { return *spec_.synchronous; }
   bool takes_gradients() const { return rule().central == CentralRule::optimiser; }
+  bool takes_updates() const { return rule().central == CentralRule::updates; }
   // A learner that begins the next round at the central model leaves its weights alone until then: they need no copy.
   bool contributes_copies() const { return rule().central == CentralRule::sma || (!takes_gradients() && !rule().adopts); }
+  // Its contributions lie in slots of its own.
+  bool fills_slots() const { return rule().slack > 0 || takes_updates(); }
   // The contribution that a member's optimiser writes in a round's last step.
   OptimiserPass::ContributionKind contribution_kind() const {
     using enum OptimiserPass::ContributionKind;
+    if (takes_updates()) return accumulation;
     return !contributes_copies() ? none : rule().central == CentralRule::sma ? correction : copy;
   }
+  // The round whose central model is the oldest that a learner may adopt in this round.
+  int64_t oldest_model(int64_t round) const { return std::max(schedule_.last_restart(round), round - rule().slack); }
+  // The learner's own steps that the model which it adopts does not have, in the order of their rounds.
+  std::vector<std::shared_ptr<Memory>> own_steps(int learner, const Ticket& ticket) const;
+  std::shared_ptr<Memory> slot_of(int learner, const Ticket& ticket) const;
+  void restore_slots(const Snapshot& snapshot);
   void check_device(int device) const;
   void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;
   void refuse_in_progress() const override;
   void change_averaging(const RuleChange& change) override;
   void prepare_recording() override;
-  int64_t longest_period() const override { return takes_gradients() ? 1 : GroupState::longest_period(); }
+  int64_t longest_period() const override { return takes_gradients() || takes_updates() ? 1 : GroupState::longest_period(); }
   // For a thread without a stream: each device's own stream continues after the passes that the round has queued there.
   void follow_all() const;
 
@@ -117,6 +131,8 @@ class SynchronousGroup final : public GroupState {
   Outcome wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
+  // Copies a bucket of gradients aside, if the round has not got it yet.
+  void copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors);
   // Hands the complete buckets of the round in progress to the averaging.
   void advance();
   void begin_round(OpenRound& round);
@@ -136,6 +152,7 @@ class SynchronousGroup final : public GroupState {
   Members<RoundMember> members_;
   std::map<int, RoundMember> counted_;   // that have left as planned, and that rounds still count
   std::map<int, Departure> departures_;  // of all that have left
+  std::deque<RoundMember> resumable_;    // the slots of members as they were when the group was captured, in learner order
   int64_t joined_ = 0;                   // learners so far
   std::optional<double> alpha_;          // of sma
   int64_t departed_iterations_ = 0;      // whole iterations, for a group whose last member has left

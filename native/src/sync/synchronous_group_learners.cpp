@@ -86,7 +86,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   const bool restarts_optimiser = begins && (members_.at(learner).fresh || round.restarts);
   const bool adopts = restarts_optimiser || (begins && rule().adopts);
   if (adopts || (rule().lockstep && begins)) {
-    const Outcome outcome = await_round(lock, learner, number, deadline, cancelled);
+    const Outcome outcome = await_round(lock, learner, oldest_model(number), deadline, cancelled);
     if (outcome != Outcome::done) return outcome;
   }
   // While the lock was released, `round` may have become a dangling reference: look it up again.
@@ -102,6 +102,8 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   ticket.contributes = self.iteration_in_round == entered.length - 1;
   ticket.adopts = adopts;
   ticket.restarts_optimiser = restarts_optimiser;
+  ticket.model = rule().newest ? round_ : oldest_model(self.round);
+  if (restarts_optimiser) self.first = self.round;
   self.fresh = false;
   self.length = entered.length;
   return Outcome::done;
@@ -113,39 +115,83 @@ void SynchronousGroup::check_device_of(const Ticket& ticket, const LearnerVector
                                      ", where its replica does not lie; create the replica with this device");
 }
 
-void SynchronousGroup::begin(const Ticket& ticket, const LearnerVectors& vectors) {
+void SynchronousGroup::begin(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
   follow();
   check_device_of(ticket, vectors);
   if (ticket.adopts) {
+    if (const int64_t age = ticket.round - ticket.model; age < 0 || age > rule().slack)
+      throw Error("INVALID_STATE",
+                  "learner: its central model is " + std::to_string(age) + " rounds old; slack is " + std::to_string(rule().slack));
+    std::vector<std::shared_ptr<Memory>> steps;
     {
       const std::lock_guard lock(mutex_);
       averaging_.follow(ticket.device);
+      steps = own_steps(learner, ticket);
     }
-    // The round's result is written elsewhere, and the next one not before this learner has contributed to it.
-    averaging_.backend(ticket.device)
-        .copy(vectors.weights->data(), averaging_.central(ticket.device).weights(ticket.round), spec_.layout.bytes);
+    Backend& backend = averaging_.backend(ticket.device);
+    // Other models are written meanwhile, and this one not before this learner has contributed to the round.
+    const std::byte* const model = averaging_.central(ticket.device).weights(ticket.model);
+    if (steps.empty()) {
+      backend.copy(vectors.weights->data(), model, spec_.layout.bytes);
+    } else {
+      std::vector<const void*> summands;
+      for (const auto& step : steps) summands.push_back(step->data());
+      backend.average({spec_.layout.type(), 0, spec_.layout.length(), model, vectors.weights->data(), summands, -1, 0});
+    }
   }
   if (ticket.restarts_optimiser && vectors.optimiser) vectors.optimiser->restart();
 }
 
+std::vector<std::shared_ptr<Memory>> SynchronousGroup::own_steps(int learner, const Ticket& ticket) const {
+  std::vector<std::shared_ptr<Memory>> steps;
+  const RoundMember* const member = members_.find(learner);
+  if (!rule().own_steps || !member) return steps;
+  for (int64_t round = std::max(ticket.model, member->first); round < ticket.round; ++round) steps.push_back(member->slot(round));
+  return steps;
+}
+
+std::shared_ptr<Memory> SynchronousGroup::slot_of(int learner, const Ticket& ticket) const {
+  const std::lock_guard lock(mutex_);
+  const RoundMember* const member = members_.find(learner);
+  return member ? member->slot(ticket.round) : nullptr;
+}
+
+void SynchronousGroup::copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!rounds_.awaits(learner, ticket.device, ticket.round, bucket)) return;
+  }
+  const std::shared_ptr<Memory> slot = slot_of(learner, ticket);
+  if (!slot) return;
+  const size_t size = size_of(spec_.layout.type());
+  const auto& [begin, end] = averaging_.buckets()[bucket];
+  averaging_.backend(ticket.device).copy(slot->data() + begin * size, vectors.gradients->data() + begin * size, (end - begin) * size);
+  arrive(learner, ticket.device, ticket.round, bucket, {slot});
+}
+
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
+  if (fills_slots()) return copy_to_slot(learner, ticket, bucket, vectors);
   arrive(learner, ticket.device, ticket.round, bucket, {vectors.gradients});
 }
 
-// Once the round before has been averaged, the learner's slot and the central model that it reads stay as they are until it has
-// contributed.
+// Once the round before has been averaged, or the one that slack allows, the learner's slot and the central model that it reads stay as
+// they are until it has contributed.
 Outcome SynchronousGroup::await(int learner, const Ticket& ticket, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  if (!ticket.contributes || (!averaging_.has_streams() && whole_rounds_.load(std::memory_order_acquire) >= ticket.round))
-    return Outcome::done;
+  const int64_t needed = ticket.round - rule().slack;
+  if (!ticket.contributes || (!averaging_.has_streams() && whole_rounds_.load(std::memory_order_acquire) >= needed)) return Outcome::done;
   Lock lock(mutex_);
-  const Outcome outcome = await_round(lock, learner, ticket.round, deadline, cancelled);
+  const Outcome outcome = await_round(lock, learner, needed, deadline, cancelled);
   if (outcome == Outcome::done) averaging_.follow(ticket.device);
   return outcome;
 }
 
 void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVectors& vectors) {
   const size_t elements = spec_.layout.length();
-  if (takes_gradients()) return arrive(learner, ticket, {vectors.gradients});
+  if (takes_gradients()) {
+    if (!fills_slots()) return arrive(learner, ticket, {vectors.gradients});
+    for (size_t bucket = 0; bucket < averaging_.buckets().size(); ++bucket) copy_to_slot(learner, ticket, bucket, vectors);
+    return;
+  }
   OptimiserPass step;
   step.weights = vectors.weights->data();
   step.next = vectors.weights->data();
@@ -157,10 +203,14 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
   if (ticket.contributes) {
     const std::lock_guard lock(mutex_);
     const RoundMember* const member = members_.find(learner);
-    if (member) contribution = contributes_copies() ? member->contribution : vectors.weights;
+    if (member) contribution = takes_updates() ? member->slot(ticket.round) : contributes_copies() ? member->contribution : vectors.weights;
     recorded = recorder_.is_recording();
   }
-  if (contribution && contributes_copies()) {
+  if (contribution && takes_updates()) {
+    step.contribution_kind = contribution_kind();
+    step.contribution = contribution->data();
+    averaging_.backend(ticket.device).average({spec_.layout.type(), 0, elements, nullptr, contribution->data(), {}, 0, 0});
+  } else if (contribution && contributes_copies()) {
     step.contribution_kind = contribution_kind();
     step.central = averaging_.central(ticket.device).weights(ticket.round);
     step.contribution = contribution->data();
@@ -193,7 +243,7 @@ void SynchronousGroup::finish_due_step(int learner) {
     const DueStep& due = *withdrawn->due;
     due.learner.optimiser->apply(due.pass, 0, spec_.layout.length());
     Ticket ticket;
-    ticket.round = withdrawn->round;
+    ticket.round = ticket.model = withdrawn->round;
     record_distance(learner, ticket, *due.learner.weights);
     return arrive(learner, 0, withdrawn->round, 0, {withdrawn->vector});
   }
@@ -340,7 +390,7 @@ void SynchronousGroup::record_distance(int learner, const Ticket& ticket, const 
     if (!member || !member->difference) return;
     difference = member->difference;
   }
-  const double distance = averaging_.distance(ticket.device, ticket.round, weights, *difference);
+  const double distance = averaging_.distance(ticket.device, ticket.model, weights, *difference);
   const std::lock_guard lock(mutex_);
   recorder_.set_distance(ticket.round, learner, distance);
 }

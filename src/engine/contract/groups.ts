@@ -77,6 +77,7 @@ export interface SynchronousRule {
  * - `mean`: the contributions are weights. z' is the mean of mean w over all rounds from iteration `from` on; before that it is mean w itself.
  * - `optimiser`: the contributions are gradients, in every iteration. The optimiser takes one step on z with their mean; the learners have no optimisers of
  *   their own. It needs `adopts` and a period of 1.
+ * - `updates`: the contributions are the steps s of the learners' own optimisers, in every iteration: z' = z - sum s. It needs `adopts` and a period of 1.
  */
 export type CentralRule =
   | { readonly kind: 'sma'; readonly alpha: number | null; readonly momentum: number; readonly lockstep?: boolean }
@@ -88,7 +89,20 @@ export type CentralRule =
       readonly perLearningRate: boolean
     }
   | { readonly kind: 'mean'; readonly from: number }
-  | { readonly kind: 'optimiser' }
+  | ({ readonly kind: 'optimiser' } & Slack)
+  | ({
+      readonly kind: 'updates'
+      /** A learner subtracts the steps of its own that the model it adopts does not have yet. */
+      readonly ownSteps: boolean
+    } & Slack)
+
+/** How old the central model may be that a learner adopts. Each round of slack takes memory for a vector of parameters a device, and one a learner. */
+export interface Slack {
+  /** In round c a learner adopts the z of round max(0, c - slack): it may be so many rounds ahead of the slowest. From 0, which is the default, to 64. */
+  readonly slack?: number
+  /** It adopts the newest z that is there instead, which may be of a later round: bits then depend on timing. */
+  readonly newest?: boolean
+}
 
 /** Learners meet the central model without waiting for each other. */
 export interface AsynchronousRule {

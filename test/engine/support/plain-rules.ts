@@ -228,3 +228,59 @@ export class PlainSsgd extends PlainRule {
     for (const learner of this.learners.values()) learner.w = Float64Array.from(this.z)
   }
 }
+
+/**
+ * GeePS's parameter server where all learners are in the same iteration: each adopts the model of `slack` iterations ago. `updates`: learners bring the steps
+ * of their own optimisers, and with `ownSteps` adopt a model that has theirs already.
+ */
+export class PlainParameterServer extends PlainRule {
+  readonly #slack: number
+  readonly #brings: 'gradients' | 'updates'
+  readonly #ownSteps: boolean
+  readonly #models: Float64Array[] = [this.z]
+  readonly #central: PlainLearner = { w: this.z, v: new Float64Array(this.z.length) }
+  /** Of each learner, by iteration. */
+  readonly #steps = new Map<number, Map<number, Float64Array>>()
+
+  constructor(initial: ArrayLike<number>, numbers: PlainNumbers, slack: number, brings: 'gradients' | 'updates', ownSteps = true) {
+    super(initial, numbers)
+    this.#slack = slack
+    this.#brings = brings
+    this.#ownSteps = ownSteps && brings === 'updates'
+  }
+
+  override join(learner: number): void {
+    super.join(learner)
+    this.#steps.set(learner, new Map())
+    this.#adopt(learner)
+  }
+
+  iterate(gradients: Gradients): void {
+    const iteration = this.#models.length - 1
+    if (this.#brings === 'gradients') {
+      const mean = this.z.map((_, i) => [...gradients.values()].reduce((sum, gradient) => sum + gradient[i]!, 0) / gradients.size)
+      this.descend(this.#central, mean)
+      this.z = this.#central.w
+    } else {
+      let next = this.z
+      for (const [learner, gradient] of gradients) {
+        const self = this.learners.get(learner)!
+        this.descend(self, gradient)
+        const step = self.v.map((v) => this.rate * v)
+        this.#steps.get(learner)!.set(iteration, step)
+        next = next.map((z, i) => z - step[i]!)
+      }
+      this.z = next
+    }
+    this.#models.push(this.z)
+    for (const learner of this.learners.keys()) this.#adopt(learner)
+  }
+
+  #adopt(learner: number): void {
+    const iteration = this.#models.length - 1
+    const from = Math.max(0, iteration - this.#slack)
+    let w = this.#models[from]!
+    for (const [made, step] of this.#steps.get(learner)!) if (this.#ownSteps && made >= from) w = w.map((value, i) => value - step[i]!)
+    this.learners.get(learner)!.w = Float64Array.from(w)
+  }
+}

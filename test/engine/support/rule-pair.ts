@@ -9,6 +9,7 @@ import {
   PlainEamsgd,
   PlainLocalSgd,
   PlainLookahead,
+  PlainParameterServer,
   PlainPolyakRuppert,
   PlainSlowMo,
   PlainSma,
@@ -43,6 +44,8 @@ export interface RuleCase {
   readonly nesterov?: boolean
   /** Whether a group under it may have levels. */
   readonly levels?: false
+  /** Whether it may span hosts. */
+  readonly hosts?: false
 }
 
 /** Every rule whose round sums over its learners, and its publication. */
@@ -64,6 +67,24 @@ export const CASES: Record<string, RuleCase> = {
     nesterov: true
   },
   ssgd: { options: () => ({ name: 'ssgd' }), plain: (initial) => new PlainSsgd(initial, NUMBERS), periods: [1] },
+  'parameter-server': {
+    options: () => ({ name: 'parameter-server', slack: 2 }),
+    plain: (initial) => new PlainParameterServer(initial, NUMBERS, 2, 'gradients'),
+    periods: [1],
+    hosts: false
+  },
+  'parameter-server of updates': {
+    options: () => ({ name: 'parameter-server', slack: 2, apply: 'updates' }),
+    plain: (initial) => new PlainParameterServer(initial, NUMBERS, 2, 'updates'),
+    periods: [1],
+    hosts: false
+  },
+  'parameter-server of updates that its learners see late': {
+    options: () => ({ name: 'parameter-server', slack: 3, apply: 'updates', readMyWrites: false }),
+    plain: (initial) => new PlainParameterServer(initial, NUMBERS, 3, 'updates', false),
+    periods: [1],
+    hosts: false
+  },
   'polyak-ruppert': {
     options: (period) => ({ name: 'polyak-ruppert', period }),
     plain: (initial) => new PlainPolyakRuppert(initial, NUMBERS)
