@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import type { RunPlace } from '../schedules/interventions.js'
 import { measuredHere, type PastEvaluation, startsOf } from '../checkpoints/run-state.js'
 import type { CentralMeasurement } from '../protocols/protocols.js'
 import type { MeasuredModel } from '../checkpoints/resume.js'
-import type { SavedModel } from '../formats/save.js'
+import { ArbalestError, messageOf } from '../errors.js'
+import { saveModel, type SavedModel } from '../formats/save.js'
 import type { EvaluatedEvent, FinishedEvent } from '../observe/events.js'
 import type { Trace } from '../observe/trace.js'
 import type { PopulationControl } from '../tuner/population-control.js'
@@ -72,7 +74,34 @@ export class RunLoop {
     }
   }
 
+  /** Throws HOST_LOST if a host is lost without which the others cannot go on; the error names the file of the central model, where there is one. */
   async run(): Promise<FinishedEvent> {
+    try {
+      return await this.#run()
+    } catch (error) {
+      if (error instanceof ArbalestError && error.code === 'HOST_LOST') throw await this.#withCentralModel(error)
+      throw error
+    }
+  }
+
+  /** Saves the central model of the last whole round beside the checkpoints. Returns the error with its file. */
+  async #withCentralModel(error: ArbalestError): Promise<ArbalestError> {
+    const { run, actors, model } = this.#options
+    const { checkpoint } = run.settings
+    if (!checkpoint) return error
+    try {
+      const { round, iterations: iteration } = await actors.synchroniser.ask.status()
+      const file = join(checkpoint.dir, `central-${iteration}.safetensors`)
+      await saveModel(file, await model())
+      const message = `${error.message}; the central model of round ${round} is in ${file}`
+      return new ArbalestError('HOST_LOST', message, { cause: error, data: { round, iteration, file } })
+    } catch (failure) {
+      process.emitWarning(`the central model was not saved: ${messageOf(failure)}`, 'ArbalestWarning')
+      return error
+    }
+  }
+
+  async #run(): Promise<FinishedEvent> {
     const { stop } = this.#control
     const { run, population, checkpoints, interventions } = this.#options
     const { settings } = run

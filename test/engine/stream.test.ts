@@ -125,6 +125,20 @@ for (const { name: backend } of testedBackends())
       expect(ahead(train)).to.deep.equal([84, 88, 92])
     })
 
+    it('makes every second batch alone where another host reads those between', () => {
+      const train = stream()
+      const each = reader(train)
+      const order: number[] = []
+      for (let position = 8; position <= 160; position += 8) {
+        if (each.run(position).outcome !== 'ran') {
+          feed(train, engine.nextBatch(train, 'waited'))
+          expect(each.run(position).outcome, `position ${position}`).to.equal('ran')
+        }
+        order.push(...ahead(train))
+      }
+      expect(order.slice(-10)).to.deep.equal(Array.from({ length: 10 }, (_, i) => 112 + 8 * i))
+    })
+
     it('keeps what a slow reader has yet to take, and drops what was made for one that is gone', () => {
       const train = stream({ slots: 4 })
       const [slow, fast] = [reader(train), reader(train)]

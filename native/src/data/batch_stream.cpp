@@ -35,6 +35,7 @@ const Dataset* BatchStream::Reader::take(const Request& wish, Clock::time_point 
   if (wish_ != wish) {
     wish_ = wish;
     last_ = stream.latest_ = wish.position;
+    stream.note(wish.position);
     stream.wake();
   }
   const auto waited = [&] { stream.totals_.wait_seconds += std::chrono::duration<double>(Clock::now() - start).count(); };
@@ -76,11 +77,26 @@ std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
   return std::span(places_).first(static_cast<size_t>(count));
 }
 
-BatchStream::BatchStream(StreamSpec spec) : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)) {}
+BatchStream::BatchStream(StreamSpec spec) : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {}
+
+// Fewer requests than each reader makes in two turns could leave gaps that other readers are about to fill.
+void BatchStream::note(uint64_t position) {
+  if (!endless()) return;
+  newest_.push_back(position);
+  const size_t kept = std::max<size_t>(4, 2 * readers_.size());
+  while (newest_.size() > kept) newest_.pop_front();
+  if (newest_.size() < kept) return;
+  std::vector<uint64_t> sorted(newest_.begin(), newest_.end());
+  std::sort(sorted.begin(), sorted.end());
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i] > sorted[i - 1]) least = std::min(least, sorted[i] - sorted[i - 1]);
+  if (least != std::numeric_limits<uint64_t>::max()) stride_ = std::max(least, static_cast<uint64_t>(spec_.batch));
+}
 
 // The batch after the one at `position`; without a position, the first batch.
 BatchStream::Request BatchStream::after(std::optional<uint64_t> position) const {
-  Request next{position ? *position + static_cast<uint64_t>(spec_.batch) : spec_.from, spec_.batch, {}};
+  Request next{position ? *position + stride_ : spec_.from, spec_.batch, {}};
   if (next.position >= spec_.until) next.position = spec_.from;
   if (!endless()) next.count = static_cast<int64_t>(std::min<uint64_t>(static_cast<uint64_t>(spec_.batch), spec_.until - next.position));
   return next;
@@ -99,7 +115,7 @@ std::optional<uint64_t> BatchStream::front() const {
 bool BatchStream::is_ahead(uint64_t position) const {
   const std::optional<uint64_t> here = front();
   if (!here) return true;
-  const uint64_t window = static_cast<uint64_t>(spec_.slots * spec_.batch);
+  const uint64_t window = static_cast<uint64_t>(spec_.slots) * stride_;
   if (endless()) return position > *here && position - *here <= window;
   const uint64_t batch = static_cast<uint64_t>(spec_.batch), cycle = (spec_.until - spec_.from + batch - 1) / batch;
   const auto index = [&](uint64_t at) { return (at - spec_.from) / batch; };

@@ -4,6 +4,9 @@
 // reader gets depends on its position alone: a wrong guess of the next batch, a dead reader or a replaced feeder costs time, but never a
 // sample. Slots are the only memory, and their number bounds how far the feeder is ahead.
 //
+// Readers share an endless range with those of other hosts, and may so ask for every second batch only, or for every third. The stream goes
+// by the smallest distance between their newest requests, which changes with the number of hosts.
+//
 // A batch that was read stays in its slot until the slot is needed: if there are as many slots as batches, each batch is made once.
 #pragma once
 
@@ -12,6 +15,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -108,6 +112,7 @@ class BatchStream {
  private:
   bool endless() const { return spec_.until == StreamSpec::kEndless; }
   Request after(std::optional<uint64_t> position) const;
+  void note(uint64_t position);
   std::optional<uint64_t> front() const;
   bool is_ahead(uint64_t position) const;
   bool is_stale(const Slot& slot) const;
@@ -123,6 +128,8 @@ class BatchStream {
   std::map<uint64_t, Slot*> at_;  // slots in use, by position
   std::vector<Reader*> readers_;
   std::optional<uint64_t> latest_;  // the position of the last request
+  std::deque<uint64_t> newest_;     // of the last requests
+  uint64_t stride_;                 // positions from one request to the next, of all readers together
   uint64_t turns_ = 0;              // orders given out
   std::function<void()> wake_;
   StreamStatus totals_;

@@ -1,4 +1,9 @@
 import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ArbalestError } from '../../../src/errors.js'
+import { loadModel } from '../../../src/trained/load-model.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { openDataset } from '../../../src/data/open.js'
 import { leave } from '../../fakes/leaving-host.js'
@@ -35,8 +40,19 @@ describe('A run over hosts, one of which is lost', () => {
     expect(first!.testLoss).to.be.closeTo(testLoss, 1e-4)
   })
 
-  it('ends with HOST_LOST where the link cannot', async () => {
-    const jobs = losing({ ...SHORT, learners: 6, until: { steps: 100_000 } }, false)
-    for (const job of jobs) await refused('HOST_LOST', () => job.finished)
+  it('ends with HOST_LOST where the link cannot, and the first host saves the central model', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'arbalest-lost-host-'))
+    try {
+      const jobs = losing({ ...SHORT, learners: 6, until: { steps: 100_000 }, checkpoint: { dir } }, false)
+      for (const job of jobs) await refused('HOST_LOST', () => job.finished)
+      const { message, data } = (await jobs[0]!.finished.catch((error: unknown) => error)) as ArbalestError
+      const { file, iteration } = data as { file: string; iteration: number }
+      expect(message).to.include(`the central model of round ${iteration} is in ${file}`)
+      const model = await loadModel(file)
+      const { testAccuracy } = await model.evaluate(await openDataset('digits'))
+      expect(testAccuracy).above(0.2)
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
   })
 })
