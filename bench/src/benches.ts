@@ -7,6 +7,7 @@ import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { hosts } from './hosts.js'
+import { staleness } from './staleness.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'
 
@@ -21,5 +22,6 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['memory', memory],
   ['hosts', hosts],
   ['crossover', crossoverBench],
+  ['staleness', staleness],
   ['tta', tta]
 ])

@@ -274,8 +274,7 @@ async function admitted(
   const bytes = need.shared + budget.ofDevice(mostLearners(settings.population)) * need.perLearner
   const persistent = bytes - arenas.reduce((sum, each) => sum + each, 0)
   // Cores that are divided into devices have arenas near to each; values that are moved away have places of their own there.
-  const sharesArenas =
-    canShareArenas(engine, settings) && settings.devices.devices.length === 1 && programs.train.arenas.staged === 0
+  const sharesArenas = canShareArenas(engine, settings) && settings.devices.devices.length === 1 && programs.train.arenas.staged === 0
   // What is free for all of them: the run's own limit is no part of it.
   const { free } = MemoryBudget.now(engine, { ...settings, deviceMemory: 'auto' })
   const stopped = new Promise<never>((_, reject) => {

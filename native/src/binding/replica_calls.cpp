@@ -14,7 +14,8 @@ Napi::Value create_arenas(const Info& info) {
   const Napi::Object from = js::object(info[0], "arenas");
   const std::vector<size_t> sizes = js::list(js::property(from, "sizes"), "sizes", [](const Napi::Value& each) {
     const double bytes = js::number(each, "sizes");
-    if (!(bytes >= 0 && bytes <= 0x1p53)) throw Error("INVALID_OPTION", "sizes: received " + std::to_string(bytes) + "; give bytes, at least 0");
+    if (!(bytes >= 0 && bytes <= 0x1p53))
+      throw Error("INVALID_OPTION", "sizes: received " + std::to_string(bytes) + "; give bytes, at least 0");
     return static_cast<size_t>(bytes);
   });
   if (sizes.empty() || sizes.size() > 1024)

@@ -24,7 +24,9 @@ size_t ActivationArenas::bytes() const {
   return most;
 }
 
-bool ActivationArenas::fits(int slot, const ArenaUser& user) const { return slots_[static_cast<size_t>(slot)].memory.bytes() >= user.bytes_; }
+bool ActivationArenas::fits(int slot, const ArenaUser& user) const {
+  return slots_[static_cast<size_t>(slot)].memory.bytes() >= user.bytes_;
+}
 
 // If there is an arena for each user, each keeps its own, which its core's cache may still hold. Otherwise an arena that has been touched
 // is preferred: it takes no new memory.

@@ -1,6 +1,6 @@
 // Memory for the activations of a device's learners: as many arenas as learners can compute at once, of one size where all are learners of
-// one job. An arena is lent to a learner from the beginning of a step to the end of its gradient, so that a learner that waits for its group
-// holds none. The memory of an arena is first touched when it is first lent.
+// one job. An arena is lent to a learner from the beginning of a step to the end of its gradient, so that a learner that waits for its
+// group holds none. The memory of an arena is first touched when it is first lent.
 #pragma once
 
 #include <atomic>

@@ -33,15 +33,15 @@ class DeviceLease {
     // that computes or exchanges, and not for one that rests. If empty, a turn goes to a job that asks for it: of several, to the one that
     // has had the least time for its share, so that jobs share time and not steps.
     std::vector<int> order = {};
-    // Of Mode::shared, and of Mode::crossed without an order, unless empty: what a round of each job counts, such as its seconds alone by the
-    // job's share. A job waits that is ahead of another one, so that all are slowed down alike.
+    // Of Mode::shared, and of Mode::crossed without an order, unless empty: what a round of each job counts, such as its seconds alone by
+    // the job's share. A job waits that is ahead of another one, so that all are slowed down alike.
     std::vector<double> counts = {};
   };
 
   struct Figures {
     int64_t turns = 0;
-    double seconds = 0;  // in its turns
-    double waited = 0;   // of its learners together, for a turn
+    double seconds = 0;    // in its turns
+    double waited = 0;     // of its learners together, for a turn
     int64_t rounds = 0;    // each when the first of its learners has come to the exchange
     double last = 0;       // when that has happened last, in seconds on the clock that all threads share
     double exchanged = 0;  // as the job's group has told then

@@ -31,8 +31,8 @@ class ReplicaMemory {
   // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
   // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
   void provide(const Program& program, bool owns_optimiser);
-  // Puts the activations, of these sizes, into arenas that it shares, if there are any of these sizes. False if there are none, or if it has
-  // activations already.
+  // Puts the activations, of these sizes, into arenas that it shares, if there are any of these sizes. False if there are none, or if it
+  // has activations already.
   bool share(size_t bytes, size_t staged);
   // Allocates activations of its own, with a second tier of `staged` bytes, and leaves the shared arenas. Kernels must be made again over
   // them.
