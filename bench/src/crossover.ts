@@ -1,9 +1,11 @@
+import { loadavg } from 'node:os'
 import { crossover, type CrossoverFinishedEvent, type PolicyEvent, type TrainOptions } from './arbalest.js'
 import type { Bench } from './bench.js'
 import { workloadOf } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { randomDataset } from './random-dataset.js'
 import { saveResults } from './results.js'
+import { median } from './statistics.js'
 import { Table } from './table.js'
 
 /** One line of `--json`: two jobs on one device by a policy, beside the same jobs otherwise. */
@@ -19,12 +21,21 @@ interface Result {
   readonly ratio: number
   /** Of the policy's paces. */
   readonly jain: number
+  /** How often all policies were compared, and the range of the ratios. */
+  readonly n: number
+  readonly min: number
+  readonly max: number
+  /** What `auto` kept, each time, and the part of the learners' time that their turns took. */
+  readonly kept?: readonly string[]
+  readonly lease?: number
+  /** Processes that wanted to run, on average over a minute, at the end. */
+  readonly load: number
 }
 
-const PAIRS = ['resnet20+resnet20', 'resnet20+lenet', 'resnet20+vgg16']
+const PAIRS = ['resnet20+resnet20', 'resnet20+lenet', 'resnet20+gpt', 'resnet20+vgg16']
 const RULES = ['ssgd', 'local-sgd', 'sma'] as const
 const LINKS = ['50mbit', '200mbit', '1gbit', 'unshaped']
-const BATCHES: Readonly<Record<string, number>> = { resnet20: 16, lenet: 32, vgg16: 8, mlp: 32 }
+const BATCHES: Readonly<Record<string, number>> = { resnet20: 16, lenet: 32, vgg16: 8, mlp: 32, gpt: 2 }
 
 type Rule = (typeof RULES)[number]
 
@@ -57,7 +68,7 @@ function chosenCells(words: readonly string[]): readonly Cell[] {
 function jobOf(model: string, { rule, link }: Cell, learners: number): TrainOptions {
   return {
     model,
-    data: randomDataset(workloadOf(model)),
+    ...(model === 'gpt' ? { data: 'tinyshakespeare', context: 64 } : { data: randomDataset(workloadOf(model)) }),
     batch: BATCHES[model] ?? 16,
     learners,
     optimiser: { learningRate: 0.001 },
@@ -71,50 +82,76 @@ function jobOf(model: string, { rule, link }: Cell, learners: number): TrainOpti
   }
 }
 
+interface Comparison {
+  readonly compared: PolicyEvent
+  readonly kept: CrossoverFinishedEvent
+  /** Of the learners' time. */
+  readonly lease: number
+}
+
 /** One run by `auto`, which compares all policies in turns, and then keeps the fastest for so many seconds. */
-async function measure(
-  cell: Cell,
-  learners: number,
-  seconds: number
-): Promise<{ readonly compared: PolicyEvent; readonly kept: CrossoverFinishedEvent }> {
+async function measure(cell: Cell, learners: number, seconds: number): Promise<Comparison> {
   const pair = crossover(
     cell.models.split('+').map((model) => jobOf(model, cell, learners)),
     { policy: 'auto' }
   )
   let compared: PolicyEvent | undefined
+  let began = NaN
   for await (const event of pair) {
     if (event.event === 'failed') {
       pair.stop()
       throw new ArbalestError('INTERNAL', `${cell.models}, job ${event.job}: ${event.code}: ${event.message}`)
     }
+    if (event.event === 'started') began = performance.now()
     if (event.event !== 'crossover') continue
     if (compared === undefined) setTimeout(() => pair.stop(), 1000 * seconds)
     compared ??= event
   }
   const kept = await pair.finished
   if (!compared) throw new ArbalestError('INTERNAL', `${cell.models}: the jobs ended before the policies were compared`)
-  return { compared, kept }
+  const elapsed = (performance.now() - began) / 1000
+  const lease = Math.max(...kept.jobs.map(({ leaseSeconds }) => leaseSeconds / learners / elapsed))
+  return { compared, kept, lease }
 }
 
-function resultsOf({ models, rule, link }: Cell, { measured }: PolicyEvent, kept: CrossoverFinishedEvent): readonly Result[] {
-  const name = `${models} ${rule} ${link}`
-  const shared = measured.find(({ policy, evenly }) => policy === 'shared' && !evenly)!
-  const auto = { ...kept, name: 'auto' }
-  const policies = measured.map((each) => ({ ...each, name: each.evenly ? `${each.policy} evenly` : each.policy }))
-  return [...policies, auto].flatMap(({ name: policy, gain, jain, predictedGain }) =>
-    Object.entries({ sequential: 1, shared: shared.gain, bound: predictedGain })
-      .filter(([peer]) => peer !== policy)
-      .map(([peer, peerValue]) => ({
-        bench: 'crossover' as const,
-        case: `${name} ${policy}`,
-        peer: peer as Result['peer'],
-        unit: 'gain' as const,
-        value: gain,
-        peerValue,
-        ratio: gain / peerValue,
-        jain
-      }))
-  )
+/** Each policy beside each peer, in the median of the comparisons that have both. */
+function resultsOf({ models, rule, link }: Cell, comparisons: readonly Comparison[]): readonly Result[] {
+  const all = comparisons.flatMap(({ compared: { measured }, kept }) => {
+    const shared = measured.find(({ policy, evenly }) => policy === 'shared' && !evenly)!
+    const policies = measured.map((each) => ({ ...each, name: each.evenly ? `${each.policy} evenly` : each.policy }))
+    return [...policies, { ...kept, name: 'auto' }].map(({ name, gain, jain, predictedGain }) => ({
+      name,
+      jain,
+      gain,
+      peers: { sequential: 1, shared: shared.gain, bound: predictedGain }
+    }))
+  })
+  return [...new Set(all.map(({ name }) => name))].flatMap((name) => {
+    const those = all.filter((each) => each.name === name)
+    return (['sequential', 'shared', 'bound'] as const)
+      .filter((peer) => peer !== name)
+      .map((peer): Result => {
+        const ratios = those.map(({ gain, peers }) => gain / peers[peer])
+        return {
+          bench: 'crossover',
+          case: `${models} ${rule} ${link} ${name}`,
+          peer,
+          unit: 'gain',
+          value: median(those.map(({ gain }) => gain)),
+          peerValue: median(those.map(({ peers }) => peers[peer])),
+          ratio: median(ratios),
+          n: those.length,
+          min: Math.min(...ratios),
+          max: Math.max(...ratios),
+          jain: median(those.map(({ jain }) => jain)),
+          ...(name === 'auto' && {
+            kept: comparisons.map(({ kept: { policy } }) => policy),
+            lease: median(comparisons.map(({ lease }) => lease))
+          }),
+          load: loadavg()[0]!
+        }
+      })
+  })
 }
 
 /** Two jobs on one device: by every policy, beside one after the other, plain sharing, and the bound. */
@@ -129,15 +166,19 @@ export const crossoverBench: Bench = {
     table.row(['case', 'sequential', 'shared', 'bound'])
     const results: Result[] = []
     for (const cell of chosenCells(filters)) {
-      const { compared, kept } = await measure(cell, 2, options.seconds * options.pairs)
-      const rows = resultsOf(cell, compared, kept)
+      const comparisons: Comparison[] = []
+      for (let pair = 0; pair < options.pairs; pair++) comparisons.push(await measure(cell, 2, options.seconds))
+      const rows = resultsOf(cell, comparisons)
       results.push(...rows)
       for (const row of rows) if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`)
       for (const name of new Set(rows.map((row) => row.case))) {
         const ratio = (peer: string) => rows.find((row) => row.case === name && row.peer === peer)?.ratio.toFixed(2) ?? '-'
         table.row([name, ratio('sequential'), ratio('shared'), ratio('bound')])
       }
-      table.note(`auto keeps ${kept.policy}; Jain's index ${kept.jain.toFixed(3)}`)
+      const { kept = [], jain, lease = NaN } = rows.find(({ case: name }) => name.endsWith(' auto'))!
+      table.note(
+        `auto keeps ${kept.join(', ')}; Jain's index ${jain.toFixed(3)}; turns take ${(100 * lease).toFixed(2)}% of the learners' time`
+      )
     }
     if (options.save !== undefined) await saveResults(options.save, results)
   }

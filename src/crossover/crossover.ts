@@ -50,6 +50,8 @@ export interface CrossedJob {
   readonly computeSeconds: number
   /** For which its learners together waited for it. */
   readonly waitSeconds: number
+  /** That its learners together spent on taking turns: in the calls, beside waiting for other jobs, and until a thread ran whose turn it was. */
+  readonly leaseSeconds: number
 }
 
 /**

@@ -45,7 +45,12 @@ export interface SharedOutcome {
   readonly gain: number
   readonly predictedGain: number
   readonly jain: number
-  readonly jobs: readonly { readonly slowdown: number; readonly computeSeconds: number; readonly waitSeconds: number }[]
+  readonly jobs: readonly {
+    readonly slowdown: number
+    readonly computeSeconds: number
+    readonly waitSeconds: number
+    readonly leaseSeconds: number
+  }[]
 }
 
 /** What was measured of a set of jobs. */
@@ -342,7 +347,8 @@ export class DeviceScheduler {
       jobs: paces.map((pace, job) => ({
         slowdown: pace > 0 ? 1 / pace : 1,
         computeSeconds: figures[job]!.seconds,
-        waitSeconds: figures[job]!.waited
+        waitSeconds: figures[job]!.waited,
+        leaseSeconds: figures[job]!.overhead
       }))
     }
   }
