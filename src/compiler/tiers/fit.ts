@@ -60,7 +60,7 @@ export function* fit(
   if (bytesOf(whole) <= budget) return whole
 
   let fastest: FittedStep | undefined
-  for (const search of budget > 0 ? searchesOf(repeats, measured, { transfers, only, rule }) : []) {
+  for (const search of budget > 0 ? searchesOf(repeats, measured, { activations: budget, transfers, only, rule }) : []) {
     let target = budget
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const timeline = yield* search(target)
@@ -91,18 +91,20 @@ type Search = (target: number) => Pieces<StepTimeline | undefined>
 function searchesOf(
   step: RepeatableStep,
   measured: MeasuredStep,
-  { rule, ...ways }: Pick<MemoryLimit, 'transfers' | 'only' | 'rule'>
+  { activations, rule, ...ways }: Pick<MemoryLimit, 'activations' | 'transfers' | 'only' | 'rule'>
 ): Search[] {
-  if (rule)
+  if (rule) {
+    const choices = rule(step, measured, activations)
+    if (!choices) return []
+    const restored = restore(step, choices)
+    const tight = simulate(restored, measured)
     return [
       function* (target) {
-        const choices = rule(step, measured, target)
-        if (!choices) return undefined
-        const restored = restore(step, choices)
         yield
-        return withTime(restored, simulate(restored, measured), measured, target)
+        return withTime(restored, tight, measured, target)
       }
     ]
+  }
   return FREED.flatMap((freed) =>
     waysOf(ways).map((way): Search => {
       const staging = new Staging(step, measured, freed, way)
