@@ -114,12 +114,12 @@ async function besideCheckpoint(one: Case, python: Python, options: BenchOptions
 async function besideGeeps(one: Case, part: number, spill: string, options: BenchOptions): Promise<Result | undefined> {
   const limit = { ...one, spill, activations: Math.ceil(part * activationBytes(one)) }
   const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% spill`
-  const peer = await startStep(limit, 'geeps').catch((error: unknown) => {
-    if (!String(error).includes('OUT_OF_MEMORY')) throw error
-    process.stderr.write(`${name}: GeePS refuses it, for twice the largest operator does not fit\n`)
-  })
-  if (!peer) return undefined
+  const peer = await startStep(limit, 'geeps')
   try {
+    if (peer.greeting['refused'] === true) {
+      process.stderr.write(`${name}: GeePS refuses it, for twice the largest operator does not fit\n`)
+      return undefined
+    }
     const ours = await startStep(limit, 'ours')
     try {
       const compared = await compare(ours, peer, options)

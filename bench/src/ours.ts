@@ -33,12 +33,12 @@ export function startOurs(one: Omit<Case, 'name'> & OursOptions): Promise<Side> 
   return Side.start([node('learners-child.js', args)], WARM)
 }
 
-/** Starts training steps alone, of two threads. Their activations take so many bytes and are moved to a folder, as `planner` chooses. */
+/** Starts training steps alone, of one thread. Their activations take so many bytes and are moved to a folder, as `planner` chooses. */
 export function startStep(
   one: Omit<Case, 'name' | 'learners'> & { readonly activations: number; readonly spill: string },
   planner: 'ours' | 'geeps'
 ): Promise<Side> {
-  const args = [one.model, String(one.batch), one.precision, '2', String(one.activations), one.spill, planner]
+  const args = [one.model, String(one.batch), one.precision, '1', String(one.activations), one.spill, planner]
   return Side.start([node('step-child.js', args)], WARM)
 }
 

@@ -10,7 +10,8 @@ import {
   predictionGraph,
   restorationOf,
   runSpeeds,
-  transferSpeed
+  transferSpeed,
+  type Program
 } from './internals.js'
 import { randomDataset } from './random-dataset.js'
 
@@ -20,10 +21,7 @@ const target = { backend: 'cpu', threads: Number(threads), spill } as const
 const speed = runSpeeds(engine, target)
 const transfers = transferSpeed(engine, target, 1)
 const limit = { activations: Number(activations), speed, transfers, ...(planner === 'geeps' && { rule: geepsRule }) }
-const program = trainingProgram(model, Number(batch), precision as CasePrecision, {
-  backend: loweringBackend(engine, 'cpu', target.threads),
-  limit
-})
+const program = await compiled()
 const restoration = restorationOf(program, { speed, transfers, updateBytes: 0 })
 
 const workload = workloadOf(model)
@@ -38,6 +36,20 @@ const replica = engine.createReplica({
 const slot = engine.bind(replica, engine.createProgram(program), engine.createDataset(samples))
 const graph = predictionGraph(modelNamed(model, { input: workload.sample, classes: workload.classes }))
 engine.writeVector(replica, 'weights', initialParameters(graph, 1))
+
+/** Where the limit is refused, the greeting says so, and no window has work. */
+async function compiled(): Promise<Program> {
+  try {
+    return trainingProgram(model, Number(batch), precision as CasePrecision, {
+      backend: loweringBackend(engine, 'cpu', target.threads),
+      limit
+    })
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'OUT_OF_MEMORY') throw error
+    await answerWindows({ refused: true }, () => ({ work: 0, seconds: 1 }))
+    process.exit()
+  }
+}
 
 let position = 0
 function run(seconds: number): Window {
