@@ -27,7 +27,9 @@ describe('crossover, whatever the policy', () => {
   for (const backend of ['cpu', 'cuda-host'])
     for (const policy of ['crossed', 'shared', 'sequential', 'auto'] as const)
       it(`gives jobs the weights that they have alone, bit for bit: ${policy} on ${backend}`, async () => {
-        const jobs = RULES.map((rule) => job(rule, { until: { steps: backend !== 'cpu' ? 16 : policy === 'auto' ? 160 : 60 }, backend: backend as 'cpu' }))
+        const jobs = RULES.map((rule) =>
+          job(rule, { until: { steps: backend !== 'cpu' ? 16 : policy === 'auto' ? 160 : 60 }, backend: backend as 'cpu' })
+        )
         const { jobs: ends } = await crossover(jobs, { policy }).finished
         for (const [i, each] of jobs.entries())
           expect(ends[i]!.weightsSha256, RULES[i]).to.equal((await train(each).finished).weightsSha256)
