@@ -90,11 +90,11 @@ export class RunLoop {
     const { checkpoint } = run.settings
     if (!checkpoint) return error
     try {
-      const { round, iterations: iteration } = await actors.synchroniser.ask.status()
-      const file = join(checkpoint.dir, `central-${iteration}.safetensors`)
+      const { round } = await actors.synchroniser.ask.status()
+      const file = join(checkpoint.dir, `central-of-round-${round}.safetensors`)
       await saveModel(file, await model())
       const message = `${error.message}; the central model of round ${round} is in ${file}`
-      return new ArbalestError('HOST_LOST', message, { cause: error, data: { round, iteration, file } })
+      return new ArbalestError('HOST_LOST', message, { cause: error, data: { round, file } })
     } catch (failure) {
       process.emitWarning(`the central model was not saved: ${messageOf(failure)}`, 'ArbalestWarning')
       return error

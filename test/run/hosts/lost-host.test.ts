@@ -46,11 +46,11 @@ describe('A run over hosts, one of which is lost', () => {
       const jobs = losing({ ...SHORT, learners: 6, until: { steps: 100_000 }, checkpoint: { dir } }, false)
       for (const job of jobs) await refused('HOST_LOST', () => job.finished)
       const { message, data } = (await jobs[0]!.finished.catch((error: unknown) => error)) as ArbalestError
-      const { file, iteration } = data as { file: string; iteration: number }
-      expect(message).to.include(`the central model of round ${iteration} is in ${file}`)
+      const { file, round } = data as { file: string; round: number }
+      expect(message).to.include(`the central model of round ${round} is in ${file}`)
       const model = await loadModel(file)
       expect((await model.evaluate(await openDataset('digits'))).testLoss).below(3)
-      expect(iteration).above(0)
+      expect(round).above(0)
     } finally {
       rmSync(dir, { recursive: true })
     }
