@@ -53,7 +53,7 @@ export class Agent {
 
   #once(launch: Launch): Promise<LauncherEnd> {
     const { launcher, json, raw } = this.#options
-    this.#running = new LauncherProcess(launcherLine(launcher, launch), launch.env, { json, raw })
+    this.#running = new LauncherProcess(launcher.kind, launcherLine(launcher, launch), launch.env, { json, raw })
     return this.#running.ended
   }
 

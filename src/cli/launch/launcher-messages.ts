@@ -40,24 +40,28 @@ export class LauncherMessages {
   readonly #notices: string[] = []
   readonly #codes = new Set<string>()
   readonly #said = new Set<string>()
-  #isFramed = false
+  readonly #framed = new Set<'stdout' | 'stderr'>()
 
   /** Whether this line of stderr is a process's own, and new. */
   isShown(line: string): boolean {
-    if (FRAME.test(line)) {
-      this.#isFramed = !this.#isFramed
-      return false
-    }
-    if (this.#isFramed || NOTICES.some((form) => form.test(line))) {
-      this.#notices.push(line)
-      return false
-    }
+    if (this.isNotice(line, 'stderr')) return false
     const code = CODED.exec(line)?.[1]
     if (code === undefined) return true
     this.#codes.add(code)
     const isNew = !this.#said.has(line)
     this.#said.add(line)
     return isNew
+  }
+
+  /** Whether this line is the launcher's own, which it keeps. Hydra writes of a process that was killed to stdout. */
+  isNotice(line: string, stream: 'stdout' | 'stderr'): boolean {
+    if (FRAME.test(line)) {
+      if (!this.#framed.delete(stream)) this.#framed.add(stream)
+      return true
+    }
+    if (!this.#framed.has(stream) && !NOTICES.some((form) => form.test(line))) return false
+    this.#notices.push(line)
+    return true
   }
 
   /** The codes of the errors that processes reported. */

@@ -3,6 +3,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ArbalestError } from '../../errors.js'
+import type { LauncherProgram } from '../../hosts/launcher-program.js'
 import { LauncherMessages, type LostProcess } from './launcher-messages.js'
 
 /** How a launcher has ended. */
@@ -24,8 +25,10 @@ export interface LauncherOutput {
   readonly raw: boolean
 }
 
-/** The signal with which a launcher passes on the request to stop at the next round. Node.js uses SIGUSR1 itself. */
-export const STOP_SIGNAL = 'SIGUSR2'
+/**
+ * The signal with which a launcher passes on the request to stop at the next round. Node.js uses SIGUSR1 itself; SIGUSR2 ends Hydra, which passes on SIGINT.
+ */
+export const STOP_SIGNAL = { 'Open MPI': 'SIGUSR2', MPICH: 'SIGINT', Slurm: 'SIGUSR2' } as const
 
 const STATUS_BY_SIGNAL: Readonly<Record<string, number>> = { SIGINT: 130, SIGKILL: 137, SIGTERM: 143 }
 
@@ -34,15 +37,18 @@ export class LauncherProcess {
   readonly ended: Promise<LauncherEnd>
   readonly #pid: number | undefined
   readonly #messages = new LauncherMessages()
+  readonly #kind: LauncherProgram['kind']
   #failed: string | undefined
 
-  constructor(line: readonly string[], env: NodeJS.ProcessEnv, { json, raw }: LauncherOutput) {
+  constructor(kind: LauncherProgram['kind'], line: readonly string[], env: NodeJS.ProcessEnv, { json, raw }: LauncherOutput) {
+    this.#kind = kind
     const [program, ...words] = [...diesWithUs(env), ...line] as [string, ...string[]]
     // In a process group of its own: Ctrl-C reaches this process alone, which asks for a stop at the next round.
     const child = spawn(program, words, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#pid = child.pid
     createInterface({ input: child.stdout }).on('line', (each) => {
       if (json && each.startsWith('{"event":"failed"')) this.#failed = each
+      else if (this.#messages.isNotice(each, 'stdout') || (json && each === '')) return
       else process.stdout.write(`${each}\n`)
     })
     createInterface({ input: child.stderr }).on('line', (each) => {
@@ -56,7 +62,7 @@ export class LauncherProcess {
 
   /** The processes stop at their next round. */
   stop(): void {
-    this.#kill(STOP_SIGNAL)
+    this.#kill(STOP_SIGNAL[this.#kind])
   }
 
   /** The launcher ends them. */

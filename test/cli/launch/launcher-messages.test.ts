@@ -56,6 +56,15 @@ describe('The messages of a launcher', () => {
       expect(messages.codes.size).to.equal(0)
     })
 
+  it('of MPICH are found on stdout too, between the lines of the run', () => {
+    const messages = new LauncherMessages()
+    const shown = ['{"event":"started"}', ...KILLED.MPICH.slice(1), '{"event":"progress"}'].filter(
+      (line) => !messages.isNotice(line, 'stdout')
+    )
+    expect(shown).to.deep.equal(['{"event":"started"}', '{"event":"progress"}'])
+    expect(messages.lost).to.deep.equal({ host: 'node2', signal: 'SIGKILL' })
+  })
+
   it('of a process that failed by itself tell of no loss', () => {
     const { messages, shown } = read(['DATA_NOT_FOUND: data: received "x"', ...FAILED_5])
     expect(shown).to.deep.equal(['DATA_NOT_FOUND: data: received "x"'])
