@@ -103,7 +103,7 @@ export class RunDirectory {
       if (this.#isOver) throw this.#isOver
       if (call.actor === 'run') return resolve(this.#stop())
       if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
-      const answer = this.#now ? deliver(call, this.#now) : this.#addressees.promise.then((there) => deliver(call, there))
+      const answer = this.#now ? delivered(call, this.#now) : this.#addressees.promise.then((there) => delivered(call, there))
       this.#underWay.add(answer, resolve, reject)
     })
   }
@@ -146,7 +146,7 @@ class CallsUnderWay {
   }
 }
 
-function deliver(call: RunCall, { deliver, learners }: Addressees): Promise<unknown> {
+function delivered(call: RunCall, { deliver, learners }: Addressees): Promise<unknown> {
   const { actor, place } = call
   if (actor === 'learner' && !(Number.isSafeInteger(place) && place! >= 0 && place! < learners()))
     throw invalidOption('place', place, `use a whole number from 0 to ${learners() - 1}: the run has ${learners()} learners`)

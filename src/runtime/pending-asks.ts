@@ -77,7 +77,7 @@ export class PendingAsks {
 
   /** Rejects all that are open; others may follow. */
   rejectAll(error: unknown): void {
-    for (const id of [...this.#pending.keys()]) this.settle(id, { error })
+    for (const id of this.#pending.keys()) this.settle(id, { error })
   }
 
   #listen(id: number, method: string, signal: AbortSignal): () => void {

@@ -65,9 +65,9 @@ export class TunedPopulation implements PopulationControl {
   }
 
   /** The tuner changes nothing any more: what it has measured is of more hosts. */
-  lose(round: number, learners: number): void {
-    this.#schedule = changedAt(this.#schedule, { round, learners })
-    this.#learners = learners
+  lose(round: number, left: number): void {
+    this.#schedule = changedAt(this.#schedule, { round, learners: left })
+    this.#learners = left
     this.tune(false)
   }
 

@@ -77,7 +77,8 @@ std::span<const int64_t> BatchStream::Reader::places(int64_t count) {
   return std::span(places_).first(static_cast<size_t>(count));
 }
 
-BatchStream::BatchStream(StreamSpec spec) : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {}
+BatchStream::BatchStream(StreamSpec spec)
+    : spec_(std::move(spec)), slots_(static_cast<size_t>(spec_.slots)), stride_(static_cast<uint64_t>(spec_.batch)) {}
 
 // Fewer requests than each reader makes in two turns could leave gaps that other readers are about to fill.
 void BatchStream::note(uint64_t position) {
