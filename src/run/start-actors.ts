@@ -135,8 +135,8 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
     const taken = evaluationShares(passes, 1, { rank: ranks.indexOf(rank), size: ranks.length })
     const plan = planTestSources(dataset, taken, run.dataMemory)
     const { tests, streams } = plan ? makeTestSources(dataset, plan, taken.length, scope) : { tests: sources.tests, streams: [] }
-    const feed = await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped })
-    return startEvaluators(run, scope, { group, feed, sources: { ...sources, tests }, shares: taken, statistics })
+    const feedOfShare = await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped })
+    return startEvaluators(run, scope, { group, feed: feedOfShare, sources: { ...sources, tests }, shares: taken, statistics })
   }
   const loseHost = async (rank: number) => {
     const instead = measuring === all ? await substitutes(rank) : undefined
