@@ -53,7 +53,7 @@ struct Step {
 
 void use(const std::shared_ptr<ActivationArenas>& arenas, uint64_t seed, int turns) {
   Chance chance(seed);
-  ArenaUser user(arenas);
+  ArenaUser user(arenas, kArena);
   const std::atomic<bool> cancelled{false};
   while (turns > 0) {
     if (!user.take(Clock::now() + std::chrono::milliseconds(50), cancelled)) continue;
@@ -72,8 +72,8 @@ void run(Backend&, Chance& chance) {
   const int64_t learners = chance.between(1, 4);
   HostTierSpec tier;
   tier.timing = {static_cast<TransferTiming::When>(chance.between(0, 2)), static_cast<uint64_t>(chance.between(0, 1 << 30))};
-  const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), kArena, static_cast<int>(chance.between(1, learners)),
-                                                         kValues * kBytes, tier);
+  const std::vector<size_t> sizes(static_cast<size_t>(chance.between(1, learners)), kArena);
+  const auto arenas = std::make_shared<ActivationArenas>(*reference_backend(), sizes, kValues * kBytes, tier);
   std::vector<std::thread> threads;
   for (int64_t learner = 0; learner < learners; ++learner)
     threads.emplace_back([&arenas, seed = static_cast<uint64_t>(chance.between(0, 1 << 30))] { use(arenas, seed, 60); });
