@@ -42,8 +42,8 @@ inline SynchronousRule synchronous_rule(Chance& chance) {
   rule.period = meets_always ? 1 : chance.between(1, 3);
   rule.lockstep = rule.central == CentralRule::sma && chance.one_in(3);
   if (meets_always) rule.slack = chance.between(0, 3);
-  rule.newest = chance.one_in(2);
-  rule.own_steps = rule.central == CentralRule::updates && chance.one_in(2);
+  rule.latest = chance.one_in(2);
+  rule.read_my_writes = rule.central == CentralRule::updates && chance.one_in(2);
   return rule;
 }
 

@@ -36,7 +36,7 @@ const momentum = () => required(real({ min: 0, below: 1 }))
 const iterations = (min: number) => required(whole({ min }))
 const kindOf = <const Kind extends string>(kind: Kind) => required(v.literal(kind))
 
-const slack = { slack: option(whole({ max: 64 })), newest: option(truth()) }
+const slack = { slack: option(whole({ max: 64 })), latest: option(truth()) }
 
 const central = variants('kind', {
   sma: group({
@@ -54,7 +54,7 @@ const central = variants('kind', {
   }),
   mean: group({ kind: kindOf('mean'), from: iterations(0) }),
   optimiser: group({ kind: kindOf('optimiser'), ...slack }),
-  updates: group({ kind: kindOf('updates'), ownSteps: required(truth()), ...slack })
+  updates: group({ kind: kindOf('updates'), readMyWrites: required(truth()), ...slack })
 })
 
 const exchange = variants('kind', {

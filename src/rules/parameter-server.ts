@@ -60,9 +60,9 @@ export const parameterServer = defineRule(
     const sums = takesUpdates({ slack, apply: given, readMyWrites })
     if (!sums && readMyWrites && slack > 0)
       faults.refuse('synchroniser.readMyWrites', true, 'under apply optimiser no learner has updates of its own; use apply updates')
-    const how = { slack, newest: fresh === 'latest' }
+    const how = { slack, latest: fresh === 'latest' }
     const central: SynchronousRule['central'] = sums
-      ? { kind: 'updates', ownSteps: readMyWrites ?? true, ...how }
+      ? { kind: 'updates', readMyWrites: readMyWrites ?? true, ...how }
       : { kind: 'optimiser', ...how }
     return { kind: 'synchronous', central, adopts: true, period: 1, from: 0 }
   }

@@ -88,7 +88,6 @@ function summaryOf(places: readonly PlacedOption[]): OptionSummary | undefined {
   const { path, option } = places[0]!
   const { text, flag, common = false, chooses = false, of, takes } = option.about ?? {}
   if (text === undefined) return undefined
-  const form = formOf(option)
   const reads = readerOf(places)
   const fallbacks = fallbacksOf(places)
   const differs = fallbacks.size > 1
@@ -99,7 +98,7 @@ function summaryOf(places: readonly PlacedOption[]): OptionSummary | undefined {
     ...(flag !== undefined && { flag }),
     isCommon: common,
     chooses,
-    takes: takes ?? form?.takes ?? 'text',
+    takes: takes ?? takenBy(places) ?? 'text',
     ...(reads && { fromText: reads }),
     ...(fallback !== undefined && { fallback }),
     of: of ?? (differs ? [] : choicesOf(places))
@@ -119,6 +118,12 @@ function formOf({ form, wrapped, choices, entries }: Composite): ValueForm | und
   const forms = choices?.flatMap((each) => formOf(each) ?? []) ?? []
   const fromText = forms.find((each) => each.fromText)?.fromText
   return forms.length === 0 ? undefined : { takes: forms.flatMap(({ takes }) => takes || []).join('; '), ...(fromText && { fromText }) }
+}
+
+/** What the choices take, in words. */
+function takenBy(places: readonly PlacedOption[]): string | undefined {
+  const forms = new Set(places.flatMap(({ option }) => option.about?.takes ?? formOf(option)?.takes ?? []))
+  return forms.size > 0 ? [...forms].join('; ') : undefined
 }
 
 /** From a text to the value of whichever choice takes it: the choice is not known where a flag is read. */

@@ -10,8 +10,9 @@ import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
 import { buildGraph } from '../../src/model/graph-builder.js'
 import { initialParameters } from '../../src/model/initialise.js'
-import { batchNorm2d, conv2d, defineModel, dropout, flatten, linear, maxPool2d, relu, residual } from '../../src/model/layers.js'
+import { defineModel, flatten, linear } from '../../src/model/layers.js'
 import { refused } from '../support/codes.js'
+import { forgetfulLayers } from '../support/forgetful-layers.js'
 import { DiskFolder } from '../support/disk-folder.js'
 import { checkProgram } from '../compiler/support/check-program.js'
 import { DEVICE, ofImages, ofTokens, type Training } from './support/device-training.js'
@@ -19,23 +20,7 @@ import { DEVICE, ofImages, ofTokens, type Training } from './support/device-trai
 const speed = { flopsPerSecond: 1e11, bytesPerSecond: 1e10, cacheBytesPerSecond: 1e10, cacheBytes: 0 }
 const transfers = { storeBytesPerSecond: 1e9, fetchBytesPerSecond: 1e9, bothWays: false }
 
-const block = () => residual({ body: [conv2d(8, 3, { padding: 1 }), batchNorm2d(), relu(), conv2d(8, 3, { padding: 1 }), batchNorm2d()] })
-const images = defineModel({
-  name: 'moving',
-  input: [3, 16, 16],
-  layers: [
-    conv2d(8, 3, { padding: 1 }),
-    batchNorm2d(),
-    relu(),
-    block(),
-    dropout(0.3),
-    block(),
-    maxPool2d(2),
-    block(),
-    flatten(),
-    linear(10)
-  ]
-})
+const images = defineModel({ name: 'moving', input: [3, 16, 16], layers: [...forgetfulLayers(), flatten(), linear(10)] })
 
 const TRAININGS: Readonly<Record<string, Training>> = {
   'batch norm and dropout': { ...ofImages(images), batch: 8 },

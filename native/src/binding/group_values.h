@@ -64,11 +64,11 @@ inline SynchronousRule synchronous_rule(const Napi::Object& from) {
     if (!rule.adopts || rule.period != 1)
       throw Error("INVALID_OPTION", "rule: with " + kind + " learners adopt the central model in every iteration");
     if (!property(central, "slack").IsUndefined()) rule.slack = at_least(central, "slack", 0, kMostSlack);
-    if (!property(central, "newest").IsUndefined()) rule.newest = truth(central, "newest");
-    if (!property(central, "ownSteps").IsUndefined()) rule.own_steps = truth(central, "ownSteps");
-    if (rule.own_steps && rule.central != CentralRule::updates)
+    if (!property(central, "latest").IsUndefined()) rule.latest = truth(central, "latest");
+    if (!property(central, "readMyWrites").IsUndefined()) rule.read_my_writes = truth(central, "readMyWrites");
+    if (rule.read_my_writes && rule.central != CentralRule::updates)
       throw Error("INVALID_OPTION",
-                  "ownSteps: received true where the group has the optimiser; learners have steps of their own under updates");
+                  "readMyWrites: received true where the group has the optimiser; learners have updates of their own under updates");
   } else {
     throw Error("UNKNOWN_NAME", "central: received " + kind + "; use one of sma, outer, mean, optimiser, updates");
   }

@@ -32,6 +32,10 @@ struct RoundMember : Member {
   std::optional<Departure> departs;    // as planned
 
   const std::shared_ptr<Memory>& slot(int64_t in_round) const { return slots[static_cast<size_t>(in_round) % slots.size()]; }
+  // What it brought `age` rounds before this one.
+  const std::shared_ptr<Memory>& slot_before(int64_t in_round, int64_t age) const {
+    return slot(in_round + static_cast<int64_t>(slots.size()) - age);
+  }
   bool departs_before_round() const { return departs && round > departs->round; }
   // The present iteration is the one that it does not end,
   bool has_departed() const { return departs && round == departs->round && iteration_in_round >= departs->iterations; }

@@ -32,10 +32,10 @@ struct SynchronousRule {
   bool adopts = false;           // every round begins at the central model
   int64_t period = 1, from = 0;  // iterations of a round; those before iteration `from` have one each
   bool lockstep = false;         // of sma: one pass takes the round's last step of all learners and that of the central model
-  // Of optimiser and updates: in round c learners adopt the z of round max(0, c - slack), or the newest since that is there, less the
-  // steps of their own that it does not have yet.
+  // Of optimiser and updates: in round c learners adopt the z of round max(0, c - slack), or the latest that is there. Those that read
+  // their own writes subtract the updates of their own that it does not have yet.
   int64_t slack = 0;
-  bool newest = false, own_steps = false;
+  bool latest = false, read_my_writes = false;
 };
 
 // Learners do not wait for rounds. A learner pushes its updates and fetches the model every `push` and `fetch` of its own iterations. If

@@ -50,16 +50,7 @@ int64_t SynchronousGroup::join(int learner, bool resumed, int device) {
   member.fresh = !resumed;
   member.device = static_cast<size_t>(device);
   if (contributes_copies()) member.contribution = std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes);
-  if (fills_slots())
-    for (int64_t i = 0; i <= rule().slack; ++i)
-      member.slots.push_back(std::make_shared<Memory>(averaging_.backend(member.device), spec_.layout.bytes));
-  member.first = member.round;
-  // In a run that is resumed the learners have other numbers, in the same order.
-  if (resumed && !resumable_.empty()) {
-    member.first = resumable_.front().first;
-    member.slots = std::move(resumable_.front().slots);
-    resumable_.pop_front();
-  }
+  give_slots(member, resumed);
   if (recorder_.is_recording()) member.difference = difference_for(member);
   const int64_t from = member.round;
   members_.add(learner, std::move(member));
@@ -175,13 +166,7 @@ void SynchronousGroup::capture(Snapshot& snapshot) const {
   capture_progress(snapshot);
   for (const auto& [learner, member] : members_) snapshot.count("fresh." + std::to_string(learner), member.fresh);
   averaging_.central().capture(round_, snapshot);
-  if (!rule().own_steps) return;
-  for (const auto& [learner, member] : members_) {
-    const std::string number = std::to_string(learner);
-    snapshot.count("first." + number, member.first);
-    for (int64_t age = 1; age <= rule().slack; ++age)
-      snapshot.keep("step." + number + "." + std::to_string(age), *member.slot(round_ - age + rule().slack + 1));
-  }
+  capture_slots(snapshot);
 }
 
 void SynchronousGroup::restore(const Snapshot& snapshot) {
@@ -195,21 +180,6 @@ void SynchronousGroup::restore(const Snapshot& snapshot) {
   whole_rounds_.store(round_, std::memory_order_release);
   averaging_.restore(round_, snapshot);
   restore_slots(snapshot);
-}
-
-void SynchronousGroup::restore_slots(const Snapshot& snapshot) {
-  resumable_.clear();
-  if (!rule().own_steps) return;
-  std::map<int, RoundMember> resumable;
-  for (const int learner : snapshot.learners("first.")) {
-    const std::string number = std::to_string(learner);
-    RoundMember& member = resumable[learner];
-    member.first = snapshot.counted("first." + number);
-    for (int64_t i = 0; i <= rule().slack; ++i) member.slots.push_back(std::make_shared<Memory>(averaging_.backend(0), spec_.layout.bytes));
-    for (int64_t age = 1; age <= rule().slack; ++age)
-      snapshot.give("step." + number + "." + std::to_string(age), *member.slot(round_ - age + rule().slack + 1));
-  }
-  for (auto& [learner, member] : resumable) resumable_.push_back(std::move(member));
 }
 
 void SynchronousGroup::write_central(const std::byte* canonical) {

@@ -10,7 +10,8 @@
 // then its contributions are copies in slots of its own, one for each round that may be open (GeePS: Cui et al., EuroSys 2016).
 //
 // This class knows the members of each round, their contributions, and the learners that wait; Averaging does the averaging. The owner's
-// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, and what the hosts of a run agree on in
+// calls are in synchronous_group.cpp, the learners' calls in synchronous_group_learners.cpp, the
+// slots in synchronous_group_slots.cpp, and what the hosts of a run agree on in
 // synchronous_group_hosts.cpp.
 #pragma once
 
@@ -83,10 +84,6 @@ class SynchronousGroup final : public GroupState {
   }
   // The round whose central model is the oldest that a learner may adopt in this round.
   int64_t oldest_model(int64_t round) const { return std::max(schedule_.last_restart(round), round - rule().slack); }
-  // The learner's own steps that the model which it adopts does not have, in the order of their rounds.
-  std::vector<std::shared_ptr<Memory>> own_steps(int learner, const Ticket& ticket) const;
-  std::shared_ptr<Memory> slot_of(int learner, const Ticket& ticket) const;
-  void restore_slots(const Snapshot& snapshot);
   void check_device(int device) const;
   void check_device_of(const Ticket& ticket, const LearnerVectors& vectors) const;
   void refuse_in_progress() const override;
@@ -104,6 +101,16 @@ class SynchronousGroup final : public GroupState {
   Departure departure_of(int learner, const RoundMember& member) const;
   // The learner is no member any more.
   void remove(Lock& lock, int learner);
+
+  // Slots:
+  std::vector<std::shared_ptr<Memory>> make_slots(size_t device) const;
+  void give_slots(RoundMember& member, bool resumed);
+  void capture_slots(Snapshot& snapshot) const;
+  void restore_slots(const Snapshot& snapshot);
+  // The learner's own updates that the model which it adopts does not have, in the order of their rounds.
+  std::vector<std::shared_ptr<Memory>> own_updates(int learner, const Ticket& ticket) const;
+  // Brings a bucket of gradients by a copy, if the round has not got it yet.
+  void copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors);
 
   // Over hosts:
   std::unique_ptr<Agreement> agreement_for_hosts();
@@ -131,8 +138,6 @@ class SynchronousGroup final : public GroupState {
   Outcome wait_for_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled);
   void arrive(int learner, size_t device, int64_t round, size_t bucket, Contribution contribution);
   void arrive(int learner, const Ticket& ticket, const Contribution& contribution);
-  // Copies a bucket of gradients aside, if the round has not got it yet.
-  void copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors);
   // Hands the complete buckets of the round in progress to the averaging.
   void advance();
   void begin_round(OpenRound& round);

@@ -1,5 +1,6 @@
 // The learners' side of a synchronous group: a member enters a round, brings its share of it, and waits for what it needs of the others.
 #include <algorithm>
+#include <string>
 #include <thread>
 
 #include "sync/synchronous_group.h"
@@ -102,7 +103,7 @@ Outcome SynchronousGroup::enter(int learner, Clock::time_point deadline, const s
   ticket.contributes = self.iteration_in_round == entered.length - 1;
   ticket.adopts = adopts;
   ticket.restarts_optimiser = restarts_optimiser;
-  ticket.model = rule().newest ? round_ : oldest_model(self.round);
+  ticket.model = rule().latest ? round_ : oldest_model(self.round);
   if (restarts_optimiser) self.first = self.round;
   self.fresh = false;
   self.length = entered.length;
@@ -122,51 +123,24 @@ void SynchronousGroup::begin(int learner, const Ticket& ticket, const LearnerVec
     if (const int64_t age = ticket.round - ticket.model; age < 0 || age > rule().slack)
       throw Error("INVALID_STATE",
                   "learner: its central model is " + std::to_string(age) + " rounds old; slack is " + std::to_string(rule().slack));
-    std::vector<std::shared_ptr<Memory>> steps;
+    std::vector<std::shared_ptr<Memory>> own;
     {
       const std::lock_guard lock(mutex_);
       averaging_.follow(ticket.device);
-      steps = own_steps(learner, ticket);
+      own = own_updates(learner, ticket);
     }
     Backend& backend = averaging_.backend(ticket.device);
     // Other models are written meanwhile, and this one not before this learner has contributed to the round.
     const std::byte* const model = averaging_.central(ticket.device).weights(ticket.model);
-    if (steps.empty()) {
+    if (own.empty()) {
       backend.copy(vectors.weights->data(), model, spec_.layout.bytes);
     } else {
       std::vector<const void*> summands;
-      for (const auto& step : steps) summands.push_back(step->data());
+      for (const auto& update : own) summands.push_back(update->data());
       backend.average({spec_.layout.type(), 0, spec_.layout.length(), model, vectors.weights->data(), summands, -1, 0});
     }
   }
   if (ticket.restarts_optimiser && vectors.optimiser) vectors.optimiser->restart();
-}
-
-std::vector<std::shared_ptr<Memory>> SynchronousGroup::own_steps(int learner, const Ticket& ticket) const {
-  std::vector<std::shared_ptr<Memory>> steps;
-  const RoundMember* const member = members_.find(learner);
-  if (!rule().own_steps || !member) return steps;
-  for (int64_t round = std::max(ticket.model, member->first); round < ticket.round; ++round) steps.push_back(member->slot(round));
-  return steps;
-}
-
-std::shared_ptr<Memory> SynchronousGroup::slot_of(int learner, const Ticket& ticket) const {
-  const std::lock_guard lock(mutex_);
-  const RoundMember* const member = members_.find(learner);
-  return member ? member->slot(ticket.round) : nullptr;
-}
-
-void SynchronousGroup::copy_to_slot(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!rounds_.awaits(learner, ticket.device, ticket.round, bucket)) return;
-  }
-  const std::shared_ptr<Memory> slot = slot_of(learner, ticket);
-  if (!slot) return;
-  const size_t size = size_of(spec_.layout.type());
-  const auto& [begin, end] = averaging_.buckets()[bucket];
-  averaging_.backend(ticket.device).copy(slot->data() + begin * size, vectors.gradients->data() + begin * size, (end - begin) * size);
-  arrive(learner, ticket.device, ticket.round, bucket, {slot});
 }
 
 void SynchronousGroup::offer(int learner, const Ticket& ticket, size_t bucket, const LearnerVectors& vectors) {

@@ -92,16 +92,16 @@ export type CentralRule =
   | ({ readonly kind: 'optimiser' } & Slack)
   | ({
       readonly kind: 'updates'
-      /** A learner subtracts the steps of its own that the model it adopts does not have yet. */
-      readonly ownSteps: boolean
+      /** A learner subtracts its own updates that the model which it adopts does not have yet. */
+      readonly readMyWrites: boolean
     } & Slack)
 
 /** How old the central model may be that a learner adopts. Each round of slack takes memory for a vector of parameters a device, and one a learner. */
 export interface Slack {
-  /** In round c a learner adopts the z of round max(0, c - slack): it may be so many rounds ahead of the slowest. From 0, which is the default, to 64. */
+  /** Rounds, from 0 (the default) to 64. In round c a learner adopts the z of round max(0, c - slack), and may be `slack` rounds ahead of the slowest. */
   readonly slack?: number
-  /** It adopts the newest z that is there instead, which may be of a later round: bits then depend on timing. */
-  readonly newest?: boolean
+  /** A learner adopts the latest z that is there, which may be of a later round. The bits then depend on timing. */
+  readonly latest?: boolean
 }
 
 /** Learners meet the central model without waiting for each other. */

@@ -1,4 +1,3 @@
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { usableCores } from '../../../src/engine/machine.js'
@@ -6,7 +5,7 @@ import { explain, train, type TrainOptions } from '../../../src/index.js'
 import { refused } from '../../support/codes.js'
 import { DiskFolder } from '../../support/disk-folder.js'
 import { FORGETFUL } from '../support/forgetful.js'
-import { limitedRun, moving } from '../support/limited-run.js'
+import { expectSameWeightsMoving, limitedRun, moving } from '../support/limited-run.js'
 
 const base = FORGETFUL
 
@@ -21,14 +20,7 @@ describe('a folder to which values are moved', function () {
   for (const [name, options] of Object.entries(CASES))
     it(`lets a run train in less memory, with every bit of the weights the same: ${name}`, async () => {
       await using folder = await DiskFolder.make()
-      const whole = await limitedRun({ ...base, ...options })
-      const limited = await moving({ ...base, ...options }, folder.path)
-      const { started, finished } = await limitedRun(limited)
-      expect(started.movedBytes).to.be.above(0)
-      expect(started.predictedSlowdown).to.be.above(1)
-      expect(finished.peakDeviceBytes).to.be.at.most(limited.deviceMemory as number)
-      expect(finished.weightsSha256).to.equal(whole.finished.weightsSha256)
-      expect(await readdir(folder.path)).to.deep.equal([])
+      await expectSameWeightsMoving({ ...base, ...options }, folder.path)
     })
 
   it('is not needed by a GPU, whose host has memory', async () => {

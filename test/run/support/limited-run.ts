@@ -1,3 +1,5 @@
+import { expect } from 'chai'
+import { readdir } from 'node:fs/promises'
 import { ArbalestError, train, type FinishedEvent, type StartedEvent, type TrainOptions } from '../../../src/index.js'
 import { rejection } from '../../support/rejection.js'
 
@@ -36,4 +38,16 @@ export async function moving(options: TrainOptions, spill?: string): Promise<Tra
   const spilling = spill === undefined ? options : { ...options, spill }
   const floor = await floorOf(spilling)
   return { ...spilling, deviceMemory: floor }
+}
+
+/** A run that moves values to the folder keeps its limit, leaves nothing there, and ends with the weights of a run without a limit. */
+export async function expectSameWeightsMoving(options: TrainOptions, spill: string): Promise<void> {
+  const whole = await limitedRun(options)
+  const limited = await moving(options, spill)
+  const { started, finished } = await limitedRun(limited)
+  expect(started.movedBytes).to.be.above(0)
+  expect(started.predictedSlowdown).to.be.above(1)
+  expect(finished.peakDeviceBytes).to.be.at.most(limited.deviceMemory as number)
+  expect(finished.weightsSha256).to.equal(whole.finished.weightsSha256)
+  expect(await readdir(spill)).to.deep.equal([])
 }
