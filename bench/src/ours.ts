@@ -33,7 +33,7 @@ export function startOurs(one: Omit<Case, 'name'> & OursOptions): Promise<Side> 
   return Side.start([node('learners-child.js', args)], WARM)
 }
 
-/** Starts training steps alone, of one thread. Their activations take so many bytes and are moved to a folder, as `planner` chooses. */
+/** Starts training steps in one thread, without a run. `planner` chooses which activations are moved to a folder, to stay within a limit of bytes. */
 export function startStep(
   one: Omit<Case, 'name' | 'learners'> & { readonly activations: number; readonly spill: string },
   planner: 'ours' | 'geeps'

@@ -15,7 +15,7 @@ import {
 } from './internals.js'
 import { randomDataset } from './random-dataset.js'
 
-// A training step alone, whose activations take so many bytes and are moved to a folder: as we choose, or by the rule of GeePS.
+// Runs a training step alone, within a limit of bytes for its activations. Our planner, or the rule of GeePS, chooses what moves to a folder.
 const [model = '', batch = '', precision = '', threads = '', activations = '', spill = '', planner = ''] = process.argv.slice(2)
 const target = { backend: 'cpu', threads: Number(threads), spill } as const
 const speed = runSpeeds(engine, target)

@@ -23,7 +23,7 @@ export interface MeasuredPolicy {
 /** How the device is shared from now on. */
 export interface PolicyEvent extends MeasuredPolicy {
   readonly event: 'crossover'
-  /** All that was measured now. */
+  /** Every policy of this comparison. */
   readonly measured: readonly MeasuredPolicy[]
   readonly reason: string
 }

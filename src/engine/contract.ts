@@ -193,7 +193,9 @@ export interface Engine {
   lostHosts(hosts: Handle): number[]
   /** Copies the message and returns at once. Messages to a host arrive in order; those to a lost one are dropped. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
   sendToHost(hosts: Handle, to: number, message: Uint8Array): void
-  /** The oldest message of a host that has not been taken, or null. Once all that has come is taken it throws HOST_LOST if that host is lost, or the link has failed. */
+  /**
+   * Takes the oldest waiting message of a host; null if none waits. Throws HOST_LOST if none waits and that host is lost, or the link has failed.
+   */
   takeFromHost(hosts: Handle, from: number): Uint8Array | null
   /** Calls `wake` in this thread when a message has come, a host is lost or the link has failed. */
   watchHosts(hosts: Handle, wake: () => void): void

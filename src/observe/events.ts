@@ -94,12 +94,11 @@ export interface StartedEvent {
   readonly bytesShared: number
   /** Processes that train together; absent if this one trains alone. */
   readonly hosts?: number
-  /**
-   * If a step does not fit into memory: bytes of the values that it computes again instead of holding them, bytes of those that it moves to the second tier,
-   * and its predicted time, as a factor.
-   */
+  /** Bytes of the values that a step computes again. This and the next two are there if a step does not fit into memory. */
   readonly recomputedBytes?: number
+  /** Bytes of the values that a step moves to the second tier. */
   readonly movedBytes?: number
+  /** The predicted time of a step, as a factor of its time without the limit. */
   readonly predictedSlowdown?: number
 }
 

@@ -58,8 +58,9 @@ export interface Explanation extends MemoryUse {
   /** The memory that such a run takes without a limit, and the least with which it can train. */
   readonly memoryBytes: number
   readonly floorBytes: number
-  /** With `deviceMemory` only. Bytes of the values of a step that are computed again, and of those that are moved to the second tier. */
+  /** Bytes of the values that a step computes again. This and the next two are there with `deviceMemory` only. */
   readonly recomputedBytes?: number
+  /** Bytes of the values that a step moves to the second tier. */
   readonly movedBytes?: number
   /** The predicted time of a step, as a factor of its time without the limit. */
   readonly predictedSlowdown?: number
