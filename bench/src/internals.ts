@@ -4,6 +4,7 @@
  */
 export { engine } from '../../dist/src/engine/native.js'
 export { endHosts, openHosts } from '../../dist/src/hosts/hosts-link.js'
+export { hostsLevel } from '../../dist/src/run/hosts/hosts-level.js'
 export { builtMpi } from '../../dist/src/engine/mpi.js'
 export { isFirstProcess } from '../../dist/src/hosts/launcher.js'
 export { launcherOf } from '../../dist/src/hosts/launcher-program.js'

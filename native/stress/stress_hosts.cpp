@@ -101,6 +101,17 @@ template <class Work> void attempt(const Work& work) {
   }
 }
 
+// Of any lengths, and of any hosts.
+std::vector<ExchangeChunk> chunks_of(std::span<const Bucket> buckets, size_t hosts, Chance& chance) {
+  std::vector<ExchangeChunk> chunks;
+  for (const Bucket& bucket : buckets)
+    for (size_t begin = bucket.begin; begin < bucket.end; begin = chunks.back().range.end) {
+      const size_t end = std::min(begin + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), 8192})), bucket.end);
+      chunks.push_back({{begin, end}, static_cast<int>(chance.between(0, static_cast<int64_t>(hosts) - 1))});
+    }
+  return chunks;
+}
+
 // Sums over hosts, by the pipeline of a group: what each host brings to each round is made up in advance.
 class Sums {
  public:
@@ -114,6 +125,7 @@ class Sums {
     for (int64_t left = chance.between(1, 6); left > 0; --left)
       buckets_.push_back(
           {elements(), elements() + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), chance.between(1, 20'000)}))});
+    chunks_ = chunks_of(buckets_, hosts_, chance);
     for (int64_t round = 0; round < rounds_; ++round)
       for (size_t host = 0; host < hosts_; ++host) {
         Part& part = parts_.emplace_back();
@@ -146,7 +158,7 @@ class Sums {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     std::vector<std::unique_ptr<Level>> levels;
-    levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_));
+    levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_, chunks_));
     std::mutex mutex;
     std::condition_variable changed;
     size_t reduced = 0;
@@ -216,6 +228,7 @@ class Sums {
   const size_t hosts_;
   const int64_t rounds_;
   std::vector<Bucket> buckets_;
+  std::vector<ExchangeChunk> chunks_;
   std::vector<Part> parts_;  // by round, then by host
   size_t lost_ = SIZE_MAX;   // the host that goes, after it has brought its part to a round
   int64_t lost_in_ = 0;
@@ -235,6 +248,7 @@ class Groups {
     spec_.synchronous->slack = 0;
     spec_.synchronous->lockstep = false;
     spec_.optimiser.momentum = chance.one_of({0.0, 0.9});
+    chunks_ = chunks_of(level_buckets(*spec_.synchronous, spec_.layout), hosts_, chance);
     end_ = spec_.synchronous->period * chance.between(5, 30);
     for (size_t host = 0; host < hosts_; ++host) seeds_.push_back(static_cast<uint64_t>(chance.between(0, 1'000'000)));
     if (chance.one_in(2)) {
@@ -259,7 +273,7 @@ class Groups {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     GroupSpec spec = spec_;
-    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group()}};
+    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
     {
       const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
@@ -327,6 +341,7 @@ class Groups {
   const std::string name_;
   const size_t hosts_;
   GroupSpec spec_;
+  std::vector<ExchangeChunk> chunks_;
   int64_t end_ = 0;
   size_t lost_ = SIZE_MAX;  // the host that goes, and the round
   int64_t lost_in_ = 0;

@@ -1,9 +1,9 @@
 import { importModule } from '../own-module.js'
 import { packageVersion } from '../package-version.js'
-import type { EngineBackend, LoweringAnswer, LoweringRequest, Program, SegmentName } from '../compiler/program.js'
+import type { EngineBackend, LoweringAnswer, LoweringRequest, ParameterLayout, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
-import type { Departure, GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange } from './contract/groups.js'
+import type { Departure, GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange, SynchronousRule } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
 import type { HostsPlace, HostsSpec } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
@@ -59,6 +59,8 @@ export interface Engine {
   createRatedLink(spec: RatedLinkSpec): Handle
   /** A group of learners around a central model. Throws INVALID_OPTION, OUT_OF_MEMORY. */
   createGroup(spec: GroupSpec): Handle
+  /** The buckets in which a group with levels sums its vectors, in the order in which they are started: the first element of each, and the one behind its last. */
+  levelBuckets(layout: ParameterLayout, rule: SynchronousRule): Float64Array
   /** A replica may be made by any thread, and is run by one. Throws OUT_OF_MEMORY. */
   createReplica(spec: ReplicaSpec): Handle
   /** Memory for the activations of replicas that share it. The system provides it when it is first used. Throws OUT_OF_MEMORY. */

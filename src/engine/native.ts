@@ -18,6 +18,7 @@ const CALLS = [
   'createProgram',
   'createRatedLink',
   'createGroup',
+  'levelBuckets',
   'createReplica',
   'createArenas',
   'createLease',

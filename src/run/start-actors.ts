@@ -33,6 +33,7 @@ import { answersPerSample, type ProgramPass } from '../trained/programs.js'
 import { groupSpec } from './group-spec.js'
 import type { Admission } from './memory/admission.js'
 import { sharedArenas } from './memory/shared-arenas.js'
+import { hostsLevel } from './hosts/hosts-level.js'
 import { LearnersOfHosts, type HostLearners } from './hosts/learners-of-hosts.js'
 import { leaderOf } from './hosts/meeting.js'
 import type { PreparedRun } from './prepare.js'
@@ -153,8 +154,13 @@ async function startSynchroniser(
   const { link: bytesPerSecond } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
   const link = shared?.link ?? ownLink()
-  const level: LevelSpec | undefined = hosts ? { kind: 'hosts', hosts: hosts.host.handle } : link && { kind: 'loopback', link }
-  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule: presentRule(settings) }
+  const rule = presentRule(settings)
+  const { parameters: layout } = programs.train
+  const level: LevelSpec | undefined =
+    hosts && rule.kind === 'synchronous'
+      ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, { layout, rule })
+      : link && { kind: 'loopback', link }
+  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule }
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)

@@ -1,7 +1,9 @@
 import { expect } from 'chai'
-import type { Handle, LevelSpec } from '../../src/engine/contract.js'
+import type { Program } from '../../src/compiler/program.js'
+import type { Handle, LevelSpec, SynchronousRule } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
+import { hostsLevel } from '../../src/run/hosts/hosts-level.js'
 import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
@@ -25,6 +27,12 @@ const training = (wide = false) => ({
   dataset: randomSamples(300, wide ? 60 : 12)
 })
 
+/** All hosts have equal parts. */
+function levelOf(handle: Handle, hosts: number, { parameters: layout }: Program, how: GroupPlan['rule']): LevelSpec {
+  const capacities = Array.from({ length: hosts }, () => 1)
+  return hostsLevel(engine, handle, capacities, { layout, rule: how as SynchronousRule })
+}
+
 /** One group a host; the learners of all are spread over the hosts in turns. */
 class HostsRun {
   readonly links: readonly Handle[]
@@ -40,7 +48,7 @@ class HostsRun {
   ) {
     this.links = joined(hosts, shrinks)
     this.runs = this.links.map((handle) => {
-      const levels: LevelSpec[] = [...(devices > 1 ? [DEVICES] : []), { kind: 'hosts', hosts: handle }]
+      const levels = [...(devices > 1 ? [DEVICES] : []), levelOf(handle, hosts, program, how)]
       return new GroupRun(program, dataset, { initial, rule: how, devices, levels })
     })
   }
@@ -284,7 +292,7 @@ describe('A group over hosts', () => {
   it('is refused under rules that do not meet at rounds, in lockstep, and below the devices', async () => {
     const { program, initial, dataset } = training()
     const [hosts, other] = joined(2)
-    const level = { kind: 'hosts', hosts: hosts! } as const
+    const level = levelOf(hosts!, 2, program, rule({ name: 'sma' }, 2))
     const make = (plan: Partial<GroupPlan>) => () =>
       new GroupRun(program, dataset, { initial, rule: rule({ name: 'sma' }, 2), levels: [level], ...plan })
     await refused('INVALID_OPTION', make({ rule: rule({ name: 'downpour' }, 2) }), 'levels', 'synchronous')

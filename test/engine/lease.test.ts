@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Random } from '../../src/data/random.js'
-import type { Handle, LeaseFigures, LevelSpec, RunOutcome } from '../../src/engine/contract.js'
+import type { Handle, LeaseFigures, LevelSpec, RunOutcome, SynchronousRule } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import type { NamedRule } from '../../src/rules/rules.js'
+import { hostsLevel } from '../../src/run/hosts/hosts-level.js'
 import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
 import { testedBackends } from './support/backends.js'
@@ -244,10 +245,12 @@ for (const { name: backend } of testedBackends())
         const name = `lease ${process.pid}`
         const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
         links.forEach(awaitMeeting)
+        const levelOf = (link: Handle) =>
+          hostsLevel(engine, link, [1, 1], { layout: program.parameters, rule: rule({ name: 'ssgd' }, 2) as SynchronousRule })
         const hosts = links.map((link) => {
           const lease = leaseOf([1, 1])
           engine.setLease(lease, { mode: 'crossed', order })
-          const jobs = [0, 1].map((number) => job(number, lease, { name: 'ssgd' }, 1, [{ kind: 'hosts', hosts: link }]))
+          const jobs = [0, 1].map((number) => job(number, lease, { name: 'ssgd' }, 1, [levelOf(link)]))
           for (const { group } of jobs) engine.setPause(group, Infinity)
           return { lease, jobs }
         })

@@ -134,6 +134,7 @@ export const engine: Engine = {
   measureTransfers: () => ({ storeBytesPerSecond: 1e9, fetchBytesPerSecond: 1e9 }),
   freeMemory: () => undefined,
   reserve: () => undefined,
+  levelBuckets: ({ bytes }) => Float64Array.of(0, bytes / Float32Array.BYTES_PER_ELEMENT),
   timeLevel: () => Float64Array.of(1e-3),
   measurePeak: () => 1e9
 }

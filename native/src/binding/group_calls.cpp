@@ -32,6 +32,19 @@ Napi::Value create_group(const Info& info) {
   return handle(info, std::make_shared<GroupObject>(GroupObject{make_group(backend, std::move(spec), initial)}));
 }
 
+// Begin and end of each bucket, one after the other.
+Napi::Value level_buckets(const Info& info) {
+  const ParameterLayout layout = js::parameter_layout(info[0]);
+  const std::vector<Bucket> buckets = level_buckets(js::synchronous_rule(js::object(info[1], "rule")), layout);
+  return js::new_numbers(info.Env(), Type::f64, 2 * buckets.size(), [&](std::byte* out) {
+    auto* const numbers = reinterpret_cast<double*>(out);
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      numbers[2 * i] = static_cast<double>(buckets[i].begin);
+      numbers[2 * i + 1] = static_cast<double>(buckets[i].end);
+    }
+  });
+}
+
 int learner(const Info& info) { return js::small(info[1], "learner"); }
 
 Napi::Value join(const Info& info) {
@@ -196,6 +209,7 @@ Napi::Value write_central(const Info& info) {
 void add_group_calls(Napi::Object& addon) {
   add<create_rated_link>(addon, "createRatedLink");
   add<create_group>(addon, "createGroup");
+  add<level_buckets>(addon, "levelBuckets");
   add<join>(addon, "join");
   add<evict>(addon, "evict");
   add<depart>(addon, "depart");

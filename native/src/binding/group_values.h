@@ -118,6 +118,11 @@ inline double latency(const Napi::Object& from) {
   return received;
 }
 
+inline ExchangeChunk exchange_chunk(const Napi::Value& value) {
+  const Napi::Object from = object(value, "chunk");
+  return {{size(from, "begin"), size(from, "end")}, small(property(from, "host"), "host")};
+}
+
 inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   const Napi::Object from = object(value, "level");
   LevelSpec level;
@@ -126,6 +131,7 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   if (kind == "hosts") {
     level.kind = LevelSpec::Kind::hosts;
     level.hosts = holder.get<HostsObject>(static_cast<Handle>(integer(from, "hosts")))->thread;
+    level.chunks = list(property(from, "chunks"), "chunks", exchange_chunk);
     return level;
   }
   if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, hosts, loopback");

@@ -8,6 +8,8 @@ namespace {
 // A smaller bucket costs more in handing it over than it gains in overlap; a larger one is finished too late.
 constexpr size_t kLeastBytes = size_t{256} << 10, kMostBytes = size_t{1} << 20;
 
+constexpr size_t kLevelBytes = size_t{4} << 20;
+
 }  // namespace
 
 std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
@@ -25,7 +27,8 @@ std::vector<Bucket> buckets_of(const ParameterLayout& layout) {
   return buckets;
 }
 
-std::vector<Bucket> buckets_of(size_t elements, size_t length) {
+std::vector<Bucket> level_buckets(size_t elements, Type type) {
+  const size_t length = kLevelBytes / size_of(type);
   std::vector<Bucket> buckets;
   for (size_t begin = 0; begin < elements; begin += length) buckets.push_back({begin, std::min(begin + length, elements)});
   return buckets;

@@ -17,11 +17,9 @@ struct Bucket {
 // From the last parameter to the first, which is about the order in which backward finishes their gradients.
 std::vector<Bucket> buckets_of(const ParameterLayout& layout);
 
-// `elements` in ranges of one length, but for the last.
-std::vector<Bucket> buckets_of(size_t elements, size_t length);
-
-// The buckets of a vector that climbs levels as a whole.
-inline constexpr size_t kLevelBucketBytes = size_t{4} << 20;
+// Of a vector that climbs levels as a whole: small enough that the levels work on several at once, large enough that handing one on costs
+// little beside its bandwidth.
+std::vector<Bucket> level_buckets(size_t elements, Type type);
 
 // For each bucket the operator of `backward` after which its gradient is whole; -1 where none writes into it.
 std::vector<int> last_writers(const Program& program, std::span<const Bucket> buckets);

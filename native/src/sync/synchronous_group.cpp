@@ -6,14 +6,15 @@
 #include "core/buckets.h"
 
 namespace arbalest {
+std::vector<Bucket> level_buckets(const SynchronousRule& rule, const ParameterLayout& layout) {
+  return rule.central == CentralRule::optimiser ? buckets_of(layout) : level_buckets(layout.length(), layout.type());
+}
+
 namespace {
 
-// Small enough that the levels work on several at once, large enough that handing it on costs little beside its bandwidth.
-
 std::vector<Bucket> buckets_for(const GroupSpec& spec) {
-  if (spec.synchronous->central == CentralRule::optimiser) return buckets_of(spec.layout);
-  const size_t elements = spec.layout.length();
-  return spec.levels.empty() ? std::vector<Bucket>{{0, elements}} : buckets_of(elements, kLevelBucketBytes / size_of(spec.layout.type()));
+  const bool is_whole = spec.levels.empty() && spec.synchronous->central != CentralRule::optimiser;
+  return is_whole ? std::vector<Bucket>{{0, spec.layout.length()}} : level_buckets(*spec.synchronous, spec.layout);
 }
 
 }  // namespace

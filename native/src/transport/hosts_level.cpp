@@ -10,26 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kSlice{10};
 // Of a level; on the channel of data and on that of words.
-constexpr int kPieces = 0, kSums = 1, kCounts = 0;
-// Vector instructions work on whole ones.
-constexpr size_t kLineElements = 16;
-
-// Below the length from which Open MPI announces a message over TCP, 64 KiB with its header, and that of most MPI libraries.
-constexpr size_t kPieceBytes = 60 << 10;
-
-// As even as whole lines allow. A bucket shorter than a line a host leaves some owners without a chunk.
-std::vector<Bucket> chunks_of(const Bucket& bucket, size_t hosts) {
-  const size_t lines = (bucket.end - bucket.begin + kLineElements - 1) / kLineElements;
-  std::vector<Bucket> chunks;
-  size_t begin = bucket.begin;
-  for (size_t host = 0; host < hosts; ++host) {
-    const size_t end = std::min(bucket.begin + lines * (host + 1) / hosts * kLineElements, bucket.end);
-    chunks.push_back({begin, end});
-    begin = end;
-  }
-  return chunks;
-}
-
+constexpr int kChunks = 0, kSums = 1, kCounts = 0;
 template <class Number> std::span<std::byte> bytes_of(Number& number) { return std::as_writable_bytes(std::span(&number, 1)); }
 
 size_t end_of(std::span<const Bucket> buckets) {
@@ -40,7 +21,8 @@ size_t end_of(std::span<const Bucket> buckets) {
 
 }  // namespace
 
-HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets)
+HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
+                       std::span<const ExchangeChunk> chunks)
     : Level(backend, 1),
       hosts_(std::move(hosts)),
       backend_(backend),
@@ -53,28 +35,34 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
   hosts_->on_change(this, [this] { wake(); },
                     {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
   for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
-  for (const Bucket& bucket : buckets) exchanges_.emplace_back().range = bucket;
+  const auto owners = chunks_by_bucket(chunks, buckets, size());
+  for (size_t bucket = 0; bucket < buckets.size(); ++bucket) {
+    Exchange& exchange = exchanges_.emplace_back();
+    exchange.range = buckets[bucket];
+    exchange.owners = owners[bucket];
+  }
   for (Exchange& exchange : exchanges_) plan(exchange);
 }
 
 void HostsLevel::plan(Exchange& exchange) {
-  const auto own = static_cast<size_t>(rank()), count = static_cast<size_t>(size());
-  std::vector<size_t> hosts = others_;
-  hosts.push_back(own);
+  const auto count = static_cast<size_t>(size());
+  std::vector<int> hosts = hosts_->others();
+  hosts.push_back(rank());
   std::ranges::sort(hosts);
-  const std::vector<Bucket> chunks = chunks_of(exchange.range, hosts.size());
+  deal_out(exchange.owners, hosts);
   exchange.counts.assign(count, 0);
   exchange.chunks.assign(count, {});
   exchange.received.clear();
   exchange.received.resize(count);
-  for (size_t i = 0; i < hosts.size(); ++i)
-    for (size_t begin = chunks[i].begin; begin < chunks[i].end; begin += kPieceBytes / element_)
-      exchange.chunks[hosts[i]].push_back({{begin, std::min(begin + kPieceBytes / element_, chunks[i].end)}});
-  if (const std::deque<Piece>& chunk = own_chunk(exchange); !chunk.empty())
-    for (const size_t host : others_)
-      exchange.received[host] = Memory(backend_, (chunk.back().range.end - chunk.front().range.begin) * element_);
+  size_t own = 0;
+  for (const auto& [range, host] : exchange.owners) {
+    exchange.chunks[static_cast<size_t>(host)].push_back({range, own});
+    if (host == rank()) own += range.end - range.begin;
+  }
+  for (const size_t host : others_)
+    if (own > 0) exchange.received[host] = Memory(backend_, own * element_);
   expect_counts(exchange);
-  for (Piece& piece : own_chunk(exchange)) expect(exchange, piece);
+  for (Chunk& chunk : own_chunks(exchange)) expect(exchange, chunk);
 }
 
 HostsLevel::~HostsLevel() { end(); }
@@ -106,18 +94,18 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
 
 void HostsLevel::begin(Exchange& exchange) {
   unsummed_.push_back(&exchange);
-  // The owners' sums are expected before the pieces go that they are made of.
+  // The owners' sums are expected before the chunks go that they are made of.
   for (const size_t host : others_) {
-    for (const Piece& piece : exchange.chunks[host])
-      receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(sum_.data(), piece.range));
+    for (const Chunk& chunk : exchange.chunks[host])
+      receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(sum_.data(), chunk.range));
     send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
   }
   size_t most = 0;
-  for (const auto& chunk : exchange.chunks) most = std::max(most, chunk.size());
+  for (const auto& chunks : exchange.chunks) most = std::max(most, chunks.size());
   for (size_t i = 0; i < most; ++i)
     for (const size_t host : others_)
       if (i < exchange.chunks[host].size())
-        send(exchange, Channel::data, host, tag_ + kPieces,
+        send(exchange, Channel::data, host, tag_ + kChunks,
              exchange.own_count > 0 ? part_of(const_cast<std::byte*>(exchange.own), exchange.chunks[host][i].range)
                                     : std::span<std::byte>());
 }
@@ -155,10 +143,10 @@ void HostsLevel::expect_counts(Exchange& exchange) {
   for (const size_t host : others_) receive(exchange.missing_counts, Channel::words, host, tag_ + kCounts, bytes_of(exchange.counts[host]));
 }
 
-void HostsLevel::expect(Exchange& exchange, Piece& piece) {
-  const size_t bytes = (piece.range.end - piece.range.begin) * element_;
+void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
+  const size_t bytes = (chunk.range.end - chunk.range.begin) * element_;
   for (const size_t host : others_)
-    receive(piece.missing, Channel::data, host, tag_ + kPieces, {received_from(exchange, host, piece), bytes});
+    receive(chunk.missing, Channel::data, host, tag_ + kChunks, {received_from(exchange, host, chunk), bytes});
 }
 
 bool HostsLevel::is_summed(const Exchange& exchange) const {
@@ -166,12 +154,12 @@ bool HostsLevel::is_summed(const Exchange& exchange) const {
 }
 
 bool HostsLevel::is_ready(Exchange& exchange) const {
-  return exchange.is_counted ? own_chunk(exchange)[exchange.summed].missing == 0 : exchange.missing_counts == 0;
+  return exchange.is_counted ? own_chunks(exchange)[exchange.summed].missing == 0 : exchange.missing_counts == 0;
 }
 
 void HostsLevel::sum_next(Exchange& exchange) {
   if (exchange.is_counted) {
-    sum(exchange, own_chunk(exchange)[exchange.summed]);
+    sum(exchange, own_chunks(exchange)[exchange.summed]);
   } else {
     const std::lock_guard lock(mutex_);
     exchange.counts[static_cast<size_t>(rank())] = exchange.own_count;
@@ -186,17 +174,18 @@ void HostsLevel::sum_next(Exchange& exchange) {
   exchange.is_counted = true;
 }
 
-void HostsLevel::sum(Exchange& exchange, Piece& piece) {
-  const std::span<std::byte> to = part_of(sum_.data(), piece.range);
+void HostsLevel::sum(Exchange& exchange, Chunk& chunk) {
+  const auto& [begin, end] = chunk.range;
+  const std::span<std::byte> to = part_of(sum_.data(), chunk.range);
   std::vector<const void*> summands;
   for (const size_t host : exchange.contributors)
-    summands.push_back(host == static_cast<size_t>(rank()) ? exchange.own + piece.range.begin * element_
-                                                           : received_from(exchange, host, piece));
-  const size_t length = piece.range.end - piece.range.begin, pass = std::min(passes_.piece(), length);
-  for (size_t begin = 0; begin < length && exchange.total > 0; begin += pass)
-    passes_.average({type_, begin, std::min(begin + pass, length), nullptr, to.data(), summands, 1, 0});
+    // Laid out as the parameters are.
+    summands.push_back(host == static_cast<size_t>(rank()) ? exchange.own : received_from(exchange, host, chunk) - begin * element_);
+  const size_t pass = std::min(passes_.piece(), end - begin);
+  for (size_t at = begin; at < end && exchange.total > 0; at += pass)
+    passes_.average({type_, at, std::min(at + pass, end), nullptr, sum_.data(), summands, 1, 0});
   const std::lock_guard lock(mutex_);
-  expect(exchange, piece);
+  expect(exchange, chunk);
   for (const size_t host : others_) send(exchange, Channel::data, host, tag_ + kSums, exchange.total > 0 ? to : std::span<std::byte>());
 }
 
@@ -252,7 +241,7 @@ void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
   for (Exchange* const each : in_turn) {
     const bool is_new = each->round > each->finished;
     each->is_counted = !is_new;
-    each->summed = is_new ? 0 : own_chunk(*each).size();
+    each->summed = is_new ? 0 : own_chunks(*each).size();
     if (is_new) begin(*each);
   }
   called_ = true;
@@ -281,8 +270,8 @@ std::span<std::byte> HostsLevel::part_of(std::byte* vector, const Bucket& range)
   return {vector + range.begin * element_, (range.end - range.begin) * element_};
 }
 
-std::byte* HostsLevel::received_from(Exchange& exchange, size_t host, const Piece& piece) const {
-  return exchange.received[host].data() + (piece.range.begin - own_chunk(exchange).front().range.begin) * element_;
+std::byte* HostsLevel::received_from(Exchange& exchange, size_t host, const Chunk& chunk) const {
+  return exchange.received[host].data() + chunk.place * element_;
 }
 
 }  // namespace arbalest

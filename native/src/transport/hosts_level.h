@@ -1,18 +1,18 @@
-// The hosts of a run. Each bucket is cut into a chunk for every host, its owner, and each chunk into pieces, a message each. All send the
-// owner their pieces of a chunk; it adds them up in the order of ranks and sends the sums to all. So every host has the same bits, and
-// sends and receives 2M(H-1)/H bytes of a bucket of M bytes.
+// The hosts of a run. Each bucket is cut into chunks, a message each, and each chunk has a host that owns it. All send the owner their parts
+// of a chunk; it adds them up in the order of ranks and sends the sum to all. So every host has the same bits, and sends and receives
+// 2M(H-1)/H bytes of a bucket of M bytes if each owns as much as any other.
 //
-// A piece is short enough for MPI to send it at once: a longer message is first announced, and the answer waits behind the data that is
-// under way in the other direction. Hosts send their pieces to all owners in turn and owners add up each piece as soon as all hosts have
-// sent it, so that sums fill the links while later pieces are still on the way.
+// A chunk should be short enough for MPI to send it at once: a longer message is first announced, and the answer waits behind the data that
+// is under way in the other direction. Hosts send their chunks to all owners in turn and owners add up each chunk as soon as all hosts have
+// sent it, so that sums fill the links while later chunks are still on the way.
 //
-// Beside the pieces every host tells all others how many learners its part is of: a host without learners sends empty pieces, and a mean
-// divides by the learners of all hosts. An owner posts its receive for the next round before it sends the sum of a piece, and no host sends
-// that piece of the next round before it has all sums: a message always finds its receive. Pieces are added up in the order in which they
+// Beside the chunks every host tells all others how many learners its part is of: a host without learners sends empty chunks, and a mean
+// divides by the learners of all hosts. An owner posts its receive for the next round before it sends the sum of a chunk, and no host sends
+// that chunk of the next round before it has all sums: a message always finds its receive. Chunks are added up in the order in which they
 // are started, so that the messages of all buckets may have one tag.
 //
-// After the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums begin anew, in
-// chunks for the hosts that are left, without the part of the lost one.
+// After the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums begin anew,
+// without the part of the lost one; its chunks are dealt out among the hosts that are left.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "device/parameter_vectors.h"
+#include "transport/exchange_chunk.h"
 #include "transport/hosts_thread.h"
 #include "transport/level.h"
 
@@ -32,7 +33,8 @@ namespace arbalest {
 class HostsLevel final : public Level {
  public:
   // The hosts' levels of one number meet each other. The backend's devices share the machine's memory.
-  HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets);
+  HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
+             std::span<const ExchangeChunk> chunks);
   ~HostsLevel() override;
 
   const char* name() const override { return "hosts"; }
@@ -46,16 +48,17 @@ class HostsLevel final : public Level {
   void end() noexcept override;
 
  private:
-  // A range of the parameters that a message brings.
-  struct Piece {
+  struct Chunk {
     Bucket range;
-    int missing = 0;  // hosts that have not sent it: of the own chunk only
+    size_t place = 0;  // of an own one: its first element among those received from another host
+    int missing = 0;   // of an own one: hosts that have not sent it
   };
   // Of one bucket, and used again in each round.
   struct Exchange {
     Bucket range;
-    std::vector<std::deque<Piece>> chunks;  // by owner; none of a lost host
-    std::vector<Memory> received;           // the own chunk of each host
+    std::vector<ExchangeChunk> owners;
+    std::vector<std::deque<Chunk>> chunks;  // by owner; none of a lost host
+    std::vector<Memory> received;           // the own chunks, of each host
     std::vector<int64_t> counts;            // learners by host
     int missing_counts = 0;
     // Of the present round:
@@ -66,7 +69,7 @@ class HostsLevel final : public Level {
     int missing_sums = 0;              // messages
     int sending = 0;                   // messages
     bool is_counted = false;
-    size_t summed = 0;             // pieces of the own chunk
+    size_t summed = 0;             // own chunks
     int64_t finished = -1;         // the newest round whose sum is here, or comes from another host
     int64_t finished_before = -1;  // where that sum comes from another host
   };
@@ -85,7 +88,7 @@ class HostsLevel final : public Level {
   void catch_up(Exchange& exchange, size_t bucket, const std::map<int, HostsThread::Bytes>& states);
   // Receives of the next round.
   void expect_counts(Exchange& exchange);
-  void expect(Exchange& exchange, Piece& piece);
+  void expect(Exchange& exchange, Chunk& chunk);
   void send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes);
   void receive(int& left, Channel channel, size_t from, int tag, std::span<std::byte> bytes);
   void arrive(int& left);
@@ -93,14 +96,14 @@ class HostsLevel final : public Level {
   bool is_finished(const Exchange& exchange) const { return is_summed(exchange) && exchange.missing_sums == 0; }
   // Whether all that the next sum of the bucket needs has come.
   bool is_ready(Exchange& exchange) const;
-  // Adds up the learners, or the next piece of the own chunk, and sends the sum.
+  // Adds up the learners, or the next own chunk, and sends the sum.
   void sum_next(Exchange& exchange);
-  void sum(Exchange& exchange, Piece& piece);
-  std::deque<Piece>& own_chunk(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
+  void sum(Exchange& exchange, Chunk& chunk);
+  std::deque<Chunk>& own_chunks(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
   // A range of a parameter vector.
   std::span<std::byte> part_of(std::byte* vector, const Bucket& range) const;
-  // The place of a piece of the own chunk of another host.
-  std::byte* received_from(Exchange& exchange, size_t host, const Piece& piece) const;
+  // Where another host's part of an own chunk lies.
+  std::byte* received_from(Exchange& exchange, size_t host, const Chunk& chunk) const;
 
   const std::shared_ptr<HostsThread> hosts_;
   Backend& backend_;
@@ -113,7 +116,7 @@ class HostsLevel final : public Level {
   std::condition_variable changed_;
   bool called_ = false;             // something has changed, or wake() has been called
   bool paused_ = false;             // between state() and go_on()
-  bool is_summing_ = false;         // a thread adds up a piece, without the lock
+  bool is_summing_ = false;         // a thread adds up a chunk, without the lock
   std::vector<size_t> others_;      // hosts that are there, beginning with the one after this
   std::deque<Exchange> exchanges_;  // by bucket
   std::deque<Exchange*> unsummed_;  // in the order of their starts

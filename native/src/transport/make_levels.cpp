@@ -23,7 +23,7 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
   if (spec.kind == Kind::loopback)
     level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.link);
   else if (spec.kind == Kind::hosts)
-    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets);
+    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks);
   else if (auto collective = backend.collective(parts))
     level = std::make_unique<CollectiveLevel>(backend, std::move(collective), type, bytes, parts);
   else
@@ -73,7 +73,7 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
 
 std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes, int turns) {
   check_devices(backend, parts);
-  const std::vector<Bucket> buckets = buckets_of(bytes / size_of(Type::f32), kLevelBucketBytes / size_of(Type::f32));
+  const std::vector<Bucket> buckets = level_buckets(bytes / size_of(Type::f32), Type::f32);
   const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts, buckets);
   std::vector<Memory> vectors;
   std::vector<PartialSum> sums;

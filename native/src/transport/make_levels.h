@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "transport/exchange_chunk.h"
 #include "transport/hosts_thread.h"
 #include "transport/level.h"
 #include "transport/rated_link.h"
@@ -18,6 +19,7 @@ struct LevelSpec {
   std::shared_ptr<RatedLink> link = nullptr;     // of the loopback
   std::shared_ptr<HostsThread> hosts = nullptr;  // of hosts
   int number = 0;                                // of the group among those of the hosts
+  std::vector<ExchangeChunk> chunks{};           // of the vector, for the hosts
 };
 
 // Throws INVALID_OPTION where the backend has fewer devices.

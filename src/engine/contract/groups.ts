@@ -32,14 +32,21 @@ export type LevelName = 'devices' | 'hosts'
  *   pause, until each host has set a later one: all rest exactly at the earliest of these. A pause or a stop of any host that comes later holds for all, from a round that
  *   they agree on: at most three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts
  *   while they rest, else the group fails with HOSTS_DIFFER. Losses, `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the
- *   group where it rests, or after a stop.
+ *   group where it rests, or after a stop. `chunks` cut the group's buckets (`levelBuckets`) into messages, in the order of the buckets; they are the same on every host.
  * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds, or when a link made by `createRatedLink` has carried it.
  */
 export type LevelSpec =
   | { readonly kind: 'devices' }
-  | { readonly kind: 'hosts'; readonly hosts: Handle }
+  | { readonly kind: 'hosts'; readonly hosts: Handle; readonly chunks: readonly ExchangeChunk[] }
   | { readonly kind: 'loopback'; readonly latency: number }
   | { readonly kind: 'loopback'; readonly link: Handle }
+
+/** Elements of the parameter vector from `begin` to before `end`, and the rank of the host that sums them. */
+export interface ExchangeChunk {
+  readonly begin: number
+  readonly end: number
+  readonly host: number
+}
 
 /** A network link that exists in time alone. Groups that share it wait for each other's bytes. */
 export interface RatedLinkSpec {

@@ -59,6 +59,11 @@ export class RunHost implements Disposable {
     return this.#ranks.length
   }
 
+  /** How much of the sums each host makes beside the others, by rank: those that are there make equal parts. */
+  get capacities(): readonly number[] {
+    return Array.from({ length: this.mailbox.size }, (_, rank) => (this.#ranks.includes(rank) ? 1 : 0))
+  }
+
   /** The number of this host, or of another one, among those that are there. */
   numberOf(rank = this.rank): number {
     return this.#ranks.indexOf(rank)
