@@ -28,6 +28,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'options' },
   { name: 'checkpoints' },
   { name: 'protocols' },
+  { name: 'dashboard', only: ['errors.ts', 'engine', 'observe', 'protocols'] },
   { name: 'learner' },
   { name: 'actors' },
   { name: 'tuner' },
@@ -36,7 +37,7 @@ const ROOMS: readonly { readonly name: string; readonly only?: readonly string[]
   { name: 'run' },
   { name: 'crossover' },
   { name: 'index.ts' },
-  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'index.ts'] }
+  { name: 'cli', only: ['errors.ts', 'schema', 'engine', 'options', 'runtime', 'hosts', 'dashboard', 'index.ts'] }
 ]
 
 /** The rooms of native/src, each with the rooms whose headers it includes. */

@@ -177,6 +177,10 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     return new DeferredReply(this.#until(() => present(look())))
   }
 
+  sampledRounds(round: number): readonly RoundFigures[] {
+    return this.#engine.sampledFigures(this.#group, round)
+  }
+
   /** Called by the runtime. */
   stopping(): void {
     this.#stopped = true

@@ -10,6 +10,7 @@ import type { OutputLoss } from './output-loss.js'
 import { PlainLines } from './reporters/plain-lines.js'
 import type { Output } from './reporters/reporter.js'
 import { StopOnSignal } from './stop-on-signal.js'
+import { tellDashboard } from './train-command.js'
 
 const flags = new OptionFlags(crossoverOptions.entries)
 /** The options that are meant for all jobs: what they share. */
@@ -58,6 +59,10 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
   using signals = new StopOnSignal(() => all.stop())
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && all.stop())
   const show = json ? (event: CrossoverEvent) => process.stdout.write(`${JSON.stringify(event)}\n`) : plainLines(configs)
+  all.dashboard.then(
+    (url) => tellDashboard(url, json),
+    () => {}
+  )
   let failed = false
   for await (const event of all) {
     if (!output.isLost) show(event)

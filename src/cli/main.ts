@@ -120,6 +120,12 @@ const COMMANDS: readonly CommandEntry[] = [
     description: 'Lists runs from their logs, compares their options and plots their curves.',
     module: './runs/runs-command.js',
     exported: 'defineRuns'
+  },
+  {
+    name: 'dashboard',
+    description: 'Shows runs from their logs in a browser, also those that still write.',
+    module: './dashboard-command.js',
+    exported: 'defineDashboard'
   }
 ]
 

@@ -76,6 +76,11 @@ async function runTrain({ config, flags, save, json, output }: TrainRun): Promis
   // A reader that closes the pipe wants no more training; a full disk is an accident, after which training continues.
   output.continueAfterLoss((exitCode) => exitCode === EXIT.brokenPipe && job.stop())
   if (config.file !== undefined && !json && isFirstProcess()) process.stdout.write(`options from ${external(config.file)}\n`)
+  // If the port cannot be had, the run itself fails with that.
+  job.dashboard.then(
+    (url) => tellDashboard(url, json),
+    () => {}
+  )
   try {
     const losses: number[] = []
     for await (const event of job) {
@@ -89,6 +94,12 @@ async function runTrain({ config, flags, save, json, output }: TrainRun): Promis
   } finally {
     reporter.close()
   }
+}
+
+/** Where the run can be watched. With --json that is a line of its own, which no log has: the address has a secret. */
+export function tellDashboard(url: string | undefined, json: boolean): void {
+  if (url === undefined) return
+  process.stdout.write(json ? `${JSON.stringify({ event: 'dashboard', url })}\n` : `dashboard at ${url}\n`)
 }
 
 /** Refuses two outputs in one file, of which each would overwrite the other. */

@@ -1,7 +1,10 @@
 import { HandleScope } from '../engine/handle-scope.js'
+import type { Handle } from '../engine/contract.js'
 import { engine } from '../engine/native.js'
 import { ArbalestError, invalidOption, messageOf } from '../errors.js'
 import { launchedProcess } from '../hosts/launcher.js'
+import type { JobsWatch } from '../dashboard/jobs-watch.js'
+import { runEvent } from '../observe/run-event.js'
 import { EventStream } from '../observe/event-stream.js'
 import type { JobEvent } from '../observe/events.js'
 import { crossoverSettings, type CrossoverOptions } from '../options/crossover.js'
@@ -9,7 +12,8 @@ import { settingsOf } from '../options/settings.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
 import { Admission } from '../run/memory/admission.js'
-import { trainWith } from '../run/train.js'
+import { titleOf } from '../run/run.js'
+import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { showLive } from '../runtime/live-processes.js'
 import { ActorSystem } from '../runtime/system.js'
@@ -75,13 +79,15 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly jobs: readonly Job[]
   /** Resolves when all jobs have ended, also if some have failed: the error of each is that of its own `finished`. */
   readonly finished: Promise<CrossoverFinishedEvent>
+  /** The address of the page that shows all jobs, with its secret; undefined without the option `dashboard`. Rejects with INVALID_OPTION if there is no such port. */
+  readonly dashboard: Promise<string | undefined>
   readonly #stream = new EventStream<CrossoverEvent>()
   readonly #handles = new HandleScope(engine)
   readonly #admission: Admission
 
   constructor(given: readonly TrainOptions[], options: CrossoverOptions) {
     const settings = given.map(settingsOf)
-    const { policy, shares } = crossoverSettings(options, settings)
+    const { policy, shares, dashboard } = crossoverSettings(options, settings)
     if (launchedProcess() && settings.some(({ devices: { hosts } }) => hosts === 'auto'))
       throw invalidOption('hosts', 'auto', 'use none or loopback: jobs that train over several hosts cannot share their devices')
     const lease = this.#handles.own(engine.createLease({ shares }))
@@ -89,7 +95,13 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     const link = bytesPerSecond === undefined ? undefined : this.#handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 }))
     const makeArenas = (sizes: readonly number[]) => this.#handles.own(engine.createArenas({ backend: settings[0]!.backend, sizes }))
     const admission = (this.#admission = new Admission(given.length, makeArenas))
-    this.jobs = given.map((each, job) => trainWith(each, { shared: { lease, job, admission, ...(link !== undefined && { link }) } }))
+    const watch = dashboard === false ? undefined : this.#watch({ dashboard, jobs: given.length }, lease)
+    this.dashboard = watch?.then(({ url }) => url) ?? Promise.resolve(undefined)
+    this.dashboard.catch(() => {})
+    const watchWith = watch && watchedIn(watch)
+    this.jobs = given.map((each, job) =>
+      trainWith(each, { shared: { lease, job, admission, ...(link !== undefined && { link }) } }, watchWith)
+    )
     const emit = (event: PolicyEvent) => this.#stream.push(event)
     const scheduler = { engine, lease, policy, shares, sharesLink: link !== undefined, emit }
     // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
@@ -105,6 +117,19 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   /** All events from now on. Ends after `finished`. */
   [Symbol.asyncIterator](): AsyncIterator<CrossoverEvent, undefined> {
     return this.#stream[Symbol.asyncIterator]()
+  }
+
+  async #watch(
+    options: { readonly dashboard: true | { readonly port?: number }; readonly jobs: number },
+    lease: Handle
+  ): Promise<JobsWatch> {
+    const { JobsWatch: Watch } = await import('../dashboard/jobs-watch.js')
+    const holder = () => {
+      const job = engine.leaseHolder(lease)
+      return job < 0 ? 'no job has a turn now' : `job ${job} computes now`
+    }
+    const seconds = () => engine.leaseFigures(lease).map((job) => job.seconds)
+    return Watch.open({ ...options, device: { status: holder, seconds } })
   }
 
   async #train(options: ConstructorParameters<typeof DeviceScheduler>[0]): Promise<CrossoverFinishedEvent> {
@@ -154,5 +179,14 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       this.#admission.leave(number)
       scheduler.tell.ended(number)
     }
+  }
+}
+
+/** Each job on the page of all. */
+function watchedIn(watch: Promise<JobsWatch>): WatchWith {
+  return (settings) => async (job) => {
+    const opened = await watch
+    opened.add(job, titleOf(settings), runEvent(settings))
+    return opened
   }
 }

@@ -169,6 +169,11 @@ export interface Engine {
    * memory of each member, and so does each that joins later (`MemoryCount.recording`). Throws OUT_OF_MEMORY; then nothing is recorded.
    */
   roundFigures(group: Handle, afterRound: number): readonly RoundFigures[]
+  /**
+   * The same of a sample of the rounds, which is recorded while this is called at least every two seconds: about ten a second. Distances are
+   * measured in as many of them as cost a 300th of a thread, and are null in the others. Members keep the memory for it. Throws OUT_OF_MEMORY; then nothing is recorded.
+   */
+  sampledFigures(group: Handle, afterRound: number): readonly RoundFigures[]
   /** Replaces the central model. Call it only while no learner runs. */
   writeCentral(group: Handle, weights: Float32Array | Float64Array): void
 

@@ -52,6 +52,7 @@ const CALLS = [
   'isFinite',
   'averagingSpans',
   'roundFigures',
+  'sampledFigures',
   'writeCentral',
   'captureGroup',
   'captureReplica',

@@ -43,7 +43,8 @@ export async function readRuns(path: string): Promise<RecordedRun[]> {
   return runs.flat().sort((a, b) => a.from - b.from)
 }
 
-async function logsOf(path: string): Promise<string[]> {
+/** The log at a path, or those of a folder. Throws DATA_NOT_FOUND. */
+export async function logsOf(path: string): Promise<string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path]
     const named = (await readdir(path)).filter((name) => name.endsWith('.jsonl')).map((name) => join(path, name))
@@ -61,7 +62,8 @@ function unreadable(path: string, cause: unknown): ArbalestError {
   return new ArbalestError('DATA_NOT_FOUND', message, { cause, data: { file: path } })
 }
 
-type Line = RecordedEvent & { readonly run: string; readonly time: number }
+/** A line of a log. */
+export type LogEvent = RecordedEvent & { readonly run: string; readonly time: number }
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 /** A run whose log is being read. */
 interface UnfinishedRun extends Mutable<Omit<RecordedRun, 'progress' | 'evaluated' | 'logged'>> {
@@ -74,7 +76,7 @@ async function runsOf(file: string): Promise<RecordedRun[]> {
   const runs = new Map<string, UnfinishedRun>()
   try {
     for await (const text of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })) {
-      const line = parsed(text)
+      const line = parsedLine(text)
       if (line) take(line, runs, file)
     }
   } catch (cause) {
@@ -83,10 +85,11 @@ async function runsOf(file: string): Promise<RecordedRun[]> {
   return [...runs.values()]
 }
 
-function parsed(text: string): Line | undefined {
+/** The event of a line; undefined if it is not a whole one. */
+export function parsedLine(text: string): LogEvent | undefined {
   try {
-    const line = JSON.parse(text) as Partial<Line> | null
-    return typeof line?.run === 'string' && isTime(line.time) && typeof line.event === 'string' ? (line as Line) : undefined
+    const line = JSON.parse(text) as Partial<LogEvent> | null
+    return typeof line?.run === 'string' && isTime(line.time) && typeof line.event === 'string' ? (line as LogEvent) : undefined
   } catch {
     return undefined
   }
@@ -97,7 +100,7 @@ function isTime(seconds: unknown): boolean {
   return typeof seconds === 'number' && !Number.isNaN(new Date(1000 * seconds).getTime())
 }
 
-function take({ run, time, ...event }: Line, runs: Map<string, UnfinishedRun>, file: string): void {
+function take({ run, time, ...event }: LogEvent, runs: Map<string, UnfinishedRun>, file: string): void {
   if (event.event === 'run') {
     const { options, versions } = event
     const known = { options: Object(options) as UnfinishedRun['options'], versions }

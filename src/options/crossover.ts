@@ -3,6 +3,7 @@ import { Faults } from '../schema/faults.js'
 import { group, option, type GivenOptions } from '../schema/group.js'
 import { realFromText } from '../schema/from-text.js'
 import { list, oneOf, real } from '../schema/values.js'
+import { dashboardOption, type DashboardOptions } from './records.js'
 import { addsUpdates } from './synchroniser.js'
 import type { Settings } from './settings.js'
 
@@ -24,7 +25,9 @@ export const crossoverOptions = group({
     flag: '--share <numbers>',
     fromText: (given, refuse) => given.split(':').map((share) => realFromText(share, refuse)),
     otherwise: 'equal'
-  })
+  }),
+  /** Serves a page on 127.0.0.1 that shows all jobs, and who holds the device; `dashboard` of the result has its address. `true`, or its port. */
+  dashboard: dashboardOption
 })
 
 /** How several jobs share their device. */
@@ -33,13 +36,14 @@ export interface CrossoverOptions extends GivenOptions<typeof crossoverOptions> 
 export interface CrossoverSettings {
   readonly policy: Policy
   readonly shares: readonly number[]
+  readonly dashboard: boolean | DashboardOptions
 }
 
 /** Throws INVALID_OPTION for jobs that cannot share a device. */
 export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settings[]): CrossoverSettings {
   if (jobs.length < 2) throw invalidOption('jobs', jobs.length, 'give two or more')
   const faults = new Faults()
-  const { policy, share } = faults.checked(crossoverOptions, given)
+  const { policy, share, dashboard = false } = faults.checked(crossoverOptions, given)
   faults.throwAny()
   if (share && share.length !== jobs.length) throw invalidOption('share', share.length, `give a number for each of the ${jobs.length} jobs`)
   for (const [i, { synchroniser, backend, devices }] of jobs.entries()) {
@@ -53,5 +57,5 @@ export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settin
     if (backend !== jobs[0]!.backend) throw invalidOption(`${name}.backend`, backend, `use ${jobs[0]!.backend}, as the first job does`)
     if (devices.link !== jobs[0]!.devices.link) throw invalidOption(`${name}.link`, devices.link, 'use one link for all jobs')
   }
-  return { policy, shares: share ?? jobs.map(() => 1) }
+  return { policy, shares: share ?? jobs.map(() => 1), dashboard }
 }

@@ -1,6 +1,6 @@
 import { group, option, orShort, required, type CheckedOptions, type GivenOptions } from '../schema/group.js'
 import type { StepEvent } from '../observe/events.js'
-import { kind, text, whole } from '../schema/values.js'
+import { either, kind, text, truth, whole } from '../schema/values.js'
 
 const file = text('the path of a file to write')
 
@@ -21,9 +21,33 @@ const trace = group({
 /** Where the trace of a run is written, for Perfetto or chrome://tracing, and how fine it is. */
 export interface TraceOptions extends GivenOptions<typeof trace> {}
 
+const LAST_PORT = 65_535
+
+const dashboard = group({
+  /** The port of the page on 127.0.0.1; any that is free if omitted, or 0. */
+  port: option(whole({ max: LAST_PORT }), {
+    text: 'the port of the dashboard',
+    flag: '--dashboard-port <port>',
+    otherwise: 'any that is free'
+  })
+})
+
+/** A page that shows the run in a browser while it trains. */
+export interface DashboardOptions extends GivenOptions<typeof dashboard> {}
+
 type OnStep = (step: StepEvent) => void | Promise<void>
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
+
+/** A page that shows runs while they train. */
+export const dashboardOption = option<boolean | DashboardOptions, boolean | CheckedOptions<typeof dashboard>>(
+  either([truth(), dashboard], (value) => (typeof value === 'boolean' ? 0 : 1)),
+  {
+    text: 'serves a page on 127.0.0.1 that shows what trains in a browser',
+    flag: '--dashboard',
+    takes: 'true, false, or an object as below'
+  }
+)
 
 export const recordOptions = {
   /**
@@ -51,6 +75,16 @@ export const recordOptions = {
   logDir: option(text('the path of a folder'), { text: "as --log, in a file of the run's own in this folder", flag: '--log-dir <folder>' }),
   /** A folder for TensorBoard: the run's curves, in a folder of its own. */
   tensorboard: option(text('the path of a folder'), { text: 'curves for TensorBoard', flag: '--tensorboard <folder>' }),
+  /**
+   * Serves a page on 127.0.0.1 that shows the run while it trains; `job.dashboard` has its address, with a secret. `true`, or its port. It costs nothing while no
+   * browser shows it.
+   */
+  dashboard: dashboardOption,
+  /** A port of 127.0.0.1 at which Prometheus reads the run's numbers, at `/metrics`; 0: any that is free. */
+  metricsPort: option(whole({ max: LAST_PORT }), {
+    text: 'a port of 127.0.0.1 at which Prometheus reads the numbers of the run',
+    flag: '--metrics-port <port>'
+  }),
   /** Writes what the actors do, for Perfetto or chrome://tracing: the file's path, alone or with options. */
   trace: option<string | TraceOptions, CheckedOptions<typeof trace>>(orShort(file, trace, 'file'))
 }

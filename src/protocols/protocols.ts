@@ -46,6 +46,11 @@ export interface SynchroniserProtocol {
    * that began before have no figures.
    */
   roundsAfter(round: number): DeferredReply<readonly RoundFigures[]>
+  /**
+   * The figures of a sample of the rounds after this one, about ten a second; none if there are none yet. The sample is recorded while this is asked for at least every
+   * two seconds; in some of its rounds distances are null, because measuring them would cost too much. Over several hosts it has the learners of the first one.
+   */
+  sampledRounds(round: number): readonly RoundFigures[]
   /** Changes learning rate or rule. Answers with the round. Rejects with INVALID_OPTION for what the rule does not have or take. */
   set(change: SettingChange): DeferredReply<RunPlace>
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'eventemitter3'
 import { jobActors, type JobActors } from '../protocols/job-actors.js'
 import type { RunCall } from '../protocols/run-ref.js'
+import type { WatchedJob } from '../dashboard/run-watch.js'
 import { ArbalestError, unknownName } from '../errors.js'
 import { EventStream } from '../observe/event-stream.js'
 import type {
@@ -93,6 +94,9 @@ export interface JobControl {
   readonly directory: RunDirectory
 }
 
+/** Watches a job from before its first event to its end. Resolves once it does, with the address of a page if there is one. */
+export type WatchJob = (job: WatchedJob) => Promise<{ readonly url: string | undefined }>
+
 export interface JobOutcome {
   readonly finished: FinishedEvent
   /** Undefined if the run was stopped before there was one. */
@@ -124,6 +128,8 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
    * ```
    */
   readonly actors: JobActors
+  /** The address of the page that shows the run, with its secret; undefined without the option `dashboard`. Rejects with INVALID_OPTION if there is no such port. */
+  readonly dashboard: Promise<string | undefined>
   readonly #directory: RunDirectory
   readonly #stop = new AbortController()
   readonly #metrics = new MetricLog()
@@ -135,17 +141,24 @@ export class Job implements AsyncIterable<JobEvent>, AsyncDisposable {
   /** `learners`: how many there will be at the start. */
   constructor(
     run: (control: JobControl) => Promise<JobOutcome>,
-    { signal, learners = 1 }: { signal?: AbortSignal | undefined; learners?: number } = {}
+    { signal, learners = 1, watch }: { signal?: AbortSignal | undefined; learners?: number; watch?: WatchJob | undefined } = {}
   ) {
     this.#directory = new RunDirectory(learners, () => this.stop())
     this.actors = jobActors(
       (call) => this.#directory.call(call),
       () => this.#directory.learners
     )
+    const watched = Promise.resolve(watch?.(this))
+    this.dashboard = watched.then((opened) => opened?.url)
+    this.dashboard.catch(() => {})
     const stop = () => this.stop()
     if (signal?.aborted) stop()
     signal?.addEventListener('abort', stop, { once: true })
-    const outcome = this.#run(run).finally(() => signal?.removeEventListener('abort', stop))
+    const outcome = this.#run(async (control) => {
+      // Before any work: there may be no such port.
+      await watched
+      return run(control)
+    }).finally(() => signal?.removeEventListener('abort', stop))
     this.finished = outcome.then(({ finished }) => finished)
     // A program that reads the events gets the error there: `finished` need not be handled as well.
     this.finished.catch(() => {})

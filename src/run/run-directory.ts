@@ -16,7 +16,16 @@ type Effect = 'look' | 'change'
 /** The messages of each actor. A learner has the methods of its class besides, each a change. */
 const MESSAGES: Readonly<Record<RunActorName, Readonly<Record<string, Effect>>>> = {
   run: { stop: 'look' },
-  synchroniser: { status: 'look', pause: 'change', resume: 'look', central: 'look', model: 'change', roundsAfter: 'look', set: 'change' },
+  synchroniser: {
+    status: 'look',
+    pause: 'change',
+    resume: 'look',
+    central: 'look',
+    model: 'change',
+    roundsAfter: 'look',
+    sampledRounds: 'look',
+    set: 'change'
+  },
   supervisor: { population: 'look', resize: 'change', replace: 'change', tuning: 'change', decisions: 'look', message: 'change' },
   learner: { status: 'look' },
   evaluator: { measure: 'change' },

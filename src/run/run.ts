@@ -107,7 +107,8 @@ async function recorded(given: Settings, modules: RunModules, control: JobContro
   }
 }
 
-function titleOf({ model, data }: Settings): string {
+/** The run in a few words. */
+export function titleOf({ model, data }: Pick<Settings, 'model' | 'data'>): string {
   const nameOf = (subject: Settings['model'] | Settings['data']) => (typeof subject === 'string' ? subject : subject.name)
   return `${nameOf(model)} on ${nameOf(data)}`
 }

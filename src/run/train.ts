@@ -1,7 +1,9 @@
-import { Job } from './job.js'
+import { isFirstProcess } from '../hosts/launcher.js'
+import { runEvent } from '../observe/run-event.js'
+import { Job, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'
-import { BUILT_IN_LEARNER, run, type RunModules } from './run.js'
-import { settingsOf } from '../options/settings.js'
+import { BUILT_IN_LEARNER, run, titleOf, type RunModules } from './run.js'
+import { settingsOf, type Settings } from '../options/settings.js'
 
 const MODULES: RunModules = {
   engine: new URL('../engine/native.js', import.meta.url),
@@ -26,8 +28,24 @@ export function train(options: TrainOptions): Job {
 }
 
 /** As `train`, with other modules for the engine or the learner. */
-export function trainWith(options: TrainOptions, modules: Partial<RunModules>): Job {
+export function trainWith(options: TrainOptions, modules: Partial<RunModules>, watchWith?: WatchWith): Job {
   const settings = settingsOf(options)
   const chosen = { ...MODULES, ...(settings.learner && { learner: settings.learner }), ...modules }
-  return new Job((control) => run(settings, chosen, control), { signal: options.signal, learners: settings.learners })
+  const watch = watchWith?.(settings) ?? watchOf(settings)
+  return new Job((control) => run(settings, chosen, control), { signal: options.signal, learners: settings.learners, watch })
+}
+
+/** How a job is watched together with others. */
+export type WatchWith = (settings: Settings) => WatchJob
+
+/** A page and a port for Prometheus of this job alone, if it shall have them. Of processes that train together the first one has them. */
+function watchOf(settings: Settings): WatchJob | undefined {
+  const { dashboard = false, metricsPort } = settings
+  if ((dashboard === false && metricsPort === undefined) || !isFirstProcess()) return undefined
+  return async (job) => {
+    const { JobsWatch } = await import('../dashboard/jobs-watch.js')
+    const watch = await JobsWatch.open({ dashboard, metricsPort })
+    watch.add(job, titleOf(settings), runEvent(settings))
+    return watch
+  }
 }

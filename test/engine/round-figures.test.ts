@@ -74,6 +74,35 @@ describe('the figures of a round', () => {
     run.finish(j)
   }
 
+  it('are those of a sample while it is asked for: of few rounds, with distances in some, and of none once it is not', async () => {
+    const run = start(rule({ name: 'sma' }, 2), 2)
+    const train = async (milliseconds: number) => {
+      const end = performance.now() + milliseconds
+      let rounds = 0
+      for (; performance.now() < end; rounds++) {
+        for (const j of [0, 1]) step(run, j)
+        if (rounds % 20 === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      return rounds
+    }
+    expect(engine.sampledFigures(run.group, -1)).to.deep.equal([])
+    const rounds = await train(500)
+    const sample = engine.sampledFigures(run.group, -1)
+    expect(sample.length).within(1, 6)
+    expect(rounds).above(20)
+    for (const { began, seconds, averaged, members } of sample) {
+      expect(seconds).above(began)
+      expect(averaged).within(0, seconds - began)
+      expect(members.map(({ learner }) => learner)).to.deep.equal([0, 1])
+    }
+    expect(sample[0]!.members.every(({ distance }) => distance! > 0)).to.equal(true)
+    const last = sample.at(-1)!.round
+    await new Promise((resolve) => setTimeout(resolve, 2_100))
+    await train(200)
+    expect(engine.sampledFigures(run.group, last)).to.deep.equal([])
+    run.release()
+  })
+
   it('are recorded from the first call on, and leave the weights as they are', () => {
     const [watched, alone] = [true, false].map((watches) => {
       const run = start(rule({ name: 'sma' }, 1), 1)

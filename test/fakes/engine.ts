@@ -117,6 +117,7 @@ export const engine: Engine = {
   isFinite: (group) => memory.locked(() => new FakeGroup(group).central.every(Number.isFinite)),
   averagingSpans: () => new Float64Array(),
   roundFigures: (group, after) => memory.locked(() => new FakeGroup(group).roundFigures(after)),
+  sampledFigures: (group, after) => memory.locked(() => new FakeGroup(group).roundFigures(after)),
   writeCentral: (group, weights) => memory.locked(() => new FakeGroup(group).central.set(weights)),
 
   captureGroup: () => unsupported('captureGroup'),

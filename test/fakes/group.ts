@@ -209,7 +209,9 @@ export class FakeGroup {
       figures.push({
         round,
         iteration: this.#get(at + RECORD.iteration),
+        began: this.#get(at + RECORD.seconds),
         seconds: this.#get(at + RECORD.seconds),
+        averaged: 0,
         loss: this.#get(at + RECORD.lossSum) / this.#get(at + RECORD.losses),
         members: distances.flatMap((distance, learner) => (distance < 0 ? [] : [{ learner, distance, waited: 0 }]))
       })

@@ -173,9 +173,7 @@ Napi::Value averaging_spans(const Info& info) {
 // A distance that nothing tells is null.
 Napi::Value distance(Napi::Env env, double value) { return std::isnan(value) ? env.Null() : Napi::Value(Napi::Number::New(env, value)); }
 
-Napi::Value round_figures(const Info& info) {
-  const Napi::Env env = info.Env();
-  const std::vector<RoundFigures> rounds = group_of(info)->round_figures(js::integer(info[1], "afterRound"));
+Napi::Value figures_of(Napi::Env env, const std::vector<RoundFigures>& rounds) {
   Napi::Array result = Napi::Array::New(env, rounds.size());
   for (uint32_t i = 0; i < rounds.size(); ++i) {
     const RoundFigures& round = rounds[i];
@@ -190,12 +188,22 @@ Napi::Value round_figures(const Info& info) {
     Napi::Object each = Napi::Object::New(env);
     each.Set("round", static_cast<double>(round.round));
     each.Set("iteration", static_cast<double>(round.iteration));
+    each.Set("began", round.began);
     each.Set("seconds", round.seconds);
+    each.Set("averaged", round.averaged);
     each.Set("loss", round.loss);
     each.Set("members", members);
     result.Set(i, each);
   }
   return result;
+}
+
+Napi::Value round_figures(const Info& info) {
+  return figures_of(info.Env(), group_of(info)->round_figures(js::integer(info[1], "afterRound")));
+}
+
+Napi::Value sampled_figures(const Info& info) {
+  return figures_of(info.Env(), group_of(info)->sampled_figures(js::integer(info[1], "afterRound")));
 }
 
 Napi::Value write_central(const Info& info) {
@@ -226,6 +234,7 @@ void add_group_calls(Napi::Object& addon) {
   add<is_finite>(addon, "isFinite");
   add<averaging_spans>(addon, "averagingSpans");
   add<round_figures>(addon, "roundFigures");
+  add<sampled_figures>(addon, "sampledFigures");
   add<write_central>(addon, "writeCentral");
 }
 

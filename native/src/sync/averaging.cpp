@@ -258,7 +258,11 @@ bool Averaging::finish(const Pass& pass) {
   const UsedStream used = streams_.use(pass.device);
   std::erase_if(passes_, [&](const auto& each) { return each.get() == &pass; });
   // On streams the passes are queued, and no thread waits to see when they run.
-  if (passes_.empty() && !has_streams()) spans_.record({AveragingSpan::kRule, round_, passes_from_, AveragingSpans::now()});
+  if (passes_.empty() && !has_streams()) {
+    const double now = AveragingSpans::now();
+    pass_seconds_ += now - passes_from_;
+    spans_.record({AveragingSpan::kRule, round_, passes_from_, now});
+  }
   return pass.then();
 }
 

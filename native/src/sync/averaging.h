@@ -72,6 +72,8 @@ class Averaging {
   void fail(std::exception_ptr failure);
   std::exception_ptr failure() const { return failure_; }
   std::vector<AveragingSpan> averaging_spans() { return spans_.take(); }
+  // That the passes have taken since the last call, where threads wait for them.
+  double take_pass_seconds() { return std::exchange(pass_seconds_, 0); }
   double exchange_seconds() const { return pipeline_ ? pipeline_->exchange_seconds() : 0; }
 
  private:
@@ -123,6 +125,7 @@ class Averaging {
 
   std::vector<std::shared_ptr<Pass>> passes_;
   double passes_from_ = 0;     // when passes_ last ceased to be empty
+  double pass_seconds_ = 0;
   std::deque<Queued> queued_;  // the last whole round's at the end
   Level* between_devices_ = nullptr;
   std::vector<int> present_;  // as the level between devices was told

@@ -68,6 +68,8 @@ class GroupControl {
   virtual std::vector<AveragingSpan> averaging_spans() { return {}; }
   // Of the whole rounds after this one, at most the newest 4096. The first call starts the recording.
   virtual std::vector<RoundFigures> round_figures(int64_t after) = 0;
+  // Of a sample of the rounds, which is taken while this is called at least every two seconds.
+  virtual std::vector<RoundFigures> sampled_figures(int64_t after) = 0;
 };
 
 // The central model as the owner reads, replaces and saves it.

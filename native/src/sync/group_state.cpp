@@ -67,6 +67,12 @@ std::vector<RoundFigures> GroupState::round_figures(int64_t after) {
   return recorder_.take_after(after);
 }
 
+std::vector<RoundFigures> GroupState::sampled_figures(int64_t after) {
+  const std::lock_guard lock(mutex_);
+  if (!recorder_.is_recording()) prepare_recording();
+  return recorder_.sample_after(after);
+}
+
 void GroupState::read_central(std::byte* canonical) const {
   const Memory copy(backend_, spec_.layout.bytes);
   copy_central(0, copy);

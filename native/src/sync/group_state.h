@@ -19,6 +19,7 @@ class GroupState : public Group {
   void stop() override;
   std::vector<float> losses(int64_t from_iteration) const final;
   std::vector<RoundFigures> round_figures(int64_t after) final;
+  std::vector<RoundFigures> sampled_figures(int64_t after) final;
   void read_central(std::byte* canonical) const final;
 
   const ParameterLayout& layout() const final { return spec_.layout; }

@@ -5,11 +5,13 @@
 namespace arbalest {
 
 void RoundRecorder::open(int64_t round, int64_t iteration, std::span<const int> members) {
-  if (!recording_) return;
+  if (!recording_ && !is_sampled()) return;
   if (records_.size() == kMost) records_.pop_front();
   Record& record = records_.emplace_back();
   record.figures.round = round;
   record.figures.iteration = iteration;
+  record.measured = recording_ || Clock::now() >= next_distance_;
+  record.figures.began = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
   record.missing.assign(members.begin(), members.end());
   for (int learner : members) member(record, learner);
 }
@@ -38,15 +40,40 @@ void RoundRecorder::evict(int learner) {
   for (Record& record : records_) std::erase(record.missing, learner);
 }
 
-void RoundRecorder::finish(int64_t round) {
+void RoundRecorder::add_cost(double seconds) {
+  next_distance_ = after(std::max(next_distance_, Clock::now()), 1000 * kCostFactor * seconds);
+}
+
+void RoundRecorder::finish(int64_t round, double averaged) {
   Record* const record = find(round);
   if (!record) return;
   record->whole = true;
+  record->figures.averaged = averaged;
   record->figures.seconds = std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
 std::vector<RoundFigures> RoundRecorder::take_after(int64_t round) {
   recording_ = true;
+  return known_after(round);
+}
+
+std::vector<RoundFigures> RoundRecorder::sample_after(int64_t round) {
+  const Clock::time_point now = Clock::now();
+  sampled_until_ = after(now, kSampledFor);
+  const int64_t newest = records_.empty() ? 0 : records_.back().figures.round;
+  return known_after(recording_ ? std::max(round, newest - kMostSampled) : round);
+}
+
+// Whether the round that is about to begin is one of the sample.
+bool RoundRecorder::is_sampled() {
+  if (sampled_until_ == Clock::time_point::min()) return false;
+  const Clock::time_point now = Clock::now();
+  if (now > sampled_until_ || now < next_sample_) return false;
+  next_sample_ = after(now, kSamplePeriod);
+  return true;
+}
+
+std::vector<RoundFigures> RoundRecorder::known_after(int64_t round) {
   std::vector<RoundFigures> taken;
   for (Record& record : records_) {
     if (record.figures.round <= round) continue;
@@ -60,7 +87,6 @@ std::vector<RoundFigures> RoundRecorder::take_after(int64_t round) {
 }
 
 RoundRecorder::Record* RoundRecorder::find(int64_t round) {
-  if (!recording_) return nullptr;
   const auto found = std::ranges::find(records_, round, [](const Record& record) { return record.figures.round; });
   return found == records_.end() ? nullptr : &*found;
 }

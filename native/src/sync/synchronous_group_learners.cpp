@@ -178,7 +178,7 @@ void SynchronousGroup::update(int learner, const Ticket& ticket, const LearnerVe
     const std::lock_guard lock(mutex_);
     const RoundMember* const member = members_.find(learner);
     if (member) contribution = takes_updates() ? member->slot(ticket.round) : contributes_copies() ? member->contribution : vectors.weights;
-    recorded = recorder_.is_recording();
+    recorded = recorder_.measures(ticket.round);
   }
   if (contribution && takes_updates()) {
     step.contribution_kind = contribution_kind();
@@ -252,7 +252,7 @@ bool SynchronousGroup::report(int learner, int64_t iteration, double loss) {
 
 Outcome SynchronousGroup::await_round(Lock& lock, int learner, int64_t round, Clock::time_point deadline,
                                       const std::atomic<bool>& cancelled) {
-  if (!recorder_.is_recording() || round_ >= round) return wait_for_round(lock, learner, round, deadline, cancelled);
+  if (round_ >= round || !recorder_.is_recording()) return wait_for_round(lock, learner, round, deadline, cancelled);
   const Clock::time_point from = Clock::now();
   const Outcome outcome = wait_for_round(lock, learner, round, deadline, cancelled);
   if (const RoundMember* const member = members_.find(learner))
@@ -329,8 +329,8 @@ void SynchronousGroup::advance() {
 
 void SynchronousGroup::finish_round() {
   iteration_ = schedule_.first_iteration(round_) + rounds_.front().length;
-  if (recorder_.is_recording()) record_distances(rounds_.front());
-  recorder_.finish(round_);
+  if (recorder_.measures(round_)) record_distances(rounds_.front());
+  recorder_.finish(round_, averaging_.take_pass_seconds());
   rounds_.close_front();
   whole_rounds_.store(++round_, std::memory_order_release);
   advance();  // where the next round's members are all gone
@@ -361,11 +361,13 @@ void SynchronousGroup::record_distance(int learner, const Ticket& ticket, const 
   {
     const std::lock_guard lock(mutex_);
     const RoundMember* const member = members_.find(learner);
-    if (!member || !member->difference) return;
+    if (!member || !member->difference || !recorder_.measures(ticket.round)) return;
     difference = member->difference;
   }
+  const Clock::time_point from = Clock::now();
   const double distance = averaging_.distance(ticket.device, ticket.model, weights, *difference);
   const std::lock_guard lock(mutex_);
+  recorder_.add_cost(seconds_since(from));
   recorder_.set_distance(ticket.round, learner, distance);
 }
 
@@ -374,12 +376,14 @@ void SynchronousGroup::record_distances(const OpenRound& round) {
     for (int learner : round.members) recorder_.set_distance(round.number, learner, 0);
   if (!rule().lockstep) return;
   const UsedStream used = averaging_.use_stream(0);
+  const Clock::time_point from = Clock::now();
   for (const auto& [learner, contribution] : round.buckets.front().front().arrived) {
     const RoundMember* const member = members_.find(learner);
     if (!member || !member->difference || !contribution.due) continue;
     recorder_.set_distance(round.number, learner,
                            averaging_.distance(0, round.number, *contribution.due->learner.weights, *member->difference));
   }
+  recorder_.add_cost(seconds_since(from));
 }
 
 void SynchronousGroup::take_sum(const BucketReduction& reduction) {

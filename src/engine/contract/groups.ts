@@ -141,8 +141,12 @@ export interface RoundFigures {
   /** Its number, from 0, and its first iteration. */
   readonly round: number
   readonly iteration: number
-  /** When it was whole, in seconds of the clock that all threads of the machine share. */
+  /** When its first learner came, in seconds of the clock that all threads of the machine share. */
+  readonly began: number
+  /** When it was whole, on the same clock. */
   readonly seconds: number
+  /** Seconds that the synchroniser's rule took on the CPU; 0 on a GPU, where no thread waits for it. */
+  readonly averaged: number
   /** Mean over its learners and iterations; NaN if all of them died. */
   readonly loss: number
   readonly members: readonly MemberFigures[]

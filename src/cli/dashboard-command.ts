@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Dashboard } from '../dashboard/dashboard.js'
+import { LogFollower } from '../dashboard/log-follower.js'
+import type { CommonFlags, DefineCommand } from './command.js'
+import { wholeNumber } from './flag-values.js'
+import { tellDashboard } from './train-command.js'
+
+const NOTES = `
+LOG is a log (train --log) or a folder of logs (train --log-dir). Runs that still write are followed. The page is on 127.0.0.1 alone, and its address
+has a secret. Ctrl-C ends it. What learners do and how far they are from the central model is seen by train --dashboard alone: no log has it.`
+
+export const defineDashboard: DefineCommand = (command) => {
+  command
+    .argument('<log>', 'a log, or a folder of logs')
+    .option('--port <port>', 'the port of the page (default: any that is free)', wholeNumber('--port'))
+    .addHelpText('after', NOTES)
+    .action(async (log: string, { json = false, port }: CommonFlags & { port?: number }) => {
+      const follower = await LogFollower.open(log)
+      const dashboard = await Dashboard.open(follower, { ...(port !== undefined && { port }) })
+      tellDashboard(dashboard.url, json)
+      // The server keeps no process alive. There is nothing to be put in order at the end: a signal may do as it does.
+      for (;;) await sleep(60_000)
+    })
+}

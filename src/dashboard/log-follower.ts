@@ -1,0 +1,102 @@
+import { open, type FileHandle } from 'node:fs/promises'
+import { logsOf, parsedLine } from '../observe/read-runs.js'
+import { RunBoard } from './run-board.js'
+import type { DashboardSource } from './dashboard.js'
+
+/** Bytes that are read at a time. */
+const CHUNK = 2 ** 18
+/** A line that is longer is skipped: no event is. */
+const LONGEST_LINE = 2 ** 22
+/** The newest runs of a folder that are shown. */
+const MOST_RUNS = 64
+/** Milliseconds between two looks for new files. */
+const FILES_EVERY = 2_000
+/** Seconds without an event after which a run without an end counts as interrupted. */
+const SILENCE = 60
+
+/** A log that is read as far as it goes, and on as it grows. */
+interface FollowedLog {
+  readonly path: string
+  position: number
+  rest: string
+  skips: boolean
+}
+
+/** The runs of a log, or of all logs of a folder: those that are over, and those that still write. */
+export class LogFollower implements DashboardSource {
+  readonly #path: string
+  readonly #logs = new Map<string, FollowedLog>()
+  readonly #boards = new Map<string, { readonly board: RunBoard; last: number }>()
+  #lookedForFiles = -Infinity
+
+  private constructor(path: string) {
+    this.#path = path
+  }
+
+  /** Reads what there is. Throws DATA_NOT_FOUND. */
+  static async open(path: string): Promise<LogFollower> {
+    const follower = new LogFollower(path)
+    await follower.#findFiles()
+    await follower.look()
+    return follower
+  }
+
+  get boards(): readonly RunBoard[] {
+    const all = [...this.#boards.values()].map(({ board }) => board)
+    return all.toSorted((a, b) => a.facts.began - b.facts.began).slice(-MOST_RUNS)
+  }
+
+  async look(): Promise<void> {
+    if (performance.now() - this.#lookedForFiles > FILES_EVERY) await this.#findFiles().catch(() => {})
+    for (const log of this.#logs.values()) await this.#readOn(log).catch(() => {})
+    const now = Date.now() / 1000
+    for (const { board, last } of this.#boards.values()) if (now - last > SILENCE) board.interrupt()
+  }
+
+  async #findFiles(): Promise<void> {
+    this.#lookedForFiles = performance.now()
+    for (const path of await logsOf(this.#path))
+      if (!this.#logs.has(path)) this.#logs.set(path, { path, position: 0, rest: '', skips: false })
+  }
+
+  async #readOn(log: FollowedLog): Promise<void> {
+    await using file = await open(log.path, 'r')
+    const { size } = await file.stat()
+    // A file that has become shorter is another one.
+    if (size < log.position) Object.assign(log, { position: 0, rest: '', skips: false })
+    while (log.position < size) {
+      const text = await this.#chunk(file, log)
+      if (text === '') return
+      const lines = (log.rest + text).split('\n')
+      log.rest = lines.pop()!
+      for (const line of lines) {
+        if (!log.skips) this.#take(line)
+        log.skips = false
+      }
+      if (log.rest.length > LONGEST_LINE) Object.assign(log, { rest: '', skips: true })
+    }
+  }
+
+  async #chunk(file: FileHandle, log: FollowedLog): Promise<string> {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK), 0, CHUNK, log.position)
+    log.position += bytesRead
+    // A character may lie across two chunks: events are written as ASCII but for names, where a wrong one does no harm.
+    return buffer.toString('utf8', 0, bytesRead)
+  }
+
+  #take(text: string): void {
+    const line = parsedLine(text)
+    if (!line) return
+    const { run, time, ...event } = line
+    if (event.event === 'run' && !this.#boards.has(run))
+      this.#boards.set(run, { board: new RunBoard(run, { name: run, began: time, isLive: false }), last: time })
+    const known = this.#boards.get(run)
+    if (!known) return
+    known.last = time
+    try {
+      known.board.take(event, time)
+    } catch {
+      // A line of another version, or of somebody else's: what it lacks is not shown.
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { Gauge, Registry } from 'prom-client'
+import type { DashboardSource } from './dashboard.js'
+import { hardened, LIMITS, listening, portOf, refuse } from './page-server.js'
+import type { RunFacts } from './page/wire.js'
+import type { RunBoard } from './run-board.js'
+
+type Fact = { readonly [Key in keyof RunFacts]: RunFacts[Key] extends number | null ? Key : never }[keyof RunFacts]
+
+/** The numbers of a run as Prometheus has them: base units, and ratios from 0 to 1. */
+const RUN_METRICS: readonly (readonly [name: string, help: string, fact: Fact])[] = [
+  ['arbalest_iterations', 'Iterations that are done.', 'iteration'],
+  ['arbalest_iterations_planned', 'Iterations that are planned.', 'iterations'],
+  ['arbalest_rounds', 'Rounds that are whole.', 'round'],
+  ['arbalest_epochs', 'Passes over the training set, with the fraction of the present one.', 'epoch'],
+  ['arbalest_training_seconds', 'Seconds of training, without evaluation and set-up.', 'seconds'],
+  ['arbalest_loss', 'Mean training loss of the last iterations.', 'loss'],
+  ['arbalest_learning_rate', 'Learning rate of the last iteration.', 'learningRate'],
+  ['arbalest_images_per_second', 'Samples trained a second.', 'imagesPerSecond'],
+  ['arbalest_data_wait_ratio', 'Share of their time for which learners waited for data.', 'dataWait'],
+  ['arbalest_test_loss', 'Loss of the central model on the test set, when it was measured last.', 'testLoss'],
+  ['arbalest_test_accuracy_ratio', 'Share of right answers of the central model on the test set.', 'testAccuracy'],
+  ['arbalest_learners', 'Learners that train.', 'learners'],
+  ['arbalest_learner_deaths', 'Learners that have died.', 'deaths'],
+  ['arbalest_hosts', 'Processes that train together.', 'hosts']
+]
+
+/** By place of the population: the column of a lane, from its end. */
+const PLACE_METRICS = [
+  ['arbalest_learner_distance', 'Distance of the weights from the central model.', 5],
+  ['arbalest_learner_waiting_ratio', 'Share of its time for which the learner waited for others.', 3],
+  ['arbalest_learner_averaging_ratio', 'Share of its time that averaging took.', 4],
+  ['arbalest_learner_state', '0 trains, 1 rests, 2 starts, 3 vacant, 4 dead.', 2]
+] as const
+
+const RUN = ['run', 'model', 'data'] as const
+
+/** Answers Prometheus on 127.0.0.1 with the same numbers that the page shows. Nothing is looked at between two of its questions. */
+export class MetricsServer {
+  readonly #server: Server
+  readonly #registry = new Registry()
+
+  private constructor(source: DashboardSource) {
+    this.#register(source)
+    this.#server = hardened(createServer(LIMITS, (request, response) => void this.#answer(source, request, response)))
+  }
+
+  /** Throws INVALID_OPTION if the port cannot be had. */
+  static async open(source: DashboardSource, { port }: { readonly port: number }): Promise<MetricsServer> {
+    const server = new MetricsServer(source)
+    await listening(server.#server, port, 'metricsPort')
+    return server
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${portOf(this.#server)}/metrics`
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  async #answer(source: DashboardSource, { method, url, headers }: IncomingMessage, response: ServerResponse): Promise<void> {
+    const port = portOf(this.#server)
+    if (headers.host !== `127.0.0.1:${port}` && headers.host !== `localhost:${port}`) return refuse(response, 403)
+    // A browser's pages have no business here.
+    if (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none') return refuse(response, 403)
+    if (url !== '/metrics') return refuse(response, 404)
+    if (method !== 'GET') return refuse(response, 405)
+    await source.look().catch(() => {})
+    const text = await this.#registry.metrics()
+    response.writeHead(200, { 'Content-Type': this.#registry.contentType, 'Cache-Control': 'no-store' }).end(text)
+  }
+
+  #register(source: DashboardSource): void {
+    const registers = [this.#registry]
+    const each = (gauge: Gauge, set: (board: RunBoard) => void) => {
+      gauge.reset()
+      for (const board of source.boards) set(board)
+    }
+    for (const [name, help, fact] of RUN_METRICS)
+      new Gauge({
+        ...{ name, help, labelNames: RUN, registers },
+        collect() {
+          each(this, (board) => {
+            const value = board.facts[fact]
+            if (value !== null) this.set(labelsOf(board), value)
+          })
+        }
+      })
+    for (const [name, help, column] of PLACE_METRICS)
+      new Gauge({
+        ...{ name, help, labelNames: [...RUN, 'place'], registers },
+        collect() {
+          each(this, (board) => {
+            for (let place = 0; place < board.facts.learners; place++) {
+              const value = board.place(place)?.[column] ?? null
+              if (value !== null) this.set({ ...labelsOf(board), place }, value)
+            }
+          })
+        }
+      })
+    new Gauge({
+      ...{
+        name: 'arbalest_device_memory_bytes',
+        help: 'Bytes that the learners of a device hold, with what they share.',
+        labelNames: [...RUN, 'device'],
+        registers
+      },
+      collect() {
+        each(this, (board) => {
+          for (const [device, { learners, learnerBytes, sharedBytes }] of (board.facts.memory?.devices ?? []).entries())
+            this.set({ ...labelsOf(board), device }, learners * learnerBytes + sharedBytes)
+        })
+      }
+    })
+    new Gauge({
+      ...{ name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', registers },
+      collect() {
+        this.set(process.memoryUsage.rss())
+      }
+    })
+  }
+}
+
+function labelsOf({ id, facts: { model, data } }: RunBoard): Record<(typeof RUN)[number], string> {
+  return { run: id, model, data }
+}

@@ -1,0 +1,71 @@
+import { byId, drawn, say } from './dom.js'
+import { numberText } from './format.js'
+import { placesOf } from './lanes.js'
+import type { PageRun } from './run-state.js'
+import { STATES } from './wire.js'
+
+const NEAR = 46
+const FAR = 140
+/** Learners that are drawn; more would cover each other. */
+const MOST = 32
+/** How fast the scale follows distances that have become smaller, a message. */
+const DECAY = 0.995
+
+interface Drawn {
+  readonly learner: SVGElement
+  readonly pull: SVGElement
+}
+
+/** The central model with its learners around it, as far away as they are. */
+export class Orbit {
+  readonly #svg = byId<SVGSVGElement>('orbit')
+  readonly #said = byId('orbit-said')
+  #learners: Drawn[] = []
+  #farthest = 0
+  #run = ''
+
+  show(run: PageRun): void {
+    const places = Math.min(placesOf(run), MOST)
+    if (places !== this.#learners.length || run.id !== this.#run) this.#draw(places)
+    if (run.id !== this.#run) this.#farthest = 0
+    this.#run = run.id
+    const distances = Array.from({ length: places }, (_, place) => run.known(`place ${place}`, 'place', 'distance'))
+    const known = distances.filter((each) => each !== null)
+    this.#farthest = Math.max(DECAY * this.#farthest, ...known)
+    for (const [place, { learner, pull }] of this.#learners.entries()) {
+      const distance = distances[place] ?? null
+      const share = distance === null || this.#farthest === 0 ? 0.6 : distance / this.#farthest
+      const radius = NEAR + (FAR - NEAR) * share
+      const angle = (360 * place) / places - 90
+      const state = STATES[run.latest(`place ${place}`, 'place', 'state') ?? 2]!
+      learner.setAttribute('data-state', state)
+      learner.style.transform = `rotate(${angle}deg) translate(${radius}px) rotate(${-angle}deg)`
+      pull.style.transform = `rotate(${angle}deg) scaleX(${radius / FAR})`
+    }
+    const mean = known.reduce((sum, each) => sum + each, 0) / known.length
+    const { learners, round, isLive } = run.facts
+    const far = known.length > 0 ? `, on average ${numberText(mean)} from the central model` : ''
+    say(
+      this.#said,
+      isLive && round > 0 ? `Round ${round.toLocaleString('en-US')}: ${learners} ${learners === 1 ? 'learner' : 'learners'}${far}.` : ''
+    )
+  }
+
+  #draw(places: number): void {
+    const rings = [1 / 3, 2 / 3, 1].map((part) => drawn('circle', { r: NEAR + (FAR - NEAR) * part, class: 'orbit-ring' }))
+    const size = places > 16 ? 7 : places > 8 ? 10 : 13
+    this.#learners = Array.from({ length: places }, (_, place) => ({
+      learner: drawn('g', { class: 'orbit-learner' }, drawn('circle', { r: size }), ...(size > 8 ? [drawn('text', {}, `${place}`)] : [])),
+      pull: drawn('line', { x1: 0, y1: 0, x2: FAR, y2: 0, class: 'orbit-pull', 'vector-effect': 'non-scaling-stroke' })
+    }))
+    const centre = drawn('g', { class: 'orbit-centre' }, drawn('circle', { r: 21 }), drawn('text', {}, 'z'))
+    const glow = drawn('circle', { r: 34, class: 'orbit-glow' })
+    this.#svg.replaceChildren(
+      ...rings,
+      ...this.#learners.map(({ pull }) => pull),
+      glow,
+      centre,
+      ...this.#learners.map(({ learner }) => learner)
+    )
+  }
+}

@@ -1,0 +1,173 @@
+import { byId, element, fillTable, say } from './dom.js'
+import { bytesText, countText, numberText, percentText, shortText, timeText } from './format.js'
+import type { PageRun } from './run-state.js'
+import type { Happening, MemoryFacts, RunFacts } from './wire.js'
+
+/** The head of the page: what the run is, how far it is, its present figures. */
+export function showSummary({ facts }: PageRun): void {
+  const { name, state, batch, synchroniser, precision, seed, parameters, samples, iteration, iterations, epoch, seconds, hosts } = facts
+  say(byId('title'), name)
+  say(byId('state'), state)
+  byId('state').dataset['state'] = state
+  const many = hosts > 1 ? `, ${hosts} hosts` : ''
+  const model = `${countText(parameters)} parameters, ${countText(samples)} samples, batches of ${batch}, ${synchroniser}, ${precision}, seed ${seed}${many}`
+  say(byId('described'), parameters > 0 ? model : '')
+  const share = iterations > 0 ? Math.min(1, iteration / iterations) : 0
+  byId<HTMLProgressElement>('progress').value = share
+  const left = state === 'training' && share > 0 && Number.isFinite(iterations) ? `, ${timeText((seconds * (1 - share)) / share)} left` : ''
+  say(
+    byId('progressed'),
+    `${percentText(share)}, iteration ${countText(iteration)}, epoch ${epoch.toFixed(2)}, ${timeText(seconds)} of training${left}`
+  )
+  document.title = `${percentText(share)} ${name} – Arbalest`
+  const figures: readonly (readonly [string, string, string])[] = [
+    ['training loss', numberText(facts.loss), ''],
+    ['test accuracy', percentText(facts.testAccuracy, 2), ''],
+    ['test loss', numberText(facts.testLoss), ''],
+    [
+      'images/s',
+      facts.imagesPerSecond === null ? '–' : countText(facts.imagesPerSecond),
+      facts.dataWait && facts.dataWait > 0.02 ? `${percentText(facts.dataWait)} wait for data` : ''
+    ],
+    ['learners', `${facts.learners}`, facts.deaths > 0 ? `${facts.deaths} died` : ''],
+    ['learning rate', shortText(facts.learningRate), '']
+  ]
+  byId('figures').replaceChildren(
+    ...figures.map(([label, value, note]) =>
+      element('div', { class: 'figure' }, element('dt', {}, label), element('dd', {}, value, element('small', {}, note && ` ${note}`)))
+    )
+  )
+}
+
+/** What a screen reader is told, at most now and then. */
+export function saidOf({ facts }: PageRun): string {
+  const { name, state, iteration, loss, testAccuracy, learners } = facts
+  const accuracy = testAccuracy === null ? '' : `, test accuracy ${percentText(testAccuracy, 2)}`
+  return `${name} is ${state}: iteration ${countText(iteration)}, loss ${numberText(loss)}${accuracy}, ${learners} learners.`
+}
+
+export function showHappenings({ happenings, facts }: PageRun): void {
+  const tuned = happenings.filter(({ kind }) => kind === 'tuner')
+  fill('tuner', tuned, facts.state === 'preparing' ? 'None yet.' : 'None: it has measured nothing yet, or the number of learners is given.')
+  fill(
+    'happened',
+    happenings.filter(({ kind }) => kind !== 'tuner'),
+    'Nothing yet.'
+  )
+}
+
+function fill(id: string, happenings: readonly Happening[], none: string): void {
+  const list = byId(id)
+  // A list that has not changed keeps its place where its reader has scrolled to.
+  const key = `${happenings.length} ${happenings.at(-1)?.seconds} ${happenings[0]?.seconds} ${none}`
+  if (list.dataset['key'] === key) return
+  list.dataset['key'] = key
+  if (happenings.length === 0) return list.replaceChildren(element('li', { class: 'none' }, none))
+  list.replaceChildren(
+    ...happenings
+      .toReversed()
+      .map(({ seconds, kind, title, detail }) =>
+        element('li', { 'data-kind': kind }, element('time', {}, timeText(seconds)), element('strong', {}, title), element('p', {}, detail))
+      )
+  )
+}
+
+export function showMemory({ facts: { memory } }: PageRun): void {
+  const target = byId('memory')
+  const key = JSON.stringify(memory?.devices) + Math.round((memory?.resident ?? 0) / 5e6)
+  if (target.dataset['key'] === key) return
+  target.dataset['key'] = key
+  if (!memory) return target.replaceChildren(element('p', { class: 'hint' }, 'Not known yet.'))
+  const most = Math.max(...memory.devices.map(bytesOf))
+  target.replaceChildren(...memory.devices.map((device, i) => memoryBar(device, i, most)), ...processMemory(memory))
+}
+
+type DeviceMemory = MemoryFacts['devices'][number]
+
+function bytesOf({ learners, learnerBytes, sharedBytes }: DeviceMemory): number {
+  return learners * learnerBytes + sharedBytes
+}
+
+function memoryBar(device: DeviceMemory, number: number, most: number): HTMLElement {
+  const { learners, learnerBytes, sharedBytes } = device
+  const parts = [...Array.from({ length: Math.min(learners, 64) }, () => ['', learnerBytes] as const), ['shared', sharedBytes] as const]
+  const bar = element('div', { class: 'bar', 'aria-hidden': 'true' })
+  for (const [name, bytes] of parts) {
+    const part = element('span', { class: name })
+    part.style.width = `${(100 * bytes) / most}%`
+    bar.append(part)
+  }
+  const said = `${learners} × ${bytesText(learnerBytes)} for learners, ${bytesText(sharedBytes)} shared`
+  const line = element('p', {}, element('span', {}, `Device ${number}: ${bytesText(bytesOf(device))}`), element('small', {}, said))
+  return element('div', { class: 'barred' }, line, bar)
+}
+
+function processMemory({ resident, heap }: MemoryFacts): readonly HTMLElement[] {
+  if (resident === null || heap === null) return []
+  const line = element(
+    'p',
+    {},
+    element('span', {}, `Process: ${bytesText(resident)}`),
+    element('small', {}, `JavaScript ${bytesText(heap)}`)
+  )
+  return [element('div', { class: 'barred' }, line)]
+}
+
+export function showLevels({ facts }: PageRun): void {
+  const target = byId('levels')
+  const key = JSON.stringify([
+    facts.levels,
+    facts.learners,
+    facts.hosts,
+    facts.memory?.devices.map(({ learners }) => learners),
+    facts.sharing
+  ])
+  if (target.dataset['key'] === key) return
+  target.dataset['key'] = key
+  const { levels } = facts
+  const inner = element('div', { class: 'devices' }, ...devicesOf(facts))
+  const named = (levels?.names ?? []).reduce<HTMLElement>(
+    (within, name) => level(LEVELS[name] ?? name, within),
+    level(facts.hosts > 1 ? 'This host' : 'This machine', inner)
+  )
+  const whole = facts.hosts > 1 ? level(`${facts.hosts} hosts`, named) : named
+  const table = element('table')
+  if (levels && levels.measured.length > 0) {
+    const rows = levels.measured.map((each) => [
+      each.level,
+      `${each.parts}`,
+      `${(each.bytesPerSecond / 1e9).toFixed(2)} GB/s`,
+      `${(1e3 * each.seconds).toFixed(2)} ms`
+    ])
+    fillTable(table, ['level', 'parts', 'measured', 'a round'], rows)
+  }
+  const words = [levels?.reason ?? '', facts.sharing === null ? '' : `The device is shared by several jobs: ${facts.sharing}.`]
+  target.replaceChildren(
+    element('div', { class: 'levels' }, whole, table),
+    ...words.filter(Boolean).map((text) => element('p', { class: 'hint' }, text))
+  )
+}
+
+const LEVELS: Readonly<Record<string, string>> = {
+  devices: 'Averaged over devices',
+  hosts: 'Averaged over hosts',
+  gpus: 'Averaged over GPUs'
+}
+
+function level(name: string, content: HTMLElement): HTMLElement {
+  return element('div', { class: 'level' }, element('p', { class: 'level-name' }, name), content)
+}
+
+function devicesOf({ memory, levels, learners }: RunFacts): readonly HTMLElement[] {
+  const devices = memory?.devices ?? [{ learners }]
+  return devices.map((device, i) => {
+    const cores = levels?.devices[i] ?? []
+    const where = cores.length > 0 ? `, cores ${cores.join(' ')}` : ''
+    const dots = element(
+      'div',
+      { class: 'dots', 'aria-hidden': 'true' },
+      ...Array.from({ length: Math.min(64, device.learners) }, () => element('i'))
+    )
+    return level(`Device ${i}: ${device.learners} ${device.learners === 1 ? 'learner' : 'learners'}${where}`, dots)
+  })
+}

@@ -1,0 +1,107 @@
+import { COLUMNS, type CurvePoint, type DashboardUpdate, type Happening, type RunFacts, type RunUpdate } from './wire.js'
+
+type CurveKind = keyof typeof COLUMNS
+
+/** As many as the server keeps. */
+const MOST_HAPPENINGS = 200
+
+/** A run as the page knows it. The server bounds what it sends, so that this is bounded too. */
+export class PageRun {
+  readonly id: string
+  facts!: RunFacts
+  happenings: Happening[] = []
+  #happenedBefore = 0
+  readonly #curves = new Map<string, CurvePoint[]>()
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  take({ facts, curves = {}, happenings }: RunUpdate): void {
+    if (facts) this.facts = facts
+    for (const [name, { from, points }] of Object.entries(curves)) {
+      const known = this.#curves.get(name) ?? []
+      known.splice(from, known.length - from, ...points)
+      this.#curves.set(name, known)
+    }
+    if (!happenings) return
+    const kept = this.happenings.slice(0, Math.max(0, happenings.from - this.#happenedBefore))
+    const all = [...kept, ...happenings.items]
+    const dropped = Math.max(0, all.length - MOST_HAPPENINGS)
+    this.#happenedBefore = Math.max(this.#happenedBefore, happenings.from - kept.length) + dropped
+    this.happenings = all.slice(dropped)
+  }
+
+  points(curve: string): readonly CurvePoint[] {
+    return this.#curves.get(curve) ?? []
+  }
+
+  /** One column of a curve. */
+  column<Kind extends CurveKind>(curve: string, kind: Kind, name: (typeof COLUMNS)[Kind][number]): (number | null)[] {
+    const column = (COLUMNS[kind] as readonly string[]).indexOf(name)
+    return this.points(curve).map((point) => point[column] ?? null)
+  }
+
+  /** The present value of a column. */
+  latest<Kind extends CurveKind>(curve: string, kind: Kind, name: (typeof COLUMNS)[Kind][number]): number | null {
+    return this.points(curve).at(-1)?.[(COLUMNS[kind] as readonly string[]).indexOf(name)] ?? null
+  }
+
+  /** The last value of a column that is known. */
+  known<Kind extends CurveKind>(curve: string, kind: Kind, name: (typeof COLUMNS)[Kind][number]): number | null {
+    const column = (COLUMNS[kind] as readonly string[]).indexOf(name)
+    return this.points(curve).findLast((point) => point[column] !== null && point[column] !== undefined)?.[column] ?? null
+  }
+
+  /** Points that the page holds of this run. */
+  get size(): number {
+    return [...this.#curves.values()].reduce((sum, points) => sum + points.length, this.happenings.length)
+  }
+}
+
+/** All runs, and which of them are shown. */
+export class PageRuns {
+  readonly #runs = new Map<string, PageRun>()
+  readonly #hidden = new Set<string>()
+  #focused: string | undefined
+
+  take({ runs }: DashboardUpdate): void {
+    for (const update of runs) {
+      const run = this.#runs.get(update.id) ?? new PageRun(update.id)
+      run.take(update)
+      if (this.#runs.has(update.id)) continue
+      this.#runs.set(update.id, run)
+      // Curves of more runs than there are colours cannot be told apart.
+      if (this.#runs.size > 8) this.#hidden.add(update.id)
+    }
+  }
+
+  get all(): readonly PageRun[] {
+    return [...this.#runs.values()]
+  }
+
+  /** The run of which everything is shown: the one that was chosen, else the last that trains, else the last. */
+  get focused(): PageRun | undefined {
+    const chosen = this.#focused === undefined ? undefined : this.#runs.get(this.#focused)
+    return chosen ?? this.all.findLast(({ facts }) => facts.state === 'training') ?? this.all.at(-1)
+  }
+
+  focus(id: string): void {
+    this.#focused = id
+    this.#hidden.delete(id)
+  }
+
+  /** The runs whose curves are drawn, each with the number of its colour. */
+  get drawn(): readonly { readonly run: PageRun; readonly colour: number }[] {
+    return this.all.map((run, i) => ({ run, colour: i % 8 })).filter(({ run }) => !this.#hidden.has(run.id))
+  }
+
+  isDrawn(id: string): boolean {
+    return !this.#hidden.has(id)
+  }
+
+  draw(id: string, isDrawn: boolean): void {
+    if (isDrawn) this.#hidden.delete(id)
+    else this.#hidden.add(id)
+  }
+}

@@ -1,0 +1,300 @@
+import type { RoundFigures } from '../engine/contract.js'
+import type { JobEvent, RecordedEvent } from '../observe/events.js'
+import type { PopulationStatus, SynchroniserStatus } from '../protocols/protocols.js'
+import { BoundedCurve, type Merge } from './bounded-curve.js'
+import { happeningOf } from './happenings.js'
+import { STATES, type CurveUpdate, type Happening, type LearnerState, type RunFacts, type RunUpdate } from './page/wire.js'
+
+/** The newest happenings of a run that are kept. */
+const MOST_HAPPENINGS = 200
+/** Places whose lanes are kept; a page cannot show more. */
+const MOST_PLACES = 64
+
+const PROGRESS: readonly Merge[] = ['last', 'last', 'mean', 'last', 'mean', 'last']
+const EVALUATED: readonly Merge[] = ['last', 'last', 'last', 'last']
+const PLACE: readonly Merge[] = ['last', 'last', 'most', 'mean', 'mean', 'mean']
+const DEVICE: readonly Merge[] = ['last', 'mean']
+
+/** What the actors of a run have told at one moment. */
+export interface RunLook {
+  readonly status: SynchroniserStatus
+  readonly population: PopulationStatus
+  readonly rounds: readonly RoundFigures[]
+  readonly resident: number
+  readonly heap: number
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+/** All that a page shows of one run, in bounded memory: made from the run's events, and from looks at its actors while somebody watches. */
+export class RunBoard {
+  readonly id: string
+  readonly #facts: Mutable<RunFacts>
+  readonly #curves = new Map<string, BoundedCurve>()
+  #happenings: Happening[] = []
+  #happened = 0
+  #factsChanged = true
+  #happeningsChanged = 0
+  #devices = 1
+  /** The shares of each learner's time that are known last. */
+  readonly #known = new Map<number, { readonly waiting: number; readonly averaging: number }>()
+  /** Deaths by place that the lanes have not shown yet. */
+  readonly #died = new Set<number>()
+
+  constructor(id: string, { name, began, isLive }: Pick<RunFacts, 'name' | 'began' | 'isLive'>) {
+    this.id = id
+    this.#facts = {
+      ...{ name, began, isLive, state: 'preparing', model: '', data: '', synchroniser: '', precision: '' },
+      ...{ batch: 0, seed: 0, parameters: 0, samples: 0, iterations: 0, iteration: 0, epoch: 0, round: 0, seconds: 0 },
+      ...{ loss: null, learningRate: null, imagesPerSecond: null, dataWait: null, testLoss: null, testAccuracy: null },
+      ...{ learners: 0, deaths: 0, hosts: 1, rule: null, memory: null, levels: null, sharing: null }
+    }
+  }
+
+  get facts(): RunFacts {
+    return this.#facts
+  }
+
+  get isOver(): boolean {
+    return ['completed', 'stopped', 'failed', 'interrupted'].includes(this.#facts.state)
+  }
+
+  /** The last point of a place's lane. */
+  place(place: number): readonly (number | null)[] | undefined {
+    return this.#curves.get(`place ${place}`)?.last
+  }
+
+  /** An event of the run; `now` in seconds since 1970. */
+  take(event: RecordedEvent, now: number): void {
+    const at = now - this.#facts.began
+    this.#change(event, at)
+    const happening = happeningOf(event as JobEvent, at)
+    if (!happening) return
+    this.#happened++
+    this.#happenings.push(happening)
+    if (this.#happenings.length > MOST_HAPPENINGS) this.#happenings.shift()
+  }
+
+  /** How the actors are now. */
+  look({ status, population, rounds, resident, heap }: RunLook, now: number): void {
+    const at = now - this.#facts.began
+    const { kind, period } = status.rule
+    const numbers = { ...('central' in status.rule ? status.rule.central : {}), period }
+    this.#set({
+      round: status.round,
+      learners: population.learners,
+      rule: { kind: 'central' in status.rule ? status.rule.central.kind : kind, numbers: plain(numbers) },
+      memory: this.#facts.memory && { ...this.#facts.memory, devices: this.#memoryBy(population.learners), resident, heap }
+    })
+    if (!this.isOver) this.#set({ state: status.paused ? 'paused' : 'training' })
+    const figures = figuresByLearner(rounds)
+    const present = new Set(population.places.map(({ learner }) => learner))
+    for (const learner of this.#known.keys()) if (!present.has(learner)) this.#known.delete(learner)
+    for (const { place, learner, state } of population.places) {
+      // Of rounds that take longer than a look the shares of the one before hold.
+      const { waiting, averaging, distance } = figures.get(learner ?? -1) ?? { ...this.#known.get(learner ?? -1), distance: null }
+      if (learner !== null && waiting !== undefined) this.#known.set(learner, { waiting, averaging: averaging! })
+      this.#lane(place, at, {
+        learner,
+        state: this.#died.delete(place) ? 'dead' : state,
+        waiting: waiting ?? null,
+        averaging: averaging ?? null,
+        distance
+      })
+    }
+  }
+
+  /** Which share of the device this job had since the last call, and in which words. */
+  share(share: number, sharing: string, now: number): void {
+    this.#curve('device', DEVICE).push([now - this.#facts.began, share])
+    this.#set({ sharing })
+  }
+
+  /** The log of the run ends here, and the run has not told of its end. */
+  interrupt(): void {
+    if (!this.isOver) this.#set({ state: 'interrupted' })
+  }
+
+  whole(): RunUpdate {
+    const curves = Object.fromEntries([...this.#curves].map(([name, curve]) => [name, curve.whole()]))
+    return { id: this.id, facts: this.#facts, curves, happenings: this.#happeningsFrom(0) }
+  }
+
+  /** What has changed since the last call; undefined if nothing has. */
+  takeChanges(): RunUpdate | undefined {
+    const curves: Record<string, CurveUpdate> = {}
+    for (const [name, curve] of this.#curves) {
+      const changes = curve.takeChanges()
+      if (changes) curves[name] = changes
+    }
+    const facts = this.#factsChanged && this.#facts
+    const happenings = this.#happened > this.#happeningsChanged && this.#happeningsFrom(this.#happeningsChanged)
+    const hasCurves = Object.keys(curves).length > 0
+    this.#factsChanged = false
+    this.#happeningsChanged = this.#happened
+    if (!facts && !happenings && !hasCurves) return undefined
+    return { id: this.id, ...(facts && { facts }), ...(hasCurves && { curves }), ...(happenings && { happenings }) }
+  }
+
+  #happeningsFrom(from: number): NonNullable<RunUpdate['happenings']> {
+    const first = Math.max(from, this.#happened - this.#happenings.length)
+    return { from: first, items: this.#happenings.slice(first - this.#happened + this.#happenings.length) }
+  }
+
+  #change(event: RecordedEvent, at: number): void {
+    switch (event.event) {
+      case 'run': {
+        const { devices } = Object(event.options) as { devices?: { devices?: readonly unknown[] } }
+        this.#devices = devices?.devices?.length ?? 1
+        return
+      }
+      case 'started': {
+        const { event: _, bytesPerLearner, bytesShared, hosts = 1, ...known } = event
+        const { model, data, learners, batch, precision, synchroniser, seed, parameters, samples, iterations } = known
+        if (!this.#facts.isLive) this.#set({ name: `${model} on ${data}, ${this.id}` })
+        this.#set({
+          state: 'training',
+          model,
+          data,
+          learners,
+          batch,
+          precision,
+          synchroniser,
+          seed,
+          parameters,
+          samples,
+          iterations,
+          hosts
+        })
+        const one = { learners, learnerBytes: bytesPerLearner, sharedBytes: bytesShared }
+        this.#set({ memory: { devices: [one], resident: null, heap: null } })
+        this.#set({ memory: { devices: this.#memoryBy(learners), resident: null, heap: null } })
+        return this.#lanes(at, learners, 'starting')
+      }
+      case 'levels': {
+        const { devices, levels: names, measured, reason } = event
+        return this.#set({ levels: { devices, names, measured, reason } })
+      }
+      case 'progress': {
+        const { iteration, iterations, epoch, loss, learningRate, imagesPerSecond, learners, dataWait, seconds } = event
+        this.#curve('progress', PROGRESS).push([iteration, at, loss, learningRate, imagesPerSecond, learners])
+        return this.#set({ iteration, iterations, epoch, loss: orNull(loss), learningRate, imagesPerSecond, learners, dataWait, seconds })
+      }
+      case 'evaluated': {
+        const { iteration, testLoss, testAccuracy } = event
+        this.#curve('evaluated', EVALUATED).push([iteration, at, testLoss, testAccuracy])
+        return this.#set({ testLoss: orNull(testLoss), testAccuracy })
+      }
+      case 'learnerLost': {
+        this.#set({ deaths: this.#facts.deaths + 1 })
+        this.#died.add(event.rank)
+        return this.#facts.isLive ? undefined : this.#lane(event.rank, at, { learner: event.learner, state: 'dead' })
+      }
+      case 'population': {
+        const { to: learners, iterations } = event
+        this.#set({
+          learners,
+          iterations,
+          ...(this.#facts.memory && { memory: { ...this.#facts.memory, devices: this.#memoryBy(learners) } })
+        })
+        return this.#lanes(at, learners, 'training')
+      }
+      case 'hostLost':
+        return this.#set({ hosts: event.hosts, learners: event.learners, iterations: event.iterations })
+      case 'intervened':
+        if (event.intervention.kind === 'join' && !this.#facts.isLive) this.#lane(event.intervention.place, at, { state: 'training' })
+        return
+      case 'finished': {
+        const { reason, testLoss, testAccuracy, imagesPerSecond, iterations: iteration, seconds, epochs: epoch } = event
+        this.#lanes(at, this.#facts.learners, 'resting')
+        const state = reason === 'stopped' ? 'stopped' : 'completed'
+        return this.#set({ state, testLoss: orNull(testLoss), testAccuracy, imagesPerSecond, iteration, seconds, epoch })
+      }
+      case 'failed':
+        return this.#set({ state: 'failed' })
+      default:
+    }
+  }
+
+  /** All lanes of a run whose actors are not looked at. */
+  #lanes(at: number, learners: number, state: LearnerState): void {
+    if (this.#facts.isLive) return
+    for (let place = 0; place < learners; place++) this.#lane(place, at, { state })
+  }
+
+  #lane(place: number, at: number, { learner = null, state, waiting = null, averaging = null, distance = null }: LaneFigures): void {
+    if (place >= MOST_PLACES) return
+    this.#curve(`place ${place}`, PLACE).push([at, learner, STATES.indexOf(state), waiting, averaging, distance])
+  }
+
+  /** Learners take the devices in turn. */
+  #memoryBy(learners: number): NonNullable<RunFacts['memory']>['devices'] {
+    const { learnerBytes = 0, sharedBytes = 0 } = this.#facts.memory?.devices[0] ?? {}
+    return Array.from({ length: this.#devices }, (_, device) => {
+      const own = Math.floor((learners + this.#devices - 1 - device) / this.#devices)
+      return { learners: own, learnerBytes, sharedBytes }
+    })
+  }
+
+  #curve(name: string, merges: readonly Merge[]): BoundedCurve {
+    const found = this.#curves.get(name) ?? new BoundedCurve(merges)
+    this.#curves.set(name, found)
+    return found
+  }
+
+  #set(facts: Partial<RunFacts>): void {
+    Object.assign(this.#facts, facts)
+    this.#factsChanged = true
+  }
+}
+
+interface LaneFigures {
+  readonly learner?: number | null
+  readonly state: LearnerState
+  readonly waiting?: number | null
+  readonly averaging?: number | null
+  readonly distance?: number | null
+}
+
+interface LearnerFigures {
+  readonly waiting: number
+  readonly averaging: number
+  readonly distance: number | null
+}
+
+/** Means over the rounds: of their time, the shares that a learner waited for others and that the rule took. */
+function figuresByLearner(rounds: readonly RoundFigures[]): Map<number, LearnerFigures> {
+  const sums = new Map<number, { waited: number; averaged: number; time: number; distance: number; distances: number }>()
+  for (const { began, seconds, averaged, members } of rounds)
+    for (const { learner, waited, distance } of members) {
+      const sum = sums.get(learner) ?? { waited: 0, averaged: 0, time: 0, distance: 0, distances: 0 }
+      const time = Math.max(1e-9, seconds - began)
+      // The rule's passes are part of what a learner waits for.
+      const pure = Math.max(0, Math.min(waited, time) - averaged)
+      sums.set(learner, {
+        waited: sum.waited + pure,
+        averaged: sum.averaged + Math.min(averaged, time),
+        time: sum.time + time,
+        distance: sum.distance + (distance ?? 0),
+        distances: sum.distances + (distance === null ? 0 : 1)
+      })
+    }
+  return new Map(
+    [...sums].map(([learner, { waited, averaged, time, distance, distances }]) => [
+      learner,
+      { waiting: waited / time, averaging: averaged / time, distance: distances > 0 ? distance / distances : null }
+    ])
+  )
+}
+
+function plain(numbers: object): Record<string, number | string | boolean | null> {
+  const isPlain = (value: unknown) => value === null || ['number', 'string', 'boolean'].includes(typeof value)
+  return Object.fromEntries(Object.entries(numbers).filter(([, value]) => isPlain(value))) as Record<
+    string,
+    number | string | boolean | null
+  >
+}
+
+function orNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}

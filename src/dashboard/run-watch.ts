@@ -1,0 +1,60 @@
+import type { JobEvent, RunEvent } from '../observe/events.js'
+import { ArbalestError, messageOf } from '../errors.js'
+import type { JobActors } from '../protocols/job-actors.js'
+import type { RunBoard } from './run-board.js'
+
+/** A run that can be watched: its events and its actors, as every program has them. */
+export interface WatchedJob extends AsyncIterable<JobEvent> {
+  readonly actors: JobActors
+}
+
+/** Milliseconds that actors may take to answer. */
+const DEADLINE = 2_000
+
+/** Follows one run: its events always, its actors only when it is told to look. */
+export class RunWatch {
+  readonly board: RunBoard
+  readonly #actors: JobActors
+  /** Resolves when the run has ended. */
+  readonly ended: Promise<void>
+  #round = -1
+  #looking = false
+
+  constructor(job: WatchedJob, board: RunBoard, run: RunEvent) {
+    this.board = board
+    this.#actors = job.actors
+    board.take(run, Date.now() / 1000)
+    this.ended = this.#follow(job)
+  }
+
+  /** Asks the actors how they are. Two looks do not overlap; one that fails shows nothing. */
+  async look(): Promise<void> {
+    if (this.#looking || this.board.isOver || this.board.facts.state === 'preparing') return
+    this.#looking = true
+    try {
+      const { synchroniser, supervisor } = this.#actors
+      const options = { deadline: DEADLINE }
+      const [status, population, rounds] = await Promise.all([
+        synchroniser.askWith(options).status(),
+        supervisor.askWith(options).population(),
+        synchroniser.askWith(options).sampledRounds(this.#round)
+      ])
+      this.#round = rounds.at(-1)?.round ?? this.#round
+      const { rss: resident, heapUsed: heap } = process.memoryUsage()
+      this.board.look({ status, population, rounds, resident, heap }, Date.now() / 1000)
+    } catch {
+      // The run ends, or is between two attempts: its events tell.
+    } finally {
+      this.#looking = false
+    }
+  }
+
+  async #follow(job: WatchedJob): Promise<void> {
+    try {
+      for await (const event of job) this.board.take(event, Date.now() / 1000)
+    } catch (error) {
+      const code = error instanceof ArbalestError ? error.code : 'INTERNAL'
+      this.board.take({ event: 'failed', code, message: messageOf(error) }, Date.now() / 1000)
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { expect } from 'chai'
+import type { RunLook } from '../../src/dashboard/run-board.js'
+import { STATES } from '../../src/dashboard/page/wire.js'
+import { BEGAN, newBoard, progressAt, startedWith } from './support/board.js'
+
+const RULE = {
+  kind: 'synchronous',
+  central: { kind: 'sma', alpha: null, momentum: 0.9 },
+  adopts: false,
+  period: 2,
+  from: 0
+} as const satisfies RunLook['status']['rule']
+
+function look({ round = 5, rounds = [] }: { round?: number; rounds?: RunLook['rounds'] } = {}): RunLook {
+  const place = (at: number, learner: number) => ({ place: at, learner, state: 'training' as const, steps: 3, deaths: 0, lastDeath: null })
+  return {
+    status: {
+      round,
+      iterations: 10,
+      position: 0,
+      members: [0, 1],
+      arrived: [],
+      notFiniteAt: -1,
+      paused: false,
+      learningRate: 0.1,
+      rule: RULE
+    },
+    population: { learners: 2, places: [place(0, 0), place(1, 1)] },
+    rounds,
+    resident: 1e8,
+    heap: 1e7
+  }
+}
+
+describe('the board of a run', () => {
+  it('has what events tell, and tells each change once', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN + 1)
+    board.take(progressAt(10, 0.5), BEGAN + 2)
+    board.take(progressAt(20, NaN), BEGAN + 3)
+    const first = board.takeChanges()!
+    expect(first.facts).to.include({ state: 'training', model: 'lenet', learners: 2, iteration: 20, loss: null })
+    expect(first.curves!['progress']!.points).to.deep.equal([
+      [10, 2, 0.5, 0.1, 1000, 2],
+      [20, 3, null, 0.1, 1000, 2]
+    ])
+    expect(first.facts!.memory!.devices).to.deep.equal([{ learners: 2, learnerBytes: 7e6, sharedBytes: 36e6 }])
+    expect(board.takeChanges()).to.equal(undefined)
+    board.take(progressAt(30, 0.4), BEGAN + 4)
+    expect(board.takeChanges()!.curves!['progress']).to.deep.equal({ from: 2, points: [[30, 4, 0.4, 0.1, 1000, 2]] })
+  })
+
+  it('tells shares of a round: waiting for others, averaging, and the distance where it was measured', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const members = [
+      { learner: 0, distance: 2, waited: 0.5 },
+      { learner: 1, distance: null, waited: 0.1 }
+    ]
+    board.look(look({ rounds: [{ round: 4, iteration: 8, began: 100, seconds: 101, averaged: 0.1, loss: 1, members }] }), BEGAN + 1)
+    expect(board.place(0)).to.deep.equal([1, 0, STATES.indexOf('training'), 0.4, 0.1, 2])
+    expect(board.place(1)).to.deep.equal([1, 1, STATES.indexOf('training'), 0, 0.1, null])
+    expect(board.facts.rule).to.deep.equal({ kind: 'sma', numbers: { kind: 'sma', alpha: null, momentum: 0.9, period: 2 } })
+    // A round that takes longer than a look: the shares hold.
+    board.look(look({ round: 6 }), BEGAN + 2)
+    expect(board.place(0)!.slice(3)).to.deep.equal([0.4, 0.1, null])
+  })
+
+  it('shows a learner that died, and its successor, even if both fall between two looks', () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const lost = { learner: 1, rank: 1, reason: 'it threw', code: null, round: 7, iteration: 14, replacedBy: 2, vacant: false }
+    board.take({ event: 'learnerLost', ...lost }, BEGAN + 1)
+    board.take({ event: 'intervened', intervention: { kind: 'join', round: 8, iteration: 16, place: 1 } }, BEGAN + 1.1)
+    board.look(look(), BEGAN + 1.25)
+    expect(board.place(1)![2]).to.equal(STATES.indexOf('dead'))
+    board.look(look(), BEGAN + 1.5)
+    expect(board.place(1)![2]).to.equal(STATES.indexOf('training'))
+    const { happenings, facts } = board.whole()
+    expect(happenings!.items.map(({ kind, place }) => [kind, place])).to.deep.equal([
+      ['lost', 1],
+      ['replaced', 1]
+    ])
+    expect(facts!.deaths).to.equal(1)
+  })
+
+  it('keeps the newest happenings, and counts the others', () => {
+    const board = newBoard()
+    for (let i = 0; i < 1000; i++) board.take({ event: 'warning', message: `${i}` }, BEGAN + i)
+    const { from, items } = board.whole().happenings!
+    expect([from, items.length, items[0]!.detail]).to.deep.equal([800, 200, '800'])
+    board.takeChanges()
+    board.take({ event: 'warning', message: 'last' }, BEGAN + 1000)
+    expect(board.takeChanges()!.happenings).to.deep.include({ from: 1000 })
+  })
+
+  it('of a log has the lanes that its events tell', () => {
+    const board = newBoard('log', { isLive: false })
+    board.take(startedWith(2), BEGAN)
+    const figures = { round: 3, iteration: 6, iterations: 1000, reason: 'measured', figures: [] }
+    board.take({ event: 'population', action: 'try', from: 2, to: 3, ...figures }, BEGAN + 1)
+    expect([0, 1, 2, 3].map((place) => board.place(place)?.[0])).to.deep.equal([1, 1, 1, undefined])
+    board.interrupt()
+    expect(board.facts.state).to.equal('interrupted')
+  })
+})

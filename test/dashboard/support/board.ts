@@ -1,0 +1,32 @@
+import type { DashboardSource } from '../../../src/dashboard/dashboard.js'
+import { RunBoard } from '../../../src/dashboard/run-board.js'
+import type { ProgressEvent, StartedEvent } from '../../../src/observe/events.js'
+
+export const BEGAN = 1_000_000
+
+/** A run without a log and without actors. */
+export function newBoard(id = 'run 1', { isLive = true } = {}): RunBoard {
+  return new RunBoard(id, { name: 'lenet on digits', began: BEGAN, isLive })
+}
+
+export function sourceOf(...boards: readonly RunBoard[]): DashboardSource {
+  return { boards, look: async () => {} }
+}
+
+export function startedWith(learners: number): StartedEvent {
+  return {
+    event: 'started',
+    model: 'lenet',
+    data: 'digits',
+    ...{ learners, batch: 16, precision: 'f32', synchroniser: 'sma', seed: 1, parameters: 431_080 },
+    ...{ samples: 20_000, iterations: 1_000, bytesPerLearner: 7_000_000, bytesShared: 36_000_000 }
+  }
+}
+
+export function progressAt(iteration: number, loss = 1 / (1 + iteration)): ProgressEvent {
+  return {
+    event: 'progress',
+    ...{ iteration, iterations: 1_000, epoch: iteration / 100, loss, learningRate: 0.1, imagesPerSecond: 1_000 },
+    ...{ learners: 2, dataWait: 0, seconds: iteration / 10 }
+  }
+}
