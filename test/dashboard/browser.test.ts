@@ -1,0 +1,134 @@
+import { expect } from 'chai'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser, Page } from 'puppeteer-core'
+import { Dashboard } from '../../src/dashboard/dashboard.js'
+import { train } from '../../src/run/train.js'
+import { BEGAN, newBoard, progressAt, sourceOf, startedWith } from './support/board.js'
+import { awaitText, awaitTrue, elementAt, openBrowser, openPage, textOf } from './support/browser.js'
+
+/** Learner 1 dies after some steps; its successor does not. */
+const MORTAL = `data:text/javascript,${encodeURIComponent(`export default ({ replica, learner }) => {
+  let steps = 0
+  return async () => {
+    await replica.run(1)
+    if (learner === 1 && ++steps === 150) throw new Error('told to die')
+  }
+}`)}`
+
+describe('the dashboard in Chromium', function () {
+  this.timeout(120_000)
+  let browser: Browser
+  before(async function () {
+    browser = await openBrowser(this)
+  })
+  after(() => browser?.close())
+
+  it('shows a run that trains: live curves, a learner that dies and its successor, after a reload too, and in two browsers', async () => {
+    const job = train({ model: 'mlp', data: 'digits', learners: 2, learner: new URL(MORTAL), until: { epochs: 100_000 }, dashboard: true })
+    const url = (await job.dashboard)!
+    const first = await openPage(browser, url)
+    const { page } = first
+    const before = iterationOf(await awaitText(page, '#progressed', /iteration [1-9]/))
+    while (iterationOf(await textOf(page, '#progressed')) <= before) await sleep(100)
+    await awaitText(page, '#lesson-steps', /drawn a part α = 0\.5 of the way/)
+    await awaitText(page, '#happened', /Learner 1 was lost in round \d+.*told to die.*Learner 2 takes its place/)
+    await awaitText(page, '#figures', /1 died/)
+    await page.click('#lanes-table-toggle')
+    await awaitText(page, '#lanes-table', /1\s*2\s*training/)
+    expect(await paintedIn(page, '#lanes')).to.be.above(3)
+    expect((await page.$$('.chart-plot canvas')).length).to.be.above(3)
+
+    await page.reload({ waitUntil: 'domcontentloaded' })
+    const second = await openPage(browser, url)
+    for (const each of [page, second.page]) {
+      await awaitText(each, '#happened', /Learner 1 was lost/)
+      await awaitText(each, '#connection', /live/)
+    }
+    job.stop()
+    await job.finished
+    for (const each of [page, second.page]) {
+      await awaitText(each, '#connection', /ended/)
+      expect(await textOf(each, '#state')).to.equal('stopped')
+    }
+    expect([...first.faults, ...second.faults]).to.deep.equal([])
+  })
+
+  it('holds memory flat while it gets 1,000 points a second, for as many points as an hour has', async () => {
+    const board = newBoard()
+    board.take(startedWith(2), BEGAN)
+    const dashboard = await Dashboard.open(sourceOf(board))
+    const { page, faults } = await openPage(browser, dashboard.url)
+    let points = 0
+    const feed = async (count: number, each: number) => {
+      for (const end = points + count; points < end; await sleep(each === 10 ? 10 : 0))
+        for (let i = 0; i < each; i++) board.take(progressAt(++points), BEGAN + points / 1000)
+    }
+    // For two seconds as fast as it would be, and then the rest of the hour.
+    await feed(2_000, 10)
+    await awaitText(page, '#progressed', /iteration [1-9]/)
+    await feed(50_000, 5_000)
+    await sleep(600)
+    const before = await heapOf(page)
+    await feed(3_550_000, 25_000)
+    await sleep(600)
+    const after = await heapOf(page)
+    await awaitText(page, '#progressed', new RegExp(`iteration ${points.toLocaleString('en-US')}`))
+    expect(after - before).to.be.below(2e6)
+    expect(faults).to.deep.equal([])
+    dashboard.close()
+  })
+
+  it('shows several runs side by side, by the keyboard alone, with a table beside each chart, dark and light', async () => {
+    const boards = ['a', 'b'].map((id, i) => {
+      const board = newBoard(id)
+      board.take({ ...startedWith(i + 1), model: `model ${id}` }, BEGAN)
+      for (let t = 1; t < 50; t++) board.take(progressAt(t, (i + 1) / t), BEGAN + t)
+      board.take({ event: 'evaluated', iteration: 40, epoch: 1, testLoss: 0.4, testAccuracy: 0.9, seconds: 1 }, BEGAN + 40)
+      return board
+    })
+    const dashboard = await Dashboard.open(sourceOf(...boards))
+    const { page, faults } = await openPage(browser, dashboard.url)
+    await awaitText(page, '#runs', /1: lenet on digits/)
+    await page.focus('#focus-0')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('#focus-0[aria-pressed=true]')
+    expect(await page.evaluate('document.activeElement.id')).to.equal('focus-0')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    await awaitTrue(page, `!${elementAt('#draw-1')}.checked`)
+    const charts = await page.$$('#charts article:not([hidden])')
+    expect(charts.length).to.be.above(3)
+    for (const chart of charts) {
+      expect(await (await chart.$('[role=img]'))!.evaluate((plot) => plot.getAttribute('aria-label'))).to.match(/^.+: .+/)
+      await (await chart.$('summary'))!.focus()
+      await page.keyboard.press('Enter')
+      expect(await chart.$('details[open]')).to.not.equal(null)
+    }
+    expect(await textOf(page, '#charts article table')).to.match(/iteration.*49/s)
+    expect(await page.$('#said[aria-live=polite]')).to.not.equal(null)
+    const grounds = new Set<string>()
+    for (const value of ['dark', 'light']) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }])
+      grounds.add((await page.evaluate('getComputedStyle(document.body).backgroundColor')) as string)
+    }
+    expect(grounds.size).to.equal(2)
+    expect(faults).to.deep.equal([])
+    dashboard.close()
+  })
+})
+
+function iterationOf(text: string): number {
+  return Number(/iteration ([\d,]+)/.exec(text)![1]!.replaceAll(',', ''))
+}
+
+/** How many colours a canvas has. */
+function paintedIn(page: Page, selector: string): Promise<number> {
+  const pixels = `canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer`
+  return page.evaluate(`((canvas) => new Set(new Uint32Array(${pixels})).size)(${elementAt(selector)})`) as Promise<number>
+}
+
+/** Bytes of JavaScript that are reachable. */
+async function heapOf(page: Page): Promise<number> {
+  await page.evaluate('gc()')
+  return (await page.metrics()).JSHeapUsedSize!
+}
