@@ -10,7 +10,7 @@ export function happeningOf(
     case 'population': {
       const { action, from, to, reason, figures } = event
       const measured = figures.map((each) => `${each.learners}: ${Math.round(each.samplesPerSecond).toLocaleString('en-US')} samples/s`)
-      const title = from === to ? `${learners(to)}` : `${from} → ${learners(to)}`
+      const title = from === to ? learners(to) : `${from} → ${learners(to)}`
       return {
         seconds,
         kind: 'tuner',
@@ -55,16 +55,6 @@ export function happeningOf(
       }
     case 'resumed':
       return { seconds, kind: 'checkpoint', title: `Resumed at iteration ${event.iteration}`, detail: event.folder }
-    case 'evaluated': {
-      const { epoch, testLoss, testAccuracy } = event
-      const accuracy = testAccuracy === null ? '' : `test accuracy ${(100 * testAccuracy).toFixed(2)}%, `
-      return {
-        seconds,
-        kind: 'measured',
-        title: `Measured at epoch ${epoch.toFixed(2)}`,
-        detail: `${accuracy}test loss ${testLoss.toFixed(4)}`
-      }
-    }
     case 'finished':
       return {
         seconds,

@@ -74,54 +74,48 @@ export class MetricsServer {
   }
 
   #register(source: DashboardSource): void {
-    const registers = [this.#registry]
-    const each = (gauge: Gauge, set: (board: RunBoard) => void) => {
-      gauge.reset()
-      for (const board of source.boards) set(board)
-    }
+    const add = (name: string, help: string, labels: readonly string[], set: (gauge: Gauge, board: RunBoard) => void) =>
+      this.#registry.registerMetric(gauge(name, help, labels, (one) => source.boards.forEach((board) => set(one, board))))
     for (const [name, help, fact] of RUN_METRICS)
-      new Gauge({
-        ...{ name, help, labelNames: RUN, registers },
-        collect() {
-          each(this, (board) => {
-            const value = board.facts[fact]
-            if (value !== null) this.set(labelsOf(board), value)
-          })
-        }
+      add(name, help, RUN, (one, board) => {
+        const value = board.facts[fact]
+        if (value !== null) one.set(labelsOf(board), value)
       })
     for (const [name, help, column] of PLACE_METRICS)
-      new Gauge({
-        ...{ name, help, labelNames: [...RUN, 'place'], registers },
-        collect() {
-          each(this, (board) => {
-            for (let place = 0; place < board.facts.learners; place++) {
-              const value = board.place(place)?.[column] ?? null
-              if (value !== null) this.set({ ...labelsOf(board), place }, value)
-            }
-          })
+      add(name, help, [...RUN, 'place'], (one, board) => {
+        for (let place = 0; place < board.facts.learners; place++) {
+          const value = board.place(place)?.[column] ?? null
+          if (value !== null) one.set({ ...labelsOf(board), place }, value)
         }
       })
-    new Gauge({
-      ...{
-        name: 'arbalest_device_memory_bytes',
-        help: 'Bytes that the learners of a device hold, with what they share.',
-        labelNames: [...RUN, 'device'],
-        registers
-      },
-      collect() {
-        each(this, (board) => {
-          for (const [device, { learners, learnerBytes, sharedBytes }] of (board.facts.memory?.devices ?? []).entries())
-            this.set({ ...labelsOf(board), device }, learners * learnerBytes + sharedBytes)
-        })
+    add(
+      'arbalest_device_memory_bytes',
+      'Bytes that the learners of a device hold, with what they share.',
+      [...RUN, 'device'],
+      (one, board) => {
+        for (const [device, { learners, learnerBytes, sharedBytes }] of (board.facts.memory?.devices ?? []).entries())
+          one.set({ ...labelsOf(board), device }, learners * learnerBytes + sharedBytes)
       }
-    })
-    new Gauge({
-      ...{ name: 'process_resident_memory_bytes', help: 'Resident memory of the process.', registers },
-      collect() {
-        this.set(process.memoryUsage.rss())
-      }
-    })
+    )
+    const resident = gauge('process_resident_memory_bytes', 'Resident memory of the process.', [], (one) =>
+      one.set(process.memoryUsage.rss())
+    )
+    this.#registry.registerMetric(resident)
   }
+}
+
+/** A number that is set anew for each question. */
+function gauge(name: string, help: string, labelNames: readonly string[], set: (one: Gauge) => void): Gauge {
+  return new Gauge({
+    name,
+    help,
+    labelNames,
+    registers: [],
+    collect() {
+      this.reset()
+      set(this)
+    }
+  })
 }
 
 function labelsOf({ id, facts: { model, data } }: RunBoard): Record<(typeof RUN)[number], string> {

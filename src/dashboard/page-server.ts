@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { invalidOption } from '../errors.js'
 import { RequestGuard } from './guard.js'
 import { pageFiles } from './page-files.js'
-import { Viewers } from './viewers.js'
+import type { Viewers } from './viewers.js'
 
 /** Everything comes from this server; nothing is sent anywhere else, framed or guessed. */
 const HEADERS = {

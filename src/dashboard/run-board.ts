@@ -24,6 +24,37 @@ export interface RunLook {
   readonly heap: number
 }
 
+/** Of a run that has told nothing yet. */
+const UNKNOWN: Omit<RunFacts, 'name' | 'began' | 'isLive'> = {
+  state: 'preparing',
+  model: '',
+  data: '',
+  synchroniser: '',
+  precision: '',
+  batch: 0,
+  seed: 0,
+  parameters: 0,
+  samples: 0,
+  iterations: 0,
+  iteration: 0,
+  epoch: 0,
+  round: 0,
+  seconds: 0,
+  loss: null,
+  learningRate: null,
+  imagesPerSecond: null,
+  dataWait: null,
+  testLoss: null,
+  testAccuracy: null,
+  learners: 0,
+  deaths: 0,
+  hosts: 1,
+  rule: null,
+  memory: null,
+  levels: null,
+  sharing: null
+}
+
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** All that a page shows of one run, in bounded memory: made from the run's events, and from looks at its actors while somebody watches. */
@@ -43,12 +74,7 @@ export class RunBoard {
 
   constructor(id: string, { name, began, isLive }: Pick<RunFacts, 'name' | 'began' | 'isLive'>) {
     this.id = id
-    this.#facts = {
-      ...{ name, began, isLive, state: 'preparing', model: '', data: '', synchroniser: '', precision: '' },
-      ...{ batch: 0, seed: 0, parameters: 0, samples: 0, iterations: 0, iteration: 0, epoch: 0, round: 0, seconds: 0 },
-      ...{ loss: null, learningRate: null, imagesPerSecond: null, dataWait: null, testLoss: null, testAccuracy: null },
-      ...{ learners: 0, deaths: 0, hosts: 1, rule: null, memory: null, levels: null, sharing: null }
-    }
+    this.#facts = { ...UNKNOWN, name, began, isLive }
   }
 
   get facts(): RunFacts {
@@ -289,10 +315,7 @@ function figuresByLearner(rounds: readonly RoundFigures[]): Map<number, LearnerF
 
 function plain(numbers: object): Record<string, number | string | boolean | null> {
   const isPlain = (value: unknown) => value === null || ['number', 'string', 'boolean'].includes(typeof value)
-  return Object.fromEntries(Object.entries(numbers).filter(([, value]) => isPlain(value))) as Record<
-    string,
-    number | string | boolean | null
-  >
+  return Object.fromEntries(Object.entries(numbers).filter(([, value]) => isPlain(value)))
 }
 
 function orNull(value: number): number | null {

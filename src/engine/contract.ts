@@ -3,7 +3,16 @@ import { packageVersion } from '../package-version.js'
 import type { EngineBackend, LoweringAnswer, LoweringRequest, ParameterLayout, Program, SegmentName } from '../compiler/program.js'
 import type { BackendCapabilities, MachineDescription } from './contract/machine.js'
 import type { BatchRequest, DatasetSpec, StreamSpec, StreamStatus } from './contract/data.js'
-import type { Departure, GroupSpec, GroupStatus, LevelSpec, RatedLinkSpec, RoundFigures, RuleChange, SynchronousRule } from './contract/groups.js'
+import type {
+  Departure,
+  GroupSpec,
+  GroupStatus,
+  LevelSpec,
+  RatedLinkSpec,
+  RoundFigures,
+  RuleChange,
+  SynchronousRule
+} from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
 import type { HostsPlace, HostsSpec } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'

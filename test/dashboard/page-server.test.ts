@@ -32,7 +32,8 @@ describe('the dashboard', () => {
     for (const name of [...named, ...scripts]) {
       const file = await fetch(new URL(name, dashboard.url))
       expect(file.status, name).to.equal(200)
-      expect(await file.text(), name).to.not.match(/(?:from|import|url|fetch|src|href)[\s(='"]+https?:/)
+      // The comments of uPlot name addresses; the test in Chromium sees that none is asked for.
+      if (name !== 'uplot.js') expect(await file.text(), name).to.not.match(/https?:\/\/(?!www\.w3\.org)/)
     }
   })
 
@@ -101,9 +102,9 @@ describe('the dashboard', () => {
     const [slow, quick] = [new Stream(shown.url), new Stream(shown.url)]
     await slow.next()
     slow.pause()
-    let received = 0
+    const received: unknown[] = []
     void (async () => {
-      while (await quick.next()) received++
+      for (let message = await quick.next(); message; message = await quick.next()) received.push(message)
     })()
     for (let i = 0; shown.viewers === 2 && i < 400; i++) {
       // More than the buffers of the system and the stream hold, in few messages.
@@ -112,9 +113,9 @@ describe('the dashboard', () => {
     }
     expect(shown.viewers).to.equal(1)
     expect(quick.isClosed).to.equal(false)
-    const before = received
+    const before = received.length
     own.take({ event: 'warning', message: 'more' }, BEGAN)
-    while (received === before) await sleep(50)
+    while (received.length === before) await sleep(50)
     shown.close()
   }).timeout(60_000)
 

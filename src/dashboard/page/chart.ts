@@ -89,7 +89,7 @@ export class Chart {
         y: { range: (_plot, low, high) => padded(low ?? 0, high ?? 1, range) }
       },
       axes: [
-        { ...axis, values: (_plot, values) => values.map((value) => this.#x(value)) },
+        { ...axis, size: 30, values: (_plot, values) => values.map((value) => this.#x(value)) },
         { ...axis, size: 62, values: (_plot, values) => values.map((value) => (y === numberText ? shortText(value) : y(value))) }
       ],
       series: [
@@ -110,10 +110,10 @@ export class Chart {
   /** The values under the cursor, else the last ones. */
   #tell(index: number | undefined): void {
     const { y } = this.#options
-    const x = index === undefined ? undefined : this.#data[0]![index]
+    const x = index === undefined ? undefined : this.#data[0][index]
     const shown = this.#series.slice(0, 6).map(({ label, colour, y: values }, i) => {
       const at = this.#data[i + 1] ?? []
-      const value = index === undefined ? values.findLast((each) => each !== null) : before(at as (number | null | undefined)[], index)
+      const value = index === undefined ? values.findLast((each) => each !== null) : before(at, index)
       const swatch = element('span', { class: 'swatch' })
       swatch.style.setProperty('--swatch', `var(--${colour})`)
       return element('span', {}, swatch, `${label} `, element('b', {}, value === null || value === undefined ? '–' : y(value)))
@@ -130,7 +130,10 @@ export class Chart {
     const [x = [], ...columns] = this.#data as (number | null | undefined)[][]
     const step = Math.max(1, Math.ceil(x.length / TABLE_ROWS))
     const rows = x.flatMap((at, i) => ((x.length - 1 - i) % step === 0 ? [[at, ...columns.map((column) => before(column, i))]] : []))
-    const texts = rows.map(([at, ...values]) => [this.#x(at!), ...values.map((value) => (value == null ? '–' : this.#options.y(value)))])
+    const texts = rows.map(([at, ...values]) => [
+      this.#x(at!),
+      ...values.map((value) => (value === null || value === undefined ? '–' : this.#options.y(value)))
+    ])
     fillTable(this.#table, [this.#along, ...this.#series.map(({ label }) => label)], texts)
     say(this.#details.querySelector('summary')!, 'As a table')
   }
@@ -150,7 +153,7 @@ function rising(x: readonly (number | null)[], y: readonly (number | null)[]): [
 }
 
 /** The last value up to a place. */
-function before(values: readonly (number | null | undefined)[], index: number): number | null {
+function before(values: ArrayLike<number | null | undefined>, index: number): number | null {
   for (let i = index; i >= 0; i--) if (values[i] !== null && values[i] !== undefined) return values[i]!
   return null
 }

@@ -2,6 +2,8 @@
 
 type Child = Node | string
 
+/** `T` is what the page has there. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function byId<T extends Element = HTMLElement>(id: string): T {
   const found = document.getElementById(id)
   if (!found) throw new Error(`the page has no ${id}`)

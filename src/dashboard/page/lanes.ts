@@ -83,7 +83,7 @@ export class Lanes {
   #drawAxis(pen: CanvasRenderingContext2D, x: (seconds: number) => number, end: number, top: number): void {
     pen.fillStyle = styleOf('soft')
     pen.textAlign = 'center'
-    const step = tick(end)
+    const step = tick(end, (x(end) - x(0)) / 80)
     for (let at = 0; at <= end; at += step) pen.fillText(timeText(at), Math.max(x(at), LABEL + 8), top + AXIS / 2)
   }
 
@@ -167,8 +167,8 @@ function drawCell(pen: CanvasRenderingContext2D, point: CurvePoint, [from, until
   }
 }
 
-/** Seconds between two labels of a time axis: about eight of them. */
-function tick(end: number): number {
+/** Seconds between two labels of a time axis with room for so many. */
+function tick(end: number, most: number): number {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400]
-  return steps.find((step) => end / step <= 9) ?? 604_800
+  return steps.find((step) => end / step <= most) ?? 604_800
 }

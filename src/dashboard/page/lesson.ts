@@ -49,7 +49,7 @@ function lessonOf({ rule, batch, learners, synchroniser }: RunFacts): Lesson {
           ],
           [
             'The centre follows',
-            `z moves by the sum of these pulls${momentum > 0 ? `, and keeps a part µ = ${shortText(momentum)} of its speed` : ''}. It is better than any of the learners alone.`
+            `z moves by the sum of these pulls${momentum > 0 ? `, and keeps a part µ = ${shortText(momentum)} of its speed` : ''}. What differs between the learners cancels out there.`
           ]
         ]
       }

@@ -45,7 +45,7 @@ export type LearnerState = (typeof STATES)[number]
 export interface Happening {
   /** Since the run began. */
   readonly seconds: number
-  readonly kind: 'tuner' | 'lost' | 'replaced' | 'change' | 'checkpoint' | 'warning' | 'measured' | 'end' | 'device'
+  readonly kind: 'tuner' | 'lost' | 'replaced' | 'change' | 'checkpoint' | 'warning' | 'end'
   readonly title: string
   readonly detail: string
   /** The learner's place, where it is about one. */

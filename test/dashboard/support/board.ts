@@ -18,15 +18,30 @@ export function startedWith(learners: number): StartedEvent {
     event: 'started',
     model: 'lenet',
     data: 'digits',
-    ...{ learners, batch: 16, precision: 'f32', synchroniser: 'sma', seed: 1, parameters: 431_080 },
-    ...{ samples: 20_000, iterations: 1_000, bytesPerLearner: 7_000_000, bytesShared: 36_000_000 }
+    learners,
+    batch: 16,
+    precision: 'f32',
+    synchroniser: 'sma',
+    seed: 1,
+    parameters: 431_080,
+    samples: 20_000,
+    iterations: 1_000,
+    bytesPerLearner: 7_000_000,
+    bytesShared: 36_000_000
   }
 }
 
 export function progressAt(iteration: number, loss = 1 / (1 + iteration)): ProgressEvent {
   return {
     event: 'progress',
-    ...{ iteration, iterations: 1_000, epoch: iteration / 100, loss, learningRate: 0.1, imagesPerSecond: 1_000 },
-    ...{ learners: 2, dataWait: 0, seconds: iteration / 10 }
+    iteration,
+    iterations: 1_000,
+    epoch: iteration / 100,
+    loss,
+    learningRate: 0.1,
+    imagesPerSecond: 1_000,
+    learners: 2,
+    dataWait: 0,
+    seconds: iteration / 10
   }
 }

@@ -1,0 +1,55 @@
+import { expect } from 'chai'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { LogFollower } from '../../src/dashboard/log-follower.js'
+import { rejection } from '../support/rejection.js'
+import { progressAt, startedWith } from './support/board.js'
+
+describe('a log that is followed', () => {
+  let folder: string
+  beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'arbalest-logs-'))))
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  const now = Date.now() / 1000
+  const line = (run: string, event: object, time = now) => `${JSON.stringify({ run, time, ...event })}\n`
+  const begin = (run: string) => line(run, { event: 'run', options: {}, versions: {} }) + line(run, startedWith(2))
+
+  it('has the runs of all logs of a folder, and grows with them', async () => {
+    const log = join(folder, 'a.jsonl')
+    writeFileSync(log, begin('a') + line('a', progressAt(1)))
+    writeFileSync(join(folder, 'b.jsonl'), begin('b') + begin('c'))
+    const follower = await LogFollower.open(folder)
+    expect(follower.boards.map(({ id }) => id)).to.have.members(['a', 'b', 'c'])
+    const board = follower.boards.find(({ id }) => id === 'a')!
+    expect(board.facts).to.include({ name: 'lenet on digits, a', state: 'training', iteration: 1 })
+    // A line that is not whole yet, in two parts.
+    const next = line('a', progressAt(2))
+    appendFileSync(log, next.slice(0, 30))
+    await follower.look()
+    expect(board.facts.iteration).to.equal(1)
+    appendFileSync(log, next.slice(30))
+    await follower.look()
+    expect(board.facts.iteration).to.equal(2)
+  })
+
+  it('does not stumble over lines that are no events, and tells runs that were interrupted', async () => {
+    const log = join(folder, 'a.jsonl')
+    const wrong = [
+      '{',
+      'null',
+      '[]',
+      line('a', { event: 'progress' }),
+      line('a', { event: 'population', from: 1 }),
+      line('x', progressAt(1))
+    ]
+    writeFileSync(log, `${begin('a')}${wrong.join('\n')}\n${'x'.repeat(5e6)}\n${line('a', progressAt(7), now - 3600)}`)
+    const [board, ...others] = (await LogFollower.open(log)).boards
+    expect(others).to.deep.equal([])
+    expect(board!.facts).to.include({ iteration: 7, state: 'interrupted' })
+  })
+
+  it('must be there', async () => {
+    expect(await rejection(LogFollower.open(join(folder, 'none')))).to.include({ code: 'DATA_NOT_FOUND' })
+  })
+})
