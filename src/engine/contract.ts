@@ -199,6 +199,8 @@ export interface Engine {
   snapshotParts(snapshot: Handle): SnapshotParts
   /** One of its vectors in canonical order. */
   readSnapshot(snapshot: Handle, vector: string): Float32Array | Float64Array
+  /** Replaces one of its vectors, or adds one. Throws SHAPE_MISMATCH. */
+  writeSnapshot(snapshot: Handle, vector: string, values: Float32Array | Float64Array): void
 
   // Of the hosts of a run, each a process. Any thread of the process may use the handle.
   /** Begins to join the other hosts of the run. Returns at once. */

@@ -60,6 +60,7 @@ const CALLS = [
   'restoreReplica',
   'snapshotParts',
   'readSnapshot',
+  'writeSnapshot',
   'openHosts',
   'hostsPlace',
   'sendToHost',

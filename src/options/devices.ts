@@ -1,5 +1,5 @@
 import { BACKENDS, type BackendName, type EngineBackend } from '../compiler/program.js'
-import type { GroupRule, LevelName } from '../engine/contract.js'
+import type { GroupRule, LevelName, RulePlace } from '../engine/contract.js'
 import { knownCapabilities } from '../engine/capabilities.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
@@ -9,6 +9,7 @@ import { group, option, required, type CheckedOptions, type GivenOptions } from 
 import { wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, list, oneOf, text, whole, type Schema } from '../schema/values.js'
 import { bytesPerSecondOf } from './link-rate.js'
+import type { OptimiserSettings } from './optimiser.js'
 
 /** No machine has more GPUs. */
 const MOST_DEVICES = 1024
@@ -95,6 +96,17 @@ export const devicesOptions = {
     flag: '--hosts <name>',
     default: 'auto'
   }),
+  /**
+   * With several hosts, where their sums become the next central model. `all`: each host applies the rule to all sums. `owners`: the host that makes a sum applies the
+   * rule to it at once and sends the new weights, so that each host does its part alone and keeps only its part of the states of the rule's optimiser. The
+   * weights are the same, bit for bit. Refused with `clipNorm` and `lars` under a rule that exchanges gradients: they need the norm of the whole gradient. After
+   * the loss of a host the others cannot go on without a restart. `all` if omitted.
+   */
+  ruleAt: option(oneOf(['all', 'owners']), {
+    text: 'with several hosts: all, each applies the rule to all sums; owners, the one that makes a sum does and sends new weights',
+    flag: '--rule-at <hosts>',
+    default: 'all'
+  }),
   /** With `hosts: 'loopback'`, the rate of the link to the other hosts, in bits a second: `'200Mbit'`, `'1Gbit'`. Unlimited if omitted. */
   link: option(text('a rate such as 200Mbit or 1Gbit'), {
     text: 'with hosts loopback: the rate of the link to other hosts, such as 200Mbit or 1Gbit',
@@ -124,6 +136,8 @@ export interface DevicesSettings {
   readonly ordered: boolean
   /** What the hosts are; `loopback` if omitted and there is a level of them. */
   readonly hosts?: HostsName
+  /** Where the sums of several hosts become the next central model; `all` if omitted. */
+  readonly ruleAt?: RulePlace
   /** Bytes a second of the link to other hosts under `loopback`; unlimited if omitted. */
   readonly link?: number
 }
@@ -132,6 +146,7 @@ export interface DevicesSettings {
 export interface GivenDevices {
   readonly devices?: CheckedOptions<typeof devices>
   readonly hosts?: HostsName
+  readonly ruleAt?: RulePlace
   readonly link?: string
   readonly levels?: readonly LevelName[]
   readonly backend: EngineBackend
@@ -142,7 +157,10 @@ export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSet
   const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
   const { hosts = 'auto' } = given
   const link = linkOf(faults, given)
-  const settings = { devices: all, hosts, ...(link !== undefined && { link }) }
+  const { ruleAt = 'all' } = given
+  if (ruleAt === 'owners' && hosts !== 'auto')
+    faults.refuse('ruleAt', ruleAt, `leave it out: hosts is ${hosts}, and no other host applies the rule`)
+  const settings = { devices: all, hosts, ruleAt, ...(link !== undefined && { link }) }
   if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
   return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
 }
@@ -155,8 +173,12 @@ function linkOf(faults: Faults, { link, hosts }: GivenDevices): number | undefin
   return rate
 }
 
-/** Throws INVALID_OPTION for levels that the rule has no use for. */
-export function checkLevels({ devices: all, levels, hosts }: DevicesSettings, rule: GroupRule): void {
+/** Throws INVALID_OPTION for levels that the rule has no use for, and for owners that cannot apply it to a part of the gradient. */
+export function checkLevels(
+  { devices: all, levels, hosts, ruleAt }: DevicesSettings,
+  rule: GroupRule,
+  { update }: OptimiserSettings
+): void {
   const [level] = levels
   if (level === undefined) return
   const received = level === 'devices' ? all.length : (hosts ?? 'loopback')
@@ -169,6 +191,13 @@ export function checkLevels({ devices: all, levels, hosts }: DevicesSettings, ru
   if (rule.kind === 'asynchronous') throw refuse('an asynchronous synchroniser', 'a synchronous one')
   if (rule.central.kind === 'sma' && rule.central.lockstep)
     throw refuse('a synchroniser in lockstep, whose learners are all on one device', 'one without lockstep')
+  const needsNorm = update.name === 'lars' || update.clipNorm !== undefined
+  if (ruleAt === 'owners' && levels.includes('hosts') && rule.central.kind === 'optimiser' && needsNorm)
+    throw invalidOption(
+      'ruleAt',
+      ruleAt,
+      'leave it out under clipNorm and lars: they need the norm of the whole gradient, of which an owner has a part'
+    )
 }
 
 function devicesOf(faults: Faults, { devices: given = 1, backend: name = 'cpu' }: Partial<GivenDevices>): readonly DeviceSettings[] {

@@ -3,16 +3,17 @@ import type { JobScope } from '../actors/job-scope.js'
 import type { Resumption } from '../checkpoints/resume.js'
 import { measuredHere, type RunState } from '../checkpoints/run-state.js'
 import type { SetAside } from '../checkpoints/set-aside.js'
-import type { Handle } from '../engine/contract.js'
+import type { Handle, RulePlace } from '../engine/contract.js'
 import { ArbalestError, warn } from '../errors.js'
 import type { FloatTensors } from '../formats/tensor.js'
 import type { CheckpointEvent, FinishedEvent } from '../observe/events.js'
 import type { CheckpointSettings } from '../options/checkpoint.js'
 import { asError } from '../runtime/errors-across-threads.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
-import { capturedLearners } from './captured-learners.js'
-import { allLearners } from './hosts/all-learners.js'
+import { capturedLearners, type LearnerSnapshots } from './captured-learners.js'
+import { allLearners, type AllLearners } from './hosts/all-learners.js'
 import type { LedHosts } from './hosts/meeting.js'
+import { addStates, ownedStates } from './hosts/owned-states.js'
 import type { RunActors } from './start-actors.js'
 import type { PreparedRun } from './prepare.js'
 import type { Schedule } from './schedule.js'
@@ -30,6 +31,8 @@ export interface CheckpointingOptions {
   readonly emit: (event: CheckpointEvent) => void
   /** Absent if this process trains alone. */
   readonly hosts: LedHosts | undefined
+  /** Where the sums of several hosts become the next central model. */
+  readonly ruleAt: RulePlace | undefined
 }
 
 /**
@@ -60,7 +63,7 @@ export interface StartedCheckpointing {
 /** Starts the writer. The run must hold the folder. Rejects with WRITE_FAILED if later checkpoints in it cannot be moved aside. */
 export async function startCheckpointing(
   { dir: folder, keep, period }: CheckpointSettings,
-  { model, dataset, programs: { train }, resumption, hosts }: PreparedRun,
+  { model, dataset, programs: { train }, settings: { devices }, resumption, hosts }: PreparedRun,
   actors: RunActors,
   scope: JobScope,
   statistics: () => FloatTensors,
@@ -80,7 +83,7 @@ export async function startCheckpointing(
   const begin = resumption?.state.iteration ?? -1
   const setAside = await writer.askWith({ deadline: Infinity }).begin(begin)
   const checkpoints = new Checkpointing(
-    { scope, actors, statistics, writer, period, emit, hosts: hosts && 'leader' in hosts ? hosts : undefined },
+    { scope, actors, statistics, writer, period, emit, ruleAt: devices.ruleAt, hosts: hosts && 'leader' in hosts ? hosts : undefined },
     resumption && summaryOf(resumption)
   )
   return { checkpoints, setAside }
@@ -183,7 +186,7 @@ export class Checkpointing {
       const snapshot = keep(engine.captureGroup(actors.group))
       const { counts } = engine.snapshotParts(snapshot)
       const own = await capturedLearners(engine, actors, counts, keep)
-      const { learners, order } = hosts ? allLearners(hosts.host, own, await hosts.leader.capture()) : own
+      const { learners, order } = hosts ? await this.#ofAllHosts(hosts, snapshot, own) : own
       return {
         iteration,
         ...(score !== undefined && { score }),
@@ -203,6 +206,19 @@ export class Checkpointing {
       this.#fail(iteration, 0, error)
       return undefined
     }
+  }
+
+  /** The learners of all hosts; the group's snapshot gets the states that only other hosts have. */
+  async #ofAllHosts({ host, leader }: LedHosts, snapshot: Handle, own: LearnerSnapshots): Promise<AllLearners> {
+    const { scope, ruleAt } = this.#options
+    const states = ruleAt === 'owners' ? ownedStates(scope.engine, snapshot) : []
+    const others = await leader.capture(states)
+    addStates(
+      scope.engine,
+      snapshot,
+      others.map((each) => each.states)
+    )
+    return allLearners(host, own, others)
   }
 
   async #write(order: CheckpointOrder, summary: CheckpointSummary): Promise<void> {

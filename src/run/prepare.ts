@@ -87,7 +87,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const metrics = wantedMetrics(model, dataset, compiled.predict, given)
   const layout = compiled.train.parameters
   const asked = await loadRunSettings(given, dataset.train.count)
-  checkLevels(asked.devices, asked.rule)
+  checkLevels(asked.devices, asked.rule, asked.optimiser)
   checkReports(asked)
 
   // What this process makes.

@@ -151,14 +151,14 @@ async function startSynchroniser(
   { engine, system, handles }: JobScope,
   { control, shared }: RunHooks
 ): Promise<ActorRef<Synchroniser>> {
-  const { link: bytesPerSecond } = settings.devices
+  const { link: bytesPerSecond, ruleAt } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
   const link = shared?.link ?? ownLink()
   const rule = presentRule(settings)
   const { parameters: layout } = programs.train
   const level: LevelSpec | undefined =
     hosts && rule.kind === 'synchronous'
-      ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, { layout, rule })
+      ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, { layout, rule, ...(ruleAt && { ruleAt }) })
       : link && { kind: 'loopback', link }
   const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule }
   const group = { ...spec, initial: await firstWeights(model, settings) }

@@ -1,8 +1,11 @@
 import { expect } from 'chai'
 import type { Program } from '../../src/compiler/program.js'
-import type { Handle, LevelSpec, SynchronousRule } from '../../src/engine/contract.js'
+import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
+import type { EvaluationAverage, Handle, LevelSpec, RulePlace, SnapshotContents, SynchronousRule } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import { defineModel, linear, relu } from '../../src/model/layers.js'
+import type { NamedRule } from '../../src/rules/rules.js'
+import { addStates, ownedStates } from '../../src/run/hosts/owned-states.js'
 import { hostsLevel } from '../../src/run/hosts/hosts-level.js'
 import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
@@ -22,15 +25,21 @@ function joined(size: number, shrinks = false): Handle[] {
 }
 
 const WIDE = defineModel({ name: 'wide', input: [60], layers: [linear(700), relu(), linear(600), relu(), linear(5)] })
-const training = (wide = false) => ({
-  ...smallTraining('cpu', OPTIMISER, { batch: 4, ...(wide && { model: WIDE }) }),
+const training = (wide = false, optimiser: OptimiserAttributes = OPTIMISER) => ({
+  ...smallTraining('cpu', optimiser, { batch: 4, ...(wide && { model: WIDE }) }),
   dataset: randomSamples(300, wide ? 60 : 12)
 })
 
-/** All hosts have equal parts. */
-function levelOf(handle: Handle, hosts: number, { parameters: layout }: Program, how: GroupPlan['rule']): LevelSpec {
-  const capacities = Array.from({ length: hosts }, () => 1)
-  return hostsLevel(engine, handle, capacities, { layout, rule: how as SynchronousRule })
+/** `hosts` are their capacities, or their number: then all have equal parts. */
+function levelOf(
+  handle: Handle,
+  hosts: number | readonly number[],
+  { parameters: layout }: Program,
+  how: GroupPlan['rule'],
+  ruleAt?: RulePlace
+): LevelSpec {
+  const capacities = typeof hosts === 'number' ? Array.from({ length: hosts }, () => 1) : hosts
+  return hostsLevel(engine, handle, capacities, { layout, rule: how as SynchronousRule, ...(ruleAt && { ruleAt }) })
 }
 
 /** One group a host; the learners of all are spread over the hosts in turns. */
@@ -44,12 +53,17 @@ class HostsRun {
     how: GroupPlan['rule'],
     hosts: number,
     devices = 1,
-    shrinks = false
+    {
+      shrinks = false,
+      ruleAt,
+      average,
+      capacities
+    }: { shrinks?: boolean; ruleAt?: RulePlace; capacities?: readonly number[] } & Pick<GroupPlan, 'average'> = {}
   ) {
     this.links = joined(hosts, shrinks)
     this.runs = this.links.map((handle) => {
-      const levels = [...(devices > 1 ? [DEVICES] : []), levelOf(handle, hosts, program, how)]
-      return new GroupRun(program, dataset, { initial, rule: how, devices, levels })
+      const levels = [...(devices > 1 ? [DEVICES] : []), levelOf(handle, capacities ?? hosts, program, how, ruleAt)]
+      return new GroupRun(program, dataset, { initial, rule: how, devices, levels, ...(average && { average }) })
     })
   }
 
@@ -63,7 +77,9 @@ class HostsRun {
     return this
   }
 
-  iterate(iterations: number, period: number): void {
+  /** `before`: iterations before the first one, where the groups were restored. */
+  iterate(iterations: number, period: number, before = 0): void {
+    if (this.#iterations === 0) this.#iterations = before
     for (let t = 0; t < iterations; t++) {
       for (const step of ['compute', 'finish'] as const)
         for (const run of this.runs) for (const learner of run.replicas.keys()) run[step](learner)
@@ -113,6 +129,152 @@ function onDevices(
   }
   return run
 }
+
+/** Rules that owners of chunks apply: those with states of their own, and one without. */
+const OWNED: Record<string, { rule: NamedRule; optimiser?: OptimiserAttributes; average?: EvaluationAverage }> = {
+  'ssgd with momentum': { rule: { name: 'ssgd' } },
+  'ssgd with Adam': { rule: { name: 'ssgd' }, optimiser: { name: 'adam', weightDecay: 1e-3 } },
+  sma: { rule: { name: 'sma', syncMomentum: 0.3 } },
+  'sma, evaluated as an average': { rule: { name: 'sma' }, average: { kind: 'ema', decay: 0.5, from: 0, every: 16 } },
+  'local SGD': { rule: { name: 'local-sgd', period: 3 } },
+  'polyak-ruppert': { rule: { name: 'polyak-ruppert', period: 3 } },
+  slowmo: { rule: { name: 'slowmo', period: 2 } },
+  diloco: { rule: { name: 'diloco', period: 3 } }
+}
+const STATES = ['central.velocity', 'central.firstMoment', 'central.secondMoment']
+
+/** The group of one host with the states of all, as a checkpoint has it. */
+function wholeSnapshot(run: HostsRun): SnapshotContents {
+  const snapshots = run.runs.map(({ group }) => engine.captureGroup(group))
+  const [own, ...others] = snapshots
+  addStates(
+    engine,
+    own!,
+    others.map((each) => new Map(ownedStates(engine, each).map((name) => [name, new Uint8Array(engine.readSnapshot(each, name).buffer)])))
+  )
+  const { vectors, counts } = engine.snapshotParts(own!)
+  const found = { counts, vectors: Object.fromEntries(vectors.map((name) => [name, engine.readSnapshot(own!, name)])) }
+  for (const snapshot of snapshots) engine.release(snapshot)
+  return found
+}
+
+describe('A group over hosts whose owners of chunks apply the rule', () => {
+  for (const [name, { rule: named, optimiser, average }] of Object.entries(OWNED))
+    it(`ends with the bits of one in which every host does, with all that it goes on from: ${name}`, () => {
+      for (const [hosts, devices] of [
+        [3, 1],
+        [2, 2]
+      ] as const) {
+        const what = training(true, optimiser)
+        const how = rule(named, 4)
+        const ends = (['all', 'owners'] as const).map((ruleAt) => {
+          const run = new HostsRun(what, how, hosts, devices, { ruleAt, ...(average && { average }) }).add(4).lift()
+          for (const { group } of run.runs) engine.setPause(group, 4)
+          run.runToRest()
+          const centrals = run.centrals()
+          const parts = run.runs.map((each) => each.captureGroup().vectors)
+          const found = { centrals, parts, snapshot: ruleAt === 'owners' ? wholeSnapshot(run) : run.runs[0]!.captureGroup() }
+          run.release()
+          return found
+        })
+        const [all, owners] = ends
+        for (const found of owners!.centrals) expect(found.equals(all!.centrals[0]!), `${hosts} hosts`).to.equal(true)
+        expect(largestDifference(owners!.snapshot.vectors['central']!, what.initial)).above(1e-3)
+        expect(Object.keys(owners!.snapshot.vectors)).to.deep.equal(Object.keys(all!.snapshot.vectors))
+        for (const [vector, values] of Object.entries(all!.snapshot.vectors))
+          expect(Buffer.from(owners!.snapshot.vectors[vector]!.buffer).equals(Buffer.from(values.buffer)), vector).to.equal(true)
+        // No number of a state is kept by two hosts, and each keeps about as many.
+        for (const state of STATES) {
+          const kept = owners!.parts.map((vectors) => Array.from(vectors[state] ?? [], (value) => value !== 0))
+          const counts = kept.map((each) => each.filter(Boolean).length)
+          if (kept[0]!.length === 0) continue
+          expect(
+            kept[0]!.some((_, i) => kept.filter((each) => each[i]).length > 1),
+            state
+          ).to.equal(false)
+          expect(Math.max(...counts) / Math.min(...counts)).below(1.3)
+        }
+      }
+    })
+
+  it('goes on from a snapshot as one that was never interrupted', () => {
+    const what = training(true)
+    const how = rule({ name: 'ssgd' }, 3)
+    const make = () => new HostsRun(what, how, 3, 1, { ruleAt: 'owners' })
+    const whole = make().add(3).lift()
+    whole.iterate(8, 1)
+    const first = make().add(3).lift()
+    for (const { group } of first.runs) engine.setPause(group, 5)
+    first.runToRest()
+    const snapshot = wholeSnapshot(first)
+    const learners = first.runs.map((run) => run.capture(0))
+    const second = make()
+    for (const [host, run] of second.runs.entries()) {
+      engine.restoreGroup(run.group, snapshot)
+      run.add(0, learners[host])
+    }
+    second.lift()
+    second.iterate(3, 1, 5)
+    for (const found of second.centrals()) expect(found.equals(whole.centrals()[0]!)).to.equal(true)
+    for (const run of [whole, first, second]) run.release()
+  })
+
+  it('has the same bits where one host owns all chunks and has no learners, as a central hub does', () => {
+    const what = training(true)
+    const how = rule({ name: 'ssgd' }, 2)
+    const [equal, hub] = [
+      [1, 1, 1],
+      [0, 0, 1]
+    ].map((capacities) => {
+      const run = new HostsRun(what, how, 3, 1, { ruleAt: 'owners', capacities }).add(2).lift()
+      run.iterate(6, 1)
+      const centrals = run.centrals()
+      run.release()
+      return centrals
+    })
+    for (const found of [...equal!, ...hub!]) expect(found.equals(equal![0]!)).to.equal(true)
+    expect(hub![0]!.equals(Buffer.from(what.initial.buffer))).to.equal(false)
+  })
+
+  it('fails on the hosts that are left if one of them goes: the states of its chunks are lost', async () => {
+    const run = new HostsRun(training(true), rule({ name: 'ssgd' }, 3), 3, 1, { ruleAt: 'owners', shrinks: true }).add(3).lift()
+    run.iterate(3, 1)
+    engine.abortHosts(run.links[1]!, 1)
+    const goOn = () => {
+      for (let t = 0; t < 10; t++) run.runs[0]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
+    }
+    await refused('HOST_LOST', goOn, 'host 1')
+    run.release()
+  })
+
+  it('is refused where a step needs the norm of the whole gradient, and chunks that leave gaps are', async () => {
+    for (const optimiser of [
+      { momentum: 0.9, clipNorm: 1 },
+      { name: 'lars', momentum: 0.9 }
+    ] as const) {
+      const { program, initial, dataset } = training(false, optimiser)
+      const [hosts, other] = joined(2)
+      const how = rule({ name: 'ssgd' }, 2)
+      const level = levelOf(hosts!, 2, program, how, 'owners') as Extract<LevelSpec, { kind: 'hosts' }>
+      const make = (levels: LevelSpec[]) => () => new GroupRun(program, dataset, { initial, rule: how, levels })
+      await refused('INVALID_OPTION', make([level]), 'ruleAt', 'norm')
+      await refused('INVALID_OPTION', make([{ ...level, ruleAt: 'all', chunks: level.chunks.slice(1) }]), 'chunks', 'next')
+      await refused(
+        'INVALID_OPTION',
+        make([{ ...level, ruleAt: 'all', chunks: [...level.chunks, level.chunks[0]!] }]),
+        'chunks',
+        'leave it out'
+      )
+      await refused(
+        'INVALID_OPTION',
+        make([{ ...level, ruleAt: 'all', chunks: level.chunks.map((each) => ({ ...each, host: 2 })) }]),
+        'chunks',
+        'host 2'
+      )
+      for (const handle of [hosts!, other!]) engine.release(handle)
+    }
+  })
+})
 
 describe('A group over hosts', () => {
   for (const [name, each] of Object.entries(CASES)) {
@@ -241,7 +403,7 @@ describe('A group over hosts', () => {
       const what = training(true)
       const how = rule(options, 6)
       const { period } = how as { period: number }
-      const run = new HostsRun(what, how, 3, 1, true).add(6).lift()
+      const run = new HostsRun(what, how, 3, 1, { shrinks: true }).add(6).lift()
       run.iterate(4 * period, period)
       // Within a round: one of the learners that are left has brought its part of it, the others have not.
       run.runs[0]!.compute(0)

@@ -126,6 +126,7 @@ export const engine: Engine = {
   restoreReplica: () => unsupported('restoreReplica'),
   snapshotParts: () => unsupported('snapshotParts'),
   readSnapshot: () => unsupported('readSnapshot'),
+  writeSnapshot: () => unsupported('writeSnapshot'),
 
   keepToCores: () => undefined,
   trim: () => undefined,

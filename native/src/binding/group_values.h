@@ -123,6 +123,11 @@ inline ExchangeChunk exchange_chunk(const Napi::Value& value) {
   return {{size(from, "begin"), size(from, "end")}, small(property(from, "host"), "host")};
 }
 
+inline bool is_at_owners(const std::string& place) {
+  if (place != "all" && place != "owners") throw Error("UNKNOWN_NAME", "ruleAt: received " + place + "; use one of all, owners");
+  return place == "owners";
+}
+
 inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   const Napi::Object from = object(value, "level");
   LevelSpec level;
@@ -132,6 +137,7 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
     level.kind = LevelSpec::Kind::hosts;
     level.hosts = holder.get<HostsObject>(static_cast<Handle>(integer(from, "hosts")))->thread;
     level.chunks = list(property(from, "chunks"), "chunks", exchange_chunk);
+    if (const Napi::Value place = property(from, "ruleAt"); !place.IsUndefined()) level.owners_apply = is_at_owners(string(from, "ruleAt"));
     return level;
   }
   if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, hosts, loopback");

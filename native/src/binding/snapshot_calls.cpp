@@ -61,6 +61,14 @@ Napi::Value read_snapshot(const Info& info) {
   return js::new_numbers(info.Env(), layout.type(), layout.elements, [&](std::byte* canonical) { snapshot->read(name, canonical); });
 }
 
+Napi::Value write_snapshot(const Info& info) {
+  const auto snapshot = object_of<Snapshot>(info, 0);
+  const ParameterLayout& layout = snapshot->layout();
+  const std::string name = js::string(info[1], "name");
+  snapshot->write(name, js::numbers(info[2], name.c_str(), layout.type(), layout.elements));
+  return info.Env().Undefined();
+}
+
 }  // namespace
 
 void add_snapshot_calls(Napi::Object& addon) {
@@ -70,6 +78,7 @@ void add_snapshot_calls(Napi::Object& addon) {
   add<restore_replica>(addon, "restoreReplica");
   add<snapshot_parts>(addon, "snapshotParts");
   add<read_snapshot>(addon, "readSnapshot");
+  add<write_snapshot>(addon, "writeSnapshot");
 }
 
 }  // namespace arbalest

@@ -54,11 +54,16 @@ std::optional<OptimiserSpec> optimiser_of(const Program& program) {
   return std::nullopt;
 }
 
+bool needs_norms(const OptimiserSpec& spec) { return spec.trust > 0 || std::isfinite(spec.clip_norm); }
+
 // Bytes; every parameter begins at a multiple of it.
 constexpr size_t kLine = 64;
 
-Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec)
-    : backend_(backend), spec_(spec), type_(layout.type()) {
+Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec, std::vector<Bucket> owned)
+    : backend_(backend),
+      spec_(spec),
+      type_(layout.type()),
+      owned_(owned.empty() ? std::vector<Bucket>{{0, layout.length()}} : std::move(owned)) {
   bool joins = false;
   const size_t line = kLine / size_of(type_);
   for (const PlacedParameter& parameter : layout.parameters) {
@@ -80,8 +85,6 @@ Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const Opti
   if (spec_.algorithm == Algorithm::adam || spec_.momentum != 0) first_ = Memory(backend_, layout.bytes);
   if (spec_.algorithm == Algorithm::adam) second_ = Memory(backend_, layout.bytes);
 }
-
-bool Optimiser::needs_norms() const { return spec_.trust > 0 || std::isfinite(spec_.clip_norm); }
 
 void Optimiser::begin(const std::byte* weights, const std::byte* gradients, double scale) {
   ++steps_;
@@ -146,8 +149,10 @@ size_t Optimiser::step_bytes(OptimiserPass::ContributionKind contribution_kind) 
 
 void Optimiser::restart() {
   steps_ = 0;
+  const size_t size = size_of(type_);
   for (const Memory* state : {&first_, &second_})
-    if (state->data()) backend_.zero(state->data(), state->bytes());
+    for (const auto& [begin, end] : owned_)
+      if (state->data()) backend_.zero(state->data() + begin * size, (end - begin) * size);
 }
 
 void Optimiser::capture(Snapshot& snapshot, const std::string& prefix) const {
@@ -158,7 +163,7 @@ void Optimiser::capture(Snapshot& snapshot, const std::string& prefix) const {
 
 void Optimiser::restore(const Snapshot& snapshot, const std::string& prefix) {
   for (const auto& [name, state] : named_states())
-    if (state->data()) snapshot.give(prefix + name, *state);
+    if (state->data()) snapshot.give(prefix + name, *state, owned_);
   steps_ = snapshot.counted(prefix + "steps");
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/attributes.h"
+#include "core/buckets.h"
 #include "core/program.h"
 #include "device/backend.h"
 #include "device/parameter_vectors.h"
@@ -34,6 +35,9 @@ struct OptimiserSpec {
   bool operator==(const OptimiserSpec&) const = default;
 };
 
+// Whether a step has to know the whole gradient before its first element.
+bool needs_norms(const OptimiserSpec& spec);
+
 // Throws INVALID_PROGRAM for numbers that no optimiser takes.
 OptimiserSpec optimiser_spec(const Attributes& attributes);
 // The optimiser of the program's `update`; none for a program that does not train.
@@ -44,11 +48,11 @@ enum class VectorName : uint8_t { weights, gradients, velocity, first_moment, se
 
 class Optimiser {
  public:
-  Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec);
+  // Steps are taken in the `owned` ranges alone, if any are given: no page of its states that lies outside of them is ever touched.
+  Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec, std::vector<Bucket> owned = {});
 
   const OptimiserSpec& spec() const { return spec_; }
-  // Whether a step has to know the whole gradient before its first element.
-  bool needs_norms() const;
+  bool needs_norms() const { return arbalest::needs_norms(spec_); }
 
   // Counts the next step; where norms are needed, `weights` and `gradients`, whose multiple by `scale` is meant, are whole.
   void begin(const std::byte* weights, const std::byte* gradients, double scale = 1);
@@ -87,6 +91,7 @@ class Optimiser {
   const OptimiserSpec spec_;
   const Type type_;
   std::vector<Range> ranges_;
+  const std::vector<Bucket> owned_;
   Memory first_, second_;
   // Whose norms a step wants, and their squares.
   std::vector<VectorPart> parts_;

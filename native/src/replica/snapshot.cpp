@@ -29,16 +29,27 @@ const Memory& Snapshot::vector(const std::string& name) const {
 }
 
 void Snapshot::give(const std::string& name, const Memory& to) const {
+  const Bucket all{0, layout_.length()};
+  give(name, to, std::span(&all, 1));
+}
+
+void Snapshot::give(const std::string& name, const Memory& to, std::span<const Bucket> ranges) const {
   const Memory& from = vector(name);
   DeviceMemory& there = *to.device();
-  if (&there == &backend_) {
-    backend_.copy(to.data(), from.data(), layout_.bytes);
-    return backend_.synchronise();
+  const size_t size = size_of(layout_.type());
+  std::vector<std::byte> between;
+  for (const auto& [begin, end] : ranges) {
+    const size_t at = begin * size, bytes = (end - begin) * size;
+    if (&there == &backend_) {
+      backend_.copy(to.data() + at, from.data() + at, bytes);
+      continue;
+    }
+    // Devices do not reach into each other.
+    between.resize(bytes);
+    backend_.read(between.data(), from.data() + at, bytes);
+    there.write(to.data() + at, between.data(), bytes);
   }
-  // Devices do not reach into each other.
-  std::vector<std::byte> between(layout_.bytes);
-  backend_.read(between.data(), from.data(), layout_.bytes);
-  there.write(to.data(), between.data(), layout_.bytes);
+  backend_.synchronise();
 }
 
 std::vector<int> Snapshot::learners(const std::string& prefix) const {

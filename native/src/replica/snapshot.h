@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
+#include "core/buckets.h"
 #include "device/parameter_vectors.h"
 
 namespace arbalest {
@@ -23,6 +25,8 @@ class Snapshot {
   bool has(const std::string& name) const { return vectors_.count(name) != 0; }
   // Also into the memory of another device. Throws SHAPE_MISMATCH where the vector is not there.
   void give(const std::string& name, const Memory& to) const;
+  // These ranges alone.
+  void give(const std::string& name, const Memory& to, std::span<const Bucket> ranges) const;
   // Throws SHAPE_MISMATCH where the count is not there.
   int64_t counted(const std::string& name) const;
   // Throws SHAPE_MISMATCH if a group cannot be at this `round`, `iteration` and `position`.

@@ -26,12 +26,13 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
       elements_(spec.layout.length()),
       frozen_(spec.layout.frozen()),
       buckets_(std::move(buckets)),
+      owners_apply_(std::ranges::any_of(spec.levels, &LevelSpec::owners_apply)),
       streams_(backend, spec.devices) {
   for (size_t device = 0; device < streams_.devices(); ++device)
     central_.emplace_back(streams_.backend(device), spec, initial_canonical, device == 0);
   if (spec.levels.empty()) return;
   for (size_t device = 0; device < streams_.devices(); ++device) sums_.emplace_back(streams_.backend(device), spec.layout.bytes);
-  auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes, buckets_);
+  auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes, buckets_, &central_.front());
   for (size_t level = 0; level < levels.size(); ++level)
     if (spec.levels[level].kind == LevelSpec::Kind::devices) between_devices_ = levels[level].get();
   pipeline_ = std::make_unique<ReductionPipeline>(std::move(levels), spans_, std::move(reduced), std::move(failed));
@@ -147,7 +148,8 @@ void Averaging::follow_absent(std::vector<PartialSum>& parts) const {
 
 void Averaging::take_sum(const BucketReduction& reduction) {
   contributions_ += reduction.parts.front().learners;
-  for (size_t device = 0; device < central_.size(); ++device) {
+  for (size_t device = 0; device < central_.size() && owners_apply_; ++device) adopt(reduction.bucket, device);
+  for (size_t device = 0; device < central_.size() && !owners_apply_; ++device) {
     // Devices that share one memory have one sum for all.
     const PartialSum& sum = reduction.parts[std::min(device, reduction.parts.size() - 1)];
     const UsedStream used = streams_.use(device);
@@ -168,6 +170,13 @@ void Averaging::apply(size_t bucket, size_t device, const std::vector<const void
       central.apply(contributions, count, begin, end);
     };
   begin_pass(bucket, device, std::move(work), [this] { return finish_bucket(); });
+}
+
+void Averaging::adopt(size_t bucket, size_t device) {
+  const std::byte* const next = central_.front().result(round_);
+  begin_pass(
+      bucket, device, [&central = central_[device], next](size_t begin, size_t end) { central.adopt(next, begin, end); },
+      [this] { return finish_bucket(); });
 }
 
 void Averaging::apply_due_steps(size_t bucket, const std::vector<const void*>& contributions,

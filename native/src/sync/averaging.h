@@ -95,6 +95,8 @@ class Averaging {
   void follow_absent(std::vector<PartialSum>& parts) const;
   // Applies the rule on a device, to the contributions of `learners` learners or to their sum.
   void apply(size_t bucket, size_t device, const std::vector<const void*>& contributions, int64_t learners);
+  // The owners have applied it: takes their chunks.
+  void adopt(size_t bucket, size_t device);
   // In lockstep: takes the due steps of all learners and applies the rule.
   void apply_due_steps(size_t bucket, const std::vector<const void*>& contributions,
                        const std::vector<std::shared_ptr<const DueStep>>& due);
@@ -111,6 +113,7 @@ class Averaging {
   const size_t elements_;
   const std::vector<std::pair<size_t, size_t>> frozen_;
   const std::vector<Bucket> buckets_;
+  const bool owners_apply_;           // the rule, over hosts
   const DeviceStreams streams_;       // of a device's passes
   std::deque<CentralModel> central_;  // one a device, equal bit for bit
   std::vector<Memory> sums_;          // over each device's learners, if there are levels

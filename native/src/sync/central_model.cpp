@@ -18,6 +18,16 @@ std::optional<OptimiserSpec> optimiser_of(const GroupSpec& spec) {
   return outer;
 }
 
+// Elements that this host applies the rule to for all hosts; none if every host applies it to all.
+std::vector<Bucket> owned_ranges(const GroupSpec& spec) {
+  std::vector<Bucket> owned;
+  for (const LevelSpec& level : spec.levels)
+    if (level.owners_apply)
+      for (const auto& [range, host] : level.chunks)
+        if (host == level.hosts->rank()) owned.push_back(range);
+  return owned;
+}
+
 // In a snapshot: of the present model, and of those before it.
 std::string name_of(int64_t age) { return age == 0 ? "central" : age == 1 ? "central.before" : "central.before." + std::to_string(age); }
 
@@ -27,7 +37,7 @@ CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::b
     : backend_(backend), layout_(spec.layout), rule_(*spec.synchronous), type_(spec.layout.type()), frozen_(spec.layout.frozen()) {
   for (int64_t i = 0; i < rule_.slack + 2; ++i) models_.emplace_back(backend_, layout_.bytes);
   if (const auto optimiser = optimiser_of(spec)) {
-    optimiser_.emplace(backend_, layout_, *optimiser);
+    optimiser_.emplace(backend_, layout_, *optimiser, owned_ranges(spec));
     sum_ = Memory(backend_, layout_.bytes);
   }
   if (spec.average && evaluated) average_.emplace(backend_, layout_, *spec.average);
@@ -81,12 +91,28 @@ template <class Rule> void CentralModel::for_trained(size_t begin, size_t end, R
       rule(from, to);
     else
       backend_.blend({type_, from, to, z, z, next, 1});
-    if (average_) average_->apply(next, from, to, learns);
   });
+}
+
+void CentralModel::take_into_average(size_t begin, size_t end) const {
+  if (!average_) return;
+  const std::byte* const next = model(round_.round + 1).data();
+  for_each_range(frozen_, begin, end, [&](size_t from, size_t to, bool learns) { average_->apply(next, from, to, learns); });
 }
 
 void CentralModel::apply(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const {
   for_trained(begin, end, [&](size_t from, size_t to) { apply_rule(contributions, count, from, to); });
+  take_into_average(begin, end);
+}
+
+void CentralModel::make(std::span<const void* const> sums, int64_t learners, size_t begin, size_t end) {
+  for_trained(begin, end, [&](size_t from, size_t to) { apply_rule(sums, static_cast<size_t>(learners), from, to); });
+}
+
+void CentralModel::adopt(const std::byte* next, size_t begin, size_t end) const {
+  std::byte* const own = model(round_.round + 1).data();
+  if (next != own) backend_.blend({type_, begin, end, next, next, own, 1});
+  take_into_average(begin, end);
 }
 
 void CentralModel::apply_due_steps(std::span<const void* const> contributions, std::span<const std::shared_ptr<const DueStep>> due,
@@ -117,6 +143,7 @@ void CentralModel::apply_due_steps(std::span<const void* const> contributions, s
       backend_.optimise_and_average(steps, sum);
     }
   });
+  take_into_average(begin, end);
 }
 
 // What is one gradient to the optimiser, up to its scale.

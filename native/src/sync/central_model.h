@@ -15,6 +15,7 @@
 #include "replica/training_group.h"
 #include "sync/evaluation_average.h"
 #include "sync/rule.h"
+#include "transport/chunk_rule.h"
 
 namespace arbalest {
 
@@ -32,7 +33,7 @@ struct DueStep {
   OptimiserPass pass;
 };
 
-class CentralModel {
+class CentralModel final : public ChunkRule {
  public:
   // Without `evaluated` it keeps no average for evaluation: of several copies, one has the average.
   CentralModel(Backend& backend, const GroupSpec& spec, const std::byte* initial_canonical, bool evaluated = true);
@@ -68,8 +69,14 @@ class CentralModel {
                        size_t end) const;
   void end_averaging();
 
+  // Where the hosts that own chunks apply the rule, the owner calls make(), and then every host adopts `next`, this one's own model or the
+  // one of its first device, over all elements.
+  std::byte* result(int64_t round) override { return model(round + 1).data(); }
+  void make(std::span<const void* const> sums, int64_t learners, size_t begin, size_t end) override;
+  void adopt(const std::byte* next, size_t begin, size_t end) const;
+
  private:
-  // Calls rule(begin, end) for the ranges that are trained, and takes all elements into the evaluation average.
+  // Calls rule(begin, end) for the ranges that are trained.
   template <class Rule> void for_trained(size_t begin, size_t end, Rule&& rule) const;
   const Memory& model(int64_t round) const { return models_[static_cast<size_t>(round) % models_.size()]; }
   // How many models before the present one a later round reads: sma's momentum reads one.
@@ -77,6 +84,7 @@ class CentralModel {
   int64_t turns() const { return static_cast<int64_t>(models_.size()); }
   double mu() const { return round_.round == 0 || round_.restarted ? 0 : rule_.mu; }
   void apply_rule(std::span<const void* const> contributions, size_t count, size_t begin, size_t end) const;
+  void take_into_average(size_t begin, size_t end) const;
   const void* gradients(std::span<const void* const> contributions, size_t begin, size_t end) const;
 
   Backend& backend_;

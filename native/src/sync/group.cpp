@@ -22,6 +22,11 @@ void check_rule(Backend& backend, const GroupSpec& spec) {
   if (spec.synchronous && spec.synchronous->slack > 0 && std::ranges::any_of(spec.levels, spans_hosts))
     throw Error("INVALID_OPTION", "slack: received " + std::to_string(spec.synchronous->slack) +
                                       " for several hosts, which agree on two open rounds at most; use slack 0, or one host");
+  if (spec.synchronous && spec.synchronous->central == CentralRule::optimiser && needs_norms(spec.optimiser) &&
+      std::ranges::any_of(spec.levels, &LevelSpec::owners_apply))
+    throw Error("INVALID_OPTION",
+                "ruleAt: received owners for an optimiser that needs the norm of the whole gradient, of which an owner has chunks; "
+                "leave ruleAt out, or take an optimiser without clipping by norm and LARS");
   if (spec.asynchronous)
     throw Error("INVALID_OPTION",
                 "levels: received some for an asynchronous rule, whose learners meet the central model one by one; "

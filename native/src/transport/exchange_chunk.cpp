@@ -13,7 +13,8 @@ std::string range(const Bucket& range) { return std::to_string(range.begin) + " 
 
 }  // namespace
 
-std::vector<std::vector<ExchangeChunk>> chunks_by_bucket(std::span<const ExchangeChunk> chunks, std::span<const Bucket> buckets, int hosts) {
+std::vector<std::vector<ExchangeChunk>> chunks_by_bucket(std::span<const ExchangeChunk> chunks, std::span<const Bucket> buckets,
+                                                         int hosts) {
   std::vector<std::vector<ExchangeChunk>> result;
   auto chunk = chunks.begin();
   for (const Bucket& bucket : buckets) {

@@ -22,7 +22,7 @@ size_t end_of(std::span<const Bucket> buckets) {
 }  // namespace
 
 HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-                       std::span<const ExchangeChunk> chunks)
+                       std::span<const ExchangeChunk> chunks, ChunkRule* rule)
     : Level(backend, 1),
       hosts_(std::move(hosts)),
       backend_(backend),
@@ -30,7 +30,8 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
       type_(type),
       element_(size_of(type)),
       tag_(HostsThread::tag_of_group(number)),
-      sum_(backend, end_of(buckets) * element_) {
+      rule_(rule),
+      sum_(rule ? Memory() : Memory(backend, end_of(buckets) * element_)) {
   const std::lock_guard lock(mutex_);
   hosts_->on_change(this, [this] { wake(); },
                     {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
@@ -97,7 +98,7 @@ void HostsLevel::begin(Exchange& exchange) {
   // The owners' sums are expected before the chunks go that they are made of.
   for (const size_t host : others_) {
     for (const Chunk& chunk : exchange.chunks[host])
-      receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(sum_.data(), chunk.range));
+      receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(result(exchange.round), chunk.range));
     send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
   }
   size_t most = 0;
@@ -115,7 +116,7 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
   Exchange& exchange = exchanges_[reduction.bucket];
   std::unique_lock lock(mutex_);
   while (paused_ || exchange.finished < reduction.round || exchange.missing_sums > 0 || exchange.sending > 0) {
-    if (const std::exception_ptr failure = hosts_->failure()) std::rethrow_exception(failure);
+    if (const std::exception_ptr failure = lost_ ? lost_ : hosts_->failure()) std::rethrow_exception(failure);
     if (!paused_ && is_finished(exchange) && exchange.finished < reduction.round) {
       exchange.finished = reduction.round;
       continue;
@@ -135,7 +136,7 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
     changed_.wait_for(lock, kSlice, [&] { return called || called_; });
     called_ = false;
   }
-  reduction.parts = {exchange.total > 0 ? PartialSum{sum_.data(), exchange.total} : PartialSum{}};
+  reduction.parts = {exchange.total > 0 ? PartialSum{result(exchange.round), exchange.total} : PartialSum{}};
   return true;
 }
 
@@ -176,17 +177,21 @@ void HostsLevel::sum_next(Exchange& exchange) {
 
 void HostsLevel::sum(Exchange& exchange, Chunk& chunk) {
   const auto& [begin, end] = chunk.range;
-  const std::span<std::byte> to = part_of(sum_.data(), chunk.range);
+  const bool is_empty = !rule_ && exchange.total == 0;
   std::vector<const void*> summands;
   for (const size_t host : exchange.contributors)
     // Laid out as the parameters are.
     summands.push_back(host == static_cast<size_t>(rank()) ? exchange.own : received_from(exchange, host, chunk) - begin * element_);
   const size_t pass = std::min(passes_.piece(), end - begin);
-  for (size_t at = begin; at < end && exchange.total > 0; at += pass)
-    passes_.average({type_, at, std::min(at + pass, end), nullptr, sum_.data(), summands, 1, 0});
+  for (size_t at = begin; at < end && !is_empty; at += pass)
+    if (rule_)
+      rule_->make(summands, exchange.total, at, std::min(at + pass, end));
+    else
+      passes_.average({type_, at, std::min(at + pass, end), nullptr, sum_.data(), summands, 1, 0});
   const std::lock_guard lock(mutex_);
   expect(exchange, chunk);
-  for (const size_t host : others_) send(exchange, Channel::data, host, tag_ + kSums, exchange.total > 0 ? to : std::span<std::byte>());
+  const auto found = is_empty ? std::span<std::byte>() : part_of(result(exchange.round), chunk.range);
+  for (const size_t host : others_) send(exchange, Channel::data, host, tag_ + kSums, found);
 }
 
 void HostsLevel::send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes) {
@@ -224,6 +229,13 @@ HostsThread::Bytes HostsLevel::state() {
 
 void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
   const std::lock_guard lock(mutex_);
+  called_ = true;
+  changed_.notify_all();
+  if (rule_) {
+    for (const size_t host : others_)
+      if (hosts_->is_lost(static_cast<int>(host))) lost_ = hosts_->loss_of(static_cast<int>(host));
+    return;
+  }
   paused_ = false;
   unsummed_.clear();
   others_.clear();
@@ -244,8 +256,6 @@ void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
     each->summed = is_new ? 0 : own_chunks(*each).size();
     if (is_new) begin(*each);
   }
-  called_ = true;
-  changed_.notify_all();
 }
 
 // No host is in a later round than the one whose sum another has not got yet.

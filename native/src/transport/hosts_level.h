@@ -1,5 +1,5 @@
-// The hosts of a run. Each bucket is cut into chunks, a message each, and each chunk has a host that owns it. All send the owner their parts
-// of a chunk; it adds them up in the order of ranks and sends the sum to all. So every host has the same bits, and sends and receives
+// The hosts of a run. Each bucket is cut into chunks, a message each, and each chunk has a host that owns it. All send the owner their
+// parts of a chunk; it adds them up in the order of ranks and sends the sum to all. So every host has the same bits, and sends and receives
 // 2M(H-1)/H bytes of a bucket of M bytes if each owns as much as any other.
 //
 // A chunk should be short enough for MPI to send it at once: a longer message is first announced, and the answer waits behind the data that
@@ -11,8 +11,11 @@
 // that chunk of the next round before it has all sums: a message always finds its receive. Chunks are added up in the order in which they
 // are started, so that the messages of all buckets may have one tag.
 //
-// After the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums begin anew,
-// without the part of the lost one; its chunks are dealt out among the hosts that are left.
+// With a rule the owner makes more of a chunk than its sum, the next central model, and sends that. What it keeps for this, such as the
+// states of an optimiser, is there alone: after the loss of a host the others cannot go on.
+//
+// Without one, after the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums
+// begin anew, without the part of the lost one; its chunks are dealt out among the hosts that are left.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "device/parameter_vectors.h"
+#include "transport/chunk_rule.h"
 #include "transport/exchange_chunk.h"
 #include "transport/hosts_thread.h"
 #include "transport/level.h"
@@ -34,7 +38,7 @@ class HostsLevel final : public Level {
  public:
   // The hosts' levels of one number meet each other. The backend's devices share the machine's memory.
   HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-             std::span<const ExchangeChunk> chunks);
+             std::span<const ExchangeChunk> chunks, ChunkRule* rule = nullptr);
   ~HostsLevel() override;
 
   const char* name() const override { return "hosts"; }
@@ -100,6 +104,8 @@ class HostsLevel final : public Level {
   void sum_next(Exchange& exchange);
   void sum(Exchange& exchange, Chunk& chunk);
   std::deque<Chunk>& own_chunks(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
+  // The vector of which all hosts have equal chunks when the round is done.
+  std::byte* result(int64_t round) const { return rule_ ? rule_->result(round) : sum_.data(); }
   // A range of a parameter vector.
   std::span<std::byte> part_of(std::byte* vector, const Bucket& range) const;
   // Where another host's part of an own chunk lies.
@@ -111,11 +117,13 @@ class HostsLevel final : public Level {
   const Type type_;
   const size_t element_;
   const int tag_;
-  Memory sum_;
+  ChunkRule* const rule_;
+  const Memory sum_;  // without a rule
   std::mutex mutex_;
   std::condition_variable changed_;
   bool called_ = false;             // something has changed, or wake() has been called
   bool paused_ = false;             // between state() and go_on()
+  std::exception_ptr lost_;         // an owner, with what its rule keeps
   bool is_summing_ = false;         // a thread adds up a chunk, without the lock
   std::vector<size_t> others_;      // hosts that are there, beginning with the one after this
   std::deque<Exchange> exchanges_;  // by bucket

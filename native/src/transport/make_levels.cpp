@@ -18,12 +18,12 @@ using Kind = LevelSpec::Kind;
 
 // All of its ranks take part, until set_ranks() says otherwise.
 std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts,
-                                  std::span<const Bucket> buckets) {
+                                  std::span<const Bucket> buckets, ChunkRule* rule = nullptr) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
     level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.link);
   else if (spec.kind == Kind::hosts)
-    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks);
+    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks, spec.owners_apply ? rule : nullptr);
   else if (auto collective = backend.collective(parts))
     level = std::make_unique<CollectiveLevel>(backend, std::move(collective), type, bytes, parts);
   else
@@ -60,11 +60,11 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
 }
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes,
-                                                std::span<const Bucket> buckets) {
+                                                std::span<const Bucket> buckets, ChunkRule* rule) {
   std::vector<std::unique_ptr<Level>> levels;
   int parts = devices;
   for (const LevelSpec& spec : specs) {
-    levels.push_back(make_level(backend, spec, type, bytes, parts, buckets));
+    levels.push_back(make_level(backend, spec, type, bytes, parts, buckets, rule));
     // Devices that share one memory bring a part each and take one sum for all.
     if (spec.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;
   }

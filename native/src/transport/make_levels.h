@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "transport/chunk_rule.h"
 #include "transport/exchange_chunk.h"
 #include "transport/hosts_thread.h"
 #include "transport/level.h"
@@ -20,6 +21,7 @@ struct LevelSpec {
   std::shared_ptr<HostsThread> hosts = nullptr;  // of hosts
   int number = 0;                                // of the group among those of the hosts
   std::vector<ExchangeChunk> chunks{};           // of the vector, for the hosts
+  bool owners_apply = false;                     // the owners make the next central model of a chunk, and not only its sum
 };
 
 // Throws INVALID_OPTION where the backend has fewer devices.
@@ -28,9 +30,9 @@ void check_devices(Backend& backend, int devices);
 // Throws INVALID_OPTION where the levels, from the bottom, do not make one sum over all learners of the devices.
 void check_levels(Backend& backend, int devices, std::span<const LevelSpec> levels);
 
-// For vectors of `bytes`, in these buckets.
+// For vectors of `bytes`, in these buckets. `rule` is that of owners that apply it.
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> levels, Type type, size_t bytes,
-                                                std::span<const Bucket> buckets);
+                                                std::span<const Bucket> buckets, ChunkRule* rule);
 
 // The seconds of each of some reductions, one after another, of `parts` partial sums of `bytes`, one a device. Every host of the level
 // calls it.

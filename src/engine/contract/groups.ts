@@ -37,9 +37,19 @@ export type LevelName = 'devices' | 'hosts'
  */
 export type LevelSpec =
   | { readonly kind: 'devices' }
-  | { readonly kind: 'hosts'; readonly hosts: Handle; readonly chunks: readonly ExchangeChunk[] }
+  | { readonly kind: 'hosts'; readonly hosts: Handle; readonly chunks: readonly ExchangeChunk[]; readonly ruleAt?: RulePlace }
   | { readonly kind: 'loopback'; readonly latency: number }
   | { readonly kind: 'loopback'; readonly link: Handle }
+
+/**
+ * Where the sums over hosts become the next central model:
+ *
+ * - `all`: the owner of a chunk sends its sum, and every host applies the rule to all sums.
+ * - `owners`: the owner applies the rule to its chunk at once and sends the new weights. The states of the group's optimiser are kept by the owners alone:
+ *   a snapshot of a group has zeros for the chunks of other hosts, and no host goes on after the loss of another. Refused for optimisers that need the norm of
+ *   the whole gradient.
+ */
+export type RulePlace = 'all' | 'owners'
 
 /** Elements of the parameter vector from `begin` to before `end`, and the rank of the host that sums them. */
 export interface ExchangeChunk {

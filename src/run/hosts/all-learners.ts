@@ -1,6 +1,6 @@
 import type { Handle } from '../../engine/contract.js'
 import type { LearnerSnapshots } from '../captured-learners.js'
-import type { CapturedLearners } from './leader.js'
+import type { CapturedHost } from './leader.js'
 import type { RunHost } from './run-host.js'
 
 /** The states of all learners of a run: snapshots of those of this host, the bytes of files of the others. */
@@ -12,7 +12,7 @@ export interface AllLearners {
 }
 
 /** `others` are by rank, from 1 on. */
-export function allLearners(host: RunHost, own: LearnerSnapshots, others: readonly CapturedLearners[]): AllLearners {
+export function allLearners(host: RunHost, own: LearnerSnapshots, others: readonly CapturedHost[]): AllLearners {
   const meets = [own.order.map((each) => host.placeOf(each)), ...others.map((each) => each.meets)]
   const files = new Map(others.flatMap((each) => [...each.files]))
   const snapshots = new Map(own.learners.map((learner, each) => [host.placeOf(each), learner]))

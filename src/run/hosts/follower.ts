@@ -151,7 +151,7 @@ export class Follower {
             await synchroniser.ask.replaceCentral(task.weights)
             break
           case 'capture':
-            await this.#capture(actors, engine, parameters)
+            await this.#capture(task.states, actors, engine, parameters)
             break
           case 'prepare':
           case 'begin':
@@ -185,21 +185,28 @@ export class Follower {
     clearTimeout(late)
   }
 
-  async #capture({ group, supervisor }: FollowingActors, engine: Engine, parameters: readonly PlacedParameter[]): Promise<void> {
+  async #capture(
+    states: readonly string[],
+    { group, supervisor }: FollowingActors,
+    engine: Engine,
+    parameters: readonly PlacedParameter[]
+  ): Promise<void> {
     const snapshots: Handle[] = []
     const keep = (snapshot: Handle) => {
       snapshots.push(snapshot)
       return snapshot
     }
     try {
-      const { counts } = engine.snapshotParts(keep(engine.captureGroup(group)))
+      const ofGroup = keep(engine.captureGroup(group))
+      const { counts } = engine.snapshotParts(ofGroup)
       const { learners, order } = await capturedLearners(engine, { supervisor, group }, counts, keep)
       const files: { place: number; content: Uint8Array }[] = []
       for (const [own, learner] of learners.entries())
         if (learner !== null) files.push({ place: this.#host.placeOf(own), content: await this.#fileOf(learner, engine, parameters) })
       const meets = order.map((own) => this.#host.placeOf(own))
-      this.#report({ report: 'captured', places: files.map(({ place }) => place), meets })
+      this.#report({ report: 'captured', places: files.map(({ place }) => place), meets, states })
       for (const { content } of files) this.#host.mailbox.send(0, content)
+      for (const state of states) this.#host.mailbox.send(0, new Uint8Array(engine.readSnapshot(ofGroup, state).buffer))
     } finally {
       for (const snapshot of snapshots) engine.release(snapshot)
     }

@@ -57,12 +57,13 @@ const COMPARED = [
 
 /** What is known before the data is opened and the model compiled, so that a wrong option is told at once. */
 export function greetingOf(settings: Settings): Hello {
-  const { model, data, synchroniser, population } = settings
+  const { model, data, synchroniser, population, devices } = settings
   const options = {
     model: nameOf(model),
     data: nameOf(data),
     synchroniser: { name: synchroniser.name, options: synchroniser.options },
     learners: learnersOf(population),
+    ruleAt: devices.ruleAt,
     ...Object.fromEntries(COMPARED.map((option) => [option, settings[option]]))
   }
   return { host: hostname(), about: { version: codeHash(), ...asJson(options) } }

@@ -13,12 +13,14 @@ import { HostCalls } from './host-calls.js'
 import type { ForwardedEvent, HostError, Order, Report, ToLeader } from './orders.js'
 import type { RunHost } from './run-host.js'
 
-/** The states of the learners of a host that rest. */
-export interface CapturedLearners {
+/** The states of a host that rests. */
+export interface CapturedHost {
   /** The file of each learner in a checkpoint, by its place in the run; learners that have not begun have none. */
   readonly files: ReadonlyMap<number, Uint8Array>
   /** All places of the host, in the order in which its learners meet. */
   readonly meets: readonly number[]
+  /** Vectors of its group's snapshot, in canonical order. */
+  readonly states: ReadonlyMap<string, Uint8Array>
 }
 
 interface Answer {
@@ -126,12 +128,19 @@ export class Leader {
     }
   }
 
-  /** The states of the learners of each other host, by rank, while they rest. Rejects with HOST_LOST if one is lost meanwhile. */
-  async capture(): Promise<readonly CapturedLearners[]> {
-    this.order({ order: 'capture' })
+  /**
+   * The states of each other host, by rank, while they rest: those of its learners, and these of its group. Rejects with HOST_LOST if one is lost
+   * meanwhile.
+   */
+  async capture(states: readonly string[]): Promise<readonly CapturedHost[]> {
+    this.order({ order: 'capture', states })
     return (await this.#answersOfAll()).map(({ report, files }) => {
       const { places, meets } = report as Extract<Report, { report: 'captured' }>
-      return { files: new Map(places.map((place, i) => [place, files[i]!])), meets }
+      return {
+        files: new Map(places.map((place, i) => [place, files[i]!])),
+        meets,
+        states: new Map(states.map((state, i) => [state, files[places.length + i]!]))
+      }
     })
   }
 
@@ -186,7 +195,8 @@ export class Leader {
 
   async #filesOf(rank: number, report: Report): Promise<readonly Uint8Array[]> {
     const files: Uint8Array[] = []
-    if (report.report === 'captured') for (const _ of report.places) files.push((await this.#host.mailbox.receive(rank)) as Uint8Array)
+    if (report.report === 'captured')
+      for (const _ of [...report.places, ...report.states]) files.push((await this.#host.mailbox.receive(rank)) as Uint8Array)
     return files
   }
 }

@@ -18,7 +18,7 @@ import type { HostAnswer, HostCall } from './host-calls.js'
  * - `gather`: the learners that have joined begin their first step, and rest in it.
  * - `resized`: so many learners train on all hosts from now on.
  * - `lost`: this host is lost; places are dealt out among the others.
- * - `capture`: asks for the report `captured`.
+ * - `capture`: asks for the report `captured`, with these vectors of the group's snapshot.
  * - `again`: the loss was not finite; the run begins again with lower rates.
  * - `end`: the run is over, with this event; `fail`: with this error.
  */
@@ -38,7 +38,7 @@ export type Order =
   | { readonly order: 'resized'; readonly learners: number }
   | { readonly order: 'lost'; readonly rank: number }
   | { readonly order: 'replaceCentral'; readonly weights: Float32Array | Float64Array }
-  | { readonly order: 'capture' }
+  | { readonly order: 'capture'; readonly states: readonly string[] }
   | { readonly order: 'again'; readonly learningRateScale: number; readonly interventions: readonly Intervention[] }
   | { readonly order: 'end'; readonly finished: FinishedEvent }
   | { readonly order: 'fail'; readonly error: HostError }
@@ -52,13 +52,19 @@ export type ToLeader = Report | HostCall | HostAnswer
 /**
  * What the others tell the first host.
  *
- * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named. `meets` has all places of the host in the order
+ * - `captured`: the bytes of the files of learners follow as messages, one for each place that is named, and then those of the vectors of the group
+ *   that were asked for. `meets` has all places of the host in the order
  *   in which its learners meet.
  * - `stop`: the user of that process asks for the end of the run.
  */
 export type Report =
   | { readonly report: 'hello'; readonly hello: Hello }
-  | { readonly report: 'captured'; readonly places: readonly number[]; readonly meets: readonly number[] }
+  | {
+      readonly report: 'captured'
+      readonly places: readonly number[]
+      readonly meets: readonly number[]
+      readonly states: readonly string[]
+    }
   | { readonly report: 'event'; readonly event: ForwardedEvent }
   | { readonly report: 'stop' }
   | { readonly report: 'failed'; readonly error: HostError }

@@ -36,9 +36,9 @@ describe('The learners of a run on its hosts', () => {
     const [a, b, c] = [new Uint8Array([1]), new Uint8Array([2]), new Uint8Array([3])]
     // On the first host the learner in its place 0 has died, and another has come for it; on the second host a learner has not begun.
     const own = { learners: [11, 12], order: [1, 0] }
-    const other = { files: new Map([[1, a]]), meets: [1, 3] }
+    const other = { files: new Map([[1, a]]), meets: [1, 3], states: new Map() }
     expect(allLearners(host, own, [other])).to.deep.equal({ learners: [11, a, 12, null], order: [2, 1, 0, 3] })
-    const whole = { files: new Map([[1, b], [3, c]]), meets: [3, 1] } // prettier-ignore
+    const whole = { files: new Map([[1, b], [3, c]]), meets: [3, 1], states: new Map() } // prettier-ignore
     expect(allLearners(host, { learners: [11, null], order: [0, 1] }, [whole])).to.deep.equal({
       learners: [11, b, null, c],
       order: [0, 3, 2, 1]

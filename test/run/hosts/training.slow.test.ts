@@ -35,6 +35,20 @@ describe('A run over hosts, to its end', () => {
     expect(await alone({ ...longer, until: { steps: 100 } })).to.include({ iterations: 100, reason: 'completed' })
   })
 
+  it('goes on from a checkpoint of owners that apply the rule on any number of hosts, and where every host applies it', async () => {
+    const options: TrainOptions = {
+      ...SHORT,
+      synchroniser: 'ssgd',
+      optimiser: { schedule: 'constant' },
+      checkpoint: { dir: join(folder, 'run') }
+    }
+    const trained = async (steps: number, ruleAt: 'all' | 'owners', size: number) =>
+      (await ends(together({ ...options, ruleAt, until: { steps } }, { size })))[0]
+    await trained(20, 'owners', 2)
+    expect(await trained(40, 'owners', 4)).to.include({ iterations: 40, hosts: 4, reason: 'completed' })
+    expect(await trained(60, 'all', 2)).to.include({ iterations: 60, hosts: 2, reason: 'completed' })
+  })
+
   it('keeps its best model on all hosts', async () => {
     const interventions = [{ round: 40, iteration: 40, kind: 'set', learningRate: 0.25 }] as const
     const jobs = together({ ...SHORT, interventions, keep: 'best', until: { steps: 60 } })

@@ -1,7 +1,11 @@
 import { expect } from 'chai'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { usableCores } from '../../../src/engine/machine.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import type { Death } from '../../fakes/dying-learner.js'
+import { trainWith } from '../../../src/run/train.js'
 import { refused } from '../../support/codes.js'
 import { skip } from '../../support/skip.js'
 import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
@@ -19,6 +23,34 @@ describe('A run over hosts', () => {
       expect(first).to.include({ iterations: 30, learners: 4, hosts: 2, reason: 'completed' })
       expect(second).to.deep.equal(first)
     })
+
+  it('ends with the same weights where the owners of chunks apply the rule, and goes on from its checkpoint', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'arbalest-owners-'))
+    const adam: TrainOptions = { ...SHORT, synchroniser: 'ssgd', optimiser: { name: 'adam', schedule: 'constant' } }
+    const owned: TrainOptions = { ...adam, ruleAt: 'owners' }
+    try {
+      const [whole] = await ends(together(adam))
+      expect((await ends(together({ ...owned, until: { steps: 15 }, checkpoint: { dir } })))[0]).to.include({ iterations: 15 })
+      const [resumed, other] = await ends(together({ ...owned, checkpoint: { dir } }))
+      expect(resumed).to.include({ iterations: 30, weightsSha256: whole!.weightsSha256 })
+      expect(other).to.deep.equal(resumed)
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+
+  it('is refused where owners of chunks would need the norm of the whole gradient, and where one host differs in it', async () => {
+    const owned: TrainOptions = { ...SHORT, synchroniser: 'ssgd', ruleAt: 'owners' }
+    for (const optimiser of [{ clipNorm: 1 }, { name: 'lars' }] as const)
+      await Promise.all(
+        together({ ...owned, optimiser }).map((job) =>
+          refused('INVALID_OPTION', () => job.finished, 'ruleAt', 'norm of the whole gradient')
+        )
+      )
+    const jobs = together(owned, { other: { ruleAt: 'all' } })
+    await Promise.all(jobs.map((job) => refused('HOSTS_DIFFER', () => job.finished, 'ruleAt: rank 1')))
+    await refused('INVALID_OPTION', () => trainWith({ ...owned, hosts: 'loopback' }, {}).finished, 'ruleAt', 'loopback')
+  })
 
   it('follows a schedule of learners, to the weights of as many devices of one process', async () => {
     const learners = { schedule: [{ round: 0, learners: 4 }, { round: 7, learners: 6 }, { round: 8, learners: 2 }, { round: 20, learners: 4 }] } // prettier-ignore
