@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "device/device_lease.h"
+#include "device/lease_user.h"
 #include "harness.h"
 
 namespace arbalest::stress {

@@ -1,5 +1,6 @@
 import { crossover, type CrossoverEvent, type CrossoverOptions, type JobEvent, type TrainOptions } from '../index.js'
 import { crossoverOptions } from '../options/crossover.js'
+import { isFirstProcess } from '../hosts/launcher.js'
 import { devicesOptions } from '../options/devices.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
@@ -64,8 +65,10 @@ async function runCrossover({ configs, values, json, output }: CrossoverRun): Pr
     () => {}
   )
   let failed = false
+  // Over several hosts the first one speaks for all.
+  const isHeard = isFirstProcess()
   for await (const event of all) {
-    if (!output.isLost) show(event)
+    if (isHeard && !output.isLost) show(event)
     failed ||= event.event === 'failed'
   }
   return signals.exitCode ?? (failed ? EXIT.failed : EXIT.done)

@@ -1,8 +1,8 @@
 import { HandleScope } from '../engine/handle-scope.js'
-import type { Handle } from '../engine/contract.js'
+import type { Handle, HostsSpec } from '../engine/contract.js'
 import { engine } from '../engine/native.js'
-import { ArbalestError, invalidOption, messageOf } from '../errors.js'
-import { launchedProcess } from '../hosts/launcher.js'
+import { ArbalestError, messageOf } from '../errors.js'
+import { isFirstProcess } from '../hosts/launcher.js'
 import type { JobsWatch } from '../dashboard/jobs-watch.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventStream } from '../observe/event-stream.js'
@@ -11,13 +11,15 @@ import { crossoverSettings, type CrossoverOptions } from '../options/crossover.j
 import { settingsOf } from '../options/settings.js'
 import type { TrainOptions } from '../options/train-options.js'
 import type { Job } from '../run/job.js'
+import { hostsSpecOf } from '../run/hosts/meeting.js'
 import { Admission } from '../run/memory/admission.js'
 import { titleOf } from '../run/run.js'
 import { trainWith, type WatchWith } from '../run/train.js'
 import type { ActorRef } from '../runtime/actor-ref.js'
 import { showLive } from '../runtime/live-processes.js'
 import { ActorSystem } from '../runtime/system.js'
-import { DeviceScheduler, type PolicyEvent, type Way } from './device-scheduler.js'
+import { DeviceScheduler, type DeviceSchedulerOptions, type PolicyEvent, type Way } from './device-scheduler.js'
+import { CrossedHosts } from './hosts.js'
 
 /** An event of one of the jobs, or of the device that they share. */
 export type CrossoverEvent = (JobEvent & { readonly job: number }) | JobFailedEvent | PolicyEvent | CrossoverFinishedEvent
@@ -56,6 +58,8 @@ export interface CrossedJob {
   readonly waitSeconds: number
   /** That its learners together spent on taking turns: in the calls, beside waiting for other jobs, and until a thread ran whose turn it was. */
   readonly leaseSeconds: number
+  /** Of processor time that its learners' threads spent in these calls, with what waiting takes of it. */
+  readonly leaseProcessorSeconds: number
 }
 
 /**
@@ -73,6 +77,9 @@ export function crossover(jobs: readonly TrainOptions[], options: CrossoverOptio
   return new Crossover(jobs, options)
 }
 
+/** How this process meets the other hosts: a link of this number, of so many. Undefined if it trains alone. */
+export type LinkToHosts = (number: number, links: number) => HostsSpec | undefined
+
 /** Several jobs on one device. `for await (const event of pair)` reads the events of all. */
 export class Crossover implements AsyncIterable<CrossoverEvent> {
   /** In the order in which they were given. */
@@ -84,26 +91,35 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
   readonly #stream = new EventStream<CrossoverEvent>()
   readonly #handles = new HandleScope(engine)
   readonly #admission: Admission
+  readonly #hosts: CrossedHosts | undefined
 
-  constructor(given: readonly TrainOptions[], options: CrossoverOptions) {
+  /** `linkOf`: for tests; that of the launcher if omitted. */
+  constructor(given: readonly TrainOptions[], options: CrossoverOptions, linkOf?: LinkToHosts) {
     const settings = given.map(settingsOf)
     const { policy, shares, dashboard } = crossoverSettings(options, settings)
-    if (launchedProcess() && settings.some(({ devices: { hosts } }) => hosts === 'auto'))
-      throw invalidOption('hosts', 'auto', 'use none or loopback: jobs that train over several hosts cannot share their devices')
-    const lease = this.#handles.own(engine.createLease({ shares }))
+    // A link for each job, and one for the turns on the device.
+    const launched = hostsSpecOf(settings[0]!)
+    const links = given.length + 1
+    const specOf = (number: number) => (linkOf ? linkOf(number, links) : launched && ({ ...launched, number, links } as HostsSpec))
+    const spec = specOf(given.length)
+    this.#hosts = spec && new CrossedHosts(engine, spec)
+    const lease = this.#handles.own(engine.createLease({ shares, ...(this.#hosts && { hosts: this.#hosts.handle }) }))
     const bytesPerSecond = settings[0]!.devices.link
     const link = bytesPerSecond === undefined ? undefined : this.#handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 }))
     const makeArenas = (sizes: readonly number[]) => this.#handles.own(engine.createArenas({ backend: settings[0]!.backend, sizes }))
     const admission = (this.#admission = new Admission(given.length, makeArenas))
-    const watch = dashboard === false ? undefined : this.#watch({ dashboard, jobs: given.length }, lease)
+    const watch = dashboard === false || !isFirstProcess() ? undefined : this.#watch({ dashboard, jobs: given.length }, lease)
     this.dashboard = watch?.then(({ url }) => url) ?? Promise.resolve(undefined)
     this.dashboard.catch(() => {})
     const watchWith = watch && watchedIn(watch)
-    this.jobs = given.map((each, job) =>
-      trainWith(each, { shared: { lease, job, admission, ...(link !== undefined && { link }) } }, watchWith)
-    )
+    this.jobs = given.map((each, job) => {
+      const hosts = specOf(job)
+      const shared = { lease, job, admission, ...(link !== undefined && { link }) }
+      return trainWith(each, { shared, ...(hosts && { hosts }) }, watchWith)
+    })
     const emit = (event: PolicyEvent) => this.#stream.push(event)
-    const scheduler = { engine, lease, policy, shares, sharesLink: link !== undefined, emit }
+    const sharesLink = link !== undefined || this.#hosts !== undefined
+    const scheduler = { engine, lease, policy, shares, sharesLink, emit }
     // The jobs begin at the same time: those that are ready first compute until the scheduler decides.
     this.finished = this.#train(scheduler)
     this.finished.catch(() => {})
@@ -132,7 +148,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     return Watch.open({ ...options, device: { status: holder, seconds } })
   }
 
-  async #train(options: ConstructorParameters<typeof DeviceScheduler>[0]): Promise<CrossoverFinishedEvent> {
+  async #train(options: DeviceSchedulerOptions): Promise<CrossoverFinishedEvent> {
     const system = new ActorSystem()
     try {
       const scheduler = await system.spawnLocal(DeviceScheduler, options, { name: 'device scheduler' })
@@ -146,7 +162,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
         500
       ).unref()
       using _live = showLive({ name: `${this.jobs.length} jobs on one device`, actors: () => system.snapshot(), detail: () => status })
-      const outcome = scheduler.askWith({ deadline: Infinity }).run()
+      const run = () => scheduler.askWith({ deadline: Infinity }).run()
+      const outcome = this.#hosts ? this.#hosts.decided(run) : run()
       outcome.catch(() => {})
       const weights = await Promise.all(this.jobs.map((job, number) => this.#follow(job, number, scheduler)))
       clearInterval(timer)
@@ -162,6 +179,7 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
       throw error
     } finally {
       await system.stop()
+      await this.#hosts?.end()
       this.#handles.release()
     }
   }

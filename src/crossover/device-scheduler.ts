@@ -50,6 +50,7 @@ export interface SharedOutcome {
     readonly computeSeconds: number
     readonly waitSeconds: number
     readonly leaseSeconds: number
+    readonly leaseProcessorSeconds: number
   }[]
 }
 
@@ -348,7 +349,8 @@ export class DeviceScheduler {
         slowdown: pace > 0 ? 1 / pace : 1,
         computeSeconds: figures[job]!.seconds,
         waitSeconds: figures[job]!.waited,
-        leaseSeconds: figures[job]!.overhead
+        leaseSeconds: figures[job]!.overhead,
+        leaseProcessorSeconds: figures[job]!.processor
       }))
     }
   }

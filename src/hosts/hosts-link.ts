@@ -9,12 +9,17 @@ const LOOK_EVERY = 5
 export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle> {
   const hosts = engine.openHosts(spec)
   try {
-    while (engine.hostsPlace(hosts) === null) await sleep(LOOK_EVERY)
+    await awaitHosts(engine, hosts)
     return hosts
   } catch (error) {
     engine.release(hosts)
     throw error
   }
+}
+
+/** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE. */
+export async function awaitHosts(engine: Engine, hosts: Handle): Promise<void> {
+  while (engine.hostsPlace(hosts) === null) await sleep(LOOK_EVERY)
 }
 
 /** Ends the link, when every host has called this. Rejects with HOST_LOST, also after so many seconds. */

@@ -55,6 +55,8 @@ export function crossoverSettings(given: CrossoverOptions, jobs: readonly Settin
         'use a synchronous one: learners that never wait leave no time to another job'
       )
     if (backend !== jobs[0]!.backend) throw invalidOption(`${name}.backend`, backend, `use ${jobs[0]!.backend}, as the first job does`)
+    if (devices.hosts !== jobs[0]!.devices.hosts)
+      throw invalidOption(`${name}.hosts`, devices.hosts, `use ${jobs[0]!.devices.hosts}, as the first job does`)
     if (devices.link !== jobs[0]!.devices.link) throw invalidOption(`${name}.link`, devices.link, 'use one link for all jobs')
   }
   return { policy, shares: share ?? jobs.map(() => 1), dashboard }

@@ -111,7 +111,9 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const shares = evaluationShares(passes, run.evaluators, run.hosts && { rank: run.hosts.host.numberOf(), size: ranks.length })
   const sources = makeSources(dataset, sourcePlan, shares.length, scope)
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
-  const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics })
+  // Over several hosts they compute beside the turns: the hosts measure unlike shares, and one would wait for a turn that the others do not need.
+  const turns = run.hosts ? undefined : hooks.shared
+  const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics, turns })
 
   const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
   const feedStatus = sourcePlan.train ? () => engine.streamStatus(sources.train) : undefined
@@ -137,7 +139,8 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
     const plan = planTestSources(dataset, taken, run.dataMemory)
     const { tests, streams } = plan ? makeTestSources(dataset, plan, taken.length, scope) : { tests: sources.tests, streams: [] }
     const feedOfShare = await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped })
-    return startEvaluators(run, scope, { group, feed: feedOfShare, sources: { ...sources, tests }, shares: taken, statistics })
+    const own = { sources: { ...sources, tests }, shares: taken, turns }
+    return startEvaluators(run, scope, { group, feed: feedOfShare, statistics, ...own })
   }
   const loseHost = async (rank: number) => {
     const instead = measuring === all ? await substitutes(rank) : undefined
@@ -184,23 +187,26 @@ function startEvaluators(
     feed,
     sources,
     shares,
-    statistics
+    statistics,
+    turns
   }: {
     readonly group: Handle
     readonly feed: Feed
     readonly sources: Sources
     readonly shares: readonly (readonly EvaluationPass[])[]
     readonly statistics: Omit<StatisticsPass, 'samples'> | undefined
+    readonly turns: SharedDevice | undefined
   }
 ): Promise<Evaluators> {
   const { engine, handles } = scope
   const { backend, threads, seed } = settings
   const layout = programs.train.parameters
+  const place = turns && { lease: turns.lease, job: turns.job }
   return Evaluators.start(
     {
       feed,
       group,
-      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed }))),
+      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed, ...place }))),
       tests: sources.tests,
       shares,
       ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),

@@ -52,7 +52,7 @@ class FakeLease {
       const last = rate > 0 ? this.#since - (done - steps) / rate : this.#last[job]!
       this.#last[job] = last
       const half = steps / this.speeds.alone[job]! / 2
-      return { turns: steps, seconds: half, waited: 0, rounds: steps, last, exchanged: half, overhead: 0 }
+      return { turns: steps, seconds: half, waited: 0, rounds: steps, last, exchanged: half, overhead: 0, processor: 0 }
     })
   }
 

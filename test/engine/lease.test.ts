@@ -1,7 +1,9 @@
 import { expect } from 'chai'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { compile } from '../../src/compiler/compile.js'
 import { Random } from '../../src/data/random.js'
 import type { Handle, LeaseFigures, LevelSpec, RunOutcome, SynchronousRule } from '../../src/engine/contract.js'
+import { loweringBackend } from '../../src/engine/lowering.js'
 import { engine } from '../../src/engine/native.js'
 import type { NamedRule } from '../../src/rules/rules.js'
 import { hostsLevel } from '../../src/run/hosts/hosts-level.js'
@@ -10,7 +12,7 @@ import { refused } from '../support/codes.js'
 import { testedBackends } from './support/backends.js'
 import { GroupRun } from './support/group-run.js'
 import { OPTIMISER, rule } from './support/rule-pair.js'
-import { randomSamples, smallTraining } from './support/small-training.js'
+import { randomSamples, SMALL_MODEL, smallTraining } from './support/small-training.js'
 
 /** A call that does not wait. */
 const NOW = { milliseconds: 0 }
@@ -40,6 +42,8 @@ function train(runs: readonly GroupRun[], random: Random): void {
 for (const { name: backend } of testedBackends())
   describe(`the lease of jobs on ${backend}`, () => {
     const { program, initial } = smallTraining(backend, OPTIMISER)
+    const load = { padding: 0, flip: false, mean: [], std: [], shuffled: false }
+    const forward = compile(SMALL_MODEL, loweringBackend(engine, backend), { batch: 4, mode: 'evaluate', precision: 'f32', load, parameters: program.parameters })
     const dataset = randomSamples(300)
     const job = (
       number: number,
@@ -53,8 +57,8 @@ for (const { name: backend } of testedBackends())
       for (let learner = 0; learner < learners; learner++) run.add(learner)
       return run
     }
-    const leaseOf = (shares: readonly number[]): Handle => {
-      const lease = engine.createLease({ shares })
+    const leaseOf = (shares: readonly number[], hosts?: Handle): Handle => {
+      const lease = engine.createLease({ shares, ...(hosts !== undefined && { hosts }) })
       turnsOf(lease)
       return lease
     }
@@ -186,6 +190,27 @@ for (const { name: backend } of testedBackends())
         for (const run of [one, other]) run.release()
       })
 
+    it('gives an evaluator turns of its own, which make no round', () => {
+      const lease = leaseOf([1, 1])
+      const one = job(0, lease, { name: 'ssgd' }, 1)
+      const replica = engine.createReplica({ backend, layout: program.parameters, threads: 1, seed: 1, lease, job: 1 })
+      const slot = engine.bind(replica, engine.createProgram(forward), dataset)
+      const measure = () => engine.run(replica, slot, { steps: 2, milliseconds: 5, position: 0 })
+      expect(compute(one, 0)).to.equal('ran')
+      expect(measure()).to.include({ outcome: 'waiting', steps: 0 })
+      one.finish(0)
+      expect(measure()).to.include({ outcome: 'ran', steps: 2 })
+      // Between two calls it holds up none.
+      expect(compute(one, 0)).to.equal('ran')
+      expect(measure()).to.include({ outcome: 'waiting' })
+      engine.setLease(lease, { mode: 'shared' })
+      expect(measure()).to.include({ outcome: 'ran' })
+      expect(turnsOf(lease).map((turn) => turn.job)).to.deep.equal([0, 1, 0])
+      expect(engine.leaseFigures(lease)[1]).to.include({ turns: 1, rounds: 0, last: 0 })
+      engine.release(replica)
+      one.release()
+    })
+
     it('tells the time for which jobs exchange with other hosts', () => {
       const lease = leaseOf([1, 1])
       const link = engine.createRatedLink({ bytesPerSecond: 1e9, latency: 0.02 })
@@ -214,7 +239,7 @@ for (const { name: backend } of testedBackends())
       const [own, others] = engine.leaseFigures(lease) as unknown as readonly [LeaseFigures, LeaseFigures]
       expect(own).to.include({ turns: 3, rounds: 3 })
       expect(own.seconds).within(1e-6, seconds)
-      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, rounds: 0, last: 0, exchanged: 0, overhead: 0 })
+      expect(others).to.deep.equal({ turns: 0, seconds: 0, waited: 0, rounds: 0, last: 0, exchanged: 0, overhead: 0, processor: 0 })
       expect(own.exchanged).to.equal(0)
       // None waited: a call takes some microseconds.
       expect(own.overhead).within(1e-9, 6e-3)
@@ -240,6 +265,46 @@ for (const { name: backend } of testedBackends())
     })
 
     if (backend === 'cpu') {
+      const levelOf = (link: Handle) =>
+        hostsLevel(engine, link, [1, 1], { layout: program.parameters, rule: rule({ name: 'ssgd' }, 2) as SynchronousRule })
+
+      it('has the turns of the first host on all hosts, whatever the delays there, and no host waits for another for ever', () => {
+        const size = 2
+        const linksOf = (what: string) => {
+          const name = `lease ${what} ${process.pid}`
+          const links = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60 }))
+          links.forEach(awaitMeeting)
+          return links
+        }
+        const [turns, ...others] = ['turns', 'job 0', 'job 1'].map(linksOf) as [Handle[], ...Handle[][]]
+        const hosts = turns.map((link, rank) => {
+          const lease = leaseOf([1, 2], link)
+          const jobs = others.map((links, number) => job(number, lease, { name: 'ssgd' }, 1, [levelOf(links[rank]!)]))
+          for (const { group } of jobs) engine.setPause(group, Infinity)
+          return { lease, jobs }
+        })
+        engine.setLease(hosts[0]!.lease, { mode: 'crossed' })
+        const random = new Random(7)
+        const nap = new Int32Array(new SharedArrayBuffer(4))
+        const learners = hosts.flatMap(({ jobs }, host) => jobs.map((run) => ({ host, ...run.replicas.get(0)! })))
+        const deadline = performance.now() + 20_000
+        const made = () => hosts.flatMap(({ jobs }) => jobs.map(({ group }) => engine.groupStatus(group).iterations))
+        while (made().some((iterations) => iterations < 60)) {
+          expect(performance.now(), `no progress: ${made().join()}`).below(deadline)
+          const { host, replica, slot } = learners[random.below(learners.length)]!
+          if (random.below(8) === host) Atomics.wait(nap, 0, 0, random.below(6))
+          engine.run(replica, slot, { steps: 1, milliseconds: random.below(2) })
+        }
+        const [first, second] = hosts.map(({ lease }) => turnsOf(lease).map((turn) => turn.job)) as [number[], number[]]
+        const common = Math.min(first.length, second.length)
+        expect(common).above(80)
+        expect(second.slice(0, common)).to.deep.equal(first.slice(0, common))
+        for (const { jobs } of hosts) for (const { group } of jobs) engine.stop(group)
+        for (const { jobs } of hosts) for (const run of jobs) run.release()
+        for (const { lease } of hosts) engine.release(lease)
+        for (const each of [turns, ...others].flat()) engine.release(each)
+      })
+
       it('has one order of turns on all hosts, whatever the delays there', () => {
         const order = [0, 1, 1]
         const name = `lease ${process.pid}`

@@ -30,7 +30,12 @@ inline double seconds(const Napi::Value& value, const char* name) {
 inline std::shared_ptr<HostsThread> hosts_thread(const Napi::Object& from) {
   const std::string kind = string(from, "kind");
   const double deadline = seconds(property(from, "deadline"), "deadline");
-  if (kind == "mpi") return std::make_shared<HostsThread>(open_mpi_link, deadline);
+  if (kind == "mpi") {
+    const int number = from.Has("number") ? small(property(from, "number"), "number") : 0;
+    const int links = from.Has("links") ? small(property(from, "links"), "links") : 1;
+    if (number >= links) throw Error("INVALID_OPTION", "number: received " + std::to_string(number) + "; give one below links");
+    return std::make_shared<HostsThread>([=] { return open_mpi_link(number, links); }, deadline);
+  }
   if (kind != "threads") throw Error("UNKNOWN_NAME", "hosts: received " + kind + "; use one of mpi, threads");
   const std::string name = string(from, "name");
   const int rank = small(property(from, "rank"), "rank"), size = small(property(from, "size"), "size");

@@ -1,5 +1,6 @@
 // The turns of several jobs on one device.
 #include "binding/calls.h"
+#include "binding/hosts_values.h"
 #include "binding/objects.h"
 
 namespace arbalest {
@@ -10,7 +11,11 @@ std::vector<double> shares(const Napi::Value& value) {
 }
 
 Napi::Value create_lease(const Info& info) {
-  return handle(info, std::make_shared<LeaseObject>(shares(js::property(js::object(info[0], "lease"), "shares"))));
+  const Napi::Object from = js::object(info[0], "lease");
+  const auto lease = std::make_shared<LeaseObject>(shares(js::property(from, "shares")));
+  if (const Napi::Value hosts = js::property(from, "hosts"); !hosts.IsUndefined())
+    lease->hosts = std::make_unique<LeaseWords>(object_of<HostsObject>(info, hosts, "hosts")->thread, *lease);
+  return handle(info, lease);
 }
 
 DeviceLease::Turns turns(const Napi::Object& from) {
@@ -51,6 +56,7 @@ Napi::Value lease_figures(const Info& info) {
     each.Set("last", figures[job].last);
     each.Set("exchanged", figures[job].exchanged);
     each.Set("overhead", figures[job].overhead);
+    each.Set("processor", figures[job].processor);
     result.Set(job, each);
   }
   return result;

@@ -12,6 +12,7 @@
 #include "device/device_lease.h"
 #include "replica/replica.h"
 #include "sync/group.h"
+#include "transport/lease_words.h"
 
 namespace arbalest {
 
@@ -38,6 +39,8 @@ struct MemoryWatchObject {
 struct LeaseObject : DeviceLease {
   static constexpr char kKind[] = "device lease";
   using DeviceLease::DeviceLease;
+
+  std::unique_ptr<LeaseWords> hosts;  // null where its jobs are on this host alone
 };
 struct ReplicaObject : Replica {
   static constexpr char kKind[] = "replica";

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "core/error.h"
+#include "device/lease_user.h"
 
 namespace arbalest {
 namespace {
 
 using Mode = DeviceLease::Turns::Mode;
 
-constexpr std::chrono::milliseconds kSlice{10}, kMostIdle{50};
+constexpr std::chrono::milliseconds kMostIdle{50};
 constexpr size_t kMostSpans = 65536;
 // Rounds of the job whose rounds count most, by which a job may be ahead: jobs whose exchanges vary do not wait for each other.
 constexpr double kLead = 2;
@@ -62,10 +63,65 @@ void DeviceLease::set_turns(Turns turns) {
   place_ = 0;
   for (Job& job : jobs_) job.counted = 0;
   lead_ = turns_.counts.empty() ? 0 : kLead * *std::ranges::max_element(turns_.counts);
-  if (turns_.mode == Mode::shared && holder_ >= 0) end_turn();
+  if (turns_.mode == Mode::shared) {
+    if (holder_ >= 0) end_turn();
+    tell(-1, 0);
+  }
   begin_turn();
-  changed_.notify_all();
+  wake_all();
 }
+
+void DeviceLease::await_hosts(std::function<void(const Word&)> tell) {
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(tell);
+  follows_ = true;
+}
+
+void DeviceLease::lead_hosts() {
+  const std::lock_guard lock(mutex_);
+  follows_ = false;
+  if (turns_.mode == Mode::shared) tell(-1, 0);
+  begin_turn();
+  wake_all();
+}
+
+void DeviceLease::leave_hosts() {
+  const std::lock_guard lock(mutex_);
+  tell_ = nullptr;
+  follows_ = false;
+  words_.clear();
+  turns_ = {.mode = Mode::shared};
+  if (holder_ >= 0) end_turn();
+  wake_all();
+}
+
+void DeviceLease::told(const Word& word) {
+  const std::lock_guard lock(mutex_);
+  if (word.job >= jobs()) return;
+  if (follows_) {
+    if (words_.empty()) word_from_ = Clock::now();
+    words_.push_back(word);
+    begin_turn();
+    return;
+  }
+  // Learners of another host wait for a turn of which none here has need, as where its learner has died.
+  const Job& job = jobs_[static_cast<size_t>(word.job)];
+  const bool has_turns = turns_.mode == Mode::crossed || (turns_.mode == Mode::alone && word.job == turns_.job);
+  const auto needs_turn = [&](const LeaseUser* user) { return user->computed_ < word.round; };
+  if (has_turns && std::ranges::none_of(job.present, needs_turn)) tell(word.job, word.round);
+}
+
+void DeviceLease::tell(int64_t job, int64_t round) const {
+  if (tell_ && !follows_) tell_({round, job});
+}
+
+void DeviceLease::wake_all() {
+  for (const Job& job : jobs_)
+    for (LeaseUser* const user : job.present)
+      if (user->waits_) user->changed_.notify_one();
+}
+
+bool DeviceLease::all_at_once() const { return follows_ ? told_all_ : turns_.mode == Mode::shared; }
 
 std::vector<DeviceLease::Figures> DeviceLease::figures() const {
   const std::lock_guard lock(mutex_);
@@ -105,18 +161,22 @@ void DeviceLease::count_round(Job& job) {
   job.counted += turns_.counts[static_cast<size_t>(&job - jobs_.data())];
   // Another job may have waited for this one.
   begin_turn();
-  changed_.notify_all();
+  wake_all();
 }
 
 bool DeviceLease::is_granted(const LeaseUser& user) const {
-  if (turns_.mode == Mode::shared) return !is_ahead(jobs_[static_cast<size_t>(user.job_)]);
+  if (all_at_once()) return follows_ || user.evaluates() || !is_ahead(jobs_[static_cast<size_t>(user.job_)]);
   return holder_ == user.job_ && std::ranges::count(computing_, &user) > 0;
 }
 
 void DeviceLease::appear(LeaseUser& user) {
   Job& job = job_of(user);
-  // A job that was away has not saved time for later.
+  // A job that was away has not saved time for later, and may begin again at an earlier round.
   if (job.present.empty()) {
+    if (!user.evaluates()) {
+      job.round = std::min(job.round, user.round_ - 1);
+      job.told = std::min(job.told, user.round_ - 1);
+    }
     job.served = std::max(job.served, served_);
     double least = std::numeric_limits<double>::infinity();
     for (const Job& other : jobs_)
@@ -126,7 +186,8 @@ void DeviceLease::appear(LeaseUser& user) {
   job.present.push_back(&user);
   job.rests = false;
   user.present_ = true;
-  if (holder_ == user.job_ && user.round_ <= round_) computing_.push_back(&user);
+  // Of learners those join the turn that are late to its round.
+  if (holder_ == user.job_ && (user.evaluates() ? round_ < 0 : user.round_ <= round_)) computing_.push_back(&user);
 }
 
 // Null as long as the job whose turn it is has not asked for it.
@@ -151,7 +212,9 @@ DeviceLease::Job* DeviceLease::least_served() {
 }
 
 void DeviceLease::begin_turn() {
-  if (holder_ >= 0 || turns_.mode == Mode::shared) return;
+  if (holder_ >= 0) return;
+  if (follows_) return begin_told_turn();
+  if (turns_.mode == Mode::shared) return;
   Job* next = nullptr;
   if (turns_.mode == Mode::alone) {
     Job& job = jobs_[static_cast<size_t>(turns_.job)];
@@ -163,15 +226,52 @@ void DeviceLease::begin_turn() {
     next = turns_.order.empty() ? least_served() : next_in_order();
   }
   if (!next) return;
-  holder_ = static_cast<int>(next - jobs_.data());
-  turn_from_ = Clock::now();
-  served_ = next->served;
-  round_ = std::numeric_limits<int64_t>::max();
+  int64_t round = std::numeric_limits<int64_t>::max();
   for (const LeaseUser* const user : next->present)
-    if (user->waits_) round_ = std::min(round_, user->round_);
+    if (user->waits_ && !user->evaluates()) round = std::min(round, user->round_);
+  begin_turn_of(*next, round == std::numeric_limits<int64_t>::max() ? -1 : round);
+}
+
+// The job's learners compute this round; with -1, its evaluators measure.
+void DeviceLease::begin_turn_of(Job& job, int64_t round) {
+  holder_ = static_cast<int>(&job - jobs_.data());
+  turn_from_ = Clock::now();
+  served_ = job.served;
+  round_ = round;
   // A learner that is ahead may wait for the others: they must not wait for it.
-  std::ranges::copy_if(next->present, std::back_inserter(computing_), [this](const LeaseUser* user) { return user->computed_ < round_; });
-  changed_.notify_all();
+  std::ranges::copy_if(job.present, std::back_inserter(computing_), [round](const LeaseUser* user) {
+    return user->evaluates() ? round < 0 && user->waits_ : user->computed_ < round;
+  });
+  tell(holder_, round);
+  for (LeaseUser* const user : computing_)
+    if (user->waits_) user->changed_.notify_one();
+}
+
+// The next of the turns that the first host has told.
+void DeviceLease::begin_told_turn() {
+  // Learners that come after the turn which they should have had.
+  for (Job& job : jobs_)
+    for (const LeaseUser* const user : job.present)
+      if (!told_all_ && user->waits_ && user->round_ <= job.told) return begin_turn_of(job, user->round_);
+  for (; !words_.empty(); words_.pop_front(), word_from_ = Clock::now()) {
+    const Word& word = words_.front();
+    told_all_ = word.job < 0;
+    if (told_all_) continue;
+    Job& job = jobs_[static_cast<size_t>(word.job)];
+    const auto has_come = [&](const LeaseUser* user) { return user->waits_ && user->round_ <= word.round; };
+    const auto will_come = [&](const LeaseUser* user) { return user->computed_ < word.round && !user->waits_; };
+    const bool begins = std::ranges::any_of(job.present, has_come);
+    if (!begins && std::ranges::any_of(job.present, will_come)) return;
+    // All of its learners rest, or have yet to begin.
+    if (job.present.empty() && Clock::now() < word_from_ + kMostIdle) return;
+    job.told = std::max(job.told, word.round);
+    if (!begins) continue;
+    begin_turn_of(job, word.round);
+    words_.pop_front();
+    word_from_ = Clock::now();
+    return;
+  }
+  if (told_all_) wake_all();
 }
 
 void DeviceLease::end_turn() {
@@ -191,7 +291,7 @@ void DeviceLease::end_turn() {
 
 void DeviceLease::give_back(LeaseUser& user, std::shared_ptr<Event> done) {
   // The learner may have begun while all jobs computed at any time.
-  if (holder_ != user.job_ || std::erase(computing_, &user) == 0) return;
+  if (holder_ != user.job_ || std::erase(computing_, &user) == 0) return begin_turn();
   if (done) done_.push_back(std::move(done));
   if (!computing_.empty()) return;
   end_turn();
@@ -208,7 +308,7 @@ void DeviceLease::leave(LeaseUser& user) {
   give_back(user, nullptr);
   // Another job's turn may have waited for this job to ask for its own, or to make a step.
   begin_turn();
-  if (!turns_.counts.empty()) changed_.notify_all();
+  if (!turns_.counts.empty()) wake_all();
 }
 
 // A learner whose thread does something else, or has ended without a word, holds up no other job for long.
@@ -219,69 +319,6 @@ void DeviceLease::drop_idle() {
     for (LeaseUser* const user : job.present)
       if (user->idle_from_ && *user->idle_from_ < latest) idle.push_back(user);
   for (LeaseUser* const user : idle) leave(*user);
-}
-
-LeaseUser::LeaseUser(std::shared_ptr<DeviceLease> lease, int job) : lease_(std::move(lease)), job_(job) {
-  check_job(job, lease_->jobs_.size());
-}
-
-bool LeaseUser::take(int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled,
-                     std::vector<std::shared_ptr<Event>>& after) {
-  if (has_) return true;
-  std::unique_lock lock(lease_->mutex_);
-  round_ = round;
-  computed_ = std::min(computed_, round - 1);
-  if (!present_) lease_->appear(*this);
-  const Clock::time_point from = Clock::now();
-  waits_ = true;
-  lease_->begin_turn();
-  while (!lease_->is_granted(*this) && !cancelled.load(std::memory_order_relaxed)) {
-    const Clock::time_point now = Clock::now();
-    if (now >= deadline) break;
-    lease_->changed_.wait_until(lock, std::min(deadline, now + kSlice));
-    lease_->drop_idle();
-  }
-  waits_ = false;
-  has_ = lease_->is_granted(*this);
-  DeviceLease::Figures& figures = lease_->job_of(*this).figures;
-  figures.waited += seconds_since(from);
-  if (has_) figures.overhead += seconds_since(lease_->holder_ == job_ ? std::max(from, lease_->turn_from_) : from);
-  if (has_) after.insert(after.end(), lease_->before_.begin(), lease_->before_.end());
-  return has_;
-}
-
-void LeaseUser::give_back(std::shared_ptr<Event> done, double exchanged) {
-  const Clock::time_point from = Clock::now();
-  const std::lock_guard lock(lease_->mutex_);
-  if (!has_.exchange(false)) return;
-  DeviceLease::Figures& figures = lease_->job_of(*this).figures;
-  computed_ = round_;
-  DeviceLease::Job& job = lease_->job_of(*this);
-  const bool first = round_ > job.round;
-  if (first) {
-    job.round = round_;
-    ++figures.rounds;
-    figures.last = on_clock(Clock::now());
-    figures.exchanged = exchanged;
-  }
-  lease_->give_back(*this, std::move(done));
-  if (first) lease_->count_round(job);
-  figures.overhead += seconds_since(from);
-}
-
-void LeaseUser::rest() {
-  const std::lock_guard lock(lease_->mutex_);
-  lease_->leave(*this);
-}
-
-void LeaseUser::begin_call() {
-  const std::lock_guard lock(lease_->mutex_);
-  idle_from_.reset();
-}
-
-void LeaseUser::end_call() {
-  const std::lock_guard lock(lease_->mutex_);
-  idle_from_ = Clock::now();
 }
 
 }  // namespace arbalest

@@ -1,14 +1,16 @@
 // The turns of several jobs on one device. A job has the device until each of its learners has computed a round's last step up to its
 // exchange and has given the device back; while they exchange, another job computes (crossing: Gu et al., CrossoverScheduler, 2021). Who
 // computes when changes no job's weights.
+//
+// Over several hosts the first one decides: it tells the others each turn when it begins, and they have theirs in its order. Otherwise two
+// jobs could wait for each other for ever, each on the host that computes for the other one.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,6 +48,13 @@ class DeviceLease {
     double last = 0;       // when that has happened last, in seconds on the clock that all threads share
     double exchanged = 0;  // as the job's group has told then
     double overhead = 0;   // of its learners together, in the lease's own calls, and until a thread runs whose turn it is
+    double processor = 0;  // of their threads, in these calls
+  };
+
+  // What hosts tell each other: whose turn begins, or from a host that is not the first one, that its learners wait for that turn.
+  struct Word {
+    int64_t round;  // of the job that its learners compute
+    int64_t job;    // -1: from now on all jobs compute at any time
   };
 
   // On the clock that all threads share.
@@ -56,7 +65,14 @@ class DeviceLease {
   // Of as many jobs as there are shares, which are above 0.
   explicit DeviceLease(std::span<const double> shares);
 
-  // From the next turn on. Throws INVALID_OPTION for a job that there is not, and for counts that are not above 0, one for each job.
+  // Nothing computes until the hosts have met and one of the other calls follows. `tell` takes words to the other hosts; it returns at once.
+  void await_hosts(std::function<void(const Word&)> tell);
+  void lead_hosts();
+  void leave_hosts();
+  // By another host.
+  void told(const Word& word);
+
+  // From the next turn on; over several hosts to be called on the first one. Throws INVALID_OPTION for a job that there is not, and for counts that are not above 0, one for each job.
   void set_turns(Turns turns);
   // Throws INVALID_OPTION for another number of shares than there are jobs.
   void set_shares(std::span<const double> shares);
@@ -75,9 +91,10 @@ class DeviceLease {
     double served = 0;   // seconds by its share; at least that of the others when it comes back
     double counted = 0;  // of its rounds, since the turns were set
     int64_t round = -1;  // the last one that a learner has computed
+    int64_t told = -1;   // the last one whose turn the first host has told
     bool rests = false;  // its learners were there, and have all come to rest
     Figures figures;
-    std::vector<LeaseUser*> present;  // learners that will come to their next step
+    std::vector<LeaseUser*> present;  // learners that will come to their next step, and evaluators that compute or wait
     bool records = false;
     std::vector<Span> spans;
   };
@@ -88,61 +105,36 @@ class DeviceLease {
   void count_round(Job& job);
   Job* next_in_order();
   Job* least_served();
+  bool all_at_once() const;
   bool is_granted(const LeaseUser& user) const;
   void drop_idle();
   void appear(LeaseUser& user);
   void give_back(LeaseUser& user, std::shared_ptr<Event> done);
   void leave(LeaseUser& user);
   void begin_turn();
+  void begin_turn_of(Job& job, int64_t round);
+  void begin_told_turn();
   void end_turn();
+  void tell(int64_t job, int64_t round) const;
+  void wake_all();
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Turns turns_;
   size_t place_ = 0;  // in the order
   std::vector<Job> jobs_;
   int holder_ = -1;
-  int64_t round_ = 0;  // of the holder, which its learners compute in this turn
+  int64_t round_ = 0;  // of the holder, which its learners compute in this turn; -1 where evaluators compute
   Clock::time_point turn_from_;
   std::vector<LeaseUser*> computing_;  // of the holder, until they give the device back
   double served_ = 0;                  // by the last turn's job, when the turn began
   double lead_ = 0;                    // by which a job may be ahead of another one
   // On streams: the points that this turn's learners have reached when they gave the device back, and those of the turn before.
   std::vector<std::shared_ptr<Event>> done_, before_;
-};
-
-// A learner of one of the jobs.
-class LeaseUser {
- public:
-  LeaseUser(std::shared_ptr<DeviceLease> lease, int job);
-  ~LeaseUser() { rest(); }
-  LeaseUser(const LeaseUser&) = delete;
-  LeaseUser& operator=(const LeaseUser&) = delete;
-
-  // Waits until it is this learner's turn to compute in this round. False if that has not happened by the deadline, or if it is cancelled.
-  // The learner computes after the events in `after`.
-  bool take(int64_t round, Clock::time_point deadline, const std::atomic<bool>& cancelled, std::vector<std::shared_ptr<Event>>& after);
-  // What the learner has queued is done with the event; null where its work is done. `exchanged`: seconds for which its group has exchanged
-  // with other hosts until now.
-  void give_back(std::shared_ptr<Event> done, double exchanged = 0);
-  // It comes to no further step until it takes again: no turn waits for it.
-  void rest();
-  bool has() const { return has_; }
-
-  // The learner's thread is in native code from begin_call() to end_call(). A turn waits 50 ms at most for a learner that is not.
-  void begin_call();
-  void end_call();
-
- private:
-  friend class DeviceLease;
-  const std::shared_ptr<DeviceLease> lease_;
-  const int job_;
-  // Read and written with the lease's lock held; has_ by the learner's own thread too.
-  std::atomic<bool> has_{false};
-  bool present_ = false, waits_ = false;
-  int64_t round_ = 0;      // for which it has asked last
-  int64_t computed_ = -1;  // the last round for which it has given the device back
-  std::optional<Clock::time_point> idle_from_;
+  // Over several hosts:
+  std::function<void(const Word&)> tell_;
+  bool follows_ = false, told_all_ = false;  // another host decides; it has told that all jobs compute at any time
+  std::deque<Word> words_;                   // of turns that have yet to begin here
+  Clock::time_point word_from_;              // when the first of them became the first
 };
 
 }  // namespace arbalest

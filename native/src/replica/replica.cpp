@@ -47,7 +47,8 @@ Replica::Replica(Backend& backend, ReplicaSpec spec)
       stream_(backend.stream()),
       memory_(backend, checked(std::move(spec.layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
               checked(std::move(spec.arenas), stream_.get()), std::move(spec.tier)),
-      lease_(spec.lease ? std::make_unique<LeaseUser>(spec.lease, spec.job) : nullptr) {}
+      lease_(spec.lease ? std::make_unique<LeaseUser>(spec.lease, spec.job, group_ ? LeaseUser::Kind::learner : LeaseUser::Kind::evaluator)
+                        : nullptr) {}
 
 Replica::~Replica() {
   // No work may be left in memory that is freed.

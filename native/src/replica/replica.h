@@ -9,7 +9,7 @@
 #include "data/source.h"
 #include "device/activation_arenas.h"
 #include "device/backend.h"
-#include "device/device_lease.h"
+#include "device/lease_user.h"
 #include "replica/replica_memory.h"
 #include "replica/run_report.h"
 #include "replica/step_loop.h"

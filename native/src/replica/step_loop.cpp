@@ -16,7 +16,7 @@ struct ReleasedArena {
   }
 };
 
-// The learner's call, for the turns on its device: if it throws, no turn waits for the learner.
+// A call, for the turns on its device: if it throws, no turn waits for the learner. An evaluator has a turn for each call.
 class LeasedCall {
  public:
   explicit LeasedCall(LeaseUser* user) : user_(user) {
@@ -24,7 +24,7 @@ class LeasedCall {
   }
   ~LeasedCall() {
     if (!user_) return;
-    if (!goes_on_) user_->rest();
+    if (!goes_on_ || user_->evaluates()) user_->rest();
     user_->end_call();
   }
   Outcome ended(Outcome outcome) {

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/program.h"
 #include "data/source.h"
-#include "device/device_lease.h"
+#include "device/lease_user.h"
 #include "replica/bound_program.h"
 #include "replica/replica_memory.h"
 #include "replica/run_report.h"

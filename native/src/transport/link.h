@@ -73,9 +73,10 @@ class Link {
   virtual void abort(int code) noexcept = 0;
 };
 
-// The link on MPI. Opens libarbalest-mpi.so when it is first asked for, and initialises MPI in the calling thread, which makes all further
-// calls. Throws BACKEND_UNAVAILABLE, with the fix, if the library is missing, was built from other sources, or cannot initialise MPI.
-std::unique_ptr<Link> open_mpi_link();
+// The link on MPI. Opens libarbalest-mpi.so when it is first asked for, and initialises MPI. The calling thread makes all further calls. A
+// process may have several links, numbered from 0: every one is opened, on every host. Throws BACKEND_UNAVAILABLE, with the fix, if the
+// library is missing, was built from other sources, or cannot initialise MPI.
+std::unique_ptr<Link> open_mpi_link(int number = 0, int links = 1);
 
 // One line of JSON about the library (MPI's name and version, whether it has ULFM), or the reason why it cannot be opened. Does not
 // initialise MPI.
@@ -91,6 +92,7 @@ LinkLibraryReport about_mpi_link();
 // RTLD_GLOBAL: components that MPI loads later look for MPI's own symbols among the global ones.
 extern "C" {
 using ArbalestLinkInterface = const char* (*)();  // ARBALEST_LINK_INTERFACE of link_interface_hash.h, when the library was built
-using ArbalestOpenLink = arbalest::Link* (*)();   // see open_mpi_link(); the caller owns the result. Throws arbalest::Error
-using ArbalestLinkAbout = const char* (*)();      // see about_mpi_link(); initialises nothing
+// See open_mpi_link(); the caller owns the result. Throws arbalest::Error.
+using ArbalestOpenLink = arbalest::Link* (*)(int number, int links);
+using ArbalestLinkAbout = const char* (*)();  // see about_mpi_link(); initialises nothing
 }

@@ -23,7 +23,9 @@ template <class Function> Function symbol(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<Link> open_mpi_link() { return std::unique_ptr<Link>(symbol<ArbalestOpenLink>("arbalest_open_link")()); }
+std::unique_ptr<Link> open_mpi_link(int number, int links) {
+  return std::unique_ptr<Link>(symbol<ArbalestOpenLink>("arbalest_open_link")(number, links));
+}
 
 LinkLibraryReport about_mpi_link() {
   try {

@@ -2,12 +2,13 @@
 export type HostsSpec = HostsLink & { readonly deadline: number }
 
 /**
- * - `mpi`: the processes that a launcher of MPI has started. A process initialises MPI once.
+ * - `mpi`: the processes that a launcher of MPI has started. A process initialises MPI once. It may have several `links`, one if omitted; each `number` below that
+ *   is opened once, on every host.
  * - `threads`: this process is `size` hosts at once, each with a handle of its own; those of one name meet each other. For tests. If the link `shrinks`, the
  *   others go on after the loss of a host.
  */
 export type HostsLink =
-  | { readonly kind: 'mpi' }
+  | { readonly kind: 'mpi'; readonly number?: number; readonly links?: number }
   | { readonly kind: 'threads'; readonly name: string; readonly rank: number; readonly size: number; readonly shrinks?: boolean }
 
 /** Which of the hosts this process is. */

@@ -28,6 +28,11 @@ export interface ReplicaSpec {
 export interface LeaseSpec {
   /** The share of each job in the device's time, above 0. */
   readonly shares: readonly number[]
+  /**
+   * A link to the other hosts of the same jobs, for this alone. On all of them jobs have their turns in the order of the first host, where `setLease` is called; nothing
+   * computes until they have met. After the loss of a host all jobs compute at any time.
+   */
+  readonly hosts?: Handle
 }
 
 /**
@@ -61,6 +66,8 @@ export interface LeaseFigures {
   readonly exchanged: number
   /** Seconds of its learners together in the lease's own calls, beside waiting for other jobs, and until a thread ran whose turn it was. */
   readonly overhead: number
+  /** Seconds of processor time of its learners' threads in the lease's calls, with all that waiting takes. */
+  readonly processor: number
 }
 
 /** Where the second tier of memory lies: nowhere in particular behind a GPU. */

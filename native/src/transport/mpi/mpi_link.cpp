@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <exception>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "transport/mpi/mpi_error.h"
 
@@ -25,18 +28,17 @@ bool is_running() {
   return initialised && !finalised;
 }
 
-void initialise() {
+void initialise(int level) {
   int was_initialised = 0;
   MPI_Initialized(&was_initialised);
   if (was_initialised)
     throw Error("BACKEND_UNAVAILABLE",
                 "hosts: MPI can be initialised once in a process; start a new process for each run over several hosts");
   int provided = MPI_THREAD_SINGLE;
-  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  const int code = MPI_Init_thread(nullptr, nullptr, level, &provided);
   if (code != MPI_SUCCESS) throw Error("BACKEND_UNAVAILABLE", "hosts: MPI_Init_thread: " + text_of(code));
   // Node has threads of its own, of which none calls MPI.
-  if (provided < MPI_THREAD_FUNNELED)
-    throw Error("BACKEND_UNAVAILABLE", "hosts: this MPI allows no threads (MPI_THREAD_SINGLE); use one that is built with them");
+  if (provided < level) throw Error("BACKEND_UNAVAILABLE", "hosts: this MPI does not allow enough threads; use one that is built with them");
 }
 
 [[noreturn]] void throw_failed(int peer, int code) {
@@ -83,8 +85,64 @@ std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>&
 
 }  // namespace
 
-MpiLink::MpiLink() {
-  initialise();
+// The links of a process that has several. One thread initialises MPI, opens all links in the same order on every host, and finalises MPI when
+// all have ended. Only one thread at a time is in a call of MPI. It lives as long as the process.
+class MpiLink::Several {
+ public:
+  explicit Several(int links) : left_(links) {
+    std::thread([this, links] { serve(links); }).detach();
+  }
+
+  std::unique_ptr<MpiLink> link(int number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return opened_; });
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(links_.at(static_cast<size_t>(number)));
+  }
+  std::unique_lock<std::mutex> turn() { return std::unique_lock(mpi_); }
+  // Of a link. The last one waits until MPI is finalised.
+  void end() {
+    std::unique_lock lock(mutex_);
+    if (--left_ > 0) return;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return finalised_; });
+  }
+
+ private:
+  void serve(int links) {
+    try {
+      initialise(MPI_THREAD_SERIALIZED);
+      for (int i = 0; i < links; ++i) links_.push_back(std::unique_ptr<MpiLink>(new MpiLink(this)));
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    opened_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return left_ == 0; });
+    MPI_Finalize();
+    finalised_ = true;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_, mpi_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<MpiLink>> links_;
+  std::exception_ptr failure_;
+  bool opened_ = false, finalised_ = false;
+  int left_;
+};
+
+std::unique_ptr<MpiLink> MpiLink::open(int number, int links) {
+  if (links == 1) {
+    initialise(MPI_THREAD_FUNNELED);
+    return std::unique_ptr<MpiLink>(new MpiLink(nullptr));
+  }
+  static Several* const kSeveral = new Several(links);
+  return kSeveral->link(number);
+}
+
+MpiLink::MpiLink(Several* several) : several_(several) {
   MPI_Comm all = MPI_COMM_NULL;
   expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
   join(all);
@@ -92,8 +150,11 @@ MpiLink::MpiLink() {
 
 // Without end() MPI stays as it is: the launcher sees that this process ends without MPI_Finalize, and ends the others.
 MpiLink::~MpiLink() {
+  const auto turn = this->turn();
   if (!ended_ && is_running()) give_up_all();
 }
+
+std::unique_lock<std::mutex> MpiLink::turn() const { return several_ ? several_->turn() : std::unique_lock<std::mutex>(); }
 
 // Each channel has a communicator of its own, so that messages of different channels never match.
 void MpiLink::join(MPI_Comm all) {
@@ -118,6 +179,7 @@ bool MpiLink::try_join(MPI_Comm all) {
 }
 
 Link::Transfer MpiLink::send(Channel channel, int to, int tag, std::span<const std::byte> bytes) {
+  const auto turn = this->turn();
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag, communicator(channel), &request);
   if (code != MPI_SUCCESS) throw_failed(to, code);
@@ -125,6 +187,7 @@ Link::Transfer MpiLink::send(Channel channel, int to, int tag, std::span<const s
 }
 
 Link::Transfer MpiLink::receive(Channel channel, int from, int tag, std::span<std::byte> bytes) {
+  const auto turn = this->turn();
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag, communicator(channel), &request);
   if (code != MPI_SUCCESS) throw_failed(from, code);
@@ -150,6 +213,7 @@ void MpiLink::forget(size_t index) {
 bool MpiLink::cancel(Transfer receive) {
   const auto found = std::find_if(under_way_.begin(), under_way_.end(), [&](const UnderWay& each) { return each.transfer == receive; });
   if (found == under_way_.end()) return false;
+  const auto turn = this->turn();
   const auto index = static_cast<size_t>(found - under_way_.begin());
   expect_success(MPI_Cancel(&requests_[index]), "MPI_Cancel");
   const auto deadline = Clock::now() + kMostTimeToCancel;
@@ -169,6 +233,7 @@ void MpiLink::poll(std::vector<Transfer>& done) {
   done.insert(done.end(), arrived_.begin(), arrived_.end());
   arrived_.clear();
   if (requests_.empty()) return;
+  const auto turn = this->turn();
   int count = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
   const bool has_failed = code != MPI_SUCCESS;
@@ -204,7 +269,8 @@ void MpiLink::give_up_all() {
 
 std::vector<int> MpiLink::shrink() {
 #ifdef MPIX_ERR_PROC_FAILED
-  if (!goes_on()) return {};
+  // Links of one process would wait for each other.
+  if (several_ || !goes_on()) return {};
   std::vector<int> former(static_cast<size_t>(size_));
   std::iota(former.begin(), former.end(), 0);
   // A host that waits for one that is still there learns of the loss by this.
@@ -228,6 +294,7 @@ std::vector<int> MpiLink::shrink() {
 
 void MpiLink::end() {
   ended_ = true;
+  if (several_) return several_->end();
   for (MPI_Comm& each : channels_) MPI_Comm_free(&each);
   MPI_Comm_free(&all_);
   expect_success(MPI_Finalize(), "MPI_Finalize");

@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <array>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "transport/link.h"
@@ -13,8 +15,10 @@ namespace arbalest {
 
 class MpiLink final : public Link {
  public:
-  // Initialises MPI, in the thread that makes all further calls. A process can do so once. Throws BACKEND_UNAVAILABLE.
-  MpiLink();
+  // The link of this number, of so many that the process opens, each from a thread of its own: the jobs on a device have theirs. The first
+  // one initialises MPI, and its end finalises it, if it is the only one, in the thread that makes all further calls. Throws
+  // BACKEND_UNAVAILABLE.
+  static std::unique_ptr<MpiLink> open(int number, int links);
   ~MpiLink() override;
 
   int rank() const override { return rank_; }
@@ -28,6 +32,11 @@ class MpiLink final : public Link {
   void abort(int code) noexcept override;
 
  private:
+  class Several;
+
+  // MPI is initialised. `several`: null for the only link.
+  explicit MpiLink(Several* several);
+
   // One that poll() has not returned yet; its request has the same index in requests_.
   struct UnderWay {
     Transfer transfer;
@@ -41,6 +50,9 @@ class MpiLink final : public Link {
   void join(MPI_Comm all);
   bool try_join(MPI_Comm all);
   void give_up_all();
+
+  Several* const several_;
+  std::unique_lock<std::mutex> turn() const;
 
   int rank_ = 0;
   int size_ = 1;
