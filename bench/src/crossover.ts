@@ -5,6 +5,7 @@ import { workloadOf } from './cases.js'
 import { ArbalestError } from './errors.js'
 import { randomDataset } from './random-dataset.js'
 import { saveResults } from './results.js'
+import { sharedDdp } from './shared-ddp.js'
 import { median } from './statistics.js'
 import { Table } from './table.js'
 
@@ -13,7 +14,7 @@ interface Result {
   readonly bench: 'crossover'
   /** Models, rule, link and policy: `resnet20+vgg16 ssgd 200mbit crossed`. */
   readonly case: string
-  readonly peer: 'sequential' | 'shared' | 'bound'
+  readonly peer: 'sequential' | 'shared' | 'bound' | 'ddp-shared'
   /** How many times as fast as one after the other. */
   readonly unit: 'gain'
   readonly value: number
@@ -28,6 +29,10 @@ interface Result {
   /** What `auto` kept, each time, and the part of the learners' time that their turns took. */
   readonly kept?: readonly string[]
   readonly lease?: number
+  /** Processor time in the calls of the lease, by that of the jobs' turns on the learners' cores. */
+  readonly leaseProcessor?: number
+  /** Seconds from the first step of both jobs to the choice. */
+  readonly chosenAfter?: number
   /** Processes that wanted to run, on average over a minute, at the end. */
   readonly load: number
 }
@@ -45,22 +50,25 @@ interface Cell {
   readonly link: string
 }
 
-function chosenCells(words: readonly string[]): readonly Cell[] {
-  const of = <T extends string>(
-    all: readonly T[],
-    usual: readonly T[],
-    isMeant: (word: string) => boolean = (word) => all.includes(word as T)
-  ) => {
-    const named = words.filter((word): word is T => isMeant(word))
-    return named.length > 0 ? named : usual
-  }
+/** A filter of several words, as `resnet20+lenet ssgd 200mbit`, is a set of cells of its own; single words make one set together. */
+function chosenCells(filters: readonly string[]): readonly Cell[] {
+  const single = filters.filter((filter) => !filter.includes(' '))
+  const sets = filters.filter((filter) => filter.includes(' ')).map((filter) => filter.split(/\s+/))
+  return [...sets, ...(sets.length === 0 || single.length > 0 ? [single] : [])].flatMap(cellsOf)
+}
+
+function cellsOf(words: readonly string[]): readonly Cell[] {
   const isPair = (word: string) => /^\w+\+\w+$/.test(word)
   const unknown = words.filter((word) => !isPair(word) && ![...RULES, ...LINKS].includes(word))
   if (unknown.length > 0)
     throw new ArbalestError(
       'INVALID_OPTION',
-      `filters: received ${unknown.join(' ')}; use pairs as ${PAIRS[1]}, ${[...RULES, ...LINKS].join(', ')}`
+      `filters: received ${unknown.join(' ')}; use pairs as ${PAIRS[1]}, ${[...RULES, ...LINKS].join(', ')}, or ddp`
     )
+  const of = <T extends string>(all: readonly T[], usual: readonly T[], isMeant = (word: string) => all.includes(word as T)) => {
+    const named = words.filter((word): word is T => isMeant(word))
+    return named.length > 0 ? named : usual
+  }
   const [pairs, rules, links] = [of(PAIRS, PAIRS, isPair), of(RULES, ['ssgd']), of(LINKS, ['200mbit', 'unshaped'])]
   return pairs.flatMap((models) => rules.flatMap((rule) => links.map((link) => ({ models, rule, link }))))
 }
@@ -87,16 +95,27 @@ interface Comparison {
   readonly kept: CrossoverFinishedEvent
   /** Of the learners' time. */
   readonly lease: number
+  readonly leaseProcessor: number
+  readonly chosenAfter: number
+  /** Two jobs of PyTorch DDP that share the device plainly, in times as fast as ours one after the other; NaN where it was not measured. */
+  readonly ddp: number
+}
+
+interface MeasureOptions {
+  readonly learners: number
+  readonly seconds: number
+  readonly withDdp: boolean
 }
 
 /** One run by `auto`, which compares all policies in turns, and then keeps the fastest for so many seconds. */
-async function measure(cell: Cell, learners: number, seconds: number): Promise<Comparison> {
+async function measure(cell: Cell, { learners, seconds, withDdp }: MeasureOptions): Promise<Comparison> {
   const pair = crossover(
     cell.models.split('+').map((model) => jobOf(model, cell, learners)),
     { policy: 'auto' }
   )
   let compared: PolicyEvent | undefined
   let began = NaN
+  let chosenAfter = NaN
   for await (const event of pair) {
     if (event.event === 'failed') {
       pair.stop()
@@ -104,6 +123,7 @@ async function measure(cell: Cell, learners: number, seconds: number): Promise<C
     }
     if (event.event === 'started') began = performance.now()
     if (event.event !== 'crossover') continue
+    if (compared === undefined) chosenAfter = (performance.now() - began) / 1000
     if (compared === undefined) setTimeout(() => pair.stop(), 1000 * seconds)
     compared ??= event
   }
@@ -111,25 +131,36 @@ async function measure(cell: Cell, learners: number, seconds: number): Promise<C
   if (!compared) throw new ArbalestError('INTERNAL', `${cell.models}: the jobs ended before the policies were compared`)
   const elapsed = (performance.now() - began) / 1000
   const lease = Math.max(...kept.jobs.map(({ leaseSeconds }) => leaseSeconds / learners / elapsed))
-  return { compared, kept, lease }
+  // Of a job that had no turns, as where the device is shared, none is known.
+  const parts = kept.jobs.map(({ leaseProcessorSeconds, computeSeconds }) => leaseProcessorSeconds / (learners * computeSeconds))
+  const ddp = cell.rule === 'ssgd' && withDdp ? await gainOfDdp(cell, compared, seconds) : NaN
+  return { compared, kept, lease, leaseProcessor: Math.max(...parts), chosenAfter, ddp }
+}
+
+/** By our own jobs' paces alone. */
+async function gainOfDdp({ models, link }: Cell, { alone }: PolicyEvent, seconds: number): Promise<number> {
+  const mbit = link === 'unshaped' ? undefined : Number.parseInt(link) * (link.endsWith('gbit') ? 1000 : 1)
+  const jobs = models.split('+').map((model) => ({ model, batch: BATCHES[model] ?? 16 }))
+  const rates = await sharedDdp(jobs, { seconds, ...(mbit !== undefined && { mbit }) })
+  return rates.reduce((sum, rate, job) => sum + rate / alone[job]!, 0)
 }
 
 /** Each policy beside each peer, in the median of the comparisons that have both. */
 function resultsOf({ models, rule, link }: Cell, comparisons: readonly Comparison[]): readonly Result[] {
-  const all = comparisons.flatMap(({ compared: { measured }, kept }) => {
+  const all = comparisons.flatMap(({ compared: { measured }, kept, ddp }) => {
     const shared = measured.find(({ policy, evenly }) => policy === 'shared' && !evenly)!
     const policies = measured.map((each) => ({ ...each, name: each.evenly ? `${each.policy} evenly` : each.policy }))
     return [...policies, { ...kept, name: 'auto' }].map(({ name, gain, jain, predictedGain }) => ({
       name,
       jain,
       gain,
-      peers: { sequential: 1, shared: shared.gain, bound: predictedGain }
+      peers: { sequential: 1, shared: shared.gain, bound: predictedGain, 'ddp-shared': ddp }
     }))
   })
   return [...new Set(all.map(({ name }) => name))].flatMap((name) => {
     const those = all.filter((each) => each.name === name)
-    return (['sequential', 'shared', 'bound'] as const)
-      .filter((peer) => peer !== name)
+    return (['sequential', 'shared', 'bound', 'ddp-shared'] as const)
+      .filter((peer) => peer !== name && !those.some(({ peers }) => Number.isNaN(peers[peer])))
       .map((peer): Result => {
         const ratios = those.map(({ gain, peers }) => gain / peers[peer])
         return {
@@ -146,7 +177,9 @@ function resultsOf({ models, rule, link }: Cell, comparisons: readonly Compariso
           jain: median(those.map(({ jain }) => jain)),
           ...(name === 'auto' && {
             kept: comparisons.map(({ kept: { policy } }) => policy),
-            lease: median(comparisons.map(({ lease }) => lease))
+            lease: median(comparisons.map(({ lease }) => lease)),
+            leaseProcessor: median(comparisons.map(({ leaseProcessor }) => leaseProcessor)),
+            chosenAfter: median(comparisons.map((each) => each.chosenAfter))
           }),
           load: loadavg()[0]!
         }
@@ -159,25 +192,37 @@ export const crossoverBench: Bench = {
   summary: 'two jobs on one device over a rated loopback link: each computes while the other exchanges',
   filters: [
     `pairs of models (${PAIRS.join(', ')}), rules (${RULES.join(', ')}), links (${LINKS.join(', ')})`,
-    'default: all pairs, ssgd, 200mbit and unshaped'
+    'default: all pairs, ssgd, 200mbit and unshaped',
+    'single cells, each in quotes: "resnet20+vgg16 ssgd 200mbit" "resnet20+gpt sma 1gbit"',
+    'ddp: beside S-SGD also two jobs of PyTorch DDP, in network namespaces (root)'
   ],
   async run(filters, options) {
-    const table = new Table([42, 10, 10, 10], options.json ? null : process.stdout)
-    table.row(['case', 'sequential', 'shared', 'bound'])
+    const table = new Table([42, 10, 10, 10, 10], options.json ? null : process.stdout)
+    table.row(['case', 'sequential', 'shared', 'bound', 'ddp-shared'])
     const results: Result[] = []
-    for (const cell of chosenCells(filters)) {
+    const withDdp = filters.includes('ddp')
+    for (const cell of chosenCells(filters.filter((filter) => filter !== 'ddp'))) {
       const comparisons: Comparison[] = []
-      for (let pair = 0; pair < options.pairs; pair++) comparisons.push(await measure(cell, 2, options.seconds))
+      for (let pair = 0; pair < options.pairs; pair++)
+        comparisons.push(await measure(cell, { learners: 2, seconds: options.seconds, withDdp }))
       const rows = resultsOf(cell, comparisons)
       results.push(...rows)
       for (const row of rows) if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`)
       for (const name of new Set(rows.map((row) => row.case))) {
         const ratio = (peer: string) => rows.find((row) => row.case === name && row.peer === peer)?.ratio.toFixed(2) ?? '-'
-        table.row([name, ratio('sequential'), ratio('shared'), ratio('bound')])
+        table.row([name, ratio('sequential'), ratio('shared'), ratio('bound'), ratio('ddp-shared')])
       }
-      const { kept = [], jain, lease = NaN } = rows.find(({ case: name }) => name.endsWith(' auto'))!
+      const {
+        kept = [],
+        jain,
+        lease = NaN,
+        leaseProcessor = NaN,
+        chosenAfter = NaN
+      } = rows.find(({ case: name }) => name.endsWith(' auto'))!
+      const percent = (part: number) => `${(100 * part).toFixed(2)}%`
       table.note(
-        `auto keeps ${kept.join(', ')}; Jain's index ${jain.toFixed(3)}; turns take ${(100 * lease).toFixed(2)}% of the learners' time`
+        `auto keeps ${kept.join(', ')} after ${chosenAfter.toFixed(1)} s; Jain's index ${jain.toFixed(3)}; ` +
+          `turns take ${percent(lease)} of the learners' time, ${percent(leaseProcessor)} of their processor time in turns`
       )
     }
     if (options.save !== undefined) await saveResults(options.save, results)

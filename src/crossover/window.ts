@@ -5,8 +5,10 @@ import type { Rates, StepTimes } from './figures.js'
 const LOOK_EVERY = 10
 /** A window lasts no longer, in milliseconds. */
 const MOST = 30_000
-/** Jobs that make few rounds in this time, in milliseconds, are measured by so many rounds. */
-const SLOW = { rounds: 4, milliseconds: 3000 }
+/** Jobs that make few rounds in this time, in milliseconds, are measured by so many rounds, after one round that is not measured. */
+const SLOW = { rounds: 4, milliseconds: 3000, warm: 1000 }
+/** So many rounds are enough of a job whose mean is known to this part of it, by their spread. */
+const STEADY = { rounds: 3, error: 0.02 }
 
 /** How long a window is at least. */
 export interface WindowLength {
@@ -48,12 +50,19 @@ export async function measured({ engine, lease, jobs, length, isOver }: LeaseWin
   // Rounds from before are still under way.
   const before = look()
   let began = performance.now()
-  while (!isOver() && !made(before, 2) && performance.now() < began + MOST) await pause()
-  if (!made(before, 2)) return undefined
+  const isWarm = () => made(before, 2) || (performance.now() > began + SLOW.warm && made(before, 1))
+  while (!isOver() && !isWarm() && performance.now() < began + MOST) await pause()
+  if (!isWarm()) return undefined
   const from = look()
+  const spreads = jobs.map((job) => new RoundSpread(from[job]!))
   began = performance.now()
   const lasts = ({ rounds, milliseconds }: WindowLength) => performance.now() > began + milliseconds && made(from, rounds)
-  while (!isOver() && !lasts(length) && !lasts(SLOW) && performance.now() < began + MOST) await pause()
+  const isSteady = () => {
+    const now = look()
+    for (const [i, job] of jobs.entries()) spreads[i]!.add(now[job]!)
+    return lasts({ ...STEADY, milliseconds: length.milliseconds }) && spreads.every(({ error }) => error <= STEADY.error)
+  }
+  while (!isOver() && !isSteady() && !lasts(length) && !lasts(SLOW) && performance.now() < began + MOST) await pause()
   const to = look()
   if (isOver() || !made(from, 2)) return undefined
   const times = to.map((figures, job) => stepTimes(from[job]!, figures))
@@ -67,6 +76,31 @@ function stepTimes(from: LeaseFigures, to: LeaseFigures): StepTimes {
     step: each(to.last - from.last),
     compute: (to.seconds - from.seconds) / (to.turns - from.turns),
     exchange: each(to.exchanged - from.exchanged)
+  }
+}
+
+/** How well the mean time of a job's rounds is known. */
+export class RoundSpread {
+  #at: Pick<LeaseFigures, 'rounds' | 'last'>
+  readonly #looks: { readonly rounds: number; readonly seconds: number }[] = []
+
+  constructor(from: Pick<LeaseFigures, 'rounds' | 'last'>) {
+    this.#at = from
+  }
+
+  add(now: Pick<LeaseFigures, 'rounds' | 'last'>): void {
+    if (now.rounds === this.#at.rounds) return
+    this.#looks.push({ rounds: now.rounds - this.#at.rounds, seconds: now.last - this.#at.last })
+    this.#at = now
+  }
+
+  /** The standard error of the mean, as a part of it; infinite of fewer than three looks that have seen rounds. */
+  get error(): number {
+    if (this.#looks.length < 3) return Infinity
+    const total = (of: 'rounds' | 'seconds') => this.#looks.reduce((sum, look) => sum + look[of], 0)
+    const mean = total('seconds') / total('rounds')
+    const squares = this.#looks.reduce((sum, { rounds, seconds }) => sum + (seconds - mean * rounds) ** 2 / rounds, 0)
+    return Math.sqrt(squares / (this.#looks.length - 1) / total('rounds')) / mean
   }
 }
 

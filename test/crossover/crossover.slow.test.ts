@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { crossover, train, type TrainOptions } from '../../src/index.js'
+import { dyingInTurn } from './support/dying-in-turn.js'
 
 const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
 const RULES = ['ssgd', 'sma', 'local-sgd'] as const
@@ -34,6 +35,13 @@ describe('crossover, whatever the policy', () => {
         for (const [i, each] of jobs.entries())
           expect(ends[i]!.weightsSha256, RULES[i]).to.equal((await train(each).finished).weightsSha256)
       })
+
+  for (const rule of RULES)
+    for (const backend of ['cpu', 'cuda-host'] as const)
+      for (const learners of [1, 2])
+        for (const how of ['throw', 'exit'] as const)
+          it(`goes on where a learner dies by ${how} while it has the device: ${rule}, ${learners} on ${backend}`, () =>
+            dyingInTurn({ rule, backend, learners, how }))
 
   it('ends with the same weights after kill -9 of the pair, and resuming', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'arbalest-crossover-'))

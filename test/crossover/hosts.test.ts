@@ -17,11 +17,11 @@ function onHosts(jobs: readonly TrainOptions[], options: CrossoverOptions): Cros
 
 describe('crossover over several hosts', () => {
   const jobs: readonly TrainOptions[] = [
-    { ...SHORT, synchroniser: 'ssgd' },
-    { ...SHORT, synchroniser: 'sma', seed: 6 }
+    { ...SHORT, evaluateEvery: 1000, until: { steps: 100 }, synchroniser: 'ssgd' },
+    { ...SHORT, evaluateEvery: 1000, until: { steps: 100 }, synchroniser: 'sma', seed: 6 }
   ]
 
-  for (const policy of ['crossed', 'shared', 'sequential', 'auto'] as const)
+  for (const policy of ['crossed', 'auto'] as const)
     it(`gives jobs the weights that they have alone, bit for bit, ${policy}`, async () => {
       const hosts = onHosts(jobs, { policy })
       const [first, second] = await Promise.all(hosts.map(({ finished }) => finished))

@@ -43,7 +43,13 @@ for (const { name: backend } of testedBackends())
   describe(`the lease of jobs on ${backend}`, () => {
     const { program, initial } = smallTraining(backend, OPTIMISER)
     const load = { padding: 0, flip: false, mean: [], std: [], shuffled: false }
-    const forward = compile(SMALL_MODEL, loweringBackend(engine, backend), { batch: 4, mode: 'evaluate', precision: 'f32', load, parameters: program.parameters })
+    const forward = compile(SMALL_MODEL, loweringBackend(engine, backend), {
+      batch: 4,
+      mode: 'evaluate',
+      precision: 'f32',
+      load,
+      parameters: program.parameters
+    })
     const dataset = randomSamples(300)
     const job = (
       number: number,

@@ -91,9 +91,10 @@ function show(line: readonly string[], launch: Launch, json: boolean): ExitCode 
   return EXIT.done
 }
 
-/** Whether the run keeps checkpoints. Wrong flags of `train` are told here, before anything is started. */
+/** Whether the run keeps checkpoints, for restarts. Wrong flags of `train` are told here, before anything is started; jobs of `crossover` have configs of their own. */
 async function checkpointsOf([name, ...words]: readonly string[]): Promise<boolean> {
-  if (name !== 'train') throw invalidOption('command', name, 'use train: only a training runs on several hosts')
+  if (name === 'crossover') return false
+  if (name !== 'train') throw invalidOption('command', name, 'use train or crossover: only trainings run on several hosts')
   const command = new Command('train').exitOverride().configureOutput({ writeOut: () => {}, outputError: () => {} })
   addTrainFlags(command)
   command.argument('[config]').option('--json').option('--stack')

@@ -1,0 +1,77 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { ArbalestError } from './errors.js'
+import { Laboratory } from './hosts/laboratory.js'
+import { pythonsWithTorch, tunedEnvironment } from './python.js'
+
+/** A job of PyTorch DDP. */
+export interface DdpJob {
+  readonly model: string
+  /** Samples of a process's step. */
+  readonly batch: number
+}
+
+/** Processes of a job, each on a host of its own. */
+const PROCESSES = 2
+/** Seconds from its start until a job has made its first steps. */
+const PATIENCE = 120
+/** Steps of each job before the window. */
+const WARM = 3
+
+/**
+ * Steps a second of jobs of PyTorch DDP over Gloo that share cores and link plainly: each job has a process of one thread on each of two hosts, whose link
+ * has `mbit` megabits a second. Throws BACKEND_UNAVAILABLE.
+ */
+export async function sharedDdp(
+  jobs: readonly DdpJob[],
+  { mbit, seconds }: { readonly mbit?: number; readonly seconds: number }
+): Promise<readonly number[]> {
+  const [python] = await pythonsWithTorch()
+  await using laboratory = await Laboratory.open(PROCESSES, mbit)
+  const script = fileURLToPath(new URL('../peers/pytorch_shared.py', import.meta.url))
+  const ends: (readonly number[])[] = jobs.map(() => [])
+  const children = jobs.flatMap(({ model, batch }, job) =>
+    Array.from({ length: PROCESSES }, (_, rank): ChildProcess => {
+      const place = {
+        RANK: String(rank),
+        WORLD_SIZE: String(PROCESSES),
+        MASTER_ADDR: laboratory.address(0),
+        MASTER_PORT: String(29500 + job)
+      }
+      const env = { ...tunedEnvironment(1), ...place, GLOO_SOCKET_IFNAME: 'eth0' }
+      const args = [script, '--model', model, '--batch', String(batch)]
+      const command = laboratory.onHost(rank, { program: python!.program, args, env })
+      const child = spawn(command.program, command.args, { env: { ...process.env, ...command.env }, stdio: ['ignore', 'pipe', 'inherit'] })
+      createInterface({ input: child.stdout }).on('line', (line) => (ends[job] = [...ends[job]!, Number(line)]))
+      return child
+    })
+  )
+  try {
+    const late = performance.now() + 1000 * PATIENCE
+    while (ends.some(({ length }) => length < WARM)) {
+      if (children.some(({ exitCode }) => exitCode !== null) || performance.now() > late)
+        throw new ArbalestError(
+          'INTERNAL',
+          `pytorch_shared.py: ${jobs.map(({ model }) => model).join(' and ')} have not made ${WARM} steps`
+        )
+      await sleep(20)
+    }
+    const before = ends.map(({ length }) => length)
+    const until = performance.now() + 1000 * seconds
+    // Of each job some steps at least.
+    while (performance.now() < until || ends.some(({ length }, job) => length < before[job]! + WARM)) await sleep(20)
+    return ends.map((times, job) => (times.length - before[job]!) / (times.at(-1)! - times[before[job]! - 1]!))
+  } finally {
+    await Promise.all(
+      children.map(async (child) => {
+        if (child.exitCode !== null) return
+        const ended = once(child, 'exit')
+        child.kill('SIGKILL')
+        await ended
+      })
+    )
+  }
+}
