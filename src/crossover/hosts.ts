@@ -11,6 +11,8 @@ const END_SECONDS = 30
 export class CrossedHosts {
   readonly handle: Handle
   readonly #engine: Engine
+  /** Messages alone do not keep the process alive. */
+  readonly #alive = setInterval(() => {}, 60_000)
 
   constructor(engine: Engine, spec: HostsSpec) {
     this.#engine = engine
@@ -34,6 +36,7 @@ export class CrossedHosts {
     } catch (error) {
       process.emitWarning(messageOf(error), 'ArbalestWarning')
     } finally {
+      clearInterval(this.#alive)
       this.#engine.release(this.handle)
     }
   }

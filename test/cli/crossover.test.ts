@@ -1,9 +1,10 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { run as runCli, start } from './support/arbalest.js'
 
 const CLI = fileURLToPath(new URL('../../../bin/arbalest.js', import.meta.url))
 
@@ -39,6 +40,32 @@ describe('arbalest crossover', () => {
       expect(own.map(({ event }) => event)).to.include.members(['started', 'evaluated', 'finished'])
       expect(own.find(({ event }) => event === 'finished')).to.include({ weightsSha256 })
     }
+  })
+
+  it('shows in `arbalest top` whose turn it is, and has the turns in the trace of each job', async () => {
+    const session = mkdtempSync(join(tmpdir(), 'arbalest-top-'))
+    const env = { XDG_RUNTIME_DIR: session, TMPDIR: session, ARBALEST_TOP: 'on' }
+    const traces = ['a', 'b'].map((name) => join(session, `${name}.trace.json`))
+    const jobs = traces.map((trace, i) => config(`traced-${i}`, { until: { epochs: 1e6 }, optimiser: { milestones: [] }, seed: i, trace }))
+    const pair = start(['crossover', ...jobs, '--policy', 'crossed', '--json'], { env })
+    await pair.said('"crossover"')
+    const { stdout } = await runCli(['top', '--once'], { env })
+    expect(stdout).to.match(/2 jobs on one device .*crossed; (job [01] computes|no job has a turn); so far job 0 [\d.]+ s, job 1 [\d.]+ s/)
+    pair.child.kill('SIGINT')
+    expect((await pair.ended).code).to.equal(130)
+    for (const trace of traces) {
+      const events = JSON.parse(readFileSync(trace, 'utf8')) as readonly {
+        name: string
+        tid: number
+        args?: { name?: string }
+        dur?: number
+      }[]
+      const row = events.find(({ name, args }) => name === 'thread_name' && args?.name === 'device')!
+      const turns = events.filter(({ name, tid }) => name === 'turn' && tid === row.tid)
+      expect(turns.length).above(10)
+      for (const { dur } of turns) expect(dur).to.be.at.least(0)
+    }
+    rmSync(session, { recursive: true })
   })
 
   it('names the flag at fault, and fails with a job', () => {

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <unordered_set>
@@ -261,7 +262,8 @@ std::string run(Link& link, const std::vector<std::string>& words) {
 
 int main(int count, char** words) {
   try {
-    arbalest::MpiLink link;
+    const std::unique_ptr<arbalest::MpiLink> opened = arbalest::MpiLink::open(0, 1);
+    arbalest::MpiLink& link = *opened;
     const std::vector<std::string> given(words + 1, words + count);
     const std::string result = arbalest::run(link, given);
     if (link.rank() == 0)
