@@ -316,8 +316,6 @@ for (const { name: backend } of testedBackends())
         const name = `lease ${process.pid}`
         const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
         links.forEach(awaitMeeting)
-        const levelOf = (link: Handle) =>
-          hostsLevel(engine, link, [1, 1], { layout: program.parameters, rule: rule({ name: 'ssgd' }, 2) as SynchronousRule })
         const hosts = links.map((link) => {
           const lease = leaseOf([1, 1])
           engine.setLease(lease, { mode: 'crossed', order })
