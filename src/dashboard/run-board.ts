@@ -195,7 +195,7 @@ export class RunBoard {
         const one = { learners, learnerBytes: bytesPerLearner, sharedBytes: bytesShared }
         this.#set({ memory: { devices: [one], resident: null, heap: null } })
         this.#set({ memory: { devices: this.#memoryBy(learners), resident: null, heap: null } })
-        return this.#lanes(at, learners, 'starting')
+        return this.#lanes(at, learners, 'training')
       }
       case 'levels': {
         const { devices, levels: names, measured, reason } = event

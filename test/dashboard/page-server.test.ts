@@ -100,7 +100,8 @@ describe('the dashboard', () => {
     own.take(startedWith(2), BEGAN)
     const shown = await Dashboard.open(sourceOf(own))
     const [slow, quick] = [new Stream(shown.url), new Stream(shown.url)]
-    await slow.next()
+    await Promise.all([slow.next(), quick.next()])
+    expect(shown.viewers).to.equal(2)
     slow.pause()
     const received: unknown[] = []
     void (async () => {

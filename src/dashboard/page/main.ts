@@ -109,7 +109,7 @@ function show(): void {
 function showCurves(run: PageRun): void {
   const how = along === 'iteration' ? { along: 'iteration', x: countText } : { along: 'time', x: timeText }
   const several = runs.drawn.length > 1
-  const label = (of: PageRun, what: string) => (several ? `${of.facts.name} ${what}`.trim() : what)
+  const label = (of: PageRun, what: string) => (several ? `${runs.all.indexOf(of)} ${what}`.trim() : what)
   const all = (make: (of: PageRun, colour: string) => readonly ChartSeries[]) =>
     runs.drawn.flatMap(({ run: each, colour }) => make(each, `series-${colour}`))
   charts.loss.show(
@@ -129,6 +129,8 @@ function showCurves(run: PageRun): void {
   )
   const overTime = { along: 'time', x: timeText }
   const places = Math.min(8, placesOf(run))
+  // No log has distances.
+  charts.distance.card.hidden = !run.facts.isLive
   charts.distance.show(
     Array.from({ length: places }, (_, place) => ({
       label: `${place}`,
