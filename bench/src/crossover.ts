@@ -29,7 +29,7 @@ interface Result {
   /** What `auto` kept, each time, and the part of the learners' time that their turns took. */
   readonly kept?: readonly string[]
   readonly lease?: number
-  /** Processor time in the calls of the lease, by that of the jobs' turns on the learners' cores. */
+  /** Processor time in the calls of the lease, by the time of the turns on the learners' cores. */
   readonly leaseProcessor?: number
   /** Seconds from the first step of both jobs to the choice. */
   readonly chosenAfter?: number
@@ -105,10 +105,11 @@ interface MeasureOptions {
   readonly learners: number
   readonly seconds: number
   readonly withDdp: boolean
+  readonly withLease: boolean
 }
 
 /** One run by `auto`, which compares all policies in turns, and then keeps the fastest for so many seconds. */
-async function measure(cell: Cell, { learners, seconds, withDdp }: MeasureOptions): Promise<Comparison> {
+async function measure(cell: Cell, { learners, seconds, withDdp, withLease }: MeasureOptions): Promise<Comparison> {
   const pair = crossover(
     cell.models.split('+').map((model) => jobOf(model, cell, learners)),
     { policy: 'auto' }
@@ -131,10 +132,20 @@ async function measure(cell: Cell, { learners, seconds, withDdp }: MeasureOption
   if (!compared) throw new ArbalestError('INTERNAL', `${cell.models}: the jobs ended before the policies were compared`)
   const elapsed = (performance.now() - began) / 1000
   const lease = Math.max(...kept.jobs.map(({ leaseSeconds }) => leaseSeconds / learners / elapsed))
-  // Of a job that had no turns, as where the device is shared, none is known.
-  const parts = kept.jobs.map(({ leaseProcessorSeconds, computeSeconds }) => leaseProcessorSeconds / (learners * computeSeconds))
+  const leaseProcessor = withLease ? await costOfTurns(cell, learners, seconds) : NaN
   const ddp = cell.rule === 'ssgd' && withDdp ? await gainOfDdp(cell, compared, seconds) : NaN
-  return { compared, kept, lease, leaseProcessor: Math.max(...parts), chosenAfter, ddp }
+  return { compared, kept, lease, leaseProcessor, chosenAfter, ddp }
+}
+
+/** Processor time in the calls of the lease, by the time of the turns on as many cores as a job has learners, where jobs take turns from beginning to end: of the job of which it is the larger part. */
+async function costOfTurns(cell: Cell, learners: number, seconds: number): Promise<number> {
+  const pair = crossover(
+    cell.models.split('+').map((model) => jobOf(model, cell, learners)),
+    { policy: 'crossed' }
+  )
+  for await (const { event } of pair) if (event === 'crossover') setTimeout(() => pair.stop(), 1000 * seconds)
+  const { jobs } = await pair.finished
+  return Math.max(...jobs.map(({ leaseProcessorSeconds, computeSeconds }) => leaseProcessorSeconds / (learners * computeSeconds)))
 }
 
 /** By our own jobs' paces alone. */
@@ -178,7 +189,9 @@ function resultsOf({ models, rule, link }: Cell, comparisons: readonly Compariso
           ...(name === 'auto' && {
             kept: comparisons.map(({ kept: { policy } }) => policy),
             lease: median(comparisons.map(({ lease }) => lease)),
-            leaseProcessor: median(comparisons.map(({ leaseProcessor }) => leaseProcessor)),
+            ...(!comparisons.some(({ leaseProcessor }) => Number.isNaN(leaseProcessor)) && {
+              leaseProcessor: median(comparisons.map(({ leaseProcessor }) => leaseProcessor))
+            }),
             chosenAfter: median(comparisons.map((each) => each.chosenAfter))
           }),
           load: loadavg()[0]!
@@ -194,17 +207,18 @@ export const crossoverBench: Bench = {
     `pairs of models (${PAIRS.join(', ')}), rules (${RULES.join(', ')}), links (${LINKS.join(', ')})`,
     'default: all pairs, ssgd, 200mbit and unshaped',
     'single cells, each in quotes: "resnet20+vgg16 ssgd 200mbit" "resnet20+gpt sma 1gbit"',
-    'ddp: beside S-SGD also two jobs of PyTorch DDP, in network namespaces (root)'
+    'ddp: beside S-SGD also two jobs of PyTorch DDP, in network namespaces (root); lease: processor time of turns, in a run of their own'
   ],
   async run(filters, options) {
     const table = new Table([42, 10, 10, 10, 10], options.json ? null : process.stdout)
     table.row(['case', 'sequential', 'shared', 'bound', 'ddp-shared'])
     const results: Result[] = []
-    const withDdp = filters.includes('ddp')
-    for (const cell of chosenCells(filters.filter((filter) => filter !== 'ddp'))) {
+    const extras = ['ddp', 'lease']
+    const [withDdp, withLease] = extras.map((extra) => filters.includes(extra)) as [boolean, boolean]
+    for (const cell of chosenCells(filters.filter((filter) => !extras.includes(filter)))) {
       const comparisons: Comparison[] = []
       for (let pair = 0; pair < options.pairs; pair++)
-        comparisons.push(await measure(cell, { learners: 2, seconds: options.seconds, withDdp }))
+        comparisons.push(await measure(cell, { learners: 2, seconds: options.seconds, withDdp, withLease }))
       const rows = resultsOf(cell, comparisons)
       results.push(...rows)
       for (const row of rows) if (options.json) process.stdout.write(`${JSON.stringify(row)}\n`)
@@ -222,7 +236,7 @@ export const crossoverBench: Bench = {
       const percent = (part: number) => `${(100 * part).toFixed(2)}%`
       table.note(
         `auto keeps ${kept.join(', ')} after ${chosenAfter.toFixed(1)} s; Jain's index ${jain.toFixed(3)}; ` +
-          `turns take ${percent(lease)} of the learners' time, ${percent(leaseProcessor)} of their processor time in turns`
+          `turns take ${percent(lease)} of the learners' time${Number.isNaN(leaseProcessor) ? '' : `, ${percent(leaseProcessor)} as processor time`}`
       )
     }
     if (options.save !== undefined) await saveResults(options.save, results)

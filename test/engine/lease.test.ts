@@ -58,7 +58,7 @@ for (const { name: backend } of testedBackends())
       learners = 2,
       levels?: readonly LevelSpec[]
     ): GroupRun => {
-      const plan = { initial, rule: rule(named, learners), ...(levels && { levels }) }
+      const plan = { initial, rule: rule(named, Math.max(1, learners)), ...(levels && { levels }) }
       const run = new GroupRun(program, dataset, plan, { seed: 1 + number, ...(lease !== undefined && { lease: { lease, job: number } }) })
       for (let learner = 0; learner < learners; learner++) run.add(learner)
       return run
@@ -309,6 +309,27 @@ for (const { name: backend } of testedBackends())
         for (const { jobs } of hosts) for (const run of jobs) run.release()
         for (const { lease } of hosts) engine.release(lease)
         for (const each of [turns, ...others].flat()) engine.release(each)
+      })
+
+      it('gives a host turns of which the first one has no need, as where its learner has died', () => {
+        const linksOf = (what: string) => {
+          const name = `lease ${what} alone ${process.pid}`
+          const links = [0, 1].map((rank) => engine.openHosts({ kind: 'threads', name, rank, size: 2, deadline: 60 }))
+          links.forEach(awaitMeeting)
+          return links
+        }
+        const [turns, own] = ['turns', 'job'].map(linksOf) as [Handle[], Handle[]]
+        const runs = turns.map((link, rank) => job(0, leaseOf([1, 1], link), { name: 'ssgd' }, rank, [levelOf(own[rank]!)]))
+        for (const { group } of runs) engine.setPause(group, Infinity)
+        const { replica, slot } = runs[1]!.replicas.get(0)!
+        const deadline = performance.now() + 20_000
+        while (engine.groupStatus(runs[1]!.group).iterations < 3) {
+          expect(performance.now(), 'no turn').below(deadline)
+          engine.run(replica, slot, { steps: 1, milliseconds: 20 })
+        }
+        for (const { group } of runs) engine.stop(group)
+        for (const run of runs) run.release()
+        for (const each of [...turns, ...own]) engine.release(each)
       })
 
       it('has one order of turns on all hosts, whatever the delays there', () => {

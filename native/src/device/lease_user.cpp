@@ -55,7 +55,7 @@ bool LeaseUser::take(int64_t round, Clock::time_point deadline, const std::atomi
 }
 
 bool LeaseUser::wait_for_turn(std::unique_lock<std::mutex>& lock, Clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  Clock::time_point asked = Clock::now();
+  if (!waits_from_) waits_from_ = Clock::now();
   while (!lease_->is_granted(*this)) {
     if (cancelled.load(std::memory_order_relaxed)) return false;
     const Clock::time_point now = Clock::now();
@@ -63,11 +63,12 @@ bool LeaseUser::wait_for_turn(std::unique_lock<std::mutex>& lock, Clock::time_po
     changed_.wait_until(lock, std::min(deadline, now + kSlice));
     lease_->drop_idle();
     lease_->begin_turn();
-    if (lease_->follows_ && lease_->holder_ < 0 && !evaluates() && Clock::now() >= asked + kPatience) {
-      asked = Clock::now();
+    if (lease_->follows_ && lease_->holder_ < 0 && !evaluates() && Clock::now() >= *waits_from_ + kPatience) {
+      waits_from_ = Clock::now();
       lease_->tell_({round_, job_});
     }
   }
+  waits_from_.reset();
   return true;
 }
 
