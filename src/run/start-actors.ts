@@ -139,8 +139,8 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
     const plan = planTestSources(dataset, taken, run.dataMemory)
     const { tests, streams } = plan ? makeTestSources(dataset, plan, taken.length, scope) : { tests: sources.tests, streams: [] }
     const feedOfShare = await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped })
-    const own = { sources: { ...sources, tests }, shares: taken, turns }
-    return startEvaluators(run, scope, { group, feed: feedOfShare, statistics, ...own })
+    const taking = { sources: { ...sources, tests }, shares: taken, turns }
+    return startEvaluators(run, scope, { group, feed: feedOfShare, statistics, ...taking })
   }
   const loseHost = async (rank: number) => {
     const instead = measuring === all ? await substitutes(rank) : undefined

@@ -3,15 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  crossover,
-  train,
-  type CrossoverEvent,
-  type CrossoverOptions,
-  type FinishedEvent,
-  type Job,
-  type TrainOptions
-} from '../../src/index.js'
+import { crossover, train, type CrossoverEvent, type CrossoverOptions, type Job, type TrainOptions } from '../../src/index.js'
 import { refused } from '../support/codes.js'
 import { dyingInTurn } from './support/dying-in-turn.js'
 

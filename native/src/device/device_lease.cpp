@@ -239,9 +239,8 @@ void DeviceLease::begin_turn_of(Job& job, int64_t round) {
   served_ = job.served;
   round_ = round;
   // A learner that is ahead may wait for the others: they must not wait for it.
-  std::ranges::copy_if(job.present, std::back_inserter(computing_), [round](const LeaseUser* user) {
-    return user->evaluates() ? round < 0 && user->waits_ : user->computed_ < round;
-  });
+  std::ranges::copy_if(job.present, std::back_inserter(computing_),
+                       [round](const LeaseUser* user) { return user->evaluates() ? round < 0 && user->waits_ : user->computed_ < round; });
   tell(holder_, round);
   for (LeaseUser* const user : computing_)
     if (user->waits_) user->changed_.notify_one();

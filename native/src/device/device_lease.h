@@ -65,14 +65,16 @@ class DeviceLease {
   // Of as many jobs as there are shares, which are above 0.
   explicit DeviceLease(std::span<const double> shares);
 
-  // Nothing computes until the hosts have met and one of the other calls follows. `tell` takes words to the other hosts; it returns at once.
+  // Nothing computes until the hosts have met and one of the other calls follows. `tell` takes words to the other hosts; it returns at
+  // once.
   void await_hosts(std::function<void(const Word&)> tell);
   void lead_hosts();
   void leave_hosts();
   // By another host.
   void told(const Word& word);
 
-  // From the next turn on; over several hosts to be called on the first one. Throws INVALID_OPTION for a job that there is not, and for counts that are not above 0, one for each job.
+  // From the next turn on; over several hosts to be called on the first one. Throws INVALID_OPTION for a job that there is not, and for
+  // counts that are not above 0, one for each job.
   void set_turns(Turns turns);
   // Throws INVALID_OPTION for another number of shares than there are jobs.
   void set_shares(std::span<const double> shares);

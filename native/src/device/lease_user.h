@@ -51,7 +51,7 @@ class LeaseUser {
   int64_t computed_ = -1;  // the last round for which it has given the device back
   std::optional<Clock::time_point> idle_from_;
   std::optional<Clock::time_point> waits_from_;  // or since it has asked the first host for its turn
-  std::condition_variable changed_;  // its own, so that a turn wakes those alone that compute in it
+  std::condition_variable changed_;              // its own, so that a turn wakes those alone that compute in it
 };
 
 }  // namespace arbalest

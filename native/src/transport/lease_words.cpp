@@ -14,8 +14,8 @@ LeaseWords::LeaseWords(std::shared_ptr<HostsThread> hosts, DeviceLease& lease) :
   lease_.await_hosts([this](const DeviceLease::Word& word) { send(word); });
   // After the loss of a host, turns that it has not been told of are of no use to the others.
   const auto leave = [this](const auto&) { lease_.leave_hosts(); };
-  hosts_->on_change(
-      this, [this] { change(); }, {HostsThread::key_of(Channel::control, kAskTag), [] { return HostsThread::Bytes{}; }, leave});
+  hosts_->on_change(this, [this] { change(); },
+                    {HostsThread::key_of(Channel::control, kAskTag), [] { return HostsThread::Bytes{}; }, leave});
   change();
 }
 

@@ -1,5 +1,5 @@
-// What the hosts of several jobs tell each other of the turns on their devices: the first one whose turn begins, the others which turn their
-// learners wait for. It has a link of its own, since the jobs have theirs and end at different times.
+// What the hosts of several jobs tell each other of the turns on their devices: the first one whose turn begins, the others which turn
+// their learners wait for. It has a link of its own, since the jobs have theirs and end at different times.
 #pragma once
 
 #include <atomic>

@@ -38,7 +38,8 @@ void initialise(int level) {
   const int code = MPI_Init_thread(nullptr, nullptr, level, &provided);
   if (code != MPI_SUCCESS) throw Error("BACKEND_UNAVAILABLE", "hosts: MPI_Init_thread: " + text_of(code));
   // Node has threads of its own, of which none calls MPI.
-  if (provided < level) throw Error("BACKEND_UNAVAILABLE", "hosts: this MPI does not allow enough threads; use one that is built with them");
+  if (provided < level)
+    throw Error("BACKEND_UNAVAILABLE", "hosts: this MPI does not allow enough threads; use one that is built with them");
 }
 
 [[noreturn]] void throw_failed(int peer, int code) {
@@ -85,8 +86,8 @@ std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>&
 
 }  // namespace
 
-// The links of a process that has several. One thread initialises MPI, opens all links in the same order on every host, and finalises MPI when
-// all have ended. Only one thread at a time is in a call of MPI. It lives as long as the process.
+// The links of a process that has several. One thread initialises MPI, opens all links in the same order on every host, and finalises MPI
+// when all have ended. Only one thread at a time is in a call of MPI. It lives as long as the process.
 class MpiLink::Several {
  public:
   explicit Several(int links) : left_(links) {
