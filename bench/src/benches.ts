@@ -3,6 +3,7 @@ import { asks } from './asks.js'
 import { averaging } from './averaging.js'
 import type { Bench } from './bench.js'
 import { crossoverBench } from './crossover.js'
+import { dashboard } from './dashboard.js'
 import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
@@ -17,6 +18,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['averaging', averaging],
   ['actors', actors],
   ['asks', asks],
+  ['dashboard', dashboard],
   ['population', population],
   ['gpu', gpu],
   ['memory', memory],
