@@ -255,6 +255,8 @@ class Groups {
       lost_ = static_cast<size_t>(chance.between(0, static_cast<int64_t>(hosts_) - 1));
       lost_in_ = chance.between(0, end_ / spec_.synchronous->period);
     }
+    // They do not go on without a lost one.
+    owners_apply_ = lost_ >= hosts_ && chance.one_in(2);
   }
 
   void run() {
@@ -273,7 +275,7 @@ class Groups {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     GroupSpec spec = spec_;
-    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_}};
+    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_, owners_apply_}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
     {
       const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
@@ -342,6 +344,7 @@ class Groups {
   const size_t hosts_;
   GroupSpec spec_;
   std::vector<ExchangeChunk> chunks_;
+  bool owners_apply_ = false;
   int64_t end_ = 0;
   size_t lost_ = SIZE_MAX;  // the host that goes, and the round
   int64_t lost_in_ = 0;
