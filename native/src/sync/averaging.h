@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sync/central_model.h"
@@ -127,7 +128,7 @@ class Averaging {
   bool norms_measured_ = false;                    // the rule is being applied
 
   std::vector<std::shared_ptr<Pass>> passes_;
-  double passes_from_ = 0;     // when passes_ last ceased to be empty
+  double passes_from_ = 0;  // when passes_ last ceased to be empty
   double pass_seconds_ = 0;
   std::deque<Queued> queued_;  // the last whole round's at the end
   Level* between_devices_ = nullptr;

@@ -54,8 +54,8 @@ class RoundRecorder {
 
   // The rounds after this one of which all is known, by their numbers, at most the newest 4096.
   std::vector<RoundFigures> take_after(int64_t round);
-  // The same of a sample: ten rounds a second, and none once this has not been called for two seconds. Distances are measured in as many of them as cost
-  // a 300th of a thread.
+  // The same of a sample: ten rounds a second, and none once this has not been called for two seconds. Distances are measured in as many of
+  // them as cost a 300th of a thread.
   std::vector<RoundFigures> sample_after(int64_t round);
 
  private:
