@@ -4,7 +4,7 @@ import type { Model } from '../model/model.js'
 import { atOnce, type Pieces } from '../turns.js'
 import { differentiateInPieces } from './differentiate.js'
 import { fuseInPieces } from './fuse.js'
-import { lower, type LoweredStepOperator } from './lower.js'
+import { lower, type LoweredStep, type LoweredStepOperator } from './lower.js'
 import { updateAttributes, type OptimiserAttributes } from './optimiser.js'
 import { plan } from './plan.js'
 import {
@@ -19,7 +19,8 @@ import {
 import { pruneInPieces } from './prune.js'
 import { forwardStep, type Step } from './step.js'
 import { operatorFlops } from './tiers/cost.js'
-import { fit, type MemoryLimit } from './tiers/fit.js'
+import { fit, type MemoryLimit, type PlacedStep } from './tiers/fit.js'
+import { withMovedVectors } from './tiers/vectors.js'
 
 export interface CompileGraphOptions {
   readonly mode: Mode
@@ -27,6 +28,11 @@ export interface CompileGraphOptions {
   /** The job's layout, from the program that was compiled first; left out, this program's parameters lie as it likes them best. */
   readonly parameters?: ParameterLayout
   readonly optimiser?: OptimiserAttributes
+  /**
+   * Where vectors lie that have the parameters' layout: in the second tier (`host`) parameters are fetched before the operators that read them, and gradients
+   * stored when they have been written. On the device if omitted.
+   */
+  readonly vectors?: 'device' | 'host' | undefined
   /** Of the memory of its activations; left out, everything is held and nothing is computed twice. */
   readonly limit?: MemoryLimit
 }
@@ -66,7 +72,7 @@ export function compileGraph(graph: Graph, backend: LoweringBackend, options: Co
 function* compileGraphInPieces(
   graph: Graph,
   backend: LoweringBackend,
-  { mode, precision, parameters, optimiser = {}, limit }: CompileGraphOptions
+  { mode, precision, parameters, optimiser = {}, vectors = 'device', limit }: CompileGraphOptions
 ): Pieces<Program> {
   const pruned = yield* pruneInPieces(graph)
   yield
@@ -74,11 +80,11 @@ function* compileGraphInPieces(
   yield
   const unlowered = mode === 'train' ? yield* trainStep(forward, optimiser) : forwardStep(forward)
   yield
-  const lowered = yield* lower(unlowered, backend, precision, parameters)
+  // Parameters that are reordered together would all be fetched at once.
+  const lowering = vectors === 'host' ? separateReorders(backend) : backend
+  const lowered = yield* lower(unlowered, lowering, precision, parameters)
   yield
-  const { step, plan: planned } = limit
-    ? yield* fit(lowered, backend, limit, parameters)
-    : { step: lowered, plan: yield* plan(lowered, backend, parameters) }
+  const { step, plan: planned } = yield* placedStep(lowered, backend, { vectors, limit, parameters })
   const { scratchOffsets, ...placed } = planned
   let at = 0
   const finished = ({
@@ -116,6 +122,29 @@ function* compileGraphInPieces(
     segments,
     named: step.named,
     ...placed
+  }
+}
+
+function* placedStep(
+  lowered: LoweredStep,
+  backend: LoweringBackend,
+  {
+    vectors,
+    limit,
+    parameters
+  }: { readonly vectors: 'device' | 'host'; readonly limit: MemoryLimit | undefined; readonly parameters: ParameterLayout | undefined }
+): Pieces<PlacedStep> {
+  if (limit) return yield* fit(lowered, backend, { ...limit, vectors }, parameters)
+  const step = vectors === 'host' ? withMovedVectors(lowered) : lowered
+  return { step, plan: yield* plan(step, backend, parameters) }
+}
+
+function separateReorders(backend: LoweringBackend): LoweringBackend {
+  return {
+    name: backend.name,
+    ...(backend.layoutsOfAnyType !== undefined && { layoutsOfAnyType: backend.layoutsOfAnyType }),
+    lower: (request) => backend.lower(request),
+    bytes: (shape, type, layout) => backend.bytes(shape, type, layout)
   }
 }
 

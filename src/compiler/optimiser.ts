@@ -84,6 +84,11 @@ function ownAttributes(optimiser: SgdAttributes | AdamAttributes | LarsAttribute
   return { ...attributes, trust }
 }
 
+/** Whether the optimiser keeps anything from step to step. */
+export function hasStates(optimiser: OptimiserAttributes): boolean {
+  return isAdam(optimiser) || (optimiser.momentum ?? 0) > 0
+}
+
 function isAdam(optimiser: SgdAttributes | AdamAttributes | LarsAttributes): optimiser is AdamAttributes {
   return optimiser.name === 'adam' || optimiser.name === 'adamw'
 }

@@ -19,7 +19,7 @@ type PlacedBefore = Omit<PlacedValue, 'placement'> & { readonly staged?: true }
 
 /**
  * A place for every value. Parameters lie as `parameters` says or, in the model's order, one after another; gradients lie alike in
- * their own arena, and statistics follow each other. All else shares one arena by lifetimes.
+ * their own arena, in the second tier if transfers move them; statistics follow each other. All else shares one arena by lifetimes.
  */
 export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: ParameterLayout): Pieces<Plan> {
   const operators = inOrder(step.segments)
@@ -35,11 +35,12 @@ export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: 
   const statistics = layInOrder(values.filter(({ role }) => role === 'statistic'))
   const offsets = new Map(layout.parameters.map(({ name, offset }) => [name, offset]))
   const always = { from: 0, until: Math.max(0, operators.length - 1) }
+  const ofVectors = movedVectors(values, operators) ? 'host' : 'device'
   const place = ({ id, name, role, staged }: PlacedBefore): Placement => {
     if (staged) return { tier: 'host', arena: 'staged', ...activations.staged.places.get(id)! }
-    if (role === 'parameter') return { tier: 'device', arena: 'weights', offset: offsets.get(name)!, ...always }
+    if (role === 'parameter') return { tier: ofVectors, arena: 'weights', offset: offsets.get(name)!, ...always }
     if (role === 'parameterGradient')
-      return { tier: 'device', arena: 'gradients', offset: offsets.get(name.slice(0, -'.gradient'.length))!, ...always }
+      return { tier: ofVectors, arena: 'gradients', offset: offsets.get(name.slice(0, -'.gradient'.length))!, ...always }
     if (role === 'statistic') return { tier: 'device', arena: 'statistics', offset: statistics.offsets.get(id)!, ...always }
     return { tier: 'device', arena: 'activations', ...activations.places.get(id)! }
   }
@@ -58,6 +59,11 @@ export function* plan(step: LoweredStep, backend: LoweringBackend, parameters?: 
       staged: activations.staged.bytes
     }
   }
+}
+
+/** Whether parameters and their gradients lie in the second tier: transfers move them then. */
+function movedVectors(values: readonly PlacedBefore[], operators: readonly LoweredStepOperator[]): boolean {
+  return operators.some(({ kind, inputs }) => kind === 'fetch' && values[inputs[0]!]!.role === 'parameter')
 }
 
 function layInOrder(values: readonly PlacedBefore[]): { offsets: ReadonlyMap<ValueId, number>; bytes: number } {

@@ -22,6 +22,7 @@ import type {
   LeaseSpec,
   LeaseTurns,
   HostTierSpec,
+  MovedVectorsSpec,
   OperatorProfile,
   ReplicaSpec,
   ReplicaVector,
@@ -74,6 +75,8 @@ export interface Engine {
   createReplica(spec: ReplicaSpec): Handle
   /** Memory for the activations of replicas that share it. The system provides it when it is first used. Throws OUT_OF_MEMORY. */
   createArenas(spec: ArenasSpec): Handle
+  /** The second tier of vectors that are laid out like the parameters. Throws OUT_OF_MEMORY. */
+  createMovedVectors(spec: MovedVectorsSpec): Handle
   /** The turns of several jobs on the device that they share. Throws INVALID_OPTION. */
   createLease(spec: LeaseSpec): Handle
   /** From the next turn on. Throws INVALID_OPTION. */

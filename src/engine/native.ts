@@ -21,6 +21,7 @@ const CALLS = [
   'levelBuckets',
   'createReplica',
   'createArenas',
+  'createMovedVectors',
   'createLease',
   'setLease',
   'leaseFigures',

@@ -10,9 +10,9 @@ import { loweringBackend } from '../engine/lowering.js'
 import { loadOperators } from '../model/composed.js'
 import type { Attributes } from '../model/graph.js'
 import { sma } from '../rules/sma.js'
-import { bytesOf, RunMemory, type LearnerMemory, type SharedMemory } from './memory/need.js'
+import { bytesOf, RunMemory, type LearnerMemory, type MovedVectors, type SharedMemory } from './memory/need.js'
 import { EVALUATION_BATCH } from '../trained/programs.js'
-import { beyondLimit } from './memory/fit-run.js'
+import { beyondLimit, fitStep, waysToMove, type StepTrial } from './memory/fit-run.js'
 import { MemoryBudget } from './memory/budget.js'
 import { arenasFor, totalArenas } from './memory/shared-arenas.js'
 import { checkSpill, speedsOf, transferSpeed, type Speeds } from './speeds.js'
@@ -88,34 +88,50 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
   const recipe: CompileOptions = { mode: 'train', batch, precision, optimiser: { momentum: 0.9 } }
   const whole = await inTurns(compileInPieces(model, backend, recipe))
   const { parameters } = whole
-  const measuring: Program[] = []
-  for (const mode of ['evaluate', 'statistics', 'predict'] as const) {
-    const evaluation = { mode, batch: EVALUATION_BATCH, precision, parameters }
-    measuring.push(await inTurns(compileInPieces(model, backend, evaluation)))
+  /** The step, and what measures the model, for vectors that lie on the device or in the second tier. */
+  const programsFor = async (step: Program | undefined, vectors: 'device' | 'host') => {
+    const measuring: Program[] = []
+    for (const mode of ['evaluate', 'statistics', 'predict'] as const) {
+      const evaluation = { mode, batch: EVALUATION_BATCH, precision, parameters, vectors }
+      measuring.push(await inTurns(compileInPieces(model, backend, evaluation)))
+    }
+    return { step: step ?? (await inTurns(compileInPieces(model, backend, { ...recipe, parameters, vectors }))), measuring }
   }
+  const onDevice = await programsFor(whole, 'device')
   const speeds = speedsOf(engine, threads, settings)
   const transfers = transferSpeed(engine, { backend: name, spill }, learners)
   const arenas = engine.capabilities(name).streams ? undefined : arenasFor(learners, { threads })
-  const memoryOf = (step: Program) =>
+  const moved = transfers && (await programsFor(undefined, 'host'))
+  const memoryOf = (step: Program, vectors?: MovedVectors) =>
     new RunMemory(engine, {
       backend: name,
       train: step,
+      moved: vectors,
       group: { backend: name, layout: parameters, batch, rule: sma({}, { learners }), optimiser: step.segments.update[0]!.attributes },
-      evaluation: { programs: measuring, replicas: evaluatorCount(engine, name, learners) },
+      evaluation: { programs: (vectors === 'all' ? moved! : onDevice).measuring, replicas: evaluatorCount(engine, name, learners) },
       samples: 0,
       arenas: arenas && totalArenas(arenas)
     })
-  const bytesOfRun = (step: Program) => memoryOf(step).withActivations(step.arenas.activations, learners)
-  const within = (activations: number) =>
-    inTurns(compileInPieces(model, backend, { ...recipe, parameters, limit: { activations, speed: speeds, transfers } }))
-  const least = await within(0)
-  const memoryBytes = bytesOfRun(whole)
-  const floorBytes = bytesOfRun(least)
+  const memoryBytes = memoryOf(whole).withActivations(whole.arenas.activations, learners)
+  const trial: StepTrial = {
+    speed: speeds,
+    transfers,
+    *stepOf(vectors) {
+      yield
+      return vectors === 'all' ? moved!.step : whole
+    },
+    memoryOf,
+    compile: (limit, vectors) =>
+      compileInPieces(model, backend, { ...recipe, parameters, limit, vectors: vectors === 'all' ? 'host' : 'device' }),
+    ways: waysToMove(recipe.optimiser!, ONE_DEVICE.levels, transfers, 1)
+  }
+  const { floor: floorBytes } = await inTurns(fitStep(trial, 0, learners))
   const budget = deviceMemory && MemoryBudget.now(engine, { backend: name, devices: ONE_DEVICE, deviceMemory })
   if (budget && floorBytes > budget.free) throw beyondLimit({ limit: budget.free, floor: floorBytes, batch, learners })
   const fits = !budget || memoryBytes <= budget.free
-  const train = fits ? whole : await within(memoryOf(whole).activationsWithin(budget.free, learners))
-  const { learner, shared, updateBytes } = memoryOf(train)
+  const fitted = fits ? undefined : (await inTurns(fitStep(trial, budget.free, learners))).fitted!
+  const train = fitted?.train ?? whole
+  const { learner, shared, updateBytes } = fitted?.memory ?? memoryOf(whole)
   const operators = explainedOperators(train, speeds, updateBytes)
   const sum = (figure: (operator: ExplainedOperator) => number) => operators.reduce((total, operator) => total + figure(operator), 0)
   return {
@@ -136,7 +152,7 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
     memory: { learner, shared, total: learners * bytesOf(learner) + bytesOf(shared) },
     memoryBytes,
     floorBytes,
-    ...(budget && restorationOf(train, { speed: speeds, transfers, updateBytes })),
+    ...(budget && (fitted?.restoration ?? restorationOf(whole, { speed: speeds, transfers, updateBytes }))),
     timeline: { held: heldBytes(whole), ...(!fits && { within: heldBytes(train) }) },
     ...(await inTurns(memoryUseInPieces(model, backend, recipe)))
   }

@@ -47,7 +47,7 @@ export async function measureCentralOn(
   await actors.evaluators.takeCentral()
   const { engine, engineModule: module } = scope
   return evaluate(
-    { engine, module, model, replica: actors.evaluators.replica, program: programs.predict, normalisation },
+    { engine, module, model, replica: actors.evaluators.replica, program: programs.predict, normalisation, moved: actors.moved },
     statistics(),
     dataset
   )

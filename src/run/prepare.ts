@@ -18,7 +18,7 @@ import { modelNamed } from '../model/zoo/index.js'
 import type { LevelsEvent, ResumedEvent } from '../observe/events.js'
 import { checkLevels } from '../options/devices.js'
 import type { Settings } from '../options/settings.js'
-import { inTurns } from '../turns.js'
+import { inTurns, type Pieces } from '../turns.js'
 import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { mostLearners, type PopulationSchedule } from '../schedules/population.js'
@@ -27,7 +27,7 @@ import { leaderOf, meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
 import { fitRun, type RunTrial } from './memory/fit-run.js'
-import { RunMemory, type MemoryNeed } from './memory/need.js'
+import { RunMemory, type MemoryNeed, type MovedVectors } from './memory/need.js'
 import { sharedArenas, totalArenas } from './memory/shared-arenas.js'
 import { firstBatches } from './overfit.js'
 import { compilePrograms, trainingOptions, type RunPrograms } from './programs.js'
@@ -56,6 +56,8 @@ export interface PreparedRun {
   readonly arenas: readonly number[]
   /** What it costs to stay within the memory; undefined if the run holds everything. */
   readonly restoration: Restoration | undefined
+  /** The vectors that lie in the second tier. */
+  readonly moved: MovedVectors
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
   readonly schedule: Schedule
@@ -110,19 +112,41 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   const refuse = (folder: string, error: ArbalestError) => refused.push({ folder, reason: error.message })
   const find = async () => asked.checkpoint && resumptionOf(asked.checkpoint, { layout, identity }, refuse)
   const { resumption, settings: begins } = await meet(hosts, { settings: asked, dataset, layout, identity }, find)
+  // For vectors in the second tier all programs are others; they are compiled where nothing else fits.
+  let programs = compiled
+  const programsOf = function* (moved: MovedVectors): Pieces<RunPrograms> {
+    if (moved !== 'all') return compiled
+    const placed = { parameters: layout, vectors: 'host' } as const
+    if (programs === compiled) programs = yield* compilePrograms(model, dataset, given, lowering, placed)
+    return programs
+  }
   const trial: RunTrial = {
     settings: begins,
     hosts: hosts?.host.size ?? 1,
-    train: compiled.train,
     budget,
-    memoryOf: (train, { population }) =>
-      memoryOf(engine, { ...compiled, train }, own({ ...asked, population }), { dataset, evaluators, samples: sourcePlan.bytes }),
-    compile: (limit) => compileInPieces(model, lowering, { ...trainingOptions(dataset, given), mode: 'train', parameters: layout, limit }),
+    *stepOf(moved) {
+      return (yield* programsOf(moved)).train
+    },
+    memoryOf: (train, { population }, moved) =>
+      memoryOf(engine, { ...(moved === 'all' ? programs : compiled), train }, own({ ...asked, population }), {
+        dataset,
+        evaluators,
+        samples: sourcePlan.bytes,
+        moved
+      }),
+    compile: (limit, moved) =>
+      compileInPieces(model, lowering, {
+        ...trainingOptions(dataset, given),
+        mode: 'train',
+        parameters: layout,
+        vectors: moved === 'all' ? 'host' : 'device',
+        limit
+      }),
     learnersOf: (settings) => mostLearners(own(settings).population),
     speeds: () => runSpeeds(engine, asked),
     transfers: () => transferSpeed(engine, asked, mostLearners(own(asked).population))
   }
-  const { settings: fitting, train, memory, restoration } = await inTurns(fitRun(trial), { check })
+  const { settings: fitting, train, memory, restoration, moved } = await inTurns(fitRun(trial), { check })
   await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
@@ -132,7 +156,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     settings,
     model,
     dataset,
-    programs: { ...compiled, train },
+    programs: { ...(moved === 'all' ? programs : compiled), train },
     evaluators,
     metrics,
     budget,
@@ -141,6 +165,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     need: memory.need,
     arenas: memory.arenas(budget.ofDevice(mostLearners(own(settings).population))),
     restoration,
+    moved,
     identity,
     levels,
     schedule: scheduleFor(settings.population.schedule),
@@ -197,13 +222,19 @@ function memoryOf(
   engine: Engine,
   { train, statistics, evaluate, predict }: RunPrograms,
   settings: RunSettings,
-  { dataset, evaluators, samples }: { readonly dataset: Dataset; readonly evaluators: number; readonly samples: number }
+  {
+    dataset,
+    evaluators,
+    samples,
+    moved
+  }: { readonly dataset: Dataset; readonly evaluators: number; readonly samples: number; readonly moved: MovedVectors }
 ): RunMemory {
   const programs = [...evaluate.map(({ program }) => program), predict, ...(statistics ? [statistics.program] : [])]
   const arenas = sharedArenas(engine, settings)
   return new RunMemory(engine, {
     backend: settings.backend,
     train,
+    moved,
     group: groupSpec(train, settings, dataset.train.count),
     evaluation: { programs, replicas: evaluators },
     samples,

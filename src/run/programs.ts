@@ -21,19 +21,26 @@ const STATISTICS_SAMPLES = 2048
 /** The most bytes of streamed samples that are kept in memory for the statistics. Large samples have more pixels, so fewer are enough. */
 const STATISTICS_BYTES = 2 ** 27
 
-/** Compiles them, an operator at a time. Throws what `compile` throws, and SHAPE_MISMATCH if the data does not suit the model. */
-export function* compilePrograms(model: Model, dataset: Dataset, settings: Settings, backend: LoweringBackend): Pieces<RunPrograms> {
+/** Compiles them, an operator at a time; `placed`: the layout of their parameters and the tier of their vectors, if that is known. Throws what `compile` throws, and SHAPE_MISMATCH if the data does not suit the model. */
+export function* compilePrograms(
+  model: Model,
+  dataset: Dataset,
+  settings: Settings,
+  backend: LoweringBackend,
+  placed: Pick<CompileOptions, 'parameters' | 'vectors'> = {}
+): Pieces<RunPrograms> {
   checkSamples(model, dataset)
   const { precision, topK } = settings
   const { mean, std } = dataset
   const options = trainingOptions(dataset, settings)
-  const train = yield* compileInPieces(model, backend, { ...options, mode: 'train' })
+  const train = yield* compileInPieces(model, backend, { ...options, ...placed, mode: 'train' })
   const { parameters } = train
-  const predict = yield* compileInPieces(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision, parameters })
-  const evaluate = yield* evaluationPasses(model, dataset, { predict, load: { mean, std }, topK }, backend)
+  const { vectors } = placed
+  const predict = yield* compileInPieces(model, backend, { mode: 'predict', batch: EVALUATION_BATCH, precision, parameters, vectors })
+  const evaluate = yield* evaluationPasses(model, dataset, { predict, load: { mean, std }, topK, vectors }, backend)
   const hasStatistics = train.arenas.statistics + predict.arenas.statistics > 0
   const statistics = (batch: number) =>
-    compileInPieces(model, backend, { mode: 'statistics', batch, precision, load: options.load ?? {}, parameters })
+    compileInPieces(model, backend, { mode: 'statistics', batch, precision, load: options.load ?? {}, parameters, vectors })
   return { train, evaluate, predict, statistics: hasStatistics ? yield* statisticsPass(dataset, statistics) : undefined }
 }
 

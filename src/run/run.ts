@@ -346,7 +346,7 @@ function populationControl(
 /** The trained model takes over the replica that holds the weights and statistics of the model measured last. */
 async function trainedModel(
   { model, programs, dataset }: PreparedRun,
-  { evaluators }: RunActors,
+  { evaluators, moved }: RunActors,
   { engine, engineModule, handles }: JobScope
 ): Promise<TrainedModel> {
   await evaluators.stop()
@@ -358,6 +358,7 @@ async function trainedModel(
     replica,
     program: programs.predict,
     normalisation: dataset,
-    classNames: dataset.classNames
+    classNames: dataset.classNames,
+    moved: moved === undefined ? undefined : handles.pass(moved)
   })
 }

@@ -14,7 +14,7 @@ import { makeSources, makeTestSources, planTestSources, type Sources } from '../
 import { Supervisor } from '../actors/supervisor.js'
 import { Synchroniser } from '../actors/synchroniser.js'
 import { modelFile } from '../checkpoints/find-model.js'
-import type { Handle, LevelSpec, StreamStatus } from '../engine/contract.js'
+import type { Handle, HostTierSpec, LevelSpec, MovedVectorsUse, StreamStatus } from '../engine/contract.js'
 import { importWeights } from '../formats/import-weights.js'
 import { predictionGraphInPieces } from '../model/graph-builder.js'
 import { elements } from '../model/graph.js'
@@ -56,6 +56,8 @@ export interface RunActors {
   readonly group: Handle
   /** Seconds for which all learners together have waited for data. */
   readonly dataWaited: () => number
+  /** The second tier in which all vectors of the run lie; undefined if some lie on the device. */
+  readonly moved: Handle | undefined
   /** Of the training samples' stream; absent where they lie in memory. */
   readonly feedStatus: (() => StreamStatus) | undefined
 }
@@ -101,7 +103,8 @@ const LEARNER = new URL('../actors/learner.js', import.meta.url)
 export async function startActors(run: PreparedRun, learnerModule: URL, scope: JobScope, hooks: RunHooks): Promise<RunActors> {
   const { dataset, programs, settings, sourcePlan } = run
   const { engine, handles } = scope
-  const synchroniser = await startSynchroniser(run, scope, hooks)
+  const moved = movedVectors(run, scope)
+  const synchroniser = await startSynchroniser(run, scope, hooks, moved)
   const group = await synchroniser.ask.group()
 
   const compiled = ({ program, ...pass }: ProgramPass): EvaluationPass => ({ ...pass, program: handles.own(engine.createProgram(program)) })
@@ -113,9 +116,9 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   const feed = await startFeed(dataset, sources.streams, scope, { seed: settings.seed, skipped: hooks.skipped })
   // Over several hosts they compute beside the turns: the hosts measure unlike shares, and one would wait for a turn that the others do not need.
   const turns = run.hosts ? undefined : hooks.shared
-  const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics, turns })
+  const evaluators = await startEvaluators(run, scope, { group, feed, sources, shares, statistics, turns, moved })
 
-  const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources })
+  const supervisor = await startSupervisor(run, learnerModule, scope, hooks, { group, sources, moved })
   const feedStatus = sourcePlan.train ? () => engine.streamStatus(sources.train) : undefined
   const dataWaited = () => feedStatus?.().waitSeconds ?? 0
   const asks = supervisor.askWith({ deadline: Infinity })
@@ -140,19 +143,44 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
     const { tests, streams } = plan ? makeTestSources(dataset, plan, taken.length, scope) : { tests: sources.tests, streams: [] }
     const feedOfShare = await startFeed(dataset, streams, scope, { seed: settings.seed, skipped: hooks.skipped })
     const taking = { sources: { ...sources, tests }, shares: taken, turns }
-    return startEvaluators(run, scope, { group, feed: feedOfShare, statistics, ...taking })
+    return startEvaluators(run, scope, { group, feed: feedOfShare, statistics, moved, ...taking })
   }
   const loseHost = async (rank: number) => {
     const instead = measuring === all ? await substitutes(rank) : undefined
     all!.lose(rank, async () => instead?.findings() ?? [])
   }
-  return { synchroniser, supervisor, learners: all ?? own, evaluators, measure, loseHost, feed, group, dataWaited, feedStatus }
+  return {
+    synchroniser,
+    supervisor,
+    learners: all ?? own,
+    evaluators,
+    measure,
+    loseHost,
+    feed,
+    group,
+    moved: moved?.all ? moved.vectors : undefined,
+    dataWaited,
+    feedStatus
+  }
+}
+
+/** The second tier of the run's vectors, which its group, its learners and its evaluators use; undefined if all of them lie on the device. */
+function movedVectors({ moved, settings, programs }: PreparedRun, { engine, handles }: JobScope): MovedVectorsUse | undefined {
+  if (!moved) return undefined
+  const { parameters: layout } = programs.train
+  const vectors = handles.own(engine.createMovedVectors({ backend: settings.backend, layout, tier: tierOf(settings) }))
+  return { vectors, all: moved === 'all' }
+}
+
+function tierOf({ spill }: Pick<Settings, 'spill'>): HostTierSpec {
+  return spill === undefined ? {} : { folder: spill }
 }
 
 async function startSynchroniser(
   { model, dataset, programs, settings, resumption, hosts }: PreparedRun,
   { engine, system, handles }: JobScope,
-  { control, shared }: RunHooks
+  { control, shared }: RunHooks,
+  moved: MovedVectorsUse | undefined
 ): Promise<ActorRef<Synchroniser>> {
   const { link: bytesPerSecond, ruleAt } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
@@ -163,7 +191,7 @@ async function startSynchroniser(
     hosts && rule.kind === 'synchronous'
       ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, { layout, rule, ...(ruleAt && { ruleAt }) })
       : link && { kind: 'loopback', link }
-  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule }
+  const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule, ...(moved && { moved }) }
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
@@ -188,8 +216,10 @@ function startEvaluators(
     sources,
     shares,
     statistics,
-    turns
+    turns,
+    moved
   }: {
+    readonly moved: MovedVectorsUse | undefined
     readonly group: Handle
     readonly feed: Feed
     readonly sources: Sources
@@ -206,7 +236,7 @@ function startEvaluators(
     {
       feed,
       group,
-      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed, ...place }))),
+      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed, ...place, ...(moved?.all && { moved }) }))),
       tests: sources.tests,
       shares,
       ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),
@@ -226,7 +256,7 @@ async function startSupervisor(
   learnerModule: URL,
   { engine, engineModule, system, handles }: JobScope,
   { trace, onFailure, record, leavesVacant, logged, control, decisions, fromLearner, shared, arenas: ofAllJobs }: RunHooks,
-  { group, sources }: { readonly group: Handle; readonly sources: Sources }
+  { group, sources, moved }: { readonly group: Handle; readonly sources: Sources; readonly moved: MovedVectorsUse | undefined }
 ): Promise<ActorRef<Supervisor>> {
   const settings = hosts?.host.ownSettings(all) ?? all
   const { backend, learners, threads, seed, supervision } = settings
@@ -234,14 +264,14 @@ async function startSupervisor(
   const layout = programs.train.parameters
   const program = handles.own(engine.createProgram(programs.train))
   const { activations: bytes, staged } = programs.train.arenas
-  const tier = { ...(settings.spill !== undefined && { folder: settings.spill }) }
+  const tier = tierOf(settings)
   const makeArenas = (count: number) =>
     handles.own(engine.createArenas({ backend, sizes: Array.from({ length: count }, () => bytes), staged, tier }))
   const arenas = ofAllJobs === undefined ? sharedArenas(engine, settings)?.map(makeArenas) : [ofAllJobs]
   const task: LearnerTask = {
     model,
     step: programs.train,
-    recipe: { ...trainingOptions(dataset, settings), parameters: layout },
+    recipe: { ...trainingOptions(dataset, settings), parameters: layout, ...(moved?.all && { vectors: 'host' as const }) },
     learners: all.learners,
     samples: dataset.train.count,
     iterations: schedule.iterations
@@ -270,6 +300,7 @@ async function startSupervisor(
         group,
         learner,
         tier,
+        ...(moved && { moved }),
         ...(arenas && { arenas: arenas[device]! }),
         ...(shared && { lease: shared.lease, job: shared.job })
       },

@@ -49,6 +49,8 @@ export interface EvaluatedModel {
   /** The program that predicts. */
   readonly program: Program
   readonly normalisation: Normalisation
+  /** The second tier in which the weights lie; absent if that is the device. */
+  readonly moved?: Handle | undefined
 }
 
 /**
@@ -65,7 +67,14 @@ export async function evaluate(
   const { engine, module, model, program, normalisation } = evaluated
   const { backend } = program
   const { mean, std } = normalisation
-  const passes = await inTurns(evaluationPasses(model, data, { predict: program, load: { mean, std } }, loweringBackend(engine, backend)))
+  const passes = await inTurns(
+    evaluationPasses(
+      model,
+      data,
+      { predict: program, load: { mean, std }, vectors: evaluated.moved === undefined ? 'device' : 'host' },
+      loweringBackend(engine, backend)
+    )
+  )
   const task = taskOfModel(model, program)
   if (asked !== undefined) checkSuits(check(metricNames, asked, { path: 'metrics' }), task)
   const names = asked ?? usualMetrics(task)
@@ -88,12 +97,19 @@ export async function evaluate(
 }
 
 /** Replicas that hold the model's weights and statistics. */
-function copiesOf({ engine, replica, program }: EvaluatedModel, statistics: FloatTensors, count: number, { handles }: JobScope): Handle[] {
+function copiesOf(
+  { engine, replica, program, moved }: EvaluatedModel,
+  statistics: FloatTensors,
+  count: number,
+  { handles }: JobScope
+): Handle[] {
   const { backend, parameters: layout } = program
   const weights = engine.readVector(replica, 'weights')
   const predict = handles.own(engine.createProgram(program))
   return Array.from({ length: count }, () => {
-    const copy = handles.own(engine.createReplica({ backend, layout, threads: 1, seed: 0 }))
+    const copy = handles.own(
+      engine.createReplica({ backend, layout, threads: 1, seed: 0, ...(moved !== undefined && { moved: { vectors: moved, all: true } }) })
+    )
     engine.writeVector(copy, 'weights', weights)
     const slot = engine.bind(copy, predict)
     for (const [name, { data }] of Object.entries(statistics)) engine.writeValue(copy, slot, name, data)

@@ -26,6 +26,8 @@ export interface EvaluationRequest {
   readonly load: NonNullable<CompileOptions['load']>
   /** If given, the programs count the samples whose class is among the `topK` likeliest. */
   readonly topK?: number | undefined
+  /** Where the weights lie. */
+  readonly vectors?: CompileOptions['vectors']
 }
 
 /** The program that predicts batch by batch. */
@@ -37,7 +39,7 @@ export function predictionProgram(model: Model, precision: Precision, backend: L
 export function* evaluationPasses(
   model: Model,
   dataset: Dataset,
-  { predict, load, topK }: EvaluationRequest,
+  { predict, load, topK, vectors }: EvaluationRequest,
   backend: LoweringBackend
 ): Pieces<readonly ProgramPass[]> {
   checkSamples(model, dataset)
@@ -46,7 +48,7 @@ export function* evaluationPasses(
   const counting = topK !== undefined
   const passes: ProgramPass[] = []
   for (const range of batchRanges(dataset.test.count)) {
-    const options = { mode: 'evaluate', batch: range.batch, precision, load, parameters, ...(counting && { topK }) } as const
+    const options = { mode: 'evaluate', batch: range.batch, precision, load, parameters, vectors, ...(counting && { topK }) } as const
     const program = yield* compileInPieces(model, backend, options)
     passes.push({ ...range, ...(counting && { countsTop: true }), program })
   }

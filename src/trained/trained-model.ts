@@ -24,6 +24,8 @@ export interface TrainedModelOptions {
   readonly program: Program
   readonly normalisation: Normalisation
   readonly classNames?: readonly string[] | undefined
+  /** The second tier in which the weights lie; absent if that is the device. The trained model owns it, too. */
+  readonly moved?: Handle | undefined
 }
 
 /** Releases a replica when the model that owns it has been garbage-collected. */
@@ -37,8 +39,11 @@ export class TrainedModel {
 
   constructor(options: TrainedModelOptions) {
     this.#options = options
-    const { engine, replica } = options
-    collected.register(this, () => engine.release(replica))
+    const { engine, replica, moved } = options
+    collected.register(this, () => {
+      engine.release(replica)
+      if (moved !== undefined) engine.release(moved)
+    })
   }
 
   /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights that do not suit. */
@@ -187,9 +192,10 @@ export class TrainedModel {
 
   /** The program for one sample alone. */
   #bindSingle(): number {
-    const { engine, model, program } = this.#options
+    const { engine, model, program, moved } = this.#options
     const { backend, precision, parameters } = program
-    return this.#bind(compile(model, loweringBackend(engine, backend), { mode: 'predict', batch: 1, precision, parameters }))
+    const vectors = moved === undefined ? 'device' : 'host'
+    return this.#bind(compile(model, loweringBackend(engine, backend), { mode: 'predict', batch: 1, precision, parameters, vectors }))
   }
 
   #bind(program = this.#options.program): number {

@@ -68,6 +68,7 @@ export const engine: Engine = {
   },
   createGroup: (spec) => hold(memory.locked(() => FakeGroup.create(spec))),
   createReplica: (spec) => hold(memory.locked(() => newReplica(spec))),
+  createMovedVectors: () => hold(memory.locked(() => memory.allocate(1))),
   createArenas: () => hold(memory.locked(() => memory.allocate(1))),
   release(handle) {
     held.delete(handle)
@@ -207,7 +208,8 @@ function countMemory({ programs: handles, group }: MemorySpec): MemoryCount {
       activations: largest('activations')
     },
     snapshot: 2 * trained,
-    update: 7 * trained
+    update: 7 * trained,
+    windows: 0
   }
 }
 

@@ -23,6 +23,7 @@ Napi::Value create_group(const Info& info) {
   const Napi::Object from = js::object(info[0], "group");
   Backend& backend = backend_named(js::string(from, "backend"));
   GroupSpec spec = js::group_spec(from, holder(info));
+  spec.moved = moved_vectors(info, js::property(from, "moved"));
   for (LevelSpec& level : spec.levels) {
     if (!level.hosts) continue;
     if (!level.hosts->is_open()) throw Error("INVALID_STATE", "hosts: they have not met yet; make the group once hostsPlace answers");

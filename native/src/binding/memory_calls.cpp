@@ -11,6 +11,14 @@ namespace {
 
 Napi::Value number_of(Napi::Env env, size_t bytes) { return Napi::Number::New(env, static_cast<double>(bytes)); }
 
+CountedMove counted_move(const Napi::Value& value) {
+  if (value.IsUndefined()) return CountedMove::none;
+  const std::string moved = js::string(value, "moved");
+  if (moved == "states") return CountedMove::states;
+  if (moved == "all") return CountedMove::all;
+  throw Error("INVALID_OPTION", "moved: received " + moved + "; use states or all");
+}
+
 Napi::Value count(const Info& info) {
   const Napi::Object from = js::object(info[0], "memory");
   const Napi::Value group = js::property(from, "group");
@@ -20,7 +28,7 @@ Napi::Value count(const Info& info) {
   for (const auto& program : handles) programs.push_back(program.get());
   std::optional<GroupSpec> spec;
   if (!group.IsUndefined()) spec = js::group_spec(js::object(group, "group"), holder(info));
-  const MemoryCount count = count_memory(backend_named(js::string(from, "backend")), spec, programs);
+  const MemoryCount count = count_memory(backend_named(js::string(from, "backend")), spec, programs, counted_move(js::property(from, "moved")));
 
   const Napi::Env env = info.Env();
   Napi::Object replica = Napi::Object::New(env);
@@ -38,6 +46,7 @@ Napi::Value count(const Info& info) {
   result.Set("replica", replica);
   result.Set("snapshot", number_of(env, count.snapshot));
   result.Set("update", number_of(env, count.update));
+  result.Set("windows", number_of(env, count.windows));
   return result;
 }
 

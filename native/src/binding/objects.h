@@ -36,6 +36,10 @@ struct MemoryWatchObject {
   static constexpr char kKind[] = "memory watch";
   std::vector<std::unique_ptr<AllocationWatch>> devices;
 };
+struct MovedVectorsObject {
+  static constexpr char kKind[] = "set of moved vectors";
+  std::shared_ptr<StagedVectors> vectors;
+};
 struct LeaseObject : DeviceLease {
   static constexpr char kKind[] = "device lease";
   using DeviceLease::DeviceLease;
@@ -54,5 +58,14 @@ inline std::shared_ptr<Group> group_of(const Info& info, const Napi::Value& hand
 }
 
 inline std::shared_ptr<Group> group_of(const Info& info) { return group_of(info, info[0]); }
+
+// { vectors, all } from JavaScript, or nothing: the vectors of a group or a replica that lie in the second tier of its device.
+inline MovedVectors moved_vectors(const Info& info, const Napi::Value& value) {
+  if (value.IsUndefined()) return {};
+  const Napi::Object from = js::object(value, "moved");
+  const Napi::Value all = js::property(from, "all");
+  if (!all.IsBoolean()) js::wrong("all", "true or false");
+  return {object_of<MovedVectorsObject>(info, js::property(from, "vectors"), "vectors")->vectors, all.As<Napi::Boolean>().Value()};
+}
 
 }  // namespace arbalest

@@ -26,6 +26,15 @@ Napi::Value create_arenas(const Info& info) {
                                                      js::host_tier(js::property(from, "tier"))));
 }
 
+// { backend, layout, tier }
+Napi::Value create_moved_vectors(const Info& info) {
+  const Napi::Object from = js::object(info[0], "vectors");
+  Backend& backend = backend_named(js::string(from, "backend"));
+  const ParameterLayout layout = js::parameter_layout(js::property(from, "layout"));
+  return handle(info, std::make_shared<MovedVectorsObject>(
+                          MovedVectorsObject{StagedVectors::make(backend, layout, js::host_tier(js::property(from, "tier")))}));
+}
+
 Napi::Value create_replica(const Info& info) {
   const Napi::Object from = js::object(info[0], "replica");
   const Napi::Value group = js::property(from, "group"), arenas = js::property(from, "arenas"), device = js::property(from, "device");
@@ -43,6 +52,7 @@ Napi::Value create_replica(const Info& info) {
     spec.job = js::small(js::property(from, "job"), "job");
   }
   spec.tier = js::host_tier(js::property(from, "tier"));
+  spec.moved = moved_vectors(info, js::property(from, "moved"));
   const int number = device.IsUndefined() ? 0 : js::small(device, "device");
   Backend& backend = backend_named(js::string(from, "backend"), number);
   spec.device = static_cast<size_t>(number);
@@ -124,6 +134,7 @@ Napi::Value profile(const Info& info) {
 void add_replica_calls(Napi::Object& addon) {
   add<create_program>(addon, "createProgram");
   add<create_arenas>(addon, "createArenas");
+  add<create_moved_vectors>(addon, "createMovedVectors");
   add<create_replica>(addon, "createReplica");
   add<bind>(addon, "bind");
   add<run>(addon, "run");

@@ -8,7 +8,7 @@ namespace arbalest {
 namespace {
 
 template <class T> Napi::Value captured(const Info& info, const T& owner) {
-  auto snapshot = std::make_shared<Snapshot>(owner.backend(), owner.layout());
+  auto snapshot = std::make_shared<Snapshot>(owner.snapshots(), owner.layout());
   owner.capture(*snapshot);
   return handle(info, std::move(snapshot));
 }
@@ -21,7 +21,7 @@ Napi::Value capture_replica(const Info& info) { return captured(info, *object_of
 template <class T> Napi::Value restored(const Info& info, T& owner) {
   const Napi::Object from = js::object(info[1], "snapshot");
   const ParameterLayout& layout = owner.layout();
-  Snapshot snapshot(owner.backend(), layout);
+  Snapshot snapshot(owner.snapshots(), layout);
   const auto each = [&](const char* member, auto&& take) {
     const Napi::Object named = js::object(js::property(from, member), member);
     const Napi::Array names = named.GetPropertyNames();

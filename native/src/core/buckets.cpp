@@ -39,7 +39,9 @@ std::vector<int> last_writers(const Program& program, std::span<const Bucket> bu
   std::vector<int> last(buckets.size(), -1);
   const auto& operators = program.segments[static_cast<size_t>(Segment::backward)];
   for (size_t at = 0; at < operators.size(); ++at) {
-    for (int id : operators[at].outputs) {
+    // What is stored is there once that has been waited for.
+    const bool settles = operators[at].kind == "settle";
+    for (int id : settles ? operators[at].inputs : operators[at].outputs) {
       if (id < 0) continue;
       const PlacedValue& value = program.values[static_cast<size_t>(id)];
       if (value.arena != Arena::gradients) continue;

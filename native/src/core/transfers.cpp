@@ -13,6 +13,8 @@ namespace {
 
 bool begins(const PlacedOperator& op) { return op.kind == "store" || op.kind == "fetch"; }
 
+bool is_vector(const PlacedValue& value) { return value.arena == Arena::weights || value.arena == Arena::gradients; }
+
 void check_place(const Program& program, const PlacedOperator& op, const PlacedValue& value, Arena arena) {
   if (value.arena != arena) invalid(program, op, "names value " + value.name + " of the wrong tier");
   if (value.offset % kTransferUnit != 0 || value.offset + whole_units(value.bytes) > program.arena_bytes[static_cast<size_t>(arena)])
@@ -25,19 +27,42 @@ void check_values(const Program& program, const PlacedOperator& op) {
     invalid(program, op, "takes one value and gives one");
   const PlacedValue &from = program.values[static_cast<size_t>(op.inputs[0])], &to = program.values[static_cast<size_t>(op.outputs[0])];
   const bool stores = op.kind == "store";
-  check_place(program, op, from, stores ? Arena::activations : Arena::staged);
-  check_place(program, op, to, stores ? Arena::staged : Arena::activations);
+  if (!moves_vector(program, op)) {
+    check_place(program, op, from, stores ? Arena::activations : Arena::staged);
+    check_place(program, op, to, stores ? Arena::staged : Arena::activations);
+  } else if ((stores ? from : to).arena != Arena::activations || (stores && to.arena != Arena::gradients)) {
+    invalid(program, op, "moves parameters or their gradients otherwise than by an activation");
+  }
   if (from.bytes != to.bytes) invalid(program, op, "moves " + std::to_string(from.bytes) + " bytes to " + std::to_string(to.bytes));
 }
 
-void check_none_staged(const Program& program, const PlacedOperator& op) {
-  for (const auto* ids : {&op.inputs, &op.outputs})
-    for (const int id : *ids)
-      if (id >= 0 && program.values[static_cast<size_t>(id)].arena == Arena::staged)
-        invalid(program, op, "uses value " + program.values[static_cast<size_t>(id)].name + " of the second tier; fetch it first");
+// `vectors`: weights and gradients lie there, too.
+void check_none_staged(const Program& program, const PlacedOperator& op, bool vectors) {
+  for (const auto* ids : {&op.inputs, &op.outputs}) {
+    for (const int id : *ids) {
+      if (id < 0) continue;
+      const PlacedValue& value = program.values[static_cast<size_t>(id)];
+      if (value.arena == Arena::staged || (vectors && is_vector(value)))
+        invalid(program, op, "uses value " + value.name + " of the second tier; fetch it first");
+    }
+  }
 }
 
 }  // namespace
+
+bool moves_vector(const Program& program, const PlacedOperator& op) {
+  const auto transfer = transfer_of(op);
+  if (!transfer) return false;
+  const auto value = [&](int id) -> const PlacedValue& { return program.values[static_cast<size_t>(id)]; };
+  return is_vector(value(transfer->from)) || is_vector(value(transfer->to));
+}
+
+bool moves_vectors(const Program& program) {
+  for (const auto& segment : program.segments)
+    for (const PlacedOperator& op : segment)
+      if (moves_vector(program, op)) return true;
+  return false;
+}
 
 std::optional<Transfer> transfer_of(const PlacedOperator& op) {
   if (begins(op)) return Transfer{op.inputs.at(0), op.outputs.at(0)};
@@ -54,12 +79,13 @@ std::vector<Transfer> transfers_of(const Program& program) {
 }
 
 void check_transfers(const Program& program) {
+  const bool moves = moves_vectors(program);
   std::vector<Transfer> begun, unsettled;
   for (size_t s = 0; s < kSegments; ++s) {
     for (const PlacedOperator& op : program.segments[s]) {
       const bool settles = op.kind == "settle";
       if (!begins(op) && !settles) {
-        check_none_staged(program, op);
+        check_none_staged(program, op, moves);
         continue;
       }
       const auto segment = static_cast<Segment>(s);

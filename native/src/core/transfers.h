@@ -20,6 +20,9 @@ struct Transfer {
 
 // What this operator begins or settles; nothing for operators of other kinds.
 std::optional<Transfer> transfer_of(const PlacedOperator& op);
+// Whether one of the values is a parameter or its gradient, which lie in the second tier then.
+bool moves_vector(const Program& program, const PlacedOperator& op);
+bool moves_vectors(const Program& program);
 // In the order in which they begin.
 std::vector<Transfer> transfers_of(const Program& program);
 

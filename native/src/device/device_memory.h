@@ -51,6 +51,10 @@ class DeviceMemory {
   virtual void write(void* to, const void* from, size_t bytes) = 0;
   // Several short reads with a single wait.
   virtual void read_together(std::span<const Reading> readings) = 0;
+  // Whether copy() takes addresses of that memory, too.
+  virtual bool reaches(const DeviceMemory& other) const { return this == &other; }
+  // What keeps this object alive as long as something is allocated here; null for one that lives as long as the process.
+  virtual std::shared_ptr<void> holder() { return nullptr; }
   // Memory of the host beside the device's own, whose transfers run on streams of their own. Only for devices with a memory of their own.
   virtual std::unique_ptr<HostTier> host_tier(size_t bytes, const std::optional<TransferTiming>& timing) = 0;
 

@@ -6,12 +6,17 @@
 
 namespace arbalest {
 
-Memory::Memory(DeviceMemory& device, size_t bytes) : device_(&device), data_(bytes ? device.allocate(bytes) : nullptr), bytes_(bytes) {}
+Memory::Memory(DeviceMemory& device, size_t bytes)
+    : holder_(device.holder()), device_(&device), data_(bytes ? device.allocate(bytes) : nullptr), bytes_(bytes) {}
 
 Memory::Memory(Memory&& other) noexcept
-    : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : holder_(std::move(other.holder_)),
+      device_(other.device_),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 
 Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(holder_, other.holder_);
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);

@@ -23,6 +23,7 @@ class Memory {
   DeviceMemory* device() const { return device_; }
 
  private:
+  std::shared_ptr<void> holder_;  // of the device
   DeviceMemory* device_ = nullptr;
   void* data_ = nullptr;
   size_t bytes_ = 0;

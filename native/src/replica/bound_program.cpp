@@ -20,6 +20,10 @@ BoundProgram::BoundProgram(std::shared_ptr<const Program> program, const Source&
     for (size_t bucket = 0; bucket < last.size(); ++bucket)
       if (last[bucket] >= 0) operators(Segment::backward)[static_cast<size_t>(last[bucket])].completes.push_back(bucket);
   }
+  if (moves_vectors(*program_) != (memory.moved_vectors() != nullptr))
+    throw Error("INVALID_PROGRAM", "program " + program_->name +
+                                       ": the replica's weights lie in another tier than the program takes them from; compile it for that");
+  if (StagedVectors* const vectors = memory.moved_vectors()) first_vector_transfer_ = vectors->new_transfers(transfers_.size());
   make_kernels();
 }
 
@@ -58,7 +62,13 @@ std::unique_ptr<Kernel> BoundProgram::kernel_of(const PlacedOperator& op) const 
 std::unique_ptr<Kernel> BoundProgram::moving(const PlacedOperator& op, const Transfer& transfer) const {
   const size_t number = static_cast<size_t>(std::ranges::find(transfers_, transfer) - transfers_.begin());
   const auto value = [&](int id) -> const PlacedValue& { return program_->values[static_cast<size_t>(id)]; };
-  const PlacedValue& on_device = value(transfer.from).arena == Arena::staged ? value(transfer.to) : value(transfer.from);
+  const bool fetched = value(transfer.to).arena == Arena::activations;
+  const PlacedValue& on_device = fetched ? value(transfer.to) : value(transfer.from);
+  if (moves_vector(*program_, op)) {
+    const PlacedValue& vector = fetched ? value(transfer.from) : value(transfer.to);
+    return vector_transfer_kernel(op, first_vector_transfer_ + number, memory_, memory_.address(vector), memory_.address(on_device),
+                                  vector.bytes);
+  }
   return transfer_kernel(op, number, *memory_.tier(), *program_, memory_.address(on_device));
 }
 

@@ -64,6 +64,7 @@ class BoundProgram {
   const Source source_;
   ReplicaMemory& memory_;
   const std::vector<Transfer> transfers_;
+  size_t first_vector_transfer_ = 0;  // its number among those of the replica's vectors
   std::array<std::vector<BoundOperator>, kSegments> segments_;
   bool trains_ = false;
   int64_t accumulate_ = 1;

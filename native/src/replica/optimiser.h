@@ -48,9 +48,13 @@ enum class VectorName : uint8_t { weights, gradients, velocity, first_moment, se
 
 class Optimiser {
  public:
-  // Steps are taken in the `owned` ranges alone, if any are given: no page of its states that lies outside of them is ever touched.
+  // `backend`: where its states lie. Steps are taken in the `owned` ranges alone, if any are given: no page of its states that lies outside of them is ever touched.
   Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec, std::vector<Bucket> owned = {});
 
+  // Whose passes take its states.
+  Backend& backend() const { return backend_; }
+  // Elements that one thread should take at a time.
+  size_t piece() const { return backend_.piece(); }
   const OptimiserSpec& spec() const { return spec_; }
   bool needs_norms() const { return arbalest::needs_norms(spec_); }
 

@@ -46,7 +46,7 @@ Replica::Replica(Backend& backend, ReplicaSpec spec)
       learner_(spec.learner),
       stream_(backend.stream()),
       memory_(backend, checked(std::move(spec.layout), group_.get()), group_ ? group_->shared_weights() : nullptr,
-              checked(std::move(spec.arenas), stream_.get()), std::move(spec.tier)),
+              checked(std::move(spec.arenas), stream_.get()), std::move(spec.tier), std::move(spec.moved)),
       lease_(spec.lease ? std::make_unique<LeaseUser>(spec.lease, spec.job, group_ ? LeaseUser::Kind::learner : LeaseUser::Kind::evaluator)
                         : nullptr) {}
 
@@ -125,24 +125,24 @@ void Replica::read_value(int slot, const std::string& name, std::byte* canonical
   if (memory_.user() && value.arena == Arena::activations)
     throw Error("INVALID_STATE",
                 "value: received " + name + "; it lay in an arena that the replica shares: make the replica without arenas");
-  backend_.reorder({value.spec, memory_.address(value)}, {value_spec(slot, name), canonical});
+  memory_.vectors_backend().reorder({value.spec, memory_.address(value)}, {value_spec(slot, name), canonical});
 }
 
 void Replica::write_value(int slot, const std::string& name, const std::byte* canonical) {
   const Access access(*this);
   const PlacedValue& value = steps(slot).bound().readable(name);
   if (memory_.user() && value.arena == Arena::activations) own_activations();
-  backend_.reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, memory_.address(value)});
+  memory_.vectors_backend().reorder({value_spec(slot, name), const_cast<std::byte*>(canonical)}, {value.spec, memory_.address(value)});
 }
 
 void Replica::read_vector(VectorName which, std::byte* canonical) {
   const Access access(*this);
-  to_canonical(backend_, layout(), memory_.vector(which).data(), canonical);
+  to_canonical(memory_.vectors_backend(), layout(), memory_.vector(which).data(), canonical);
 }
 
 void Replica::write_vector(VectorName which, const std::byte* canonical) {
   const Access access(*this);
-  from_canonical(backend_, layout(), canonical, memory_.vector(which).data());
+  from_canonical(memory_.vectors_backend(), layout(), canonical, memory_.vector(which).data());
 }
 
 int64_t Replica::adopt(const TrainingGroup& group) {

@@ -33,6 +33,7 @@ struct ReplicaSpec {
   int job = 0;
   // Of its own activations.
   HostTierSpec tier = {};
+  MovedVectors moved = {};
 };
 
 class Replica {
@@ -60,6 +61,8 @@ class Replica {
 
   const ParameterLayout& layout() const { return memory_.layout(); }
   Backend& backend() const { return backend_; }
+  // Where copies of its vectors lie.
+  Backend& snapshots() const { return memory_.vectors_backend(); }
 
  private:
   class Access;

@@ -4,10 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/program.h"
 #include "device/activation_arenas.h"
 #include "device/backend.h"
+#include "device/moved_vectors.h"
 #include "device/parameter_vectors.h"
 #include "replica/optimiser.h"
 #include "replica/snapshot.h"
@@ -24,9 +27,9 @@ struct ReplicaBytes {
 class ReplicaMemory {
  public:
   // `weights`: shared with other replicas; null for its own, which are zeros until its first step copies the central model.
-  // `tier`: where its second tier lies, unless that is an arena's.
+  // `tier`: where the second tier of its activations lies, unless that is an arena's.
   ReplicaMemory(Backend& backend, ParameterLayout layout, std::shared_ptr<Memory> weights, std::shared_ptr<ActivationArenas> arenas,
-                HostTierSpec tier = {});
+                HostTierSpec tier = {}, MovedVectors moved = {});
 
   // Allocates what the program needs, its activations excepted. `owns_optimiser`: the replica has the optimiser, and not its group. Throws
   // INVALID_PROGRAM if another program of the replica has another layout of the statistics or another optimiser.
@@ -39,6 +42,13 @@ class ReplicaMemory {
   void own_activations(size_t bytes, size_t staged);
 
   Backend& backend() const { return backend_; }
+  // Whose passes, copies and reorders take the vectors, wherever they lie.
+  Backend& vectors_backend() const { return states_; }
+  // Where weights and gradients lie that are not on the device; null if they are.
+  StagedVectors* moved_vectors() const { return moved_.all ? moved_.tier.get() : nullptr; }
+  // Transfers of these, which are settled one by one.
+  void begin_transfer(size_t transfer, const void* vector) { unsettled_.emplace_back(transfer, vector); }
+  void settle_transfer(size_t transfer);
   const ParameterLayout& layout() const { return layout_; }
   size_t elements() const { return layout_.length(); }
 
@@ -76,6 +86,8 @@ class ReplicaMemory {
   void provide_training(const Program& program, const OptimiserSpec& optimiser, bool owns_optimiser);
 
   Backend& backend_;
+  const MovedVectors moved_;
+  Backend &states_, &vectors_;  // where they lie
   const ParameterLayout layout_;
   // Shared: the group may still read them after the replica has gone.
   std::shared_ptr<Memory> weights_, gradients_;
@@ -86,6 +98,7 @@ class ReplicaMemory {
   std::unique_ptr<HostTier> tier_;            // its transfers end before the activations do
   std::shared_ptr<ActivationArenas> arenas_;  // null once its activations lie somewhere
   std::unique_ptr<ArenaUser> user_;
+  std::vector<std::pair<size_t, const void*>> unsettled_;
   std::shared_ptr<Optimiser> optimiser_;  // of the first program that trains; shared, as the group may still take a due step
 };
 

@@ -1,5 +1,6 @@
 #include "replica/snapshot.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -36,18 +37,21 @@ void Snapshot::give(const std::string& name, const Memory& to) const {
 void Snapshot::give(const std::string& name, const Memory& to, std::span<const Bucket> ranges) const {
   const Memory& from = vector(name);
   DeviceMemory& there = *to.device();
+  constexpr size_t kPiece = size_t{4} << 20;
   const size_t size = size_of(layout_.type());
   std::vector<std::byte> between;
   for (const auto& [begin, end] : ranges) {
-    const size_t at = begin * size, bytes = (end - begin) * size;
-    if (&there == &backend_) {
-      backend_.copy(to.data() + at, from.data() + at, bytes);
+    if (backend_.reaches(there)) {
+      backend_.copy(to.data() + begin * size, from.data() + begin * size, (end - begin) * size);
       continue;
     }
     // Devices do not reach into each other.
-    between.resize(bytes);
-    backend_.read(between.data(), from.data() + at, bytes);
-    there.write(to.data() + at, between.data(), bytes);
+    for (size_t at = begin * size; at < end * size; at += kPiece) {
+      const size_t bytes = std::min(kPiece, end * size - at);
+      between.resize(bytes);
+      backend_.read(between.data(), from.data() + at, bytes);
+      there.write(to.data() + at, between.data(), bytes);
+    }
   }
   backend_.synchronise();
 }

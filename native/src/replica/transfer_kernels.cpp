@@ -26,4 +26,18 @@ std::unique_ptr<Kernel> transfer_kernel(const PlacedOperator& op, size_t number,
   return kernel([=, &tier] { tier.settle(number); });
 }
 
+std::unique_ptr<Kernel> vector_transfer_kernel(const PlacedOperator& op, size_t number, ReplicaMemory& replica, std::byte* vector,
+                                               std::byte* memory, size_t bytes) {
+  if (op.kind == "settle") return kernel([=, &replica] { replica.settle_transfer(number); });
+  StagedVectors& vectors = *replica.moved_vectors();
+  const auto transferring = [=, &replica](auto begin) {
+    return kernel([=, &replica] {
+      begin();
+      replica.begin_transfer(number, vector);
+    });
+  };
+  if (op.kind == "store") return transferring([=, &vectors] { vectors.begin_store(number, memory, vector, bytes); });
+  return transferring([=, &vectors] { vectors.begin_fetch(number, vector, memory, bytes); });
+}
+
 }  // namespace arbalest

@@ -1,7 +1,6 @@
 #include "sync/asynchronous_central_model.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "sync/trained_ranges.h"
 
@@ -21,7 +20,7 @@ AsynchronousCentralModel::AsynchronousCentralModel(Backend& backend, const Group
 
 void AsynchronousCentralModel::fetch(std::byte* vector) const {
   const size_t size = size_of(layout_.type());
-  by_pieces([&](size_t begin, size_t end) { std::memcpy(vector + begin * size, weights_->data() + begin * size, (end - begin) * size); });
+  by_pieces([&](size_t begin, size_t end) { backend_.copy(vector + begin * size, weights_->data() + begin * size, (end - begin) * size); });
 }
 
 void AsynchronousCentralModel::add(const Memory& updates) {
@@ -43,7 +42,7 @@ void AsynchronousCentralModel::take_into_average(uint64_t position, uint64_t nex
 void AsynchronousCentralModel::fetch_evaluated(std::byte* vector) const {
   const std::lock_guard averaging(averaging_);
   if (average())
-    std::memcpy(vector, average(), layout_.bytes);
+    backend_.copy(vector, average(), layout_.bytes);
   else
     fetch(vector);
 }

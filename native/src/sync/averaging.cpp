@@ -244,7 +244,7 @@ void Averaging::finish_round() {
 
 void Averaging::begin_pass(size_t bucket, size_t device, SharedPass::Work work, std::function<bool()> then) {
   const auto& [begin, end] = buckets_[bucket];
-  begin_pass(std::make_shared<Pass>(device, std::move(work), begin, end, backend(device).piece(), std::move(then)));
+  begin_pass(std::make_shared<Pass>(device, std::move(work), begin, end, central_[device].piece(), std::move(then)));
 }
 
 void Averaging::begin_pass(std::shared_ptr<Pass> pass) {

@@ -37,7 +37,7 @@ CentralModel::CentralModel(Backend& backend, const GroupSpec& spec, const std::b
     : backend_(backend), layout_(spec.layout), rule_(*spec.synchronous), type_(spec.layout.type()), frozen_(spec.layout.frozen()) {
   for (int64_t i = 0; i < rule_.slack + 2; ++i) models_.emplace_back(backend_, layout_.bytes);
   if (const auto optimiser = optimiser_of(spec)) {
-    optimiser_.emplace(backend_, layout_, *optimiser, owned_ranges(spec));
+    optimiser_.emplace(spec.moved.states(backend_), layout_, *optimiser, owned_ranges(spec));
     sum_ = Memory(backend_, layout_.bytes);
   }
   if (spec.average && evaluated) average_.emplace(backend_, layout_, *spec.average);
@@ -140,7 +140,7 @@ void CentralModel::apply_due_steps(std::span<const void* const> contributions, s
         step.begin = sum.begin;
         step.end = sum.end;
       }
-      backend_.optimise_and_average(steps, sum);
+      due.front()->learner.optimiser->backend().optimise_and_average(steps, sum);
     }
   });
   take_into_average(begin, end);

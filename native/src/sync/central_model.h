@@ -53,6 +53,8 @@ class CentralModel final : public ChunkRule {
 
   // Bytes that a step of its optimiser reads and writes.
   size_t step_bytes() const { return optimiser_->step_bytes(OptimiserPass::ContributionKind::none); }
+  // Elements that one thread should take at a time.
+  size_t piece() const { return std::max(backend_.piece(), optimiser_ ? optimiser_->piece() : 0); }
   // Whether the rule needs the whole sum before it is applied to any part of it: for the norm of the gradients.
   bool needs_whole_sum() const { return optimiser_ && optimiser_->needs_norms(); }
 

@@ -14,6 +14,9 @@ void check_rule(Backend& backend, const GroupSpec& spec) {
   if (spec.asynchronous && !backend.capabilities().asynchronous_rules)
     throw Error("INVALID_OPTION", "synchroniser: received an asynchronous rule for a GPU; use a synchronous one, or backend cpu");
   if (spec.levels.empty()) return;
+  if (spec.moved.all)
+    throw Error("INVALID_OPTION",
+                "levels: received some for vectors that lie in the second tier, which levels cannot sum; use one device, or more memory");
   if (spec.synchronous && spec.synchronous->lockstep)
     throw Error("INVALID_OPTION",
                 "levels: received some for learners in lockstep, whose corrections are summed where they are made; "
@@ -40,8 +43,9 @@ std::unique_ptr<Group> make_group(Backend& backend, GroupSpec spec, const std::b
   check_sizes(backend, spec.layout);
   check_levels(backend, spec.devices, spec.levels);
   check_rule(backend, spec);
-  if (spec.asynchronous) return std::make_unique<AsynchronousGroup>(backend, std::move(spec), initial_canonical);
-  return std::make_unique<SynchronousGroup>(backend, std::move(spec), initial_canonical);
+  Backend& vectors = spec.moved.vectors(backend);
+  if (spec.asynchronous) return std::make_unique<AsynchronousGroup>(vectors, std::move(spec), initial_canonical);
+  return std::make_unique<SynchronousGroup>(vectors, std::move(spec), initial_canonical);
 }
 
 }  // namespace arbalest

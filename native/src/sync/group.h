@@ -96,6 +96,8 @@ class Group : public TrainingGroup, public GroupControl, public CentralModelAcce
  public:
   // Of the first device.
   virtual Backend& backend() const = 0;
+  // Where copies of its vectors lie.
+  virtual Backend& snapshots() const = 0;
 };
 
 // The buckets in which a group with levels sums its vectors, in the order in which they are started.

@@ -24,6 +24,7 @@ class GroupState : public Group {
 
   const ParameterLayout& layout() const final { return spec_.layout; }
   Backend& backend() const final { return backend_; }
+  Backend& snapshots() const final { return spec_.moved.states(backend_); }
 
  protected:
   using Lock = std::unique_lock<std::mutex>;

@@ -23,18 +23,23 @@ std::unique_ptr<Group> counted_group(CountingBackend& backend, const GroupSpec& 
 
 }  // namespace
 
-MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group, std::span<const Program* const> programs) {
+MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group, std::span<const Program* const> programs,
+                         CountedMove move) {
   constexpr int kLearner = 0;
   if (programs.empty()) throw Error("INVALID_OPTION", "programs: received none; give at least one");
   CountingBackend counting(backend);
   const ParameterLayout& layout = programs.front()->parameters;
   MemoryCount count;
+  MovedVectors moved{move == CountedMove::none ? nullptr : StagedVectors::make(counting, layout, std::nullopt), move == CountedMove::all};
+  if (moved.tier) count.windows = moved.tier->window_bytes();
 
   std::unique_ptr<Group> made;
   if (group) {
-    count.group = allocated_by(counting, [&] { made = counted_group(counting, *group); });
+    GroupSpec spec = *group;
+    spec.moved = moved;
+    count.group = allocated_by(counting, [&] { made = counted_group(counting, spec); });
     const auto snapshot_of = [&] {
-      Snapshot snapshot(counting, layout);
+      Snapshot snapshot(made->snapshots(), layout);
       return allocated_by(counting, [&] { made->capture(snapshot); }).front();
     };
     const size_t without = snapshot_of();
@@ -43,7 +48,7 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
     count.recording = allocated_by(counting, [&] { made->round_figures(-1); }).front();
   }
 
-  ReplicaMemory replica(counting, layout, made ? made->shared_weights() : nullptr, nullptr);
+  ReplicaMemory replica(counting, layout, made ? made->shared_weights() : nullptr, nullptr, {}, moved);
   size_t activations = 0;
   bool trains = false;
   for (const Program* const program : programs) {
@@ -55,7 +60,7 @@ MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group
   replica.own_activations(activations, 0);
   count.replica = replica.bytes();
   if (!trains) return count;
-  Snapshot snapshot(counting, layout);
+  Snapshot snapshot(replica.vectors_backend(), layout);
   count.snapshot += allocated_by(counting, [&] { replica.capture(snapshot); }).front();
   count.update = replica.update_bytes(made.get());
   return count;

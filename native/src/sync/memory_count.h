@@ -19,9 +19,13 @@ struct MemoryCount {
   ReplicaBytes replica;
   size_t snapshot = 0;  // copies of a learner's state in a checkpoint
   size_t update = 0;    // read and written by the update of a round's last step
+  size_t windows = 0;   // on each device, to the vectors of the second tier
 };
 
 // A replica that is bound to `programs`; without a group, or as a member of one. Throws as the run itself would.
-MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group, std::span<const Program* const> programs);
+// `moved`: the vectors that lie in the second tier and are not counted.
+enum class CountedMove : uint8_t { none, states, all };
+MemoryCount count_memory(Backend& backend, const std::optional<GroupSpec>& group, std::span<const Program* const> programs,
+                         CountedMove moved = CountedMove::none);
 
 }  // namespace arbalest

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/program.h"
+#include "device/moved_vectors.h"
 #include "replica/optimiser.h"
 #include "transport/make_levels.h"
 
@@ -73,6 +74,7 @@ struct GroupSpec {
   std::optional<EvaluationAverageSpec> average;
   int devices = 1;                // each has a copy of the central model
   std::vector<LevelSpec> levels;  // between the learners of a device and the central model, from the bottom
+  MovedVectors moved = {};
 };
 
 }  // namespace arbalest

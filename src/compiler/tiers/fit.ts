@@ -10,6 +10,7 @@ import { NO_CHOICES, repeatable, restore, type RepeatableStep, type Restorations
 import { simulate, withTime, type MeasuredStep, type StepTimeline } from './simulate.js'
 import { FREED, Staging } from './stage.js'
 import type { TransferSpeed } from './transfers.js'
+import { withMovedVectors } from './vectors.js'
 
 /** How much memory the activations of a step may take. */
 export interface MemoryLimit {
@@ -47,12 +48,13 @@ const NOMINAL_TRANSFERS: TransferSpeed = { storeBytesPerSecond: 1e9, fetchBytesP
 export function* fit(
   step: LoweredStep,
   backend: LoweringBackend,
-  { activations: budget, speed, transfers, only, rule }: MemoryLimit,
+  { activations: budget, speed, transfers, only, rule, vectors }: MemoryLimit & { readonly vectors?: 'device' | 'host' | undefined },
   parameters?: ParameterLayout
 ): Pieces<PlacedStep> {
   const { repeats, measuredAt } = yield* measure(step, backend)
   const placed = function* (timeline: StepTimeline): Pieces<FittedStep> {
-    const staged = stagedStep(step, timeline)
+    const restored = stagedStep(step, timeline)
+    const staged = vectors === 'host' ? withMovedVectors(restored) : restored
     return { step: staged, plan: yield* plan(staged, backend, parameters), seconds: timeline.seconds, peak: timeline.peak }
   }
   const measured = measuredAt(speed, transfers)

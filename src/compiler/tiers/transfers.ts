@@ -131,7 +131,7 @@ export function withTransfers(step: RestoredStep, moves: readonly Move[]): Stage
   return { operators, originals, fetched: step.fetched, staged }
 }
 
-function transfer(kind: 'store' | 'fetch' | 'settle', inputs: readonly ValueId[], outputs: readonly ValueId[]): LoweredStepOperator {
+export function transfer(kind: 'store' | 'fetch' | 'settle', inputs: readonly ValueId[], outputs: readonly ValueId[]): LoweredStepOperator {
   return { kind, name: kind, inputs, outputs, attributes: {}, scratchBytes: 0, inPlace: [], implementation: 'transfer' }
 }
 

@@ -1,6 +1,7 @@
 import type { EngineBackend, ParameterLayout } from '../../compiler/program.js'
 import type { Attributes } from '../../model/graph.js'
 import type { Handle } from './handle.js'
+import type { MovedVectorsUse } from './replicas.js'
 
 /** A central model, and the rule that keeps the learners around it together. */
 export interface GroupSpec {
@@ -19,6 +20,8 @@ export interface GroupSpec {
   readonly devices?: number
   /** The levels that add up the devices' sums, from the bottom; `devices` is one of them if there are several. Only for synchronous rules. */
   readonly levels?: readonly LevelSpec[]
+  /** Throws INVALID_OPTION for all vectors where there are levels. */
+  readonly moved?: MovedVectorsUse
 }
 
 /** The levels of the all-reduce above the learners of one device: over the devices of this process, and over hosts. */

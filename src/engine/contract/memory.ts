@@ -8,7 +8,9 @@ export interface MemorySpec {
   /** The programs to which the replica is bound; at least one. They share one parameter layout. */
   readonly programs: readonly Handle[]
   /** The group in which the replica trains; omitted for a replica that only evaluates. */
-  readonly group?: Omit<GroupSpec, 'initial'>
+  readonly group?: Omit<GroupSpec, 'initial' | 'moved'>
+  /** The vectors that lie in the second tier, and are not counted. */
+  readonly moved?: 'states' | 'all'
 }
 
 /** Bytes of the engine's memory. */
@@ -24,6 +26,8 @@ export interface MemoryCount {
   readonly snapshot: number
   /** Read and written by the `update` of a round's last step; 0 for a replica that only evaluates. */
   readonly update: number
+  /** On each device, where vectors lie in the second tier: what they come through. */
+  readonly windows: number
 }
 
 /** Bytes that a replica holds by itself; weights that it shares with its group are not counted. */

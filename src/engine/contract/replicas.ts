@@ -22,6 +22,24 @@ export interface ReplicaSpec {
   readonly job?: number
   /** Where values are moved that its programs stage, while it has activations of its own. */
   readonly tier?: HostTierSpec
+  readonly moved?: MovedVectorsUse
+}
+
+/** A second tier for vectors that are laid out like the parameters: of a group, of its learners' replicas, and of replicas that evaluate. */
+export interface MovedVectorsSpec {
+  readonly backend: EngineBackend
+  readonly layout: ParameterLayout
+  readonly tier: HostTierSpec
+}
+
+/**
+ * Which of its vectors a group or a replica has in a second tier: the states of its optimiser, which come through windows in the device's memory while they
+ * are updated; or `all` that are laid out like the parameters. Programs of a replica that has all of them there fetch parameters and store gradients
+ * (`CompileOptions.vectors`). With `all` there are no levels, and no optimiser that needs the norm of a gradient.
+ */
+export interface MovedVectorsUse {
+  readonly vectors: Handle
+  readonly all: boolean
 }
 
 /** Jobs on one device. */

@@ -1,3 +1,4 @@
+import { hasStates, type OptimiserAttributes } from '../../compiler/optimiser.js'
 import type { Program } from '../../compiler/program.js'
 import type { MemoryLimit } from '../../compiler/tiers/fit.js'
 import { restorationOf, type Restoration } from '../../compiler/tiers/restoration.js'
@@ -8,7 +9,7 @@ import type { Pieces } from '../../turns.js'
 import type { RunSettings } from '../run-settings.js'
 import type { Speeds } from '../speeds.js'
 import { mebibytes, type MemoryBudget } from './budget.js'
-import type { RunMemory } from './need.js'
+import type { MovedVectors, RunMemory } from './need.js'
 
 /** A run that is slower than this by prediction has to be asked for, by a limit. */
 const MOST_SLOWDOWN = 1.5
@@ -19,6 +20,8 @@ export interface FittedRun {
   readonly settings: RunSettings
   readonly train: Program
   readonly memory: RunMemory
+  /** The vectors that lie in the second tier. */
+  readonly moved?: MovedVectors
   /** What restoring values costs; absent if the run holds everything. */
   readonly restoration?: Restoration
 }
@@ -28,53 +31,125 @@ export interface RunTrial {
   readonly settings: RunSettings
   /** As many processes as this one train together. */
   readonly hosts: number
-  readonly train: Program
   readonly budget: MemoryBudget
-  readonly memoryOf: (train: Program, settings: RunSettings) => RunMemory
+  /** The step for these vectors in the second tier, without a limit. */
+  readonly stepOf: (moved: MovedVectors) => Pieces<Program>
+  readonly memoryOf: (train: Program, settings: RunSettings, moved: MovedVectors) => RunMemory
   /** The most learners that this process makes. */
   readonly learnersOf: (settings: RunSettings) => number
   /** Compiles the training step once more, within a limit. */
-  readonly compile: (limit: MemoryLimit) => Pieces<Program>
+  readonly compile: (limit: MemoryLimit, moved: MovedVectors) => Pieces<Program>
   readonly speeds: () => Speeds
   /** Of the second tier; undefined if nothing may be moved there. */
   readonly transfers: () => TransferSpeed | undefined
 }
 
 /**
- * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with activations that are computed again or moved to the
- * second tier instead of being held. Throws OUT_OF_MEMORY.
+ * A run that fits into the budget: as it is; with fewer learners, if their number is tuned; or with what is not held: activations that are computed again or moved
+ * to the second tier, the states of optimisers there, or all vectors. Throws OUT_OF_MEMORY.
  */
 export function* fitRun(trial: RunTrial): Pieces<FittedRun> {
-  const { budget, train, memoryOf } = trial
-  const settings = withFewerLearners(trial, memoryOf(train, trial.settings))
+  const { budget, memoryOf } = trial
+  const train = yield* trial.stepOf(undefined)
+  const settings = withFewerLearners(trial, memoryOf(train, trial.settings, undefined))
   // Fewer learners share fewer arenas.
-  const memory = memoryOf(train, settings)
+  const memory = memoryOf(train, settings, undefined)
   const learners = trial.learnersOf(settings)
   if (budget.holds(memory.need, learners)) return { settings, train, memory }
 
+  const speeds = { speed: trial.speeds(), transfers: trial.transfers() }
   const ofDevice = budget.ofDevice(learners)
-  const speed = trial.speeds()
-  const activations = memory.activationsWithin(budget.free, ofDevice)
-  const transfers = trial.transfers()
-  const again = yield* compiledWithin(Math.max(0, activations), { ...trial, speed, transfers })
-  const least = memory.withActivations(again.floor, ofDevice)
-  if (again.train && least <= budget.free) {
-    const restoration = restorationOf(again.train, { speed, transfers, updateBytes: memory.updateBytes })
-    if (budget.limit !== undefined || restoration.predictedSlowdown <= MOST_SLOWDOWN)
-      return { settings, train: again.train, memory: memoryOf(again.train, settings), restoration }
-  }
-  if (budget.limit === budget.free) throw beyondLimit({ limit: budget.limit, floor: least, batch: settings.batch, learners })
+  const { fitted, floor } = yield* fitStep(
+    {
+      ...speeds,
+      stepOf: trial.stepOf,
+      memoryOf: (step, moved) => memoryOf(step, settings, moved),
+      compile: trial.compile,
+      ways: waysToMove(settings.optimiser.update, settings.devices.levels, speeds.transfers, trial.hosts)
+    },
+    budget.free,
+    ofDevice
+  )
+  if (fitted && (budget.limit !== undefined || fitted.restoration.predictedSlowdown <= MOST_SLOWDOWN)) return { settings, ...fitted }
+  if (budget.limit === budget.free) throw beyondLimit({ limit: budget.limit, floor, batch: settings.batch, learners })
   budget.check(memory.need, learners)
   throw new ArbalestError('INTERNAL', 'memory: a run that does not fit was not refused; report this')
+}
+
+/** How a step may be fitted into memory. */
+export interface StepTrial {
+  readonly speed: Speeds
+  readonly transfers: TransferSpeed | undefined
+  readonly stepOf: RunTrial['stepOf']
+  readonly memoryOf: (step: Program, moved: MovedVectors) => RunMemory
+  readonly compile: RunTrial['compile']
+  /** The vectors that may be moved, from none to all. */
+  readonly ways: readonly MovedVectors[]
+}
+
+interface FittedStep {
+  readonly train: Program
+  readonly memory: RunMemory
+  readonly moved?: MovedVectors
+  readonly restoration: Restoration
+}
+
+/**
+ * The step that is predicted to be fastest within `bytes` of a device that has `learners` learners, if there is one, and the least bytes that it can take. Vectors beside
+ * the states are moved only where nothing else is enough.
+ */
+export function* fitStep(
+  trial: StepTrial,
+  bytes: number,
+  learners: number
+): Pieces<{ readonly fitted?: FittedStep; readonly floor: number }> {
+  let fitted: FittedStep | undefined
+  let floor = Infinity
+  const held = trial.memoryOf(yield* trial.stepOf(undefined), undefined).vectors(learners)
+  for (const moved of trial.ways) {
+    if (moved === 'all' && fitted) break
+    const whole = yield* trial.stepOf(moved)
+    const memory = trial.memoryOf(whole, moved)
+    const activations = Math.max(0, memory.activationsWithin(bytes, learners))
+    const fits = whole.arenas.activations <= activations
+    const found = fits ? { train: whole, floor: whole.arenas.activations } : yield* compiledWithin(activations, trial, moved)
+    floor = Math.min(floor, memory.withActivations(found.floor, learners))
+    if (!found.train || memory.withActivations(found.train.arenas.activations, learners) > bytes) continue
+    const vectorBytes = held - memory.vectors(learners)
+    const updated = moved === 'all' ? memory.updateBytes / 2 : vectorBytes / learners
+    const restoration = restorationOf(found.train, {
+      speed: trial.speed,
+      transfers: trial.transfers,
+      updateBytes: memory.updateBytes,
+      ...(moved && { vectors: { bytes: vectorBytes, updated } })
+    })
+    if (fitted && fitted.restoration.predictedSlowdown <= restoration.predictedSlowdown) continue
+    fitted = { train: found.train, memory: trial.memoryOf(found.train, moved), restoration, ...(moved && { moved }) }
+  }
+  return { floor, ...(fitted && { fitted }) }
+}
+
+/** Which vectors may be moved. A norm of gradients is summed in an order of its own there, and levels sum what lies on devices. */
+export function waysToMove(
+  update: OptimiserAttributes,
+  levels: readonly unknown[],
+  transfers: TransferSpeed | undefined,
+  hosts: number
+): readonly MovedVectors[] {
+  if (!transfers) return [undefined]
+  const states = hasStates(update) ? (['states'] as const) : []
+  const needsNorms = update.clipNorm !== undefined || update.name === 'lars'
+  return [undefined, ...states, ...(needsNorms || levels.length > 0 || hosts > 1 ? [] : (['all'] as const))]
 }
 
 /** The step within the limit, or the bytes of the least arena that it can have. */
 function* compiledWithin(
   activations: number,
-  { compile, speed, transfers }: Pick<RunTrial, 'compile'> & { readonly speed: Speeds; readonly transfers: TransferSpeed | undefined }
+  { compile, speed, transfers }: StepTrial,
+  moved: MovedVectors
 ): Pieces<{ readonly train?: Program; readonly floor: number }> {
   try {
-    const train = yield* compile({ activations, speed, transfers })
+    const train = yield* compile({ activations, speed, transfers }, moved)
     return { train, floor: train.arenas.activations }
   } catch (error) {
     const floor = error instanceof ArbalestError && error.code === 'OUT_OF_MEMORY' ? error.data?.['floor'] : undefined

@@ -23,7 +23,12 @@ export interface SharedMemory {
   /** The replicas of the evaluators. */
   readonly evaluation: number
   readonly samples: number
+  /** Through which vectors of the second tier come. */
+  readonly windows: number
 }
+
+/** Which vectors lie in the second tier: the states of optimisers, or all that are laid out like the parameters; undefined for none. */
+export type MovedVectors = 'states' | 'all' | undefined
 
 /** The engine memory of a run, in bytes. */
 export interface MemoryNeed {
@@ -37,6 +42,7 @@ export interface MemoryNeed {
 export interface RunObjects {
   readonly backend: EngineBackend
   readonly train: Program
+  readonly moved?: MovedVectors
   readonly group: NonNullable<MemorySpec['group']>
   readonly evaluation: EvaluationObjects
   /** Bytes. */
@@ -64,9 +70,9 @@ export class RunMemory {
   readonly #objects: RunObjects
 
   constructor(engine: Engine, objects: RunObjects) {
-    const { backend, train, group, evaluation, samples, arenas } = objects
-    const training = countMemory(engine, [train], { backend, group })
-    const evaluating = countMemory(engine, evaluation.programs, { backend })
+    const { backend, train, group, evaluation, samples, arenas, moved } = objects
+    const training = countMemory(engine, [train], { backend, group, ...(moved && { moved }) })
+    const evaluating = countMemory(engine, evaluation.programs, { backend, ...(moved === 'all' && { moved }) })
     const { weights, gradients, optimiser, statistics, activations } = training.replica
     this.learner = {
       weights,
@@ -80,7 +86,8 @@ export class RunMemory {
       activations: (arenas ?? 0) * activations,
       central: Math.max(...training.group),
       evaluation: evaluation.replicas * bytesOf(evaluating.replica),
-      samples
+      samples,
+      windows: training.windows
     }
     this.updateBytes = training.update
     this.#snapshot = training.snapshot
@@ -114,6 +121,12 @@ export class RunMemory {
     return this.#besideActivations(learners) + bytes * (this.#objects.arenas ?? learners)
   }
 
+  /** Bytes of the vectors that lie on a device that has `learners` learners: laid out like the parameters, but for those of the evaluators. */
+  vectors(learners: number): number {
+    const { weights, gradients, velocity, correction } = this.learner
+    return this.shared.central + learners * (weights + gradients + velocity + correction)
+  }
+
   #besideActivations(learners: number): number {
     const { perLearner, shared } = this.need
     return shared - this.shared.activations + learners * (perLearner - this.learner.activations)
@@ -121,8 +134,13 @@ export class RunMemory {
 
   /** A checkpoint copies each learner's state, at most all vectors of the group, and the model that is evaluated with its statistics. */
   #checkpointCopies(): MemoryNeed {
-    const { parameters, arenas } = this.#objects.train
-    return { perLearner: this.#snapshot, shared: this.shared.central + parameters.bytes + arenas.statistics }
+    const {
+      train: { parameters, arenas },
+      moved
+    } = this.#objects
+    // The copies lie where vectors do that are moved.
+    const ofGroup = moved ? 0 : this.shared.central
+    return { perLearner: this.#snapshot, shared: ofGroup + parameters.bytes + arenas.statistics }
   }
 }
 
