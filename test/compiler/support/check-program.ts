@@ -3,6 +3,7 @@ import type { ValueId } from '../../../src/model/graph.js'
 import { aligned, ALIGNMENT, TRANSFER_UNIT } from '../../../src/compiler/pack.js'
 import type { Arena, LoweredOperator, PlacedValue, Program } from '../../../src/compiler/program.js'
 import { inOrder, present } from '../../../src/compiler/step.js'
+import { isTransfer } from '../../../src/compiler/tiers/cost.js'
 
 /** Bytes [from, until) of an arena. */
 interface Span {
@@ -101,14 +102,21 @@ function checkLifetimes(program: Program, operators: readonly LoweredOperator[])
 
 function checkTransfers(program: Program, operators: readonly LoweredOperator[]): void {
   const begun = new Set<string>()
+  const inVectors = ({ placement: { arena } }: PlacedValue): boolean => arena === 'weights' || arena === 'gradients'
   for (const { kind, name, inputs, outputs } of operators) {
+    const values = present([...inputs, ...outputs]).map((id) => program.values[id]!)
+    if (!isTransfer(kind))
+      for (const { name: value, placement } of values)
+        if (placement.tier === 'host') throw broken(program, `${kind} ${name} uses ${value}, which lies in the second tier`)
     const transfer = [...inputs, ...outputs].join(' ')
     if (kind === 'settle' && !begun.delete(transfer)) throw broken(program, `settle ${name} waits for nothing`)
     if (kind !== 'store' && kind !== 'fetch') continue
     begun.add(transfer)
-    const tiers = [...inputs, ...outputs].map((id) => program.values[id]!.placement.tier).join(' ')
+    const tiers = values.map(({ placement: { tier } }) => tier).join(' ')
     if (tiers !== (kind === 'store' ? 'device host' : 'host device')) throw broken(program, `${kind} ${name} is from ${tiers}`)
-    for (const { name: value, placement, bytes } of [...inputs, ...outputs].map((id) => program.values[id]!))
+    // Vectors lie as they would on the device.
+    if (values.some(inVectors)) continue
+    for (const { name: value, placement, bytes } of values)
       if (placement.offset % TRANSFER_UNIT !== 0 || placement.offset + aligned(bytes, TRANSFER_UNIT) > program.arenas[placement.arena])
         throw broken(program, `${value} is moved and does not lie in whole units`)
   }
