@@ -210,8 +210,11 @@ void* StagedVectors::take(size_t bytes) {
     munmap(address, whole_units(bytes));
     throw;
   }
-  // A file and memory are zeros from the beginning; pinned memory is not.
-  if (capabilities().own_memory) zero(address, bytes);
+  // A file is zeros from the beginning; pinned memory is not.
+  if (capabilities().own_memory) {
+    zero(address, bytes);
+    device_.synchronise();
+  }
   return address;
 }
 
