@@ -4,37 +4,14 @@ import { ArbalestError } from './errors.js'
 import { trainingProgram } from './flops-per-image.js'
 import type { MemoryLimit } from './internals.js'
 import { startOurs, startStep } from './ours.js'
-import { compare, type Comparison } from './pairs.js'
+import { gptBeyond } from './gpt-beyond.js'
+import type { MemoryResult, Told } from './memory-result.js'
+import { compare } from './pairs.js'
 import { pythonsWithTorch, type Python } from './python.js'
 import { startCheckpointing } from './pytorch.js'
 import { saveResults } from './results.js'
 import type { Side } from './side.js'
 import { Table } from './table.js'
-
-/** One line of `--json`: a run within a limit beside the same run without one. */
-interface Result extends Comparison {
-  readonly bench: 'memory'
-  /** The share of the activations' memory that the limit leaves: `resnet50 b32 50%`. */
-  readonly case: string
-  readonly peer: 'uncapped' | 'pytorch-checkpoint' | 'geeps'
-  readonly unit: 'images/s' | 'images/s of processor time'
-  /** The memory that each of the two takes. */
-  readonly bytes: number
-  readonly peerBytes: number
-  readonly recomputedBytes: number
-  readonly movedBytes: number
-  /** The time of a step within the limit, as a factor: as it was predicted, and as it was measured. */
-  readonly predictedSlowdown: number
-  readonly slowdown: number
-}
-
-/** What a child of ours tells of its run. */
-interface Told {
-  readonly bytes: number
-  readonly recomputedBytes: number
-  readonly movedBytes: number
-  readonly predictedSlowdown: number
-}
 
 const PARTS = [0.75, 0.5, 0.25]
 const PART = /^[1-9]\d?%$/
@@ -53,7 +30,7 @@ interface Limit {
   readonly clock: 'wall' | 'cpu'
 }
 
-async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, options: BenchOptions): Promise<Result> {
+async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, options: BenchOptions): Promise<MemoryResult> {
   const peerBytes = (whole.greeting as unknown as Told).bytes
   const limit = Math.ceil(peerBytes - (1 - part) * activationBytes(one))
   const limited = await startOurs({ ...one, clock, deviceMemory: String(limit), ...(spill !== undefined && { spill }) })
@@ -79,7 +56,7 @@ async function measure(one: Case, whole: Side, { part, spill, clock }: Limit, op
 }
 
 /** Beside PyTorch, which computes each residual block again, with as much memory for the training as its process has; the samples come on top for both. */
-async function besideCheckpoint(one: Case, python: Python, options: BenchOptions): Promise<Result> {
+async function besideCheckpoint(one: Case, python: Python, options: BenchOptions): Promise<MemoryResult> {
   const peer = await startCheckpointing(python, one)
   try {
     const { bytes: peerBytes } = peer.greeting as unknown as { readonly bytes: number }
@@ -111,7 +88,7 @@ async function besideCheckpoint(one: Case, python: Python, options: BenchOptions
 }
 
 /** Beside the rule of GeePS: training steps alone, with the same folder. Undefined, and a line is printed, where that rule refuses the limit. */
-async function besideGeeps(one: Case, part: number, spill: string, options: BenchOptions): Promise<Result | undefined> {
+async function besideGeeps(one: Case, part: number, spill: string, options: BenchOptions): Promise<MemoryResult | undefined> {
   const limit = { ...one, spill, activations: Math.ceil(part * activationBytes(one)) }
   const name = `${one.model} b${one.batch} ${Math.round(100 * part)}% spill`
   const peer = await startStep(limit, 'geeps')
@@ -157,20 +134,24 @@ export const memory: Bench = {
     'models, b32 (batch), f32 or bf16',
     '50%: of the activations; 75%, 50% and 25%, or the least, where none is given',
     'cpu-time: seconds that processors work, not those of a clock; for a machine that others use too, and without PyTorch',
-    '/a/folder: the same once more, where values may be moved there'
+    '/a/folder: the same once more, where values may be moved there',
+    'beyond: with /a/folder, a GPT whose parameters and states of AdamW exceed the limit, beside one without, in tokens/s; nothing else'
   ],
   async run(given, options) {
     const spill = given.find((word) => word.startsWith('/'))
     const asked = given.filter((word) => PART.test(word)).map((word) => parseFloat(word) / 100)
     const clock: Limit['clock'] = given.includes('cpu-time') ? 'cpu' : 'wall'
-    const filters = given.filter((word) => word !== spill && word !== 'cpu-time' && !PART.test(word))
+    const beyond = given.includes('beyond')
+    const filters = given.filter((word) => word !== spill && word !== 'cpu-time' && word !== 'beyond' && !PART.test(word))
     if (clock === 'cpu' && spill !== undefined)
       throw new ArbalestError(
         'INVALID_OPTION',
         `cpu-time: received with ${spill}; leave one out: no processor works while a disk is waited for`
       )
+    if (beyond && spill === undefined)
+      throw new ArbalestError('INVALID_OPTION', 'beyond: received no folder; name one on a disk, to which the vectors move')
     const pythons =
-      clock === 'cpu'
+      clock === 'cpu' || beyond
         ? []
         : await pythonsWithTorch().catch((error: unknown) => {
             process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
@@ -178,11 +159,27 @@ export const memory: Bench = {
           })
     const table = new Table([24, 10, 10, 9, 9, 15, 9, 9], options.json ? null : process.stdout)
     table.row(['case', 'images/s', 'peer', 'slowdown', 'as told', 'min-max', 'MiB', 'peer'])
-    const results: Result[] = []
+    const results: MemoryResult[] = []
     const words = ['resnet20', 'b32', 'f32'].map((usual, kind) => filters.find((word) => kindOf(word) === kind) ?? usual)
     if (filters.length > words.length || filters.some((word) => !words.includes(word)))
       throw new ArbalestError('INVALID_OPTION', `filters: received ${filters.join(' ')}; give a model, a batch and a precision at most`)
-    for (const one of chosenCases([...words, 'k1'])) {
+    const told = (result: MemoryResult | undefined): void => {
+      if (!result) return
+      results.push(result)
+      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+      table.row([
+        result.case,
+        result.value.toFixed(1),
+        result.peerValue.toFixed(1),
+        result.slowdown.toFixed(2),
+        result.predictedSlowdown.toFixed(2),
+        `${(1 / result.max).toFixed(2)}-${(1 / result.min).toFixed(2)}`,
+        mebibytes(result.bytes),
+        mebibytes(result.peerBytes)
+      ])
+    }
+    if (beyond) told(await gptBeyond(spill!, options))
+    for (const one of beyond ? [] : chosenCases([...words, 'k1'])) {
       const least = activationBytes(one, { activations: 0, speed: SPEED }) / activationBytes(one)
       const shares = asked.length > 0 ? asked : PARTS
       const parts = [...shares.filter((part) => part > least), ...(shares.some((part) => part <= least) ? [least] : [])]
@@ -192,21 +189,6 @@ export const memory: Bench = {
       ]
       const whole = await startOurs({ ...one, clock })
       try {
-        const told = (result: Result | undefined): void => {
-          if (!result) return
-          results.push(result)
-          if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-          table.row([
-            result.case,
-            result.value.toFixed(1),
-            result.peerValue.toFixed(1),
-            result.slowdown.toFixed(2),
-            result.predictedSlowdown.toFixed(2),
-            `${(1 / result.max).toFixed(2)}-${(1 / result.min).toFixed(2)}`,
-            mebibytes(result.bytes),
-            mebibytes(result.peerBytes)
-          ])
-        }
         for (const limit of limits) told(await measure(one, whole, limit, options))
         if (spill !== undefined) for (const part of shares) told(await besideGeeps(one, part, spill, options))
         for (const python of pythons.slice(0, 1)) told(await besideCheckpoint(one, python, options))
