@@ -55,7 +55,7 @@ function trained(given: Case): Float32Array[] {
   const { model, load, batch, data, steps, rate } = training
   const program = compiled(given)
   const layout = program.parameters
-  const weights = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5) as Float32Array
+  const weights = initialParameters(buildGraph(model, { batch, mode: 'train', load }), 5)
   const dataset = engine.createDataset(data)
   const handle = engine.createProgram(program)
   const vectors = engine.createMovedVectors({ backend, layout, tier })

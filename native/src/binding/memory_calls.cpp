@@ -28,7 +28,8 @@ Napi::Value count(const Info& info) {
   for (const auto& program : handles) programs.push_back(program.get());
   std::optional<GroupSpec> spec;
   if (!group.IsUndefined()) spec = js::group_spec(js::object(group, "group"), holder(info));
-  const MemoryCount count = count_memory(backend_named(js::string(from, "backend")), spec, programs, counted_move(js::property(from, "moved")));
+  const MemoryCount count =
+      count_memory(backend_named(js::string(from, "backend")), spec, programs, counted_move(js::property(from, "moved")));
 
   const Napi::Env env = info.Env();
   Napi::Object replica = Napi::Object::New(env);

@@ -99,9 +99,7 @@ class StagedVectors::Operands {
     throw Error("OUT_OF_MEMORY", "deviceMemory: " + std::to_string(staged_.size()) +
                                      " vectors of the second tier have too little memory for their windows; use fewer learners");
   }
-  std::byte* window(size_t number, size_t turn) const {
-    return vectors_.windows_.data() + (turn * staged_.size() + number) * width();
-  }
+  std::byte* window(size_t number, size_t turn) const { return vectors_.windows_.data() + (turn * staged_.size() + number) * width(); }
   // The byte there, which lies in its unit as it does in the second tier.
   std::byte* byte(size_t number, size_t turn, size_t at) const {
     return window(number, turn) + (staged_[number].place.offset + at) % kTransferUnit;

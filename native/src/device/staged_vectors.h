@@ -112,7 +112,7 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   Backend& device_;
   const ParameterLayout layout_;
   const std::optional<HostTierSpec> tier_;
-  std::atomic<size_t> next_transfer_{16};  // the windows have those below
+  std::atomic<size_t> next_transfer_{16};               // the windows have those below
   StagedVectors* const first_;                          // of the devices; null for the first itself
   std::vector<std::unique_ptr<StagedVectors>> others_;  // the devices after the first, where each has its own memory
   mutable std::shared_mutex places_;

@@ -93,7 +93,7 @@ class MovingStep {
   }
 
   #fetch(readings: readonly Reading[]): void {
-    for (const [i, { copy, parameter, first }] of readings.entries()) {
+    for (const [i, { copy, parameter }] of readings.entries()) {
       const from = i < AHEAD ? 0 : readings[i - AHEAD]!.first
       this.#put(from, this.#transfer('fetch', parameter, [parameter], [copy]))
     }
