@@ -236,7 +236,9 @@ function startEvaluators(
     {
       feed,
       group,
-      replicas: shares.map(() => handles.own(engine.createReplica({ backend, layout, threads, seed, ...place, ...(moved?.all && { moved }) }))),
+      replicas: shares.map(() =>
+        handles.own(engine.createReplica({ backend, layout, threads, seed, ...place, ...(moved?.all && { moved }) }))
+      ),
       tests: sources.tests,
       shares,
       ...(statistics && { statistics: { ...statistics, samples: sources.statistics } }),
