@@ -126,7 +126,7 @@ export class Checkpointing {
 
   /**
    * Copies everything, and resolves when training may go on. A checkpoint that is taken while the evaluators measure has no model file. A failure to
-   * copy or to write becomes an event; the run goes on.
+   * copy or to write becomes an event; the run goes on. Rejects if another host is lost meanwhile: the caller takes it again without that host.
    */
   async take(state: LoopState, { evaluators, score }: { readonly evaluators: EvaluatorsState; readonly score?: number }): Promise<void> {
     const summary: CheckpointSummary = { iteration: state.iteration, interventions: state.interventions?.length ?? 0, evaluators }
@@ -138,9 +138,15 @@ export class Checkpointing {
       return
     }
     const copied = this.#copy(state, summary, score)
-    const done = copied.then((order) => order && this.#write(order, summary)).finally(() => (this.#underWay = undefined))
+    const write = (order: CheckpointOrder | undefined) => order && this.#write(order, summary)
+    const done = copied.then(write, () => {}).finally(() => (this.#underWay = undefined))
     this.#underWay = { ...summary, done }
-    await copied
+    try {
+      await copied
+    } catch (error) {
+      await done
+      throw error
+    }
   }
 
   /** As `take`, but none is skipped. Resolves when training may go on, with the folder, which rejects with the error of the writing. */
@@ -167,7 +173,7 @@ export class Checkpointing {
     await this.#underWay?.done
   }
 
-  /** undefined if memory does not hold the copies. */
+  /** undefined if memory does not hold the copies. Rejects if another host is lost meanwhile. */
   async #copy(
     state: LoopState,
     { iteration, evaluators }: CheckpointSummary,
@@ -203,6 +209,7 @@ export class Checkpointing {
       }
     } catch (error) {
       for (const copy of copies) engine.release(copy)
+      if (hosts?.leader.hasLost) throw error
       this.#fail(iteration, 0, error)
       return undefined
     }

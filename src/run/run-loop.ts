@@ -250,7 +250,10 @@ export class RunLoop {
   /** Takes a checkpoint, with the measurement of the present central model if there is one. */
   async #save({ measured, evaluators }: { measured?: EvaluatedEvent; evaluators: EvaluatorsState }): Promise<void> {
     const { checkpoints } = this.#options
-    if (checkpoints) await checkpoints.take(await this.#state(), { evaluators, ...this.#scored(measured) })
+    if (!checkpoints) return
+    const take = async () => checkpoints.take(await this.#state(), { evaluators, ...this.#scored(measured) })
+    // A measurement under way finds by itself that a host is lost.
+    await (evaluators === 'measuring' ? take() : this.#withHostsLeft(take))
   }
 
   async #state(): Promise<LoopState> {

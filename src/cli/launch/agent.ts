@@ -43,6 +43,7 @@ export class Agent {
       const end = await this.#once(launch)
       if (signals.exitCode !== undefined) break
       if (end.status === 0) return EXIT.done
+      if (end.lacksCheckpoint) return EXIT.failed
       const cause = causeOf(end, launch)
       if (restarts >= this.#options.restarts || !isRestarted(end)) return this.#failed(end, cause)
       launch = await this.#next(launch, cause)

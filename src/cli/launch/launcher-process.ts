@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ArbalestError } from '../../errors.js'
 import type { LauncherProgram } from '../../hosts/launcher-program.js'
+import { NOT_ALL_CHECKPOINTS } from '../reporters/messages.js'
 import { LauncherMessages, type LostProcess } from './launcher-messages.js'
 
 /** How a launcher has ended. */
@@ -17,6 +18,8 @@ export interface LauncherEnd {
   readonly reason: string | undefined
   /** The last `failed` line on stdout, which was kept back: after a restart it is not the end. */
   readonly failed: string | undefined
+  /** Whether the run came to its end and lacks a checkpoint, for which the processes exit with 1. */
+  readonly lacksCheckpoint: boolean
 }
 
 export interface LauncherOutput {
@@ -39,6 +42,7 @@ export class LauncherProcess {
   readonly #messages = new LauncherMessages()
   readonly #kind: LauncherProgram['kind']
   #failed: string | undefined
+  #lacksCheckpoint = false
 
   constructor(kind: LauncherProgram['kind'], line: readonly string[], env: NodeJS.ProcessEnv, { json, raw }: LauncherOutput) {
     this.#kind = kind
@@ -47,6 +51,7 @@ export class LauncherProcess {
     const child = spawn(program, words, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#pid = child.pid
     createInterface({ input: child.stdout }).on('line', (each) => {
+      this.#lacksCheckpoint ||= json ? /^\{"event":"finished".*"checkpoints":"incomplete"/.test(each) : each.endsWith(NOT_ALL_CHECKPOINTS)
       if (json && each.startsWith('{"event":"failed"')) this.#failed = each
       else if (this.#messages.isNotice(each, 'stdout') || (json && each === '')) return
       else process.stdout.write(`${each}\n`)
@@ -81,7 +86,7 @@ export class LauncherProcess {
 
   #end(status: number): LauncherEnd {
     const { codes, lost, firstSentence: reason } = this.#messages
-    return { status, codes, lost, reason, failed: this.#failed }
+    return { status, codes, lost, reason, failed: this.#failed, lacksCheckpoint: this.#lacksCheckpoint }
   }
 }
 

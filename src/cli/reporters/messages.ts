@@ -152,11 +152,14 @@ const END_REASONS = {
   patience: ' because it improved no more'
 } as const satisfies Record<Exclude<FinishedEvent['reason'], 'stopped'>, string>
 
+/** In the last line of a run that lacks one. */
+export const NOT_ALL_CHECKPOINTS = 'not every checkpoint could be written'
+
 function finished(event: FinishedEvent): string {
   if (event.weightsSha256 === '') return `${colours.yellow('stopped')} while the model was being compiled: nothing was trained`
   const how = event.reason === 'stopped' ? colours.yellow('stopped') : colours.green(`finished${END_REASONS[event.reason]}`)
   const kept = event.keptIteration < event.iterations ? `, the best, of iteration ${count(event.keptIteration)}` : ''
-  const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: not every checkpoint could be written` : ''
+  const missing = event.checkpoints === 'incomplete' ? `\n${colours.red('incomplete')}: ${NOT_ALL_CHECKPOINTS}` : ''
   const throughput = `${count(event.imagesPerSecond)} images/s with ${learnerCount(event.learners)}`
   return `${how} after ${event.epochs.toFixed(2)} epochs in ${duration(event.seconds)}: ${measurement(event)}${kept}, ${throughput}\nweights sha256 ${event.weightsSha256}${missing}`
 }

@@ -39,7 +39,14 @@ describe('arbalest launch --shrink', () => {
       expect(seconds).below(5)
       expect(lines.filter(({ event }) => event === 'restarted')).to.deep.equal([])
       expect(lines.find(({ event }) => event === 'hostLost')).to.include({ host: rank, hosts: 2, learners: 4 })
-      expect(lines.at(-1)).to.include({ event: 'finished', reason: 'completed', iterations: 8000, hosts: 2, learners: 4 })
+      expect(lines.at(-1)).to.include({
+        event: 'finished',
+        reason: 'completed',
+        iterations: 8000,
+        hosts: 2,
+        learners: 4,
+        checkpoints: 'complete'
+      })
       expect(trainingsWith(folder)).to.deep.equal([])
     })
 

@@ -40,6 +40,24 @@ describe('A run over hosts, one of which is lost', () => {
     expect(first!.testLoss).to.be.closeTo(testLoss, 1e-4)
   })
 
+  it('takes a checkpoint again without a host that is lost while its learners are copied', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'arbalest-lost-host-'))
+    try {
+      const checkpoint = { dir }
+      const leaving = new URL('?at=capture', engine)
+      const jobs = together({ ...SHORT, learners: 6, until: { steps: 200 }, checkpoint }, { size: 3, engine: leaving, shrinks: true })
+      for (const job of jobs) job.finished.catch(() => {})
+      const events = await eventsOf(jobs[0]!)
+      const loss = events.find(({ event }) => event === 'hostLost') as Extract<(typeof events)[number], { event: 'hostLost' }>
+      expect(loss).to.include({ host: 2, learners: 4 })
+      const first = events.find(({ event }) => event === 'checkpoint')
+      expect(first).to.include({ iteration: loss.iteration, code: null }).and.to.have.property('folder').that.is.a('string')
+      expect(events.at(-1)).to.include({ event: 'finished', iterations: 200, hosts: 2, checkpoints: 'complete' })
+    } finally {
+      rmSync(dir, { recursive: true })
+    }
+  })
+
   it('ends with HOST_LOST where the link cannot, and the first host saves the central model', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'arbalest-lost-host-'))
     try {
