@@ -2,6 +2,7 @@ import type { Bench, BenchOptions } from './bench.js'
 import { chosen, orUsual, type Chosen } from './hosts/cases.js'
 import { exchange } from './hosts/exchange.js'
 import { Laboratory } from './hosts/laboratory.js'
+import { pace } from './hosts/pace.js'
 import type { Result } from './hosts/result.js'
 import { throughput } from './hosts/throughput.js'
 import { timeToAccuracy } from './hosts/tta.js'
@@ -19,7 +20,7 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
   }
   const reason = await Laboratory.reasonAgainst()
   if (reason !== undefined) {
-    process.stderr.write(`exchange and tta: left out: ${reason}\n`)
+    process.stderr.write(`exchange, pace and tta: left out: ${reason}\n`)
     return
   }
   if (words.kinds.has('exchange')) {
@@ -27,12 +28,16 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
       for (const hosts of orUsual(words.hosts, [2, 4])) yield await exchange(hosts, mbit, options)
     }
   }
-  if (words.kinds.has('tta')) {
+  for (const [kind, rowsOf] of [
+    ['pace', pace],
+    ['tta', timeToAccuracy]
+  ] as const) {
+    if (!words.kinds.has(kind)) continue
     const usual = [['lenet', [50]] as const, ['resnet20', [20, 50]] as const]
     for (const [model, rates] of usual.filter(([name]) => words.models.length === 0 || words.models.includes(name))) {
       for (const mbit of orUsual(words.mbit, rates)) {
         const rules = orUsual(words.rules, ['local-sgd'] as const)
-        for (const rule of rules) yield await timeToAccuracy({ model, rule, mbit, hosts: orUsual(words.hosts, [4])[0]! }, options)
+        for (const rule of rules) yield await rowsOf({ model, rule, mbit, hosts: orUsual(words.hosts, [4])[0]! }, options)
       }
     }
   }
@@ -42,8 +47,8 @@ async function* rows(words: Chosen, options: BenchOptions): AsyncGenerator<reado
 export const hosts: Bench = {
   summary: 'several hosts on one machine: sums over shaped links, throughput, time to accuracy against PyTorch over Gloo',
   filters: [
-    'kinds exchange throughput tta; h2 h4; links 200mbit 1gbit; models lenet resnet20; b16; rules sma local-sgd:',
-    '`exchange h4 200mbit` is one case. Exchange and tta need root, for network namespaces'
+    'kinds exchange throughput pace tta; h2 h4; links 200mbit 1gbit; models lenet resnet20; b16; rules sma local-sgd:',
+    '`exchange h4 200mbit` is one case. Exchange, pace and tta need root, for network namespaces'
   ],
 
   async run(filters, options) {

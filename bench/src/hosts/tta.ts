@@ -8,6 +8,7 @@ import { pythonsWithTorch, tunedEnvironment, type Python } from '../python.js'
 import { median } from '../statistics.js'
 import { rateName, type RULES } from './cases.js'
 import { Laboratory } from './laboratory.js'
+import { reachable } from './reachable.js'
 import { answerOf, node, onAllHosts, openMpi, outputOf, type Mpi } from './mpi.js'
 import type { Result } from './result.js'
 
@@ -33,10 +34,12 @@ export interface OurRun {
   readonly seed: number
 }
 
-interface Task {
+export interface Task {
   readonly data: string
   readonly folder: string
   readonly samples: number
+  /** Of all parameters. */
+  readonly bytes: number
   readonly target: number
   /** Steps of 16 samples of each host between two evaluations, a multiple of the period; and the most. */
   readonly evaluate: number
@@ -45,12 +48,30 @@ interface Task {
   readonly rates: readonly number[]
 }
 
-const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
-  lenet: { data: 'mnist', folder: 'mnist', samples: 60_000, target: 0.97, evaluate: 64, steps: 1024, rates: [0.01, 0.02] },
-  resnet20: { data: 'cifar-10', folder: 'cifar-10', samples: 50_000, target: 0.7, evaluate: 96, steps: 4800, rates: [0.05, 0.1] }
+export const TASKS: Readonly<Record<TtaOnHosts['model'], Task>> = {
+  lenet: {
+    data: 'mnist',
+    folder: 'mnist',
+    samples: 60_000,
+    bytes: 1_724_320,
+    target: 0.97,
+    evaluate: 64,
+    steps: 1024,
+    rates: [0.01, 0.02]
+  },
+  resnet20: {
+    data: 'cifar-10',
+    folder: 'cifar-10',
+    samples: 50_000,
+    bytes: 1_078_888,
+    target: 0.7,
+    evaluate: 96,
+    steps: 4800,
+    rates: [0.05, 0.1]
+  }
 }
 /** Of our rule and of PyTorch's averager. */
-const PERIOD = 8
+export const PERIOD = 8
 const BATCH = 16
 /** Measured runs have the seeds 1, 2, 3 and so on. */
 const TUNING_SEED = 1001
@@ -59,10 +80,11 @@ const LONGEST = 400
 
 /** PyTorch's ways, by the names of their rows. */
 const PEERS = { 'ddp-gloo': 'ddp', 'ddp-gloo-fp16': 'fp16', 'periodic-averager': 'averager' } as const
-type Method = 'arbalest' | keyof typeof PEERS
+export type Method = 'arbalest' | keyof typeof PEERS
+export const METHODS: readonly Method[] = ['arbalest', 'ddp-gloo', 'ddp-gloo-fp16', 'periodic-averager']
 
 /** A run to the target. */
-interface Outcome {
+export interface Outcome {
   readonly seconds: number
   readonly steps: number
   readonly reached: boolean
@@ -70,17 +92,17 @@ interface Outcome {
 }
 
 /** The methods of a case, on one laboratory's links. */
-class Runs {
+export class Runs {
   readonly #one: TtaOnHosts
   readonly #mpi: Mpi
   readonly #python: Python
   readonly #task: Task
 
-  constructor(one: TtaOnHosts, mpi: Mpi, python: Python) {
+  constructor(one: TtaOnHosts, mpi: Mpi, python: Python, task = TASKS[one.model]) {
     this.#one = one
     this.#mpi = mpi
     this.#python = python
-    this.#task = TASKS[one.model]
+    this.#task = task
   }
 
   /** `steps`: the most. */
@@ -138,18 +160,19 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
   const mpi = openMpi()
   const [python] = await pythonsWithTorch()
   const runs = new Runs(one, mpi, python!)
-  const methods: readonly Method[] = ['arbalest', 'ddp-gloo', 'ddp-gloo-fp16', 'periodic-averager']
   const { rates, target, steps } = TASKS[one.model]
   const chosen = new Map<Method, number>()
   const tried = new Map<Method, Record<string, number>>()
+  const unshaped = new Map<Method, number>()
   // The hook changes the gradients' last bits alone: it has the rate of plain DDP.
-  for (const method of methods.filter((each) => each !== 'ddp-gloo-fp16')) {
+  for (const method of METHODS.filter((each) => each !== 'ddp-gloo-fp16')) {
     const found: Record<string, number> = {}
     for (const rate of rates) {
       await using laboratory = await Laboratory.open(one.hosts)
       // A rate that can no longer win is given up.
       const outcome = await runs.run(laboratory, method, rate, TUNING_SEED, Math.min(steps, ...Object.values(found)))
       if (outcome.reached) found[rate] = outcome.steps
+      unshaped.set(method, Math.min(unshaped.get(method) ?? Infinity, outcome.seconds / outcome.steps))
       process.stderr.write(
         `${one.model} ${method} rate ${rate}: ${outcome.reached ? '' : 'not reached after '}${outcome.steps} steps, ${outcome.seconds.toFixed(1)} s\n`
       )
@@ -161,7 +184,7 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
     )
   }
   chosen.set('ddp-gloo-fp16', chosen.get('ddp-gloo')!)
-  const outcomes = new Map<Method, Outcome[]>(methods.map((method) => [method, []]))
+  const outcomes = new Map<Method, Outcome[]>(METHODS.map((method) => [method, []]))
   for (let seed = 1; seed <= options.pairs; seed++) {
     for (const [method, of] of outcomes) {
       await using laboratory = await Laboratory.open(one.hosts, one.mbit)
@@ -176,7 +199,7 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
   const seconds = (method: Method) => outcomes.get(method)!.map((outcome) => (outcome.reached ? outcome.seconds : Infinity))
   const perStep = (method: Method) => median(outcomes.get(method)!.map((outcome) => outcome.seconds / outcome.steps))
   const ours = seconds('arbalest')
-  return methods.slice(1).map((method): Result => {
+  return METHODS.slice(1).map((method): Result => {
     const theirs = seconds(method)
     const inverse = comparison(theirs, ours)
     return {
@@ -193,6 +216,10 @@ export async function timeToAccuracy(one: TtaOnHosts, options: BenchOptions): Pr
       peerSteps: outcomes.get(method)!.map((outcome) => outcome.steps),
       secondsPerStep: perStep('arbalest'),
       peerSecondsPerStep: perStep(method),
+      reachable: reachable(
+        { ...one, period: PERIOD, bytes: TASKS[one.model].bytes },
+        { computing: unshaped.get('arbalest')!, step: perStep('arbalest'), peerStep: perStep(method) }
+      ),
       rate: chosen.get('arbalest')!,
       peerRate: chosen.get(method)!,
       tuning: { ours: tried.get('arbalest'), peer: tried.get(method) },
