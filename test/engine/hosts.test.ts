@@ -25,8 +25,8 @@ function joined(size: number, shrinks = false): Handle[] {
 }
 
 const WIDE = defineModel({ name: 'wide', input: [60], layers: [linear(700), relu(), linear(600), relu(), linear(5)] })
-const training = (wide = false, optimiser: OptimiserAttributes = OPTIMISER) => ({
-  ...smallTraining('cpu', optimiser, { batch: 4, ...(wide && { model: WIDE }) }),
+const training = (wide = false, optimiser: OptimiserAttributes = OPTIMISER, backend: 'cpu' | 'cuda-host' = 'cpu') => ({
+  ...smallTraining(backend, optimiser, { batch: 4, ...(wide && { model: WIDE }) }),
   dataset: randomSamples(300, wide ? 60 : 12)
 })
 
@@ -118,10 +118,11 @@ function onDevices(
   how: GroupPlan['rule'],
   devices: number,
   learners: number,
-  iterations: number
+  iterations: number,
+  order = Array.from({ length: learners }, (_, j) => j)
 ): GroupRun {
   const run = new GroupRun(program, dataset, { initial, rule: how, devices, levels: [DEVICES] })
-  for (let j = 0; j < learners; j++) run.add(j)
+  for (const j of order) run.add(j)
   const { period } = how as { period: number }
   for (let t = 1; t <= iterations; t++) {
     for (const step of ['compute', 'finish'] as const) for (const learner of run.replicas.keys()) run[step](learner)
@@ -321,22 +322,39 @@ describe('A group over hosts', () => {
     run.release()
   })
 
-  it('goes on where a host has no learners, or has lost them', () => {
-    const what = training()
-    const how = rule({ name: 'slowmo', period: 1 }, 2)
-    const run = new HostsRun(what, how, 2)
-    for (const learner of [0, 1]) run.runs[0]!.add(learner)
-    run.runs[1]!.add(0)
-    run.lift()
-    run.iterate(5, 1)
-    engine.evict(run.runs[1]!.group, 0)
-    run.runs[1]!.replicas.delete(0)
-    run.iterate(5, 1)
-    const [first, second] = run.centrals()
-    expect(first!.equals(second!)).to.equal(true)
-    expect(engine.groupStatus(run.runs[1]!.group)).to.include({ round: 10 })
-    run.release()
-  })
+  for (const name of ['ssgd', 'sma', 'slowmo', 'local-sgd'] as const)
+    it(`has one collective over all devices with memories of their own: ${name}`, () => {
+      const what = training(true, OPTIMISER, 'cuda-host')
+      const period = name === 'ssgd' ? 1 : 2
+      const how = rule(name === 'ssgd' ? { name } : { name, period }, 4)
+      for (const devices of [1, 2]) {
+        const run = new HostsRun(what, how, 2, devices).add(4).lift()
+        run.iterate(3 * period, period)
+        // Learner j is on device floor(j / 2) of host j mod 2, whose sum is added in the order of hosts, and in each of its devices.
+        const plain = onDevices(what, how, 2 * devices, 4, 3 * period, devices === 2 ? [0, 2, 1, 3] : [0, 1, 2, 3])
+        for (const found of run.centrals()) expect(found.equals(Buffer.from(plain.central().buffer)), `${devices}`).to.equal(true)
+        plain.release()
+        run.release()
+      }
+    })
+
+  for (const backend of ['cpu', 'cuda-host'] as const)
+    it(`goes on where a host has no learners, or has lost them: ${backend}`, () => {
+      const what = training(false, OPTIMISER, backend)
+      const how = rule({ name: 'slowmo', period: 1 }, 2)
+      const run = new HostsRun(what, how, 2)
+      for (const learner of [0, 1]) run.runs[0]!.add(learner)
+      run.runs[1]!.add(0)
+      run.lift()
+      run.iterate(5, 1)
+      engine.evict(run.runs[1]!.group, 0)
+      run.runs[1]!.replicas.delete(0)
+      run.iterate(5, 1)
+      const [first, second] = run.centrals()
+      expect(first!.equals(second!)).to.equal(true)
+      expect(engine.groupStatus(run.runs[1]!.group)).to.include({ round: 10 })
+      run.release()
+    })
 
   it('rests at a round that all hosts agree on, closes it with all losses, and goes on once all have lifted the pause', () => {
     const what = training()
@@ -383,16 +401,22 @@ describe('A group over hosts', () => {
     run.release()
   })
 
-  it('fails on all hosts if one of them goes', async () => {
-    const run = new HostsRun(training(), rule({ name: 'sma' }, 2), 2).add(2).lift()
-    run.iterate(3, 1)
-    engine.abortHosts(run.links[1]!, 1)
-    const goOn = () => {
-      for (let t = 0; t < 10; t++) run.runs[0]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
-    }
-    await refused('HOST_LOST', goOn, 'host 1')
-    run.release()
-  })
+  // Where devices have memories of their own, not even hosts that could go on do so: their sums are those of one collective.
+  for (const [backend, shrinks] of [
+    ['cpu', false],
+    ['cuda-host', false],
+    ['cuda-host', true]
+  ] as const)
+    it(`fails on all hosts if one of them goes: ${backend}${shrinks ? ', although the link goes on' : ''}`, async () => {
+      const run = new HostsRun(training(false, OPTIMISER, backend), rule({ name: 'sma' }, 2), 2, 1, shrinks).add(2).lift()
+      run.iterate(3, 1)
+      engine.abortHosts(run.links[1]!, 1)
+      const goOn = () => {
+        for (let t = 0; t < 20; t++) run.runs[0]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
+      }
+      await refused('HOST_LOST', goOn, 'host 1')
+      run.release()
+    })
 
   for (const [name, options] of Object.entries({
     sma: { name: 'sma' },

@@ -10,6 +10,21 @@
 
 namespace arbalest {
 
+// The processes that a collective spans. Any thread may use them; one turn at a time, in the same order in all processes.
+class Peers {
+ public:
+  virtual ~Peers() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Brings as many bytes of every process to all of them, in the order of ranks, and waits for that. Throws HOST_LOST.
+  virtual void gather(std::span<const std::byte> own, std::span<std::byte> all) = 0;
+  // Throws HOST_LOST where a process is lost.
+  virtual void check() = 0;
+  // A gather() that waits throws.
+  virtual void give_up() noexcept = 0;
+};
+
 class Collective {
  public:
   // One rank's part in a sum: its vector, the place for the sum, which may be that of the vector, and the stream of its device.

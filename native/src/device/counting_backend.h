@@ -20,7 +20,7 @@ class CountingBackend final : public ImmediateBackend {
   Capabilities capabilities() const override { return counted_.capabilities(); }
   int device_count() override { return counted_.device_count(); }
   Backend& device(int number) override;
-  std::unique_ptr<Collective> collective(int devices) override;
+  std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override;
   void use_threads(int) override {}
 
   LoweringAnswer lower(const LoweringRequest& request) override { return counted_.lower(request); }

@@ -13,7 +13,7 @@ class ImmediateBackend : public Backend {
   Capabilities capabilities() const override { return {.uses_cores = true, .asynchronous_rules = true}; }
   int device_count() override { return kMostDevices; }
   Backend& device(int) override { return *this; }
-  std::unique_ptr<Collective> collective(int) override { return nullptr; }
+  std::unique_ptr<Collective> collective(int, std::shared_ptr<Peers>) override { return nullptr; }
 
   void optimise_and_average(std::span<const OptimiserPass> steps, const AveragePass& sum) override {
     for (const OptimiserPass& step : steps) optimise(step);

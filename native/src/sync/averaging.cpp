@@ -34,7 +34,7 @@ Averaging::Averaging(Backend& backend, const GroupSpec& spec, std::vector<Bucket
   for (size_t device = 0; device < streams_.devices(); ++device) sums_.emplace_back(streams_.backend(device), spec.layout.bytes);
   auto levels = make_levels(backend, spec.devices, spec.levels, type_, spec.layout.bytes, buckets_, &central_.front());
   for (size_t level = 0; level < levels.size(); ++level)
-    if (spec.levels[level].kind == LevelSpec::Kind::devices) between_devices_ = levels[level].get();
+    if (spec.levels[level].kind == LevelSpec::Kind::devices && !levels[level]->joins_hosts()) between_devices_ = levels[level].get();
   pipeline_ = std::make_unique<ReductionPipeline>(std::move(levels), spans_, std::move(reduced), std::move(failed));
 }
 

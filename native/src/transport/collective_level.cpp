@@ -1,6 +1,8 @@
 #include "transport/collective_level.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <thread>
 
 #include "core/clock.h"
@@ -14,31 +16,38 @@ constexpr std::chrono::milliseconds kSlice{1};
 
 }  // namespace
 
-CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> collective, Type type, size_t bytes, int devices)
-    : Level(backend, devices), collective_(std::move(collective)), type_(type) {
+CollectiveLevel::CollectiveLevel(Backend& backend, std::unique_ptr<Collective> collective, std::unique_ptr<HostGather> counts, Type type,
+                                 size_t bytes, int devices)
+    : Level(backend, devices), collective_(std::move(collective)), counts_(std::move(counts)), type_(type) {
   for (size_t device = 0; device < streams().devices(); ++device) sums_.emplace_back(streams().backend(device), bytes);
 }
 
 std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction) {
-  auto request = std::make_unique<Request>();
+  auto request = std::make_unique<Begun>();
   auto& [round, bucket, range, parts] = reduction;
   const std::vector<int> present = ranks_in(round);
+  // Which devices of other hosts take part, only their counts say.
+  const auto brings = [&](size_t device) {
+    return parts[device].learners > 0 && (counts_ || std::ranges::count(present, static_cast<int>(device)) > 0);
+  };
   const size_t from = range.begin * size_of(type_), bytes = (range.end - range.begin) * size_of(type_);
   int64_t learners = 0;
-  for (int device : present) learners += parts[static_cast<size_t>(device)].learners;
+  for (size_t device = 0; device < parts.size(); ++device)
+    if (brings(device)) learners += parts[device].learners;
+  const bool sums = learners > 0 || counts_;
   std::vector<Collective::Place> places;
-  for (size_t device = 0; device < parts.size() && learners > 0; ++device) {
+  for (size_t device = 0; device < parts.size() && sums; ++device) {
     std::byte* const to = sums_[device].data() + from;
-    const bool brings = parts[device].learners > 0 && std::ranges::count(present, static_cast<int>(device)) > 0;
-    if (!brings) {
+    if (!brings(device)) {
       const UsedStream used = streams().use(device);
       streams().backend(device).zero(to, bytes);
     }
-    places.push_back({brings ? parts[device].vector + from : to, to, streams().stream(device)});
+    places.push_back({brings(device) ? parts[device].vector + from : to, to, streams().stream(device)});
   }
-  if (learners > 0) collective_->all_reduce(type_, range.end - range.begin, places);
+  if (counts_) request->counts = counts_->begin(std::as_bytes(std::span(&learners, 1)));
+  if (sums) collective_->all_reduce(type_, range.end - range.begin, places);
   for (size_t device = 0; device < parts.size(); ++device)
-    parts[device] = learners > 0 ? PartialSum{sums_[device].data(), learners} : PartialSum{};
+    parts[device] = sums ? PartialSum{sums_[device].data(), learners} : PartialSum{};
   last_.clear();
   for (size_t device = 0; device < parts.size(); ++device) {
     const UsedStream used = streams().use(device);
@@ -48,9 +57,20 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
   return request;
 }
 
-bool CollectiveLevel::wait(Request&, const std::atomic<bool>& called) {
+bool CollectiveLevel::wait(Request& request, const std::atomic<bool>& called) {
   check();
-  return !called;
+  if (!counts_) return !called;
+  const HostGather::Turn& turn = *static_cast<Begun&>(request).counts;
+  if (!counts_->await(turn, called)) return false;
+  std::vector<int64_t> counts(turn.all.size() / sizeof(int64_t));
+  std::memcpy(counts.data(), turn.all.data(), turn.all.size());
+  const int64_t learners = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  for (PartialSum& part : request.reduction.parts) part = learners > 0 ? PartialSum{part.vector, learners} : PartialSum{};
+  return true;
+}
+
+void CollectiveLevel::wake() {
+  if (counts_) counts_->wake();
 }
 
 bool CollectiveLevel::is_at_work() {
@@ -61,6 +81,7 @@ bool CollectiveLevel::is_at_work() {
 
 void CollectiveLevel::check() {
   try {
+    if (counts_) counts_->check();
     collective_->check();
   } catch (...) {
     collective_->give_up();

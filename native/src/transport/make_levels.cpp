@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "transport/collective_level.h"
 #include "transport/device_level.h"
+#include "transport/host_gather.h"
 #include "transport/hosts_level.h"
 #include "transport/loopback_level.h"
 
@@ -16,16 +17,26 @@ namespace {
 
 using Kind = LevelSpec::Kind;
 
+// Of the devices of one host, or of all.
+std::unique_ptr<Level> make_collective_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int devices) {
+  const auto gather = [&](Channel channel) {
+    const int tag = HostsThread::tag_of_group(spec.number);
+    return spec.kind == Kind::hosts ? std::make_unique<HostGather>(spec.hosts, channel, tag) : nullptr;
+  };
+  return std::make_unique<CollectiveLevel>(backend, backend.collective(devices, gather(Channel::data)), gather(Channel::words), type, bytes,
+                                           devices);
+}
+
 // All of its ranks take part, until set_ranks() says otherwise.
 std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type type, size_t bytes, int parts,
                                   std::span<const Bucket> buckets, ChunkRule* rule = nullptr) {
   std::unique_ptr<Level> level;
   if (spec.kind == Kind::loopback)
     level = std::make_unique<LoopbackLevel>(backend, type, bytes, parts, spec.link);
+  else if (backend.capabilities().own_memory)
+    level = make_collective_level(backend, spec, type, bytes, parts);
   else if (spec.kind == Kind::hosts)
     level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks, spec.owners_apply ? rule : nullptr);
-  else if (auto collective = backend.collective(parts))
-    level = std::make_unique<CollectiveLevel>(backend, std::move(collective), type, bytes, parts);
   else
     level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
   std::vector<int> all(static_cast<size_t>(level->size()));
@@ -55,8 +66,8 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
   if (of(Kind::hosts) == 0) return;
   if (levels.back().kind != Kind::hosts)
     throw Error("INVALID_OPTION", "levels: received that of devices after that of hosts; give the one of hosts last");
-  if (backend.capabilities().own_memory)
-    throw Error("INVALID_OPTION", "levels: received hosts on a backend whose devices have their own memory; train on the cpu there");
+  if (levels.back().owners_apply && backend.capabilities().own_memory)
+    throw Error("INVALID_OPTION", "levels: received owners that apply the rule, on devices with memories of their own; let every host apply it");
 }
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes,
@@ -64,6 +75,8 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
   std::vector<std::unique_ptr<Level>> levels;
   int parts = devices;
   for (const LevelSpec& spec : specs) {
+    // One collective has the devices of all hosts.
+    if (spec.kind == Kind::devices && backend.capabilities().own_memory && specs.back().kind == Kind::hosts) continue;
     levels.push_back(make_level(backend, spec, type, bytes, parts, buckets, rule));
     // Devices that share one memory bring a part each and take one sum for all.
     if (spec.kind == Kind::devices && levels.back()->streams().devices() == 1) parts = 1;

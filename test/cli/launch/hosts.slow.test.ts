@@ -36,6 +36,19 @@ describe('Processes of a launcher that train together', () => {
       expect(together.lines.filter(({ event }) => event === 'finished')).to.have.length(1)
     })
 
+  for (const devices of [1, 2])
+    it(`have one collective over ${2 * devices} devices with memories of their own`, async () => {
+      const words = 'train --json --backend cuda-host --model mlp --learners 4 --batch 8 --seed 3 --steps 40 --devices'.split(' ')
+      const together = await run(launch(2, [...words, String(devices)]))
+      expect(together.code, together.stderr).to.equal(0)
+      const alone = await run([...words, String(2 * devices)])
+      expect(alone.code, alone.stderr).to.equal(0)
+      const { weightsSha256 } = alone.lines.at(-1)!
+      expect(together.lines.at(-1)).to.include({ event: 'finished', hosts: 2, learners: 4 })
+      // With two devices on each host the sum has the learners in another order.
+      if (devices === 1) expect(together.lines.at(-1)).to.include({ weightsSha256 })
+    })
+
   it('end with the same weights when processes are stopped and continued at random', async () => {
     const words = train(150, '--evaluate-every', '0.02', '--checkpoint-dir', join(folder, 'stopped'))
     const { said, ended } = start(launch(2, words))

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { refused } from '../../support/codes.js'
 import { atRest, someRoundsLater } from '../support/talked-to.js'
-import { alone, ends, SHORT, together } from './support/together.js'
+import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
 
 const LONG: TrainOptions = { ...SHORT, optimiser: { schedule: 'constant' }, until: { steps: 400 } }
 const WARM: TrainOptions = { ...LONG, learner: new URL('../../fakes/warm-learner.js', import.meta.url), learnerOptions: { temperature: 1 } }
@@ -65,6 +65,28 @@ describe('A run over hosts that programs talk to', function () {
     const [repeated] = await ends(together({ ...WARM, until, interventions }))
     expect(repeated).to.include({ learners: 5, iterations: 800, weightsSha256: resumed!.weightsSha256 })
     expect(repeated!.interventions).to.deep.equal(interventions)
+  })
+
+  it('saves a checkpoint of all hosts for a program on any of them, from which it goes on bit for bit', async () => {
+    const options: TrainOptions = { ...LONG, evaluateEvery: 1e9 }
+    const dir = join(folder, 'saved')
+    const jobs = together({ ...options, checkpoint: { dir, keep: 20 } })
+    await someRoundsLater(jobs[0]!, 20)
+    const saved = await jobs[1]!.actors.checkpoints.ask.save()
+    expect(saved.startsWith(join(dir, 'checkpoint-'))).to.equal(true)
+    // The states of both hosts' learners.
+    expect(readdirSync(saved).filter((name) => name.startsWith('learner-'))).to.have.length(4)
+    jobs[1]!.stop()
+    const iteration = Number(/checkpoint-(\d+)$/.exec(saved)![1])
+    const [stopped] = await ends(jobs)
+    expect(stopped!.iterations).to.be.within(iteration, 399)
+    for (const name of readdirSync(dir))
+      if (name.startsWith('checkpoint-') && join(dir, name) !== saved) rmSync(join(dir, name), { recursive: true })
+    const resumed = together({ ...options, checkpoint: { dir } })
+    const events = await eventsOf(resumed[0]!)
+    expect(events.find(({ event }) => event === 'resumed')).to.include({ iteration })
+    const [whole] = await ends(together(options))
+    expect(events.at(-1)).to.include({ event: 'finished', weightsSha256: whole!.weightsSha256 })
   })
 
   it('tells of each round what all learners did', async () => {

@@ -2,8 +2,11 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { imageFolder } from '../../../src/data/images/image-folder.js'
 import { openDataset } from '../../../src/data/open.js'
+import { defineModel, flatten, linear } from '../../../src/model/layers.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
+import { writePhotos } from '../../data/support/photos.js'
 import { refused } from '../../support/codes.js'
 import { alone, ends, eventsOf, SHORT, together } from './support/together.js'
 
@@ -47,6 +50,21 @@ describe('A run over hosts, to its end', () => {
     await trained(20, 'owners', 2)
     expect(await trained(40, 'owners', 4)).to.include({ iterations: 40, hosts: 4, reason: 'completed' })
     expect(await trained(60, 'all', 2)).to.include({ iterations: 60, hosts: 2, reason: 'completed' })
+  })
+
+  it('streams images to the learners of each host, to the weights of as many devices of one process', async () => {
+    await writePhotos(join(folder, 'train'), 30)
+    await writePhotos(join(folder, 'val'), 12, 1000)
+    const data = () => imageFolder(folder, { size: 16, crop: { scale: [0.6, 1] }, threads: 2 })
+    const model = defineModel({ name: 'plain', input: [3, 16, 16], layers: [flatten(), linear(3)] })
+    const options: TrainOptions = { ...SHORT, model, until: { steps: 40 }, evaluateEvery: 2 }
+    const one = await alone({ ...options, data: await data(), devices: 2 })
+    for (const learners of [4, 5]) {
+      const [first, second] = await ends(together({ ...options, data: await data(), learners }))
+      expect(first).to.include({ iterations: 40, hosts: 2, learners })
+      expect(second!.weightsSha256).to.equal(first!.weightsSha256)
+      if (learners === 4) expect(first).to.include({ weightsSha256: one.weightsSha256, testAccuracy: one.testAccuracy })
+    }
   })
 
   it('keeps its best model on all hosts', async () => {

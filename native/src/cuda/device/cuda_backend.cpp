@@ -49,7 +49,9 @@ class CudaBackend final : public DeviceBackend {
   }
   int device_count() override { return gpu_count(); }
   Backend& device(int number) override { return *cuda_backend(number); }
-  std::unique_ptr<Collective> collective(int devices) override { return nccl_collective(devices); }
+  std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
+    return nccl_collective(devices, std::move(peers));
+  }
   void make_current() const noexcept override { use_device(number()); }
 
   std::unique_ptr<Stream> stream() override {

@@ -15,6 +15,8 @@ Nccl::Nccl() : library_("NCCL", "libnccl.so.2", "nccl") {
   library_.find(words_of, "ncclGetErrorString");
   library_.find(last_words_of, "ncclGetLastError");
   library_.find(init_all, "ncclCommInitAll");
+  library_.find(get_unique_id, "ncclGetUniqueId");
+  library_.find(init_rank, "ncclCommInitRankConfig");
   library_.find(destroy, "ncclCommDestroy");
   library_.find(abort, "ncclCommAbort");
   library_.find(get_async_error, "ncclCommGetAsyncError");

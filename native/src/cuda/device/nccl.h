@@ -12,6 +12,8 @@ struct Nccl {
   decltype(&ncclGetErrorString) words_of;
   decltype(&ncclGetLastError) last_words_of;
   decltype(&ncclCommInitAll) init_all;
+  decltype(&ncclGetUniqueId) get_unique_id;
+  decltype(&ncclCommInitRankConfig) init_rank;
   decltype(&ncclCommDestroy) destroy;
   decltype(&ncclCommAbort) abort;
   decltype(&ncclCommGetAsyncError) get_async_error;

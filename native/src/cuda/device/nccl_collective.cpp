@@ -1,5 +1,8 @@
 #include "cuda/device/nccl_collective.h"
 
+#include <chrono>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda/device/cuda_stream.h"
@@ -17,13 +20,9 @@ ncclDataType_t type_of(Type type) {
 
 // One thread has all ranks of this process and makes the calls of all of them in one group. Sums are never recorded: a recorded step that
 // waits for other GPUs could not be told from one that hangs.
-class NcclCollective final : public Collective {
+class NcclCollective : public Collective {
  public:
-  explicit NcclCollective(int devices) : ranks_(static_cast<size_t>(devices)) {
-    const UsedDevice used(0);
-    cuda::check(nccl().init_all(ranks_.data(), devices, nullptr), "devices");
-  }
-  ~NcclCollective() override { close(nccl().destroy); }
+  explicit NcclCollective(int devices) : ranks_(static_cast<size_t>(devices)) {}
 
   int rank() const override { return 0; }
   int size() const override { return static_cast<int>(ranks_.size()); }
@@ -31,45 +30,121 @@ class NcclCollective final : public Collective {
   void all_reduce(Type type, size_t count, std::span<const Place> places) override {
     const ncclDataType_t elements = type_of(type);
     if (is_closed_) throw Error("DEVICE_FAILED", "devices: their sums have been given up; start again from the last checkpoint");
-    cuda::check(nccl().start_group(), "devices");
-    ncclResult_t queued = ncclSuccess;
-    for (size_t rank = 0; rank < ranks_.size() && queued == ncclSuccess; ++rank) {
+    together([&](size_t rank) {
       const Place& place = places[rank];
       const cudaStream_t stream = handle_of(static_cast<DeviceStream&>(*place.stream));
-      queued = nccl().all_reduce(place.from, place.to, count, elements, ncclSum, ranks_[rank], stream);
-    }
-    // Always close the group, or the next one would be a part of it.
-    const ncclResult_t ended = nccl().end_group();
-    cuda::check(queued, "devices");
-    cuda::check(ended, "devices");
+      return nccl().all_reduce(place.from, place.to, count, elements, ncclSum, ranks_[rank], stream);
+    });
   }
 
   void check() override {
     if (is_closed_) return;
     for (const ncclComm_t rank : ranks_) {
       ncclResult_t state = ncclSuccess;
+      if (!rank) continue;
       cuda::check(nccl().get_async_error(rank, &state), "devices", rank);
       cuda::check(state, "devices", rank);
     }
   }
   void give_up() noexcept override { close(nccl().abort); }
 
- private:
+ protected:
+  // A call for each rank, in one group.
+  template <class Call> void together(const Call& call) {
+    cuda::check(nccl().start_group(), "devices");
+    ncclResult_t queued = ncclSuccess;
+    for (size_t rank = 0; rank < ranks_.size() && (queued == ncclSuccess || queued == ncclInProgress); ++rank) queued = call(rank);
+    // Always close the group, or the next one would be a part of it.
+    const ncclResult_t ended = nccl().end_group();
+    cuda::check(queued, "devices");
+    cuda::check(ended, "devices");
+  }
+
   // In one group, because the end of one rank may wait for the ends of the others.
   void close(ncclResult_t (*end)(ncclComm_t)) noexcept {
     if (is_closed_) return;
     is_closed_ = true;
     nccl().start_group();
-    for (const ncclComm_t rank : ranks_) end(rank);
+    for (const ncclComm_t rank : ranks_)
+      if (rank) end(rank);
     nccl().end_group();
   }
 
   std::vector<ncclComm_t> ranks_;
+
+ private:
   bool is_closed_ = false;
+};
+
+class OwnGpus final : public NcclCollective {
+ public:
+  explicit OwnGpus(int devices) : NcclCollective(devices) {
+    const UsedDevice used(0);
+    cuda::check(nccl().init_all(ranks_.data(), devices, nullptr), "devices");
+  }
+  ~OwnGpus() override { close(nccl().destroy); }
+};
+
+// The GPUs of all processes. The ranks do not block: NCCL's calls return at once, and each is waited for here, where the loss of a process
+// is noticed.
+class GpusOfAll final : public NcclCollective {
+ public:
+  // Only opens NCCL: the processes meet in the first sum.
+  GpusOfAll(int devices, std::shared_ptr<Peers> peers) : NcclCollective(devices), peers_(std::move(peers)) { nccl(); }
+  // The end of a rank would wait for the other processes; nothing is under way any more.
+  ~GpusOfAll() override { close(nccl().abort); }
+
+  int rank() const override { return peers_->rank() * NcclCollective::size(); }
+  int size() const override { return peers_->size() * NcclCollective::size(); }
+
+  void all_reduce(Type type, size_t count, std::span<const Place> places) override {
+    if (!has_met_) meet();
+    NcclCollective::all_reduce(type, count, places);
+    settle();
+  }
+  void give_up() noexcept override {
+    peers_->give_up();
+    NcclCollective::give_up();
+  }
+
+ private:
+  void meet() {
+    ncclUniqueId id{};
+    if (peers_->rank() == 0) cuda::check(nccl().get_unique_id(&id), "hosts");
+    std::vector<ncclUniqueId> ids(static_cast<size_t>(peers_->size()));
+    peers_->gather(std::as_bytes(std::span(&id, 1)), std::as_writable_bytes(std::span(ids)));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    together([&](size_t device) {
+      const UsedDevice used(static_cast<int>(device));
+      return nccl().init_rank(&ranks_[device], size(), ids.front(), rank() + static_cast<int>(device), &config);
+    });
+    settle();
+    has_met_ = true;
+  }
+
+  // Waits until NCCL's calls are done; what they have queued on the streams is not.
+  void settle() {
+    for (const ncclComm_t rank : ranks_) {
+      ncclResult_t state = ncclInProgress;
+      while (cuda::check(nccl().get_async_error(rank, &state), "hosts", rank), state == ncclInProgress) {
+        peers_->check();
+        std::this_thread::sleep_for(kPause);
+      }
+      cuda::check(state, "hosts", rank);
+    }
+  }
+
+  static constexpr std::chrono::microseconds kPause{20};
+  const std::shared_ptr<Peers> peers_;
+  bool has_met_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Collective> nccl_collective(int devices) { return std::make_unique<NcclCollective>(devices); }
+std::unique_ptr<Collective> nccl_collective(int devices, std::shared_ptr<Peers> peers) {
+  if (peers) return std::make_unique<GpusOfAll>(devices, std::move(peers));
+  return std::make_unique<OwnGpus>(devices);
+}
 
 }  // namespace arbalest::cuda

@@ -40,7 +40,9 @@ class HostBackend final : public DeviceBackend {
 
   int device_count() override { return kHostDevices; }
   Backend& device(int number) override { return *host_backend(number); }
-  std::unique_ptr<Collective> collective(int devices) override { return host_collective(devices); }
+  std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
+    return host_collective(devices, std::move(peers));
+  }
 
   std::unique_ptr<Stream> stream() override { return std::make_unique<HostStream>(*this); }
 

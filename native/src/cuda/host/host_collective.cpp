@@ -25,6 +25,14 @@ class Outcome {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = message;
   }
+  // Fails with what `work` throws.
+  template <class Work> void fail_with(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
   void check() {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw Error("DEVICE_FAILED", failure_);
@@ -68,13 +76,30 @@ Fault wanted_fault() {
   return fault;
 }
 
+void add(const float* vector, std::vector<float>& sum) {
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += vector[i];
+}
+
+// In the order of ranks, those of other processes included.
+void add_up(const std::vector<const float*>& own, Peers* peers, std::vector<float>& sum) {
+  if (!peers) {
+    for (const float* vector : own) add(vector, sum);
+    return;
+  }
+  std::vector<float> vectors;
+  for (const float* vector : own) vectors.insert(vectors.end(), vector, vector + sum.size());
+  std::vector<float> all(vectors.size() * static_cast<size_t>(peers->size()));
+  peers->gather(std::as_bytes(std::span(vectors)), std::as_writable_bytes(std::span(all)));
+  for (size_t begin = 0; begin < all.size(); begin += sum.size()) add(all.data() + begin, sum);
+}
+
 class HostCollective final : public Collective {
  public:
-  explicit HostCollective(int devices) : devices_(devices) {}
+  HostCollective(int devices, std::shared_ptr<Peers> peers) : devices_(devices), peers_(std::move(peers)) {}
   ~HostCollective() override { give_up(); }
 
-  int rank() const override { return 0; }
-  int size() const override { return devices_; }
+  int rank() const override { return peers_ ? peers_->rank() * devices_ : 0; }
+  int size() const override { return peers_ ? peers_->size() * devices_ : devices_; }
 
   void all_reduce(Type type, size_t count, std::span<const Place> places) override {
     if (type != Type::f32)
@@ -92,11 +117,9 @@ class HostCollective final : public Collective {
     }
     const auto sum = std::make_shared<std::vector<float>>(count);
     const auto made = outcome_->event();
-    stream_of(places.front()).submit([outcome = outcome_, from, arrived, sum, made] {
+    stream_of(places.front()).submit([outcome = outcome_, peers = peers_, from, arrived, sum, made] {
       for (const auto& event : arrived) event->await();
-      if (!outcome->is_given_up())
-        for (const float* vector : from)
-          for (size_t i = 0; i < sum->size(); ++i) (*sum)[i] += vector[i];
+      if (!outcome->is_given_up()) outcome->fail_with([&] { add_up(from, peers.get(), *sum); });
       made->reach();
     });
     for (const Place& place : places) {
@@ -110,12 +133,16 @@ class HostCollective final : public Collective {
   }
 
   void check() override { outcome_->check(); }
-  void give_up() noexcept override { outcome_->give_up(); }
+  void give_up() noexcept override {
+    outcome_->give_up();
+    if (peers_) peers_->give_up();
+  }
 
  private:
   static HostStream& stream_of(const Place& place) { return queue_of(static_cast<DeviceStream&>(*place.stream)); }
 
   const int devices_;
+  const std::shared_ptr<Peers> peers_;
   const Fault fault_ = wanted_fault();
   const std::shared_ptr<Outcome> outcome_ = std::make_shared<Outcome>();
   int64_t sums_ = 0;
@@ -123,6 +150,8 @@ class HostCollective final : public Collective {
 
 }  // namespace
 
-std::unique_ptr<Collective> host_collective(int devices) { return std::make_unique<HostCollective>(devices); }
+std::unique_ptr<Collective> host_collective(int devices, std::shared_ptr<Peers> peers) {
+  return std::make_unique<HostCollective>(devices, std::move(peers));
+}
 
 }  // namespace arbalest::cuda
