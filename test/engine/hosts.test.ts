@@ -118,11 +118,10 @@ function onDevices(
   how: GroupPlan['rule'],
   devices: number,
   learners: number,
-  iterations: number,
-  order = Array.from({ length: learners }, (_, j) => j)
+  iterations: number
 ): GroupRun {
   const run = new GroupRun(program, dataset, { initial, rule: how, devices, levels: [DEVICES] })
-  for (const j of order) run.add(j)
+  for (let j = 0; j < learners; j++) run.add(j)
   const { period } = how as { period: number }
   for (let t = 1; t <= iterations; t++) {
     for (const step of ['compute', 'finish'] as const) for (const learner of run.replicas.keys()) run[step](learner)
@@ -330,9 +329,12 @@ describe('A group over hosts', () => {
       for (const devices of [1, 2]) {
         const run = new HostsRun(what, how, 2, devices).add(4).lift()
         run.iterate(3 * period, period)
-        // Learner j is on device floor(j / 2) of host j mod 2, whose sum is added in the order of hosts, and in each of its devices.
-        const plain = onDevices(what, how, 2 * devices, 4, 3 * period, devices === 2 ? [0, 2, 1, 3] : [0, 1, 2, 3])
-        for (const found of run.centrals()) expect(found.equals(Buffer.from(plain.central().buffer)), `${devices}`).to.equal(true)
+        const plain = onDevices(what, how, 2 * devices, 4, 3 * period)
+        const centrals = run.runs.map((each) => each.central())
+        // On two devices a host, learner 2 comes before learner 1 in the sum.
+        if (devices === 1) expect(centrals[0]).to.deep.equal(plain.central())
+        expect(largestDifference(centrals[0]!, plain.central())).below(1e-6)
+        expect(centrals[1]).to.deep.equal(centrals[0])
         plain.release()
         run.release()
       }
