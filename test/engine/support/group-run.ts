@@ -84,7 +84,8 @@ export class GroupRun {
   }
 
   #run(learner: number, segment: SegmentName): void {
-    const outcome = this.segment(learner, segment)
+    // Over hosts a learner waits for what they tell each other, in threads of their own.
+    const outcome = this.segment(learner, segment, { milliseconds: PATIENCE })
     if (outcome !== 'ran') throw new Error(`learner ${learner}: ${segment} is ${outcome}`)
   }
 
