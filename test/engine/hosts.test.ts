@@ -410,7 +410,7 @@ describe('A group over hosts', () => {
     ['cuda-host', true]
   ] as const)
     it(`fails on all hosts if one of them goes: ${backend}${shrinks ? ', although the link goes on' : ''}`, async () => {
-      const run = new HostsRun(training(false, OPTIMISER, backend), rule({ name: 'sma' }, 2), 2, 1, shrinks).add(2).lift()
+      const run = new HostsRun(training(false, OPTIMISER, backend), rule({ name: 'sma' }, 2), 2, 1, { shrinks }).add(2).lift()
       run.iterate(3, 1)
       engine.abortHosts(run.links[1]!, 1)
       const goOn = () => {
@@ -475,6 +475,12 @@ describe('A group over hosts', () => {
       for (const { group } of run.runs) expect(engine.groupStatus(group).round).to.equal(round)
     }
     run.release()
+  })
+
+  it('lets no owners apply the rule on devices with memories of their own', async () => {
+    const what = training(false, OPTIMISER, 'cuda-host')
+    const make = () => void new HostsRun(what, rule({ name: 'sma' }, 2), 2, 1, { ruleAt: 'owners' })
+    await refused('INVALID_OPTION', make, 'levels', 'let every host apply it')
   })
 
   it('is refused under rules that do not meet at rounds, in lockstep, and below the devices', async () => {
