@@ -46,7 +46,9 @@ class StagedVectors final : public Backend, public std::enable_shared_from_this<
   Capabilities capabilities() const override { return device_.capabilities(); }
   int device_count() override { return device_.device_count(); }
   Backend& device(int number) override;
-  std::unique_ptr<Collective> collective(int devices) override { return device_.collective(devices); }
+  std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) override {
+    return device_.collective(devices, std::move(peers));
+  }
   void use_threads(int threads) override { device_.use_threads(threads); }
 
   LoweringAnswer lower(const LoweringRequest& request) override { return device_.lower(request); }
