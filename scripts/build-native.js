@@ -1,5 +1,5 @@
-// node scripts/build-native.js           builds native/build/Release/arbalest.node unless it is current
-// node scripts/build-native.js --check   exits 0 if it is current, otherwise 1, and builds nothing
+// node scripts/build-native.js           builds native/build/Release/arbalest.node unless it is current, or comes prebuilt of the same sources
+// node scripts/build-native.js --check   exits 0 if nothing has to be built, otherwise 1, and builds nothing
 // node scripts/build-native.js --force   builds from scratch
 // --tests                                with any of them: also builds the stand-in of the CUDA backend, for the tests
 import { spawnSync } from 'node:child_process'
@@ -10,6 +10,7 @@ import { cpus } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { jobs } from './jobs.js'
+import { prebuiltEngine } from './prebuilt.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const native = join(root, 'native')
@@ -28,7 +29,7 @@ const wanted = stamp()
 const found = readStamp()
 const tests = process.argv.includes('--tests')
 const same = found !== undefined && found.inputs === wanted.inputs && found.toolchain === wanted.toolchain
-const current = existsSync(addon) && same && (found.tests || !tests)
+const current = existsSync(addon) ? same && (found.tests || !tests) : !tests && comesPrebuilt()
 const force = process.argv.includes('--force')
 
 if (process.argv.includes('--check')) {
@@ -62,6 +63,12 @@ function stamp() {
     oneDnnVersion()
   ]
   return { inputs: inputs.digest('hex'), toolchain: toolchain.join(' | ') }
+}
+
+/** In an installed package it is of that package's version; in a checkout, whose sources change, it must be of these. */
+function comesPrebuilt() {
+  const engine = prebuiltEngine()
+  return engine !== undefined && (!existsSync(join(root, 'tsconfig.json')) || engine.sources === wanted.inputs)
 }
 
 function readStamp() {

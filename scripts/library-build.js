@@ -3,13 +3,16 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { prebuiltEngine } from './prebuilt.js'
 
 /** What the builds of the libraries beside the addon (CUDA, MPI) have in common. */
 
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 export const NATIVE = join(ROOT, 'native')
-/** The addon loads its libraries from here. */
-const BESIDE = join(NATIVE, 'build', 'Release')
+/** The engine that was built here. */
+const BUILT_HERE = join(NATIVE, 'build', 'Release')
+/** The addon loads its libraries from the folder in which it is, as src/engine/addon.ts finds it. */
+const BESIDE = existsSync(join(BUILT_HERE, 'arbalest.node')) ? BUILT_HERE : (prebuiltEngine()?.folder ?? BUILT_HERE)
 
 /** Every file below a folder of native/src. */
 export function sourcesIn(...path) {

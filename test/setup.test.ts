@@ -36,7 +36,7 @@ describe('Set-up', () => {
   })
 
   it('says what is missing where it may not install', () => {
-    const { status, stderr } = setUpWith({ node: 'echo v22.12.0', npm: 'true' })
+    const { status, stderr } = setUpWith({ node: 'case "$*" in *--check*) exit 1;; esac; echo v22.12.0', npm: 'true' })
     expect(status).to.equal(1)
     expect(stderr).to.match(/^SETUP_FAILED: missing: g\+\+ cmake make/)
   })
@@ -44,7 +44,7 @@ describe('Set-up', () => {
   it('installs what is missing with apt-get where it may, and asks nothing', () => {
     const log = join(folder, 'apt.log')
     const { status, stderr } = setUpWith({
-      node: 'echo v22.12.0',
+      node: `case "$*" in *--check*) [ -e '${log}' ];; *) echo v22.12.0;; esac`,
       npm: 'true',
       sudo: '[ "$1" = -n ] && shift; exec "$@"',
       'apt-cache': 'true',
@@ -68,6 +68,36 @@ describe('Set-up', () => {
       expect(existsSync(log)).to.equal(false)
     })
 
+    for (const [what, version, addon, told, environment = {}] of [
+      ['needs no compiler with a prebuilt engine', '0.1.0', 'ours', ''],
+      ['builds an engine in the place of one of another version', '0.0.9', 'ours', 'SETUP_FAILED: missing: g++'],
+      ['builds an engine in the place of one that this machine cannot open', '0.1.0', 'garbage', 'SETUP_FAILED: missing: g++'],
+      ['builds an engine where npm is told to', '0.1.0', 'ours', 'SETUP_FAILED: missing: g++', { npm_config_build_from_source: 'true' }]
+    ] as const)
+      it(what, () => {
+        const programs = { node: `exec '${process.execPath}' "$@"`, npm: 'true' }
+        const install = [process.execPath, join(folder, 'scripts/install.js')] as const
+        const { status, stderr } = withPrograms(
+          programs,
+          install,
+          () => {
+            writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'arbalest', version: '0.1.0', type: 'module' }))
+            mkdirSync(join(folder, 'native'))
+            const engine = join(folder, 'node_modules/@arbalest', `linux-${process.arch}`)
+            mkdirSync(engine, { recursive: true })
+            writeFileSync(join(engine, 'package.json'), JSON.stringify({ name: `@arbalest/linux-${process.arch}`, version }))
+            writeFileSync(join(engine, 'provenance.json'), JSON.stringify({ version, sources: 'of a release' }))
+            if (addon === 'garbage') writeFileSync(join(engine, 'arbalest.node'), addon)
+            else symlinkSync(join(ROOT, 'native/build/Release/arbalest.node'), join(engine, 'arbalest.node'))
+            for (const name of ['cmake-js', 'node-addon-api', 'node-api-headers'])
+              symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+          },
+          environment
+        )
+        expect(status).to.equal(0)
+        expect(stderr.slice(0, 26)).to.equal(told)
+      })
+
     for (const [outcome, bash] of [
       ['is built', 'exit 0'],
       ['is not built yet; run `npx arbalest setup`', 'exit 1']
@@ -90,7 +120,7 @@ describe('Set-up', () => {
       })
 
     it('does nothing where npm installs the packages of a checkout, which waits for npm', () => {
-      mkdirSync(join(folder, 'src'))
+      writeFileSync(join(folder, 'tsconfig.json'), '{}')
       const { status, stderr } = withPrograms({}, [process.execPath, join(folder, 'scripts/install.js')])
       expect([status, stderr]).to.deep.equal([0, ''])
     })
@@ -134,7 +164,8 @@ describe('Set-up', () => {
   function withPrograms(
     programs: Record<string, string>,
     [program, ...args]: readonly [string, ...string[]],
-    prepare: () => void = () => {}
+    prepare: () => void = () => {},
+    environment: Readonly<Record<string, string>> = {}
   ): Outcome {
     cpSync(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true, filter: (path) => !path.endsWith('node_modules') })
     const bin = join(folder, 'bin')
@@ -142,6 +173,6 @@ describe('Set-up', () => {
     for (const tool of TOOLS) symlinkSync(spawnSync('which', [tool], { encoding: 'utf8' }).stdout.trim(), join(bin, tool))
     for (const [name, line] of Object.entries(programs)) writeFileSync(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
     prepare()
-    return spawnSync(program, args, { env: { PATH: bin, HOME: folder }, encoding: 'utf8' })
+    return spawnSync(program, args, { env: { PATH: bin, HOME: folder, ...environment }, encoding: 'utf8' })
   }
 })

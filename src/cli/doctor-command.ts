@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import colours from 'picocolors'
+import { engineOrigin } from '../engine/addon.js'
 import type { BackendDescription } from '../engine/contract.js'
 import { describeCuda, type CudaReport } from '../engine/cuda.js'
 import { processorFeatures, processorName, usableCores } from '../engine/machine.js'
@@ -68,7 +69,8 @@ function processor(): Check {
 
 function backends(): readonly Check[] {
   try {
-    return engine.describe().backends.map(backend)
+    const origin: Check = { name: 'native engine', status: 'present', detail: engineOrigin() }
+    return [origin, ...engine.describe().backends.map(backend)]
   } catch (error) {
     return [{ name: 'native engine', status: 'missing', detail: messageOf(error), fix: SET_UP }]
   }

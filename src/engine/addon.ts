@@ -1,5 +1,6 @@
-import { createRequire } from 'node:module'
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ArbalestError, type ErrorCode } from '../errors.js'
 import type { EngineBackend } from '../compiler/program.js'
@@ -19,12 +20,33 @@ export type Addon = Omit<Engine, 'describe' | 'groupStatus'> & {
   lockFile(descriptor: number): FileLocking
 }
 
-/** The address relative to dist/src/engine/: the addon and its backend libraries are in the package's native/build. */
-const ADDON = new URL('../../../native/build/Release/arbalest.node', import.meta.url)
+const require = createRequire(import.meta.url)
+const ADDON = 'arbalest.node'
+
+/** The path relative to dist/src/engine/ of the engine that was built here. */
+const BUILT_HERE = fileURLToPath(new URL('../../../native/build/Release/', import.meta.url))
+/** The package that brings it already built. */
+const PREBUILT = `@arbalest/${process.platform}-${process.arch}`
+
+/** The folder of the addon and its backend libraries. An engine that was built here comes first: somebody wanted it. */
+const FOLDER = existsSync(join(BUILT_HERE, ADDON)) ? BUILT_HERE : (prebuilt() ?? BUILT_HERE)
+
+function prebuilt(): string | undefined {
+  try {
+    return dirname(require.resolve(`${PREBUILT}/package.json`))
+  } catch {
+    return undefined
+  }
+}
+
+/** Where the engine comes from, for people. */
+export function engineOrigin(): string {
+  return FOLDER === BUILT_HERE ? `built on this machine, in ${BUILT_HERE}` : `prebuilt, of the package ${PREBUILT}`
+}
 
 /** The path of a file beside the addon. */
 export function libraryFile(name: string): string {
-  return fileURLToPath(new URL(name, ADDON))
+  return join(FOLDER, name)
 }
 
 let loaded: Addon | undefined
@@ -33,10 +55,10 @@ let loaded: Addon | undefined
 export function addon(): Addon {
   if (loaded) return loaded
   try {
-    loaded = createRequire(import.meta.url)(fileURLToPath(ADDON)) as Addon
+    loaded = require(libraryFile(ADDON)) as Addon
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
-    const state = existsSync(ADDON) ? `cannot be loaded (${reason})` : 'is not built yet'
+    const state = existsSync(libraryFile(ADDON)) ? `cannot be loaded (${reason})` : 'is not built yet'
     throw missing(state, cause)
   }
   return loaded

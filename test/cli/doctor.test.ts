@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
@@ -79,6 +79,17 @@ describe('arbalest doctor', () => {
       const train = arbalest('train', '--model', 'mlp', '--steps', '1')
       expect(train.status).to.equal(1)
       expect(train.stderr).to.match(/^ENGINE_MISSING: .* is not built yet; run `npx arbalest setup`, .*\n$/)
+    })
+
+    it('trains with an engine that npm brought, and says so', async () => {
+      const brought = `@arbalest/${process.platform}-${process.arch}`
+      const engine = join(folder, 'dist/node_modules', brought)
+      await mkdir(engine, { recursive: true })
+      await writeFile(join(engine, 'package.json'), '{}')
+      await symlink(join(ROOT, 'native/build/Release/arbalest.node'), join(engine, 'arbalest.node'))
+      expect(arbalest('doctor').stdout).to.include(`prebuilt, of the package ${brought}`).and.include('Training can run here.')
+      const train = arbalest('train', '--model', 'mlp', '--steps', '1')
+      expect(train.status, train.stderr).to.equal(0)
     })
 
     it('says that the engine is missing if it is of another version and lacks a call', async function () {

@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "data/dataset.h"
 
 namespace arbalest {

@@ -5,13 +5,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "device/make_tier.h"
 #include "device/parameter_vectors.h"
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/condition_variable.h"
 #include "device/stream.h"
 
 namespace arbalest {

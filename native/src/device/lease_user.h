@@ -2,12 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/clock.h"
+#include "core/condition_variable.h"
 #include "device/device_lease.h"
 
 namespace arbalest {

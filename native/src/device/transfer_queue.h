@@ -1,7 +1,6 @@
 // A tier whose copies are made by a thread of its own, one after another.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "device/host_tier.h"
 
 namespace arbalest {

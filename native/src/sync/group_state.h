@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 
+#include "core/condition_variable.h"
 #include "sync/group.h"
 #include "sync/losses.h"
 

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "device/collective.h"
 #include "transport/hosts_thread.h"
 

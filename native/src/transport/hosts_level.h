@@ -18,7 +18,6 @@
 // begin anew, without the part of the lost one; its chunks are dealt out among the hosts that are left.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
@@ -26,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "device/parameter_vectors.h"
 #include "transport/chunk_rule.h"
 #include "transport/exchange_chunk.h"

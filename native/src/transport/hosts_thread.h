@@ -12,7 +12,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <map>
@@ -25,6 +24,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/condition_variable.h"
 #include "transport/link.h"
 
 namespace arbalest {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "transport/averaging_spans.h"
 #include "transport/level.h"
 

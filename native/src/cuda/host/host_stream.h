@@ -2,7 +2,6 @@
 // this machine find code that does not wait for it.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -11,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/condition_variable.h"
 #include "cuda/device_stream.h"
 
 namespace arbalest::cuda {

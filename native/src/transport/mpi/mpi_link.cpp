@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <numeric>
 #include <string>
 #include <thread>
 
+#include "core/condition_variable.h"
 #include "transport/mpi/mpi_error.h"
 
 namespace arbalest {
