@@ -152,7 +152,8 @@ describe('A hostile name', () => {
       ['ctl', HOSTILE],
       ['repl', HOSTILE],
       ['runs', HOSTILE],
-      ['runs', '--plot', HOSTILE]
+      ['runs', '--plot', HOSTILE],
+      ['dashboard', HOSTILE]
     ]
     const [help, ...ended] = await eachInTurn([['--help'], ...commandLines])
     const commands = [...help!.stdout.split('Commands:')[1]!.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name)

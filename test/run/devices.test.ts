@@ -112,7 +112,8 @@ describe('A job on several devices', function () {
       devices: [{ cores: [] }],
       levels: [],
       ordered: false,
-      hosts: 'auto'
+      hosts: 'auto',
+      ruleAt: 'all'
     })
   })
 
