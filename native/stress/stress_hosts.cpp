@@ -101,13 +101,28 @@ template <class Work> void attempt(const Work& work) {
   }
 }
 
-// Of any lengths, and of any hosts.
-std::vector<ExchangeChunk> chunks_of(std::span<const Bucket> buckets, size_t hosts, Chance& chance) {
+// All hosts in one rack, or cut into several.
+Racks racks_of(size_t hosts, Chance& chance) {
+  Racks racks(1);
+  const bool are_several = chance.one_in(2);
+  for (size_t host = 0; host < hosts; ++host) {
+    if (are_several && host > 0 && chance.one_in(2)) racks.emplace_back();
+    racks.back().push_back(static_cast<int>(host));
+  }
+  return racks;
+}
+
+// Of any lengths, and of any hosts of each rack.
+std::vector<ExchangeChunk> chunks_of(std::span<const Bucket> buckets, const Racks& racks, Chance& chance) {
+  const auto one_of = [&](const std::vector<int>& rack) {
+    return rack[static_cast<size_t>(chance.between(0, static_cast<int64_t>(rack.size()) - 1))];
+  };
   std::vector<ExchangeChunk> chunks;
   for (const Bucket& bucket : buckets)
     for (size_t begin = bucket.begin; begin < bucket.end; begin = chunks.back().range.end) {
       const size_t end = std::min(begin + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), 8192})), bucket.end);
-      chunks.push_back({{begin, end}, static_cast<int>(chance.between(0, static_cast<int64_t>(hosts) - 1))});
+      chunks.push_back({{begin, end}, one_of(racks.back())});
+      for (size_t rack = 0; rack + 1 < racks.size(); ++rack) chunks.back().relays.push_back(one_of(racks[rack]));
     }
   return chunks;
 }
@@ -125,7 +140,8 @@ class Sums {
     for (int64_t left = chance.between(1, 6); left > 0; --left)
       buckets_.push_back(
           {elements(), elements() + static_cast<size_t>(chance.one_of<int64_t>({chance.between(1, 40), chance.between(1, 20'000)}))});
-    chunks_ = chunks_of(buckets_, hosts_, chance);
+    racks_ = racks_of(hosts_, chance);
+    chunks_ = chunks_of(buckets_, racks_, chance);
     for (int64_t round = 0; round < rounds_; ++round)
       for (size_t host = 0; host < hosts_; ++host) {
         Part& part = parts_.emplace_back();
@@ -158,7 +174,7 @@ class Sums {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     std::vector<std::unique_ptr<Level>> levels;
-    levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_, chunks_));
+    levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_, chunks_, nullptr, racks_));
     std::mutex mutex;
     std::condition_variable changed;
     size_t reduced = 0;
@@ -228,6 +244,7 @@ class Sums {
   const size_t hosts_;
   const int64_t rounds_;
   std::vector<Bucket> buckets_;
+  Racks racks_;
   std::vector<ExchangeChunk> chunks_;
   std::vector<Part> parts_;  // by round, then by host
   size_t lost_ = SIZE_MAX;   // the host that goes, after it has brought its part to a round
@@ -248,7 +265,8 @@ class Groups {
     spec_.synchronous->slack = 0;
     spec_.synchronous->lockstep = false;
     spec_.optimiser.momentum = chance.one_of({0.0, 0.9});
-    chunks_ = chunks_of(level_buckets(*spec_.synchronous, spec_.layout), hosts_, chance);
+    racks_ = racks_of(hosts_, chance);
+    chunks_ = chunks_of(level_buckets(*spec_.synchronous, spec_.layout), racks_, chance);
     end_ = spec_.synchronous->period * chance.between(5, 30);
     for (size_t host = 0; host < hosts_; ++host) seeds_.push_back(static_cast<uint64_t>(chance.between(0, 1'000'000)));
     if (chance.one_in(2)) {
@@ -275,7 +293,7 @@ class Groups {
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
     GroupSpec spec = spec_;
-    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_, owners_apply_}};
+    spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_, owners_apply_, racks_}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
     {
       const std::unique_ptr<Group> group = make_group(backend_, spec, reinterpret_cast<const std::byte*>(initial.data()));
@@ -343,6 +361,7 @@ class Groups {
   const std::string name_;
   const size_t hosts_;
   GroupSpec spec_;
+  Racks racks_;
   std::vector<ExchangeChunk> chunks_;
   bool owners_apply_ = false;
   int64_t end_ = 0;

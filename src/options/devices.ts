@@ -11,6 +11,10 @@ import { either, list, oneOf, text, whole, type Schema } from '../schema/values.
 import { bytesPerSecondOf } from './link-rate.js'
 import type { OptimiserSettings } from './optimiser.js'
 
+const EXCHANGES = ['sharded', 'racks', 'ring'] as const
+
+export type ExchangeName = (typeof EXCHANGES)[number]
+
 /** No machine has more GPUs. */
 const MOST_DEVICES = 1024
 
@@ -39,6 +43,18 @@ export const devicesFromText: FromText = (given, refuse) => {
     return Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i)
   }
   return given.split(':').map((cores) => ({ cores: cores.split(',').flatMap(coresOf) }))
+}
+
+const racks = list<readonly number[], readonly number[]>(
+  list(whole(), 'ranks, such as [0, 1]', { min: 1 }),
+  'ranks by rack, such as [[0, 1], [2, 3]]',
+  { min: 1 }
+)
+
+/** `0,1;2,3` */
+export const racksFromText: FromText = (given, refuse) => {
+  if (!/^\d+(,\d+)*(;\d+(,\d+)*)*$/.test(given)) throw refuse('use ranks by rack, as in 0,1;2,3')
+  return given.split(';').map((rack) => rack.split(',').map(Number))
 }
 
 /** The stand-in for GPUs, which tests use, is accepted and not listed. */
@@ -107,6 +123,23 @@ export const devicesOptions = {
     flag: '--rule-at <hosts>',
     default: 'all'
   }),
+  /**
+   * How several hosts sum. `sharded`: each host owns a part, sums what all send of it, and sends the sum to all. `racks`: parts are summed within a rack first, and
+   * cross the link to the next rack once in each direction. `ring`: the sum of a part goes from host to host in the order of ranks. The weights are the same, bit for bit. `racks` and `ring` are
+   * refused where GPUs are summed by NCCL, and on backend `reference`. `sharded` if omitted. See docs/clusters.md.
+   */
+  exchange: option(oneOf(EXCHANGES), {
+    text: 'with several hosts: sharded, all send to the owners of parts; racks, rack by rack; ring, host by host',
+    flag: '--exchange <name>',
+    default: 'sharded'
+  }),
+  /** The ranks of the hosts of each rack, such as `[[0, 1], [2, 3]]`: every host once. `exchange: 'racks'` needs ranks that follow one another in each rack, in the order of racks. */
+  racks: option(racks, {
+    text: 'with several hosts: their ranks by rack, such as 0,1;2,3',
+    flag: '--racks <ranks>',
+    fromText: racksFromText,
+    otherwise: 'all in one rack'
+  }),
   /** With `hosts: 'loopback'`, the rate of the link to the other hosts, in bits a second: `'200Mbit'`, `'1Gbit'`. Unlimited if omitted. */
   link: option(text('a rate such as 200Mbit or 1Gbit'), {
     text: 'with hosts loopback: the rate of the link to other hosts, such as 200Mbit or 1Gbit',
@@ -138,6 +171,10 @@ export interface DevicesSettings {
   readonly hosts?: HostsName
   /** Where the sums of several hosts become the next central model; `all` if omitted. */
   readonly ruleAt?: RulePlace
+  /** How several hosts sum; `sharded` if omitted. */
+  readonly exchange?: ExchangeName
+  /** Their ranks by rack; all in one if omitted. */
+  readonly racks?: readonly (readonly number[])[]
   /** Bytes a second of the link to other hosts under `loopback`; unlimited if omitted. */
   readonly link?: number
 }
@@ -147,6 +184,8 @@ export interface GivenDevices {
   readonly devices?: CheckedOptions<typeof devices>
   readonly hosts?: HostsName
   readonly ruleAt?: RulePlace
+  readonly exchange?: ExchangeName
+  readonly racks?: readonly (readonly number[])[]
   readonly link?: string
   readonly levels?: readonly LevelName[]
   readonly backend: EngineBackend
@@ -157,12 +196,23 @@ export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSet
   const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
   const { hosts = 'auto' } = given
   const link = linkOf(faults, given)
-  const { ruleAt = 'all' } = given
+  const { ruleAt = 'all', exchange = 'sharded', racks: byRack } = given
   if (ruleAt === 'owners' && hosts !== 'auto')
     faults.refuse('ruleAt', ruleAt, `leave it out: hosts is ${hosts}, and no other host applies the rule`)
-  const settings = { devices: all, hosts, ruleAt, ...(link !== undefined && { link }) }
+  checkExchange(faults, { ...given, hosts, exchange })
+  const settings = { devices: all, hosts, ruleAt, exchange, ...(byRack && { racks: byRack }), ...(link !== undefined && { link }) }
   if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
   return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
+}
+
+function checkExchange(faults: Faults, { hosts, exchange, racks: byRack, backend: name }: GivenDevices): void {
+  const refuse = (reason: string) => faults.refuse('exchange', exchange, `leave it out: ${reason}`)
+  if (hosts !== 'auto' && exchange !== 'sharded') refuse(`hosts is ${hosts}, and no other host sums`)
+  else if (hosts !== 'auto' && byRack) faults.refuse('racks', byRack, `leave it out: hosts is ${hosts}`)
+  else if (exchange !== 'racks' && exchange !== 'ring') return
+  else if (knownCapabilities(name)?.memory === 'device') refuse('NCCL sums for the GPUs of all hosts')
+  else if (name === 'reference') refuse('backend reference sums in 64 bits, and a sum that is sent on has 32')
+  else if (exchange === 'racks' && !byRack) faults.refuse('exchange', exchange, 'name the racks as well, as in 0,1;2,3')
 }
 
 function linkOf(faults: Faults, { link, hosts }: GivenDevices): number | undefined {

@@ -19,7 +19,7 @@ import { endsByTimeAlone, untilSettings, type UntilSettings } from './until.js'
 type Checked = CheckedOptions<typeof trainOptions>
 
 /** A run's options, checked, with every default filled in. `Completed` has those whose defaults depend on other options or on the model. */
-export interface Settings extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'link' | 'levels'>, Completed {}
+export interface Settings extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
 
 interface Completed {
   readonly batch: number
@@ -51,12 +51,15 @@ export function settingsOf(given: TrainOptions): Settings {
   return settings
 }
 
-function completed(faults: Faults, { hosts, ruleAt, link, levels, ...options }: Checked): Settings {
+function completed(faults: Faults, { hosts, ruleAt, exchange, racks, link, levels, ...options }: Checked): Settings {
   const { model, threads, backend } = options
   checkSize(faults, options.size, model)
   // A model at fault is missing here.
   const defaults = defaultsFor(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''))
-  const devices = devicesSettings(faults, { backend, ...present({ devices: options.devices, hosts, ruleAt, link, levels }) })
+  const devices = devicesSettings(faults, {
+    backend,
+    ...present({ devices: options.devices, hosts, ruleAt, exchange, racks, link, levels })
+  })
   const isStable = (learners: number): boolean => {
     const alone = new Faults()
     synchroniserSettings(alone, options.synchroniser, learners)

@@ -182,14 +182,20 @@ async function startSynchroniser(
   { control, shared }: RunHooks,
   moved: MovedVectorsUse | undefined
 ): Promise<ActorRef<Synchroniser>> {
-  const { link: bytesPerSecond, ruleAt } = settings.devices
+  const { link: bytesPerSecond, ruleAt, exchange, racks } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
   const link = shared?.link ?? ownLink()
   const rule = presentRule(settings)
   const { parameters: layout } = programs.train
   const level: LevelSpec | undefined =
     hosts && rule.kind === 'synchronous'
-      ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, { layout, rule, ...(ruleAt && { ruleAt }) })
+      ? hostsLevel(engine, hosts.host.handle, hosts.host.capacities, {
+          layout,
+          rule,
+          ...(ruleAt && { ruleAt }),
+          ...(exchange && { exchange }),
+          ...(racks && { racks })
+        })
       : link && { kind: 'loopback', link }
   const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule, ...(moved && { moved }) }
   const group = { ...spec, initial: await firstWeights(model, settings) }

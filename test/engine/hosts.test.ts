@@ -1,116 +1,15 @@
 import { expect } from 'chai'
-import type { Program } from '../../src/compiler/program.js'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
-import type { EvaluationAverage, Handle, LevelSpec, RulePlace, SnapshotContents, SynchronousRule } from '../../src/engine/contract.js'
+import type { EvaluationAverage, Handle, LevelSpec, SnapshotContents } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
-import { defineModel, linear, relu } from '../../src/model/layers.js'
 import type { NamedRule } from '../../src/rules/rules.js'
 import { addStates, ownedStates } from '../../src/run/hosts/owned-states.js'
-import { hostsLevel } from '../../src/run/hosts/hosts-level.js'
-import { awaitMeeting } from '../hosts/support/await-meeting.js'
 import { refused } from '../support/codes.js'
 import { GroupRun, type GroupPlan } from './support/group-run.js'
+import { HostsRun, joined, levelOf, training } from './support/hosts-run.js'
 import { DEVICES } from './support/level-cases.js'
 import { CASES, OPTIMISER, rule } from './support/rule-pair.js'
-import { largestDifference, randomSamples, smallTraining } from './support/small-training.js'
-
-let links = 0
-
-/** Hosts of this process, joined by threads. */
-function joined(size: number, shrinks = false): Handle[] {
-  const name = `groups ${process.pid} ${links++}`
-  const hosts = Array.from({ length: size }, (_, rank) => engine.openHosts({ kind: 'threads', name, rank, size, deadline: 60, shrinks }))
-  hosts.forEach(awaitMeeting)
-  return hosts
-}
-
-const WIDE = defineModel({ name: 'wide', input: [60], layers: [linear(700), relu(), linear(600), relu(), linear(5)] })
-const training = (wide = false, optimiser: OptimiserAttributes = OPTIMISER, backend: 'cpu' | 'cuda-host' = 'cpu') => ({
-  ...smallTraining(backend, optimiser, { batch: 4, ...(wide && { model: WIDE }) }),
-  dataset: randomSamples(300, wide ? 60 : 12)
-})
-
-/** `hosts` are their capacities, or their number: then all have equal parts. */
-function levelOf(
-  handle: Handle,
-  hosts: number | readonly number[],
-  { parameters: layout }: Program,
-  how: GroupPlan['rule'],
-  ruleAt?: RulePlace
-): LevelSpec {
-  const capacities = typeof hosts === 'number' ? Array.from({ length: hosts }, () => 1) : hosts
-  return hostsLevel(engine, handle, capacities, { layout, rule: how as SynchronousRule, ...(ruleAt && { ruleAt }) })
-}
-
-/** One group a host; the learners of all are spread over the hosts in turns. */
-class HostsRun {
-  readonly links: readonly Handle[]
-  readonly runs: readonly GroupRun[]
-  #iterations = 0
-
-  constructor(
-    { program, initial, dataset }: ReturnType<typeof training>,
-    how: GroupPlan['rule'],
-    hosts: number,
-    devices = 1,
-    {
-      shrinks = false,
-      ruleAt,
-      average,
-      capacities
-    }: { shrinks?: boolean; ruleAt?: RulePlace; capacities?: readonly number[] } & Pick<GroupPlan, 'average'> = {}
-  ) {
-    this.links = joined(hosts, shrinks)
-    this.runs = this.links.map((handle) => {
-      const levels = [...(devices > 1 ? [DEVICES] : []), levelOf(handle, capacities ?? hosts, program, how, ruleAt)]
-      return new GroupRun(program, dataset, { initial, rule: how, devices, levels, ...(average && { average }) })
-    })
-  }
-
-  add(learners: number): this {
-    for (let j = 0; j < learners; j++) this.runs[j % this.runs.length]!.add(Math.floor(j / this.runs.length))
-    return this
-  }
-
-  lift(): this {
-    for (const { group } of this.runs) engine.setPause(group, Infinity)
-    return this
-  }
-
-  /** `before`: iterations before the first one, where the groups were restored. */
-  iterate(iterations: number, period: number, before = 0): void {
-    if (this.#iterations === 0) this.#iterations = before
-    for (let t = 0; t < iterations; t++) {
-      for (const step of ['compute', 'finish'] as const)
-        for (const run of this.runs) for (const learner of run.replicas.keys()) run[step](learner)
-      if (++this.#iterations % period === 0) for (const run of this.runs) run.reached(this.#iterations / period)
-    }
-  }
-
-  centrals(): Buffer[] {
-    return this.runs.map((run) => Buffer.from(run.central().buffer))
-  }
-
-  /** Steps of all learners of these hosts in turns until none of them takes one more. */
-  runToRest(runs = this.runs): Set<string> {
-    const ends = new Map<string, string>()
-    const learners = runs.flatMap((run, host) => [...run.replicas].map(([learner, at]) => ({ name: `${host}.${learner}`, ...at })))
-    const deadline = performance.now() + 20_000
-    while (ends.size < learners.length && performance.now() < deadline)
-      for (const { name, replica, slot } of learners) {
-        const { outcome } = engine.run(replica, slot, { steps: 1, milliseconds: 1 })
-        if (outcome === 'paused' || outcome === 'cancelled') ends.set(name, outcome)
-      }
-    expect(ends.size, 'learners that rest').to.equal(learners.length)
-    return new Set(ends.values())
-  }
-
-  release(): void {
-    for (const { group } of this.runs) engine.stop(group)
-    for (const run of this.runs) run.release()
-    for (const link of this.links) engine.release(link)
-  }
-}
+import { largestDifference } from './support/small-training.js'
 
 /** The same learners on the devices of one process. */
 function onDevices(
@@ -255,7 +154,7 @@ describe('A group over hosts whose owners of chunks apply the rule', () => {
       const { program, initial, dataset } = training(false, optimiser)
       const [hosts, other] = joined(2)
       const how = rule({ name: 'ssgd' }, 2)
-      const level = levelOf(hosts!, 2, program, how, 'owners') as Extract<LevelSpec, { kind: 'hosts' }>
+      const level = levelOf(hosts!, 2, program, how, { ruleAt: 'owners' }) as Extract<LevelSpec, { kind: 'hosts' }>
       const make = (levels: LevelSpec[]) => () => new GroupRun(program, dataset, { initial, rule: how, levels })
       await refused('INVALID_OPTION', make([level]), 'ruleAt', 'norm')
       await refused('INVALID_OPTION', make([{ ...level, ruleAt: 'all', chunks: level.chunks.slice(1) }]), 'chunks', 'next')

@@ -113,7 +113,8 @@ describe('A job on several devices', function () {
       levels: [],
       ordered: false,
       hosts: 'auto',
-      ruleAt: 'all'
+      ruleAt: 'all',
+      exchange: 'sharded'
     })
   })
 

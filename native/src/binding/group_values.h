@@ -118,9 +118,13 @@ inline double latency(const Napi::Object& from) {
   return received;
 }
 
+inline int rank(const Napi::Value& value) { return small(value, "host"); }
+
 inline ExchangeChunk exchange_chunk(const Napi::Value& value) {
   const Napi::Object from = object(value, "chunk");
-  return {{size(from, "begin"), size(from, "end")}, small(property(from, "host"), "host")};
+  ExchangeChunk chunk{{size(from, "begin"), size(from, "end")}, small(property(from, "host"), "host")};
+  if (const Napi::Value relays = property(from, "relays"); !relays.IsUndefined()) chunk.relays = list(relays, "relays", rank);
+  return chunk;
 }
 
 inline bool is_at_owners(const std::string& place) {
@@ -138,6 +142,8 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
     level.hosts = holder.get<HostsObject>(static_cast<Handle>(integer(from, "hosts")))->thread;
     level.chunks = list(property(from, "chunks"), "chunks", exchange_chunk);
     if (const Napi::Value place = property(from, "ruleAt"); !place.IsUndefined()) level.owners_apply = is_at_owners(string(from, "ruleAt"));
+    if (const Napi::Value racks = property(from, "racks"); !racks.IsUndefined())
+      level.racks = list(racks, "racks", [](const Napi::Value& rack) { return list(rack, "rack", rank); });
     return level;
   }
   if (kind != "loopback") throw Error("UNKNOWN_NAME", "level: received " + kind + "; use one of devices, hosts, loopback");

@@ -23,8 +23,8 @@ std::vector<Bucket> owned_ranges(const GroupSpec& spec) {
   std::vector<Bucket> owned;
   for (const LevelSpec& level : spec.levels)
     if (level.owners_apply)
-      for (const auto& [range, host] : level.chunks)
-        if (host == level.hosts->rank()) owned.push_back(range);
+      for (const ExchangeChunk& chunk : level.chunks)
+        if (chunk.host == level.hosts->rank()) owned.push_back(chunk.range);
   return owned;
 }
 

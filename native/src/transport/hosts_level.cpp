@@ -22,7 +22,7 @@ size_t end_of(std::span<const Bucket> buckets) {
 }  // namespace
 
 HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-                       std::span<const ExchangeChunk> chunks, ChunkRule* rule)
+                       std::span<const ExchangeChunk> chunks, ChunkRule* rule, Racks racks)
     : Level(backend, 1),
       hosts_(std::move(hosts)),
       backend_(backend),
@@ -31,37 +31,54 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
       element_(size_of(type)),
       tag_(HostsThread::tag_of_group(number)),
       rule_(rule),
-      sum_(rule ? Memory() : Memory(backend, end_of(buckets) * element_)) {
+      sum_(rule ? Memory() : Memory(backend, end_of(buckets) * element_)),
+      racks_(checked_racks(std::move(racks), hosts_->size())) {
+  const auto owners = chunks_by_bucket(chunks, buckets, racks_);
   const std::lock_guard lock(mutex_);
   hosts_->on_change(this, [this] { wake(); },
                     {HostsThread::key_of(Channel::data, tag_), [this] { return state(); }, [this](const auto& states) { go_on(states); }});
-  for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
-  const auto owners = chunks_by_bucket(chunks, buckets, size());
   for (size_t bucket = 0; bucket < buckets.size(); ++bucket) {
     Exchange& exchange = exchanges_.emplace_back();
     exchange.range = buckets[bucket];
     exchange.owners = owners[bucket];
   }
+  take_hosts();
   for (Exchange& exchange : exchanges_) plan(exchange);
+}
+
+void HostsLevel::take_hosts() {
+  others_.clear();
+  for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
+  for (std::vector<int>& rack : racks_) std::erase_if(rack, [this](int host) { return hosts_->is_lost(host); });
+  for (Exchange& exchange : exchanges_) deal_out(exchange.owners, racks_);
+  std::erase_if(racks_, [](const std::vector<int>& rack) { return rack.empty(); });
+  const auto has = [](const std::vector<int>& rack, int host) { return std::ranges::count(rack, host) > 0; };
+  const auto own = std::ranges::find_if(racks_, [&](const std::vector<int>& rack) { return has(rack, rank()); });
+  rack_ = static_cast<size_t>(own - racks_.begin());
+  neighbours_.clear();
+  for (const size_t host : others_)
+    if (has(*own, static_cast<int>(host))) neighbours_.push_back(host);
 }
 
 void HostsLevel::plan(Exchange& exchange) {
   const auto count = static_cast<size_t>(size());
-  std::vector<int> hosts = hosts_->others();
-  hosts.push_back(rank());
-  std::ranges::sort(hosts);
-  deal_out(exchange.owners, hosts);
   exchange.counts.assign(count, 0);
   exchange.chunks.assign(count, {});
   exchange.received.clear();
   exchange.received.resize(count);
   size_t own = 0;
-  for (const auto& [range, host] : exchange.owners) {
-    exchange.chunks[static_cast<size_t>(host)].push_back({range, own});
-    if (host == rank()) own += range.end - range.begin;
+  for (const ExchangeChunk& each : exchange.owners) {
+    const int owner = owner_in(each, rack_);
+    Chunk& chunk = exchange.chunks[static_cast<size_t>(owner)].emplace_back(Chunk{each.range, own});
+    if (owner != rank()) continue;
+    own += each.range.end - each.range.begin;
+    if (rack_ > 0) chunk.before = owner_in(each, rack_ - 1);
+    if (!is_last_rack()) chunk.after = owner_in(each, rack_ + 1);
   }
-  for (const size_t host : others_)
-    if (own > 0) exchange.received[host] = Memory(backend_, own * element_);
+  const auto memory = [&](bool is_used) { return is_used && own > 0 ? Memory(backend_, own * element_) : Memory(); };
+  for (const size_t host : neighbours_) exchange.received[host] = memory(true);
+  exchange.before = memory(rack_ > 0);
+  exchange.made = memory(!is_last_rack());
   expect_counts(exchange);
   for (Chunk& chunk : own_chunks(exchange)) expect(exchange, chunk);
 }
@@ -85,7 +102,7 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
     exchange.own = part.vector;
     exchange.own_count = part.learners;
     exchange.is_counted = false;
-    exchange.summed = 0;
+    exchange.summed = exchange.relayed = 0;
     if (!paused_) begin(exchange);
   }
   auto request = std::make_unique<Request>();
@@ -95,16 +112,24 @@ std::unique_ptr<Level::Request> HostsLevel::start(BucketReduction reduction) {
 
 void HostsLevel::begin(Exchange& exchange) {
   unsummed_.push_back(&exchange);
-  // The owners' sums are expected before the chunks go that they are made of.
-  for (const size_t host : others_) {
+  // Sums are expected before the chunks go that they are made of.
+  for (const size_t host : neighbours_)
     for (const Chunk& chunk : exchange.chunks[host])
       receive(exchange.missing_sums, Channel::data, host, tag_ + kSums, part_of(result(exchange.round), chunk.range));
-    send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
+  if (!is_last_rack()) {
+    unrelayed_.push_back(&exchange);
+    for (Chunk& chunk : own_chunks(exchange)) {
+      chunk.has_result = false;
+      ++exchange.missing_sums;
+      hosts_->receive(this, Channel::data, chunk.after, tag_ + kSums, part_of(result(exchange.round), chunk.range),
+                      [this, &exchange, &chunk] { relay(exchange, chunk); });
+    }
   }
+  for (const size_t host : others_) send(exchange, Channel::words, host, tag_ + kCounts, bytes_of(exchange.own_count));
   size_t most = 0;
   for (const auto& chunks : exchange.chunks) most = std::max(most, chunks.size());
   for (size_t i = 0; i < most; ++i)
-    for (const size_t host : others_)
+    for (const size_t host : neighbours_)
       if (i < exchange.chunks[host].size())
         send(exchange, Channel::data, host, tag_ + kChunks,
              exchange.own_count > 0 ? part_of(const_cast<std::byte*>(exchange.own), exchange.chunks[host][i].range)
@@ -145,9 +170,10 @@ void HostsLevel::expect_counts(Exchange& exchange) {
 }
 
 void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
-  const size_t bytes = (chunk.range.end - chunk.range.begin) * element_;
-  for (const size_t host : others_)
-    receive(chunk.missing, Channel::data, host, tag_ + kChunks, {received_from(exchange, host, chunk), bytes});
+  for (const size_t host : neighbours_)
+    receive(chunk.missing, Channel::data, host, tag_ + kChunks, place_of(exchange.received[host], chunk));
+  if (chunk.before != kNone)
+    receive(chunk.missing, Channel::data, static_cast<size_t>(chunk.before), tag_ + kChunks, place_of(exchange.before, chunk));
 }
 
 bool HostsLevel::is_summed(const Exchange& exchange) const {
@@ -166,8 +192,11 @@ void HostsLevel::sum_next(Exchange& exchange) {
     exchange.counts[static_cast<size_t>(rank())] = exchange.own_count;
     exchange.total = std::accumulate(exchange.counts.begin(), exchange.counts.end(), int64_t{0});
     exchange.contributors.clear();
-    for (size_t host = 0; host < exchange.counts.size(); ++host)
-      if (exchange.counts[host] > 0) exchange.contributors.push_back(host);
+    for (const int host : racks_[rack_])
+      if (exchange.counts[static_cast<size_t>(host)] > 0) exchange.contributors.push_back(static_cast<size_t>(host));
+    // The racks have the hosts in their order.
+    const auto before = std::span(exchange.counts).first(static_cast<size_t>(racks_[rack_].front()));
+    exchange.has_before = std::ranges::any_of(before, [](int64_t learners) { return learners > 0; });
     expect_counts(exchange);
   }
   const std::lock_guard lock(mutex_);
@@ -177,21 +206,61 @@ void HostsLevel::sum_next(Exchange& exchange) {
 
 void HostsLevel::sum(Exchange& exchange, Chunk& chunk) {
   const auto& [begin, end] = chunk.range;
-  const bool is_empty = !rule_ && exchange.total == 0;
   std::vector<const void*> summands;
-  for (const size_t host : exchange.contributors)
-    // Laid out as the parameters are.
-    summands.push_back(host == static_cast<size_t>(rank()) ? exchange.own : received_from(exchange, host, chunk) - begin * element_);
+  // Laid out as the parameters are.
+  const auto add = [&](const Memory& memory) { summands.push_back(place_of(memory, chunk).data() - begin * element_); };
+  if (exchange.has_before) add(exchange.before);
+  for (const size_t host : exchange.contributors) {
+    if (host == static_cast<size_t>(rank()))
+      summands.push_back(exchange.own);
+    else
+      add(exchange.received[host]);
+  }
+  if (!is_last_rack()) {
+    const std::span<const std::byte> found = sum_of_racks(exchange, chunk, summands);
+    const std::lock_guard lock(mutex_);
+    expect(exchange, chunk);
+    return send(exchange, Channel::data, static_cast<size_t>(chunk.after), tag_ + kChunks, found);
+  }
   const size_t pass = std::min(passes_.piece(), end - begin);
-  for (size_t at = begin; at < end && !is_empty; at += pass)
+  for (size_t at = begin; at < end && has_result(exchange); at += pass)
     if (rule_)
       rule_->make(summands, exchange.total, at, std::min(at + pass, end));
     else
       passes_.average({type_, at, std::min(at + pass, end), nullptr, sum_.data(), summands, 1, 0});
   const std::lock_guard lock(mutex_);
   expect(exchange, chunk);
-  const auto found = is_empty ? std::span<std::byte>() : part_of(result(exchange.round), chunk.range);
-  for (const size_t host : others_) send(exchange, Channel::data, host, tag_ + kSums, found);
+  send_result(exchange, chunk);
+}
+
+std::span<const std::byte> HostsLevel::sum_of_racks(Exchange& exchange, const Chunk& chunk, std::span<const void* const> summands) {
+  const auto& [begin, end] = chunk.range;
+  if (summands.empty()) return {};
+  if (summands.size() == 1 && summands.front() == exchange.own) return part_of(const_cast<std::byte*>(exchange.own), chunk.range);
+  const std::span<std::byte> made = place_of(exchange.made, chunk);
+  passes_.average({type_, begin, end, nullptr, made.data() - begin * element_, summands, 1, 0});
+  return made;
+}
+
+void HostsLevel::send_result(Exchange& exchange, const Chunk& chunk) {
+  const auto found = has_result(exchange) ? part_of(result(exchange.round), chunk.range) : std::span<std::byte>();
+  if (chunk.before != kNone) send(exchange, Channel::data, static_cast<size_t>(chunk.before), tag_ + kSums, found);
+  for (const size_t host : neighbours_) send(exchange, Channel::data, host, tag_ + kSums, found);
+}
+
+void HostsLevel::relay(Exchange& exchange, Chunk& chunk) {
+  {
+    const std::lock_guard lock(mutex_);
+    chunk.has_result = true;
+    while (!unrelayed_.empty()) {
+      Exchange& next = *unrelayed_.front();
+      const std::deque<Chunk>& chunks = own_chunks(next);
+      while (next.relayed < chunks.size() && chunks[next.relayed].has_result) send_result(next, chunks[next.relayed++]);
+      if (next.relayed < chunks.size()) break;
+      unrelayed_.pop_front();
+    }
+  }
+  arrive(exchange.missing_sums);
 }
 
 void HostsLevel::send(Exchange& exchange, Channel channel, size_t to, int tag, std::span<const std::byte> bytes) {
@@ -238,8 +307,8 @@ void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
   }
   paused_ = false;
   unsummed_.clear();
-  others_.clear();
-  for (const int host : hosts_->others()) others_.push_back(static_cast<size_t>(host));
+  unrelayed_.clear();
+  take_hosts();
   for (size_t bucket = 0; bucket < exchanges_.size(); ++bucket) {
     Exchange& exchange = exchanges_[bucket];
     exchange.missing_counts = exchange.missing_sums = exchange.sending = 0;
@@ -253,7 +322,7 @@ void HostsLevel::go_on(const std::map<int, HostsThread::Bytes>& states) {
   for (Exchange* const each : in_turn) {
     const bool is_new = each->round > each->finished;
     each->is_counted = !is_new;
-    each->summed = is_new ? 0 : own_chunks(*each).size();
+    each->summed = each->relayed = is_new ? 0 : own_chunks(*each).size();
     if (is_new) begin(*each);
   }
 }
@@ -280,8 +349,8 @@ std::span<std::byte> HostsLevel::part_of(std::byte* vector, const Bucket& range)
   return {vector + range.begin * element_, (range.end - range.begin) * element_};
 }
 
-std::byte* HostsLevel::received_from(Exchange& exchange, size_t host, const Chunk& chunk) const {
-  return exchange.received[host].data() + chunk.place * element_;
+std::span<std::byte> HostsLevel::place_of(const Memory& own, const Chunk& chunk) const {
+  return {own.data() + chunk.place * element_, (chunk.range.end - chunk.range.begin) * element_};
 }
 
 }  // namespace arbalest

@@ -11,7 +11,13 @@
 // that chunk of the next round before it has all sums: a message always finds its receive. Chunks are added up in the order in which they
 // are started, so that the messages of all buckets may have one tag.
 //
-// With a rule the owner makes more of a chunk than its sum, the next central model, and sends that. What it keeps for this, such as the
+// Hosts may be in several racks, where links between racks are slower than those within. Then a chunk has an owner in each rack, which adds up
+// the parts of its rack alone, from the sum of the rack before it on, and sends it to the owner in the next rack. The owner in the last
+// rack has the whole sum: it comes back the same way, and each owner sends it to the hosts of its rack. So a chunk crosses the link between
+// two racks once in each direction, and is still added up in the order of ranks: the bits are the same. Racks of one host each are a ring.
+// The hosts of a rack get sums from an owner in the order in which they sent their parts, so it holds back those that come earlier.
+//
+// With a rule the owner in the last rack makes more of a chunk than its sum, the next central model, and sends that. What it keeps for this, such as the
 // states of an optimiser, is there alone: after the loss of a host the others cannot go on.
 //
 // Without one, after the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums
@@ -38,7 +44,7 @@ class HostsLevel final : public Level {
  public:
   // The hosts' levels of one number meet each other. The backend's devices share the machine's memory.
   HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-             std::span<const ExchangeChunk> chunks, ChunkRule* rule = nullptr);
+             std::span<const ExchangeChunk> chunks, ChunkRule* rule = nullptr, Racks racks = {});
   ~HostsLevel() override;
 
   const char* name() const override { return "hosts"; }
@@ -52,28 +58,35 @@ class HostsLevel final : public Level {
   void end() noexcept override;
 
  private:
+  static constexpr int kNone = -1;
   struct Chunk {
     Bucket range;
-    size_t place = 0;  // of an own one: its first element among those received from another host
-    int missing = 0;   // of an own one: hosts that have not sent it
+    // Of an own one:
+    size_t place = 0;    // its first element among those received from another host
+    int before = kNone;  // its owner in the rack before this one
+    int after = kNone;   // its owner in the next rack, from which its result comes
+    int missing = 0;     // messages that its sum needs
+    bool has_result = false;
   };
   // Of one bucket, and used again in each round.
   struct Exchange {
     Bucket range;
     std::vector<ExchangeChunk> owners;
-    std::vector<std::deque<Chunk>> chunks;  // by owner; none of a lost host
-    std::vector<Memory> received;           // the own chunks, of each host
+    std::vector<std::deque<Chunk>> chunks;  // by owner in this rack; none of a lost host
+    std::vector<Memory> received;           // the own chunks, of each host of this rack
+    Memory before, made;                    // the own chunks: sums of the racks before this one, and with this one
     std::vector<int64_t> counts;            // learners by host
     int missing_counts = 0;
     // Of the present round:
     int64_t round = -1;
     const std::byte* own = nullptr;  // this host's part
     int64_t own_count = 0, total = 0;
-    std::vector<size_t> contributors;  // hosts that have learners
+    std::vector<size_t> contributors;  // hosts of this rack that have learners
+    bool has_before = false;           // whether hosts of the racks before have learners
     int missing_sums = 0;              // messages
     int sending = 0;                   // messages
     bool is_counted = false;
-    size_t summed = 0;             // own chunks
+    size_t summed = 0, relayed = 0;  // own chunks
     int64_t finished = -1;         // the newest round whose sum is here, or comes from another host
     int64_t finished_before = -1;  // where that sum comes from another host
   };
@@ -82,7 +95,9 @@ class HostsLevel final : public Level {
     int64_t round, finished, total;
   };
 
-  // The chunks and places for the hosts that are there.
+  // Those that are there, and their chunks.
+  void take_hosts();
+  // The places of the chunks.
   void plan(Exchange& exchange);
   // Sends this host's part.
   void begin(Exchange& exchange);
@@ -103,13 +118,21 @@ class HostsLevel final : public Level {
   // Adds up the learners, or the next own chunk, and sends the sum.
   void sum_next(Exchange& exchange);
   void sum(Exchange& exchange, Chunk& chunk);
+  // The sum of the racks up to this one: this host's own part where it is the only one. Nothing without learners.
+  std::span<const std::byte> sum_of_racks(Exchange& exchange, const Chunk& chunk, std::span<const void* const> summands);
+  // Whether the round makes anything: without learners there is no sum.
+  bool has_result(const Exchange& exchange) const { return rule_ || exchange.total > 0; }
+  void send_result(Exchange& exchange, const Chunk& chunk);
+  // The result of an own chunk has come from the next rack.
+  void relay(Exchange& exchange, Chunk& chunk);
+  bool is_last_rack() const { return rack_ + 1 == racks_.size(); }
   std::deque<Chunk>& own_chunks(Exchange& exchange) const { return exchange.chunks[static_cast<size_t>(hosts_->rank())]; }
   // The vector of which all hosts have equal chunks when the round is done.
   std::byte* result(int64_t round) const { return rule_ ? rule_->result(round) : sum_.data(); }
   // A range of a parameter vector.
   std::span<std::byte> part_of(std::byte* vector, const Bucket& range) const;
-  // Where another host's part of an own chunk lies.
-  std::byte* received_from(Exchange& exchange, size_t host, const Chunk& chunk) const;
+  // The range of an own chunk in a memory of all own chunks.
+  std::span<std::byte> place_of(const Memory& own, const Chunk& chunk) const;
 
   const std::shared_ptr<HostsThread> hosts_;
   Backend& backend_;
@@ -126,8 +149,13 @@ class HostsLevel final : public Level {
   std::exception_ptr lost_;         // an owner, with what its rule keeps
   bool is_summing_ = false;         // a thread adds up a chunk, without the lock
   std::vector<size_t> others_;      // hosts that are there, beginning with the one after this
+  std::vector<size_t> neighbours_;  // those of them in this rack
+  Racks racks_;                     // hosts that are there
+  size_t rack_ = 0;                 // this host's
   std::deque<Exchange> exchanges_;  // by bucket
-  std::deque<Exchange*> unsummed_;  // in the order of their starts
+  // In the order of their starts.
+  std::deque<Exchange*> unsummed_;
+  std::deque<Exchange*> unrelayed_;
 };
 
 }  // namespace arbalest

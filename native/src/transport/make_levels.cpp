@@ -36,7 +36,8 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
   else if (backend.capabilities().own_memory)
     level = make_collective_level(backend, spec, type, bytes, parts);
   else if (spec.kind == Kind::hosts)
-    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks, spec.owners_apply ? rule : nullptr);
+    level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks, spec.owners_apply ? rule : nullptr,
+                                         spec.racks);
   else
     level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
   std::vector<int> all(static_cast<size_t>(level->size()));
@@ -68,6 +69,9 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
     throw Error("INVALID_OPTION", "levels: received that of devices after that of hosts; give the one of hosts last");
   if (levels.back().owners_apply && backend.capabilities().own_memory)
     throw Error("INVALID_OPTION", "levels: received owners that apply the rule, on devices with memories of their own; let every host apply it");
+  if (levels.back().racks.size() > 1 && backend.capabilities().own_memory)
+    throw Error("INVALID_OPTION", "racks: received " + std::to_string(levels.back().racks.size()) +
+                                      " on devices with memories of their own, whose collective chooses its ways by itself; leave them out");
 }
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes,

@@ -22,6 +22,7 @@ struct LevelSpec {
   int number = 0;                                // of the group among those of the hosts
   std::vector<ExchangeChunk> chunks{};           // of the vector, for the hosts
   bool owners_apply = false;                     // the owners make the next central model of a chunk, and not only its sum
+  Racks racks{};                                 // of the hosts; one if none are given
 };
 
 // Throws INVALID_OPTION where the backend has fewer devices.

@@ -36,11 +36,19 @@ export type LevelName = 'devices' | 'hosts'
  *   they agree on: at most three after the one in progress. Rates, restarts, the end and changes of the rule are not agreed on: set them equally on all hosts
  *   while they rest, else the group fails with HOSTS_DIFFER. Losses, `iterations` and `notFiniteAt` are those of all hosts; members are this one's. Release the
  *   group where it rests, or after a stop. `chunks` cut the group's buckets (`levelBuckets`) into messages, in the order of the buckets; they are the same on every host.
+ *   `racks` have all ranks in their order; one rack if omitted. A chunk is summed in one rack after another, so that it crosses the link between two racks once in
+ *   each direction. The bits are those of one rack, but on backend `reference`, which sums in 64 bits within a rack.
  * - `loopback`: this host is the only one, and the data for others comes back after `latency` seconds, or when a link made by `createRatedLink` has carried it.
  */
 export type LevelSpec =
   | { readonly kind: 'devices' }
-  | { readonly kind: 'hosts'; readonly hosts: Handle; readonly chunks: readonly ExchangeChunk[]; readonly ruleAt?: RulePlace }
+  | {
+      readonly kind: 'hosts'
+      readonly hosts: Handle
+      readonly chunks: readonly ExchangeChunk[]
+      readonly racks?: readonly (readonly number[])[]
+      readonly ruleAt?: RulePlace
+    }
   | { readonly kind: 'loopback'; readonly latency: number }
   | { readonly kind: 'loopback'; readonly link: Handle }
 
@@ -54,11 +62,14 @@ export type LevelSpec =
  */
 export type RulePlace = 'all' | 'owners'
 
-/** Elements of the parameter vector from `begin` to before `end`, and the rank of the host that sums them. */
+/** Elements of the parameter vector from `begin` to before `end`, and the ranks of the hosts that sum them: an owner in each rack. */
 export interface ExchangeChunk {
   readonly begin: number
   readonly end: number
+  /** The owner in the last rack, which has the whole sum. */
   readonly host: number
+  /** The owners in the racks before it; none if omitted. */
+  readonly relays?: readonly number[]
 }
 
 /** A network link that exists in time alone. Groups that share it wait for each other's bytes. */

@@ -64,6 +64,8 @@ export function greetingOf(settings: Settings): Hello {
     synchroniser: { name: synchroniser.name, options: synchroniser.options },
     learners: learnersOf(population),
     ruleAt: devices.ruleAt,
+    exchange: devices.exchange,
+    racks: devices.racks,
     ...Object.fromEntries(COMPARED.map((option) => [option, settings[option]]))
   }
   return { host: hostname(), about: { version: codeHash(), ...asJson(options) } }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { LearnerFailure } from '../../actors/learner-failure.js'
 import type { Engine, Handle, HostsSpec } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
+import { checkRacks } from '../../hosts/exchange/racks.js'
 import { HostMailbox } from '../../hosts/host-mailbox.js'
 import { endHosts, openHosts } from '../../hosts/hosts-link.js'
 import { launchedProcess } from '../../hosts/launcher.js'
@@ -119,6 +120,7 @@ export class RunHost implements Disposable {
   settingsOf(given: Settings): Settings {
     const { population, devices, dryRun } = given
     if (dryRun) throw invalidOption('dryRun', true, 'start one process for a dry run')
+    if (devices.racks) checkRacks(devices.racks, this.mailbox.size, devices.exchange)
     const all = this.#populationOf(population)
     const fewest = Math.min(...all.schedule.map((change) => change.learners))
     if (fewest < this.size) throw invalidOption('learners', fewest, `use at least ${this.size}: one for each host`)
