@@ -35,6 +35,7 @@ export type {
   LearnerLostEvent,
   HostLostEvent,
   LevelFigures,
+  ExchangeEvent,
   LevelsEvent,
   LoggedEvent,
   PlannedEvent,

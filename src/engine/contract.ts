@@ -14,7 +14,7 @@ import type {
   SynchronousRule
 } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
-import type { HostsPlace, HostsSpec } from './contract/hosts.js'
+import type { HostsPlace, HostsSpec, LinkFigures } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
   ArenasSpec,
@@ -220,6 +220,13 @@ export interface Engine {
   takeFromHost(hosts: Handle, from: number): Uint8Array | null
   /** Calls `wake` in this thread when a message has come, a host is lost or the link has failed. */
   watchHosts(hosts: Handle, wake: () => void): void
+  /**
+   * Begins to measure the links between the hosts, which takes less than a second, unless they are slower than some megabits a second. Each host calls it, at the same place among its groups, while all are there and none is at a
+   * round. Returns at once.
+   */
+  measureLinks(hosts: Handle): Handle
+  /** What has been measured; null until then. Throws HOST_LOST. */
+  linkFigures(measurement: Handle): LinkFigures | null
   /** The link ends once every host has called it. Returns at once. A host that releases its handle before that is lost to the others. */
   endHosts(hosts: Handle): void
   /** Whether the link has ended. Throws HOST_LOST. */

@@ -70,6 +70,8 @@ const CALLS = [
   'endHosts',
   'hostsEnded',
   'lostHosts',
+  'measureLinks',
+  'linkFigures',
   'abortHosts',
   'countMemory',
   'watchMemory',

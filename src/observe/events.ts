@@ -10,6 +10,7 @@ export type JobEvent =
   | WarningEvent
   | StartedEvent
   | LevelsEvent
+  | ExchangeEvent
   | SetAsideEvent
   | ResumedEvent
   | CheckpointEvent
@@ -112,6 +113,16 @@ export interface LevelsEvent {
   readonly measured: readonly LevelFigures[]
   /** The orders that were compared, each with the seconds that the sums of one round take. */
   readonly orders: readonly { readonly levels: readonly LevelName[]; readonly seconds: number }[]
+  /** In words. */
+  readonly reason: string
+}
+
+/** How several hosts sum what they have; emitted where there are several. */
+export interface ExchangeEvent {
+  readonly event: 'exchange'
+  readonly mode: 'sharded' | 'racks' | 'ring'
+  /** What the ways to sum all parameters once are predicted to take, the fastest first; empty where nothing had to be chosen. */
+  readonly predicted: readonly { readonly exchange: string; readonly milliseconds: number }[]
   /** In words. */
   readonly reason: string
 }

@@ -11,7 +11,7 @@ import { either, list, oneOf, text, whole, type Schema } from '../schema/values.
 import { bytesPerSecondOf } from './link-rate.js'
 import type { OptimiserSettings } from './optimiser.js'
 
-const EXCHANGES = ['sharded', 'racks', 'ring'] as const
+const EXCHANGES = ['auto', 'sharded', 'racks', 'ring'] as const
 
 export type ExchangeName = (typeof EXCHANGES)[number]
 
@@ -126,10 +126,11 @@ export const devicesOptions = {
   /**
    * How several hosts sum. `sharded`: each host owns a part, sums what all send of it, and sends the sum to all. `racks`: parts are summed within a rack first, and
    * cross the link to the next rack once in each direction. `ring`: the sum of a part goes from host to host in the order of ranks. The weights are the same, bit for bit. `racks` and `ring` are
-   * refused where GPUs are summed by NCCL, and on backend `reference`. `sharded` if omitted. See docs/clusters.md.
+   * refused where GPUs are summed by NCCL, and on backend `reference`. `auto`: the hosts measure their links, for less than a second, and take the one that is predicted to be the
+   * fastest; the event `exchange` tells it with its reason. `sharded` if omitted. See docs/clusters.md.
    */
   exchange: option(oneOf(EXCHANGES), {
-    text: 'with several hosts: sharded, all send to the owners of parts; racks, rack by rack; ring, host by host',
+    text: 'with several hosts: sharded, all send to the owners of parts; racks, rack by rack; ring, host by host; auto measures the links',
     flag: '--exchange <name>',
     default: 'sharded'
   }),

@@ -13,6 +13,7 @@ import type {
   HostLostEvent,
   LearnerLostEvent,
   PlannedEvent,
+  ExchangeEvent,
   LevelsEvent,
   LoggedEvent,
   PopulationEvent,
@@ -36,6 +37,7 @@ export interface JobEvents {
   warning: [WarningEvent]
   started: [StartedEvent]
   levels: [LevelsEvent]
+  exchange: [ExchangeEvent]
   setAside: [SetAsideEvent]
   resumed: [ResumedEvent]
   checkpoint: [CheckpointEvent]
@@ -58,6 +60,7 @@ const EVENT_NAMES: Readonly<Record<keyof JobEvents, true>> = {
   warning: true,
   started: true,
   levels: true,
+  exchange: true,
   setAside: true,
   resumed: true,
   checkpoint: true,

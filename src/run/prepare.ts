@@ -23,6 +23,7 @@ import type { Intervention } from '../schedules/interventions.js'
 import { metricPlan, taskOfModel } from '../trained/programs.js'
 import { mostLearners, type PopulationSchedule } from '../schedules/population.js'
 import { groupSpec } from './group-spec.js'
+import { agreedExchange, type AgreedExchange } from './hosts/agreed-exchange.js'
 import { leaderOf, meet, type Hosts } from './hosts/meeting.js'
 import { chosenLevels } from './level-order.js'
 import { MemoryBudget } from './memory/budget.js'
@@ -60,6 +61,8 @@ export interface PreparedRun {
   readonly moved: MovedVectors
   readonly identity: RunIdentity
   readonly levels: LevelsEvent | undefined
+  /** How the hosts sum, where there are several. */
+  readonly exchange: AgreedExchange | undefined
   readonly schedule: Schedule
   /** The schedule after a change of the population, or of what programs have changed. */
   readonly scheduleFor: (population: PopulationSchedule, changes?: readonly Intervention[]) => Schedule
@@ -148,6 +151,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   }
   const { settings: fitting, train, memory, restoration, moved } = await inTurns(fitRun(trial), { check })
   await leaderOf(hosts)?.begin(resumption, fitting.population.schedule)
+  const exchange = hosts && (await agreedExchange(engine, hosts, fitting, layout.bytes))
 
   const levels = chosenLevels(engine, fitting.devices, fitting.backend, layout.bytes)
   const settings = levels ? { ...fitting, devices: { ...fitting.devices, levels: levels.levels } } : fitting
@@ -168,6 +172,7 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
     moved,
     identity,
     levels,
+    exchange,
     schedule: scheduleFor(settings.population.schedule),
     scheduleFor,
     hosts,

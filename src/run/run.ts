@@ -302,7 +302,7 @@ async function begin(
   { trace, shared }: { readonly trace: Trace | undefined; readonly shared: SharedDevice | undefined },
   statistics: () => FloatTensors
 ): Promise<Checkpointing | undefined> {
-  const { settings, schedule, levels, resumption, refused } = prepared
+  const { settings, schedule, levels, exchange, resumption, refused } = prepared
   const { synchroniser, group } = actors
   const { checkpoints, setAside = [] } = settings.checkpoint
     ? await startCheckpointing(settings.checkpoint, prepared, actors, scope, statistics, control.emit)
@@ -316,6 +316,7 @@ async function begin(
   })
   control.emit(startedEvent(prepared))
   if (levels) control.emit(levels)
+  if (exchange) control.emit(exchange.event)
   if (setAside.length > 0) control.emit(setAsideEvent(setAside, refused))
   if (resumption) control.emit(resumedEvent(resumption, refused))
   return checkpoints

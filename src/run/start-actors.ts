@@ -177,12 +177,12 @@ function tierOf({ spill }: Pick<Settings, 'spill'>): HostTierSpec {
 }
 
 async function startSynchroniser(
-  { model, dataset, programs, settings, resumption, hosts }: PreparedRun,
+  { model, dataset, programs, settings, resumption, hosts, exchange }: PreparedRun,
   { engine, system, handles }: JobScope,
   { control, shared }: RunHooks,
   moved: MovedVectorsUse | undefined
 ): Promise<ActorRef<Synchroniser>> {
-  const { link: bytesPerSecond, ruleAt, exchange, racks } = settings.devices
+  const { link: bytesPerSecond, ruleAt, racks } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
   const link = shared?.link ?? ownLink()
   const rule = presentRule(settings)
@@ -193,7 +193,7 @@ async function startSynchroniser(
           layout,
           rule,
           ...(ruleAt && { ruleAt }),
-          ...(exchange && { exchange }),
+          ...(exchange && { exchange: exchange.exchange }),
           ...(racks && { racks })
         })
       : link && { kind: 'loopback', link }

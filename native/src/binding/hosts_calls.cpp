@@ -55,6 +55,34 @@ Napi::Value watch_hosts(const Info& info) {
   return info.Env().Undefined();
 }
 
+Napi::Value measure_links(const Info& info) {
+  const auto hosts = object_of<HostsObject>(info, 0);
+  if (!hosts->thread->is_open()) throw Error("INVALID_STATE", "hosts: they have not met yet; measure once hostsPlace answers");
+  return handle(info, std::make_shared<LinkProbeObject>(hosts->thread, hosts->thread->next_group()));
+}
+
+Napi::Value link_figures(const Info& info) {
+  const auto figures = object_of<LinkProbeObject>(info, 0)->figures();
+  if (!figures) return info.Env().Null();
+  const auto numbers = [&](const std::vector<double>& values) {
+    Napi::Array array = Napi::Array::New(info.Env(), values.size());
+    for (uint32_t i = 0; i < values.size(); ++i) array[i] = values[i];
+    return array;
+  };
+  Napi::Array turns = Napi::Array::New(info.Env(), figures->turns.size());
+  for (uint32_t i = 0; i < figures->turns.size(); ++i) {
+    Napi::Object turn = Napi::Object::New(info.Env());
+    turn.Set("distance", figures->turns[i].distance);
+    turn.Set("bytesPerSecond", numbers(figures->turns[i].bytes_per_second));
+    turns[i] = turn;
+  }
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("turns", turns);
+  result.Set("latency", numbers(figures->latency));
+  result.Set("secondsPerByte", numbers(figures->seconds_per_byte));
+  return result;
+}
+
 Napi::Value end_hosts(const Info& info) {
   object_of<HostsObject>(info, 0)->thread->end();
   return info.Env().Undefined();
@@ -76,6 +104,8 @@ void add_hosts_calls(Napi::Object& addon) {
   add<send_to_host>(addon, "sendToHost");
   add<take_from_host>(addon, "takeFromHost");
   add<watch_hosts>(addon, "watchHosts");
+  add<measure_links>(addon, "measureLinks");
+  add<link_figures>(addon, "linkFigures");
   add<end_hosts>(addon, "endHosts");
   add<hosts_ended>(addon, "hostsEnded");
   add<abort_hosts>(addon, "abortHosts");

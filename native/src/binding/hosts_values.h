@@ -6,6 +6,7 @@
 
 #include "binding/values.h"
 #include "transport/host_messages.h"
+#include "transport/link_probe.h"
 #include "transport/threads_link.h"
 
 namespace arbalest {
@@ -16,6 +17,11 @@ struct HostsObject {
 
   const std::shared_ptr<HostsThread> thread;
   HostMessages messages;
+};
+
+struct LinkProbeObject : LinkProbe {
+  static constexpr char kKind[] = "measurement of links";
+  using LinkProbe::LinkProbe;
 };
 
 namespace js {

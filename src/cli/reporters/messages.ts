@@ -6,6 +6,7 @@ import type {
   JobEvent,
   HostLostEvent,
   LearnerLostEvent,
+  ExchangeEvent,
   LevelsEvent,
   PlannedEvent,
   PlannedProgram,
@@ -29,6 +30,8 @@ export function eventMessage(event: Exclude<JobEvent, ProgressEvent>): string | 
       return started(event)
     case 'levels':
       return levels(event)
+    case 'exchange':
+      return exchange(event)
     case 'setAside':
       return event.checkpoints.map(setAside).join('\n')
     case 'resumed':
@@ -112,6 +115,10 @@ function restored({ recomputedBytes, movedBytes = 0, predictedSlowdown = 1 }: St
   if (recomputedBytes === undefined) return ''
   const moves = movedBytes > 0 ? ` and moves ${bytes(movedBytes)}` : ''
   return `; to fit, a step computes ${bytes(recomputedBytes)} again${moves}: ${predictedSlowdown.toFixed(2)} times its time, as predicted`
+}
+
+function exchange({ mode, reason }: ExchangeEvent): string {
+  return `${colours.cyan('hosts')}, summed by exchange ${mode}: ${external(reason)}`
 }
 
 function levels({ devices, levels: names, reason }: LevelsEvent): string {

@@ -17,3 +17,13 @@ export interface HostsPlace {
   readonly rank: number
   readonly size: number
 }
+
+/** What the hosts of a run have measured of the links between them: the same figures on every host. Lists are by rank. */
+export interface LinkFigures {
+  /** In each of them every host sends to the one `distance` ranks after it, all at the same time; `bytesPerSecond` is what each receives. */
+  readonly turns: readonly { readonly distance: number; readonly bytesPerSecond: readonly number[] }[]
+  /** Seconds that a small message takes. */
+  readonly latency: readonly number[]
+  /** Seconds of the processor for each byte that a host sends or receives. */
+  readonly secondsPerByte: readonly number[]
+}

@@ -15,7 +15,7 @@ export type Racks = readonly (readonly number[])[]
 export type RunExchange = 'sharded' | 'racks' | 'ring'
 
 /** Throws INVALID_OPTION for racks in which a host of the run is missing, or is twice, and for those that the exchange cannot sum over. */
-export function checkRacks(racks: Racks, size: number, exchange?: RunExchange): void {
+export function checkRacks(racks: Racks, size: number, exchange?: string): void {
   const ranks = racks.flat().sort((a, b) => a - b)
   if (ranks.length !== size || !ranks.every((rank, i) => rank === i))
     throw invalidOption('racks', shownRacks(racks), `name each of the ${size} hosts once, by their ranks from 0 to ${size - 1}`)

@@ -83,6 +83,13 @@ export class Follower {
     return this.#leaderHost === hostname()
   }
 
+  /** Rejects once nothing more comes from the first host. */
+  get over(): Promise<never> {
+    return this.#ended.promise.then(() => {
+      throw this.#end?.error ?? new StoppedEarly()
+    })
+  }
+
   /** The answer of the run's actors on the first host. */
   call(call: RunCall): Promise<unknown> {
     return this.#calls.ask(call.method, [call])

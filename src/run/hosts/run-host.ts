@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { LearnerFailure } from '../../actors/learner-failure.js'
 import type { Engine, Handle, HostsSpec } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
+import type { Choice } from '../../hosts/exchange/choose-exchange.js'
 import { checkRacks } from '../../hosts/exchange/racks.js'
 import { HostMailbox } from '../../hosts/host-mailbox.js'
 import { endHosts, openHosts } from '../../hosts/hosts-link.js'
@@ -20,6 +21,8 @@ const END_SECONDS = 30
 export class RunHost implements Disposable {
   readonly handle: Handle
   readonly mailbox: HostMailbox
+  /** How the hosts sum, once they have chosen. */
+  exchange: Choice | undefined
   readonly #engine: Engine
   /** Messages alone do not keep the process alive. */
   readonly #alive = setInterval(() => {}, 60_000)

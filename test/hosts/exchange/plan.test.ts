@@ -113,4 +113,27 @@ describe('the plan of an exchange', () => {
       { numRuns: 50 }
     )
   })
+
+  it('has an owner in each rack for every chunk, each rack dealt out by capacity', () => {
+    const cut = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(bounds, cut, fc.infiniteStream(fc.double({ min: 0.1, max: 10, noNaN: true })), (lengths, sizes, some) => {
+        let rank = 0
+        const racks = sizes.map((size) => Array.from({ length: size }, () => rank++))
+        const hosts = Array.from({ length: rank }, () => some.next().value)
+        const buckets = lengths.map((length, i) => ({ begin: 16 * sum(lengths.slice(0, i)), end: 16 * sum(lengths.slice(0, i + 1)) }))
+        const chunks = planExchange(buckets, hosts, { ...F32, racks })
+        const longest = Math.max(...chunks.map(({ begin, end }) => end - begin))
+        for (const [i, rack] of racks.entries()) {
+          const ownerOf = ({ relays = [], host }: ExchangeChunk): number => [...relays, host][i]!
+          const loads = rack.map((owner) => sum(chunks.filter((chunk) => ownerOf(chunk) === owner).map(({ begin, end }) => end - begin)))
+          expect(sum(loads)).to.equal(16 * sum(lengths))
+          const whole = sum(rack.map((owner) => hosts[owner]!))
+          for (const [at, load] of loads.entries())
+            expect(load).at.most(((hosts[rack[at]!]! / whole) * sum(lengths) * 16 + longest) * (1 + 1e-12))
+        }
+      }),
+      { numRuns: 50 }
+    )
+  })
 })

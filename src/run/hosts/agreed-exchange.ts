@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Engine, LinkFigures } from '../../engine/contract.js'
+import { chooseExchange, linkCosts, type Choice } from '../../hosts/exchange/choose-exchange.js'
+import type { RunExchange } from '../../hosts/exchange/racks.js'
+import type { ExchangeEvent } from '../../observe/events.js'
+import type { Settings } from '../../options/settings.js'
+import type { Hosts } from './meeting.js'
+
+/** Milliseconds between two looks at a measurement. */
+const LOOK = 5
+
+/** How the hosts of a run sum: the same on all of them. */
+export interface AgreedExchange {
+  readonly exchange: RunExchange
+  readonly event: ExchangeEvent
+}
+
+/**
+ * How these hosts sum `bytes` of parameters. With `exchange: 'auto'` they measure the links between them, and every host chooses the same from the same figures.
+ * Rejects when the run ends meanwhile.
+ */
+export async function agreedExchange(
+  engine: Pick<Engine, 'measureLinks' | 'linkFigures' | 'capabilities' | 'release'>,
+  hosts: Hosts,
+  { devices, backend }: Pick<Settings, 'devices' | 'backend'>,
+  bytes: number
+): Promise<AgreedExchange> {
+  const { host } = hosts
+  const { exchange = 'sharded', racks = [[...host.capacities.keys()]] } = devices
+  if (exchange !== 'auto') return agreed({ exchange, candidates: [], reason: 'as given' })
+  // A run that begins again, with lower rates, goes on as before.
+  if (host.exchange) return agreed(host.exchange)
+  const reason = reasonToShard(engine, hosts, backend)
+  if (reason !== undefined) return agreed({ exchange: 'sharded', candidates: [], reason })
+  const figures = await Promise.race([measured(engine, hosts), 'leader' in hosts ? hosts.leader.failed : hosts.follower.over])
+  host.exchange = chooseExchange(bytes, racks, linkCosts(figures, racks))
+  return agreed(host.exchange)
+}
+
+/** Why there is nothing to choose; undefined if there is. */
+function reasonToShard(
+  engine: Pick<Engine, 'capabilities'>,
+  { host }: Hosts,
+  backend: Settings['backend']
+): string | undefined {
+  if (engine.capabilities(backend).memory === 'device') return 'NCCL sums for the GPUs of all hosts, in its own way'
+  if (backend === 'reference') return 'backend reference sums in 64 bits, and a sum that is sent on has 32'
+  return host.size < host.capacities.length ? 'a host is lost' : undefined
+}
+
+/** It is given up where the run ends meanwhile. */
+async function measured(engine: Pick<Engine, 'measureLinks' | 'linkFigures' | 'release'>, { host }: Hosts): Promise<LinkFigures> {
+  const measurement = engine.measureLinks(host.handle)
+  try {
+    for (;;) {
+      const figures = engine.linkFigures(measurement)
+      if (figures) return figures
+      await sleep(LOOK)
+    }
+  } finally {
+    engine.release(measurement)
+  }
+}
+
+function agreed({ exchange, candidates, reason }: Choice): AgreedExchange {
+  return { exchange, event: { event: 'exchange', mode: exchange, predicted: candidates, reason } }
+}
