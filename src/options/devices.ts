@@ -241,7 +241,10 @@ export function checkLevels(
   // Learners that meet the central model one by one have nothing to sum.
   if (rule.kind === 'asynchronous') throw refuse('an asynchronous synchroniser', 'a synchronous one')
   if (rule.central.kind === 'sma' && rule.central.lockstep)
-    throw refuse('a synchroniser in lockstep, whose learners are all on one device', 'one without lockstep, which ends with the same weights')
+    throw refuse(
+      'a synchroniser in lockstep, whose learners are all on one device',
+      'one without lockstep, which ends with the same weights'
+    )
   const needsNorm = update.name === 'lars' || update.clipNorm !== undefined
   if (ruleAt === 'owners' && levels.includes('hosts') && rule.central.kind === 'optimiser' && needsNorm)
     throw invalidOption(

@@ -19,7 +19,8 @@ import { endsByTimeAlone, untilSettings, type UntilSettings } from './until.js'
 type Checked = CheckedOptions<typeof trainOptions>
 
 /** A run's options, checked, with every default filled in. `Completed` has those whose defaults depend on other options or on the model. */
-export interface Settings extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
+export interface Settings
+  extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
 
 interface Completed {
   readonly batch: number

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { OptimiserAttributes } from '../../src/compiler/optimiser.js'
-import type { LevelSpec } from '../../src/engine/contract.js'
+import type { Handle, LevelSpec, LinkFigures } from '../../src/engine/contract.js'
 import { engine } from '../../src/engine/native.js'
 import type { NamedRule } from '../../src/rules/rules.js'
 import { refused } from '../support/codes.js'
@@ -48,11 +49,11 @@ function train(
 ): Buffer[] {
   const what = training(true, optimiser ?? OPTIMISER)
   const how = rule(named, learners)
-  const { period } = how as { period: number }
   const run = new HostsRun(what, how, hosts, 1, summing).add(learners).lift()
   for (const { group } of run.runs) engine.setPause(group, 4)
   run.runToRest()
-  for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: 4, iterations: 4 * period })
+  for (const each of run.runs) each.reached(4)
+  for (const { group } of run.runs) expect(engine.groupStatus(group)).to.include({ round: 4 })
   const centrals = run.centrals()
   expect(largestDifference(run.runs[0]!.central(), what.initial)).above(1e-3)
   run.release()
@@ -66,7 +67,8 @@ describe('Hosts that sum by racks, or around a ring', () => {
         const [sharded] = train(hosts, named, { optimiser })
         for (const ruleAt of ['all', 'owners'] as const) {
           const found = train(hosts, named, { ...summing, ruleAt, optimiser, ...(capacities && { capacities }) })
-          for (const central of found) expect(central.equals(sharded!), `${hosts} hosts, ${JSON.stringify(summing)}, ${ruleAt}`).to.equal(true)
+          for (const central of found)
+            expect(central.equals(sharded!), `${hosts} hosts, ${JSON.stringify(summing)}, ${ruleAt}`).to.equal(true)
         }
       }
     })
@@ -74,7 +76,14 @@ describe('Hosts that sum by racks, or around a ring', () => {
   it('end with these bits where the hosts of a whole rack have no learners', () => {
     for (const learners of [1, 2, 3]) {
       const [sharded] = train(4, { name: 'ssgd' }, { learners })
-      for (const racks of [[[0, 1], [2, 3]], [[0], [1], [2, 3]]]) // prettier-ignore
+      for (const racks of [
+        [
+          [0, 1],
+          [2, 3]
+        ],
+        [[0], [1], [2, 3]]
+      ])
+        // prettier-ignore
         for (const central of train(4, { name: 'ssgd' }, { learners, exchange: 'racks', racks }))
           expect(central.equals(sharded!), `${learners} learners`).to.equal(true)
     }
@@ -82,7 +91,14 @@ describe('Hosts that sum by racks, or around a ring', () => {
 
   for (const lost of [0, 1, 2, 3])
     it(`go on without host ${lost}, with one central model`, () => {
-      for (const racks of [[[0, 1], [2, 3]], [[0], [1, 2], [3]]]) { // prettier-ignore
+      for (const racks of [
+        [
+          [0, 1],
+          [2, 3]
+        ],
+        [[0], [1, 2], [3]]
+      ]) {
+        // prettier-ignore
         const run = new HostsRun(training(true), rule({ name: 'ssgd' }, 4), 4, 1, { shrinks: true, exchange: 'racks', racks }).add(4).lift()
         run.iterate(3, 1)
         for (const each of run.runs) each.compute(0)
@@ -106,10 +122,12 @@ describe('Hosts that sum by racks, or around a ring', () => {
       const run = new HostsRun(training(true), rule({ name: 'ssgd' }, 3), 3, 1, { ruleAt, shrinks, exchange: 'ring' }).add(3).lift()
       run.iterate(3, 1)
       engine.abortHosts(run.links[1]!, 1)
-      for (const host of [0, 2])
-        await refused('HOST_LOST', () => {
+      for (const host of [0, 2]) {
+        const goOn = () => {
           for (let t = 0; t < 20; t++) run.runs[host]!.segment(0, t % 2 === 0 ? 'load' : 'update', { milliseconds: 1000 })
-        }, 'host 1') // prettier-ignore
+        }
+        await refused('HOST_LOST', goOn, 'it has gone')
+      }
       run.release()
     })
 
@@ -119,7 +137,16 @@ describe('Hosts that sum by racks, or around a ring', () => {
     const how = rule({ name: 'ssgd' }, 3)
     const level = levelOf(hosts[0]!, 3, program, how, { exchange: 'racks', racks: [[0, 1], [2]] }) as Extract<LevelSpec, { kind: 'hosts' }>
     const make = (change: object) => () => new GroupRun(program, dataset, { initial, rule: how, levels: [{ ...level, ...change }] })
-    for (const racks of [[[0, 2], [1]], [[0, 1]], [[0, 1], [], [2]], [[0, 1], [2, 3]]]) // prettier-ignore
+    for (const racks of [
+      [[0, 2], [1]],
+      [[0, 1]],
+      [[0, 1], [], [2]],
+      [
+        [0, 1],
+        [2, 3]
+      ]
+    ])
+      // prettier-ignore
       await refused('INVALID_OPTION', make({ racks }), 'racks', 'each once')
     await refused('INVALID_OPTION', make({ racks: [[0], [1], [2]] }), 'chunks', 'received owners in 2 racks')
     const moved = level.chunks.map((chunk) => ({ ...chunk, relays: [2] }))
@@ -127,6 +154,50 @@ describe('Hosts that sum by racks, or around a ring', () => {
     const gpu = training(false, OPTIMISER, 'cuda-host')
     const made = () => void new HostsRun(gpu, how, 2, 1, { exchange: 'ring' })
     await refused('INVALID_OPTION', made, 'racks', 'chooses its ways by itself')
+    for (const handle of hosts) engine.release(handle)
+  })
+})
+
+describe('The measurement of the links between hosts', () => {
+  const figuresOf = async (measurement: Handle): Promise<LinkFigures> => {
+    for (;;) {
+      const figures = engine.linkFigures(measurement)
+      if (figures) return figures
+      await sleep(2)
+    }
+  }
+
+  for (const [size, distances] of [
+    [2, [1]],
+    [4, [1, 2, 3]],
+    [12, [1, 2, 4, 8, 6]]
+  ] as const)
+    it(`has the same figures on each of ${size} hosts, within a second, and leaves the link to others`, async () => {
+      const hosts = joined(size)
+      const begin = performance.now()
+      const measurements = hosts.map((handle) => engine.measureLinks(handle))
+      const [first, ...others] = await Promise.all(measurements.map(figuresOf))
+      // Hosts of a busy machine share its cores.
+      expect(performance.now() - begin).below(10_000)
+      for (const other of others) expect(other).to.deep.equal(first)
+      expect(first!.turns.map(({ distance }) => distance)).to.deep.equal(distances.slice(0, first!.turns.length))
+      for (const rates of [first!.latency, first!.secondsPerByte, ...first!.turns.map(({ bytesPerSecond }) => bytesPerSecond)]) {
+        expect(rates).to.have.length(size)
+        for (const rate of rates) expect(rate).above(0)
+      }
+      for (const handle of measurements) engine.release(handle)
+      for (const handle of hosts) engine.release(handle)
+    })
+
+  it('ends with the loss of a host, and when it is released', async () => {
+    const hosts = joined(3)
+    const measurements = hosts.slice(0, 2).map((handle) => engine.measureLinks(handle))
+    await sleep(20)
+    expect(engine.linkFigures(measurements[0]!)).to.equal(null)
+    engine.release(measurements[1]!)
+    engine.abortHosts(hosts[2]!, 1)
+    await refused('HOST_LOST', () => figuresOf(measurements[0]!))
+    engine.release(measurements[0]!)
     for (const handle of hosts) engine.release(handle)
   })
 })

@@ -38,11 +38,7 @@ export async function agreedExchange(
 }
 
 /** Why there is nothing to choose; undefined if there is. */
-function reasonToShard(
-  engine: Pick<Engine, 'capabilities'>,
-  { host }: Hosts,
-  backend: Settings['backend']
-): string | undefined {
+function reasonToShard(engine: Pick<Engine, 'capabilities'>, { host }: Hosts, backend: Settings['backend']): string | undefined {
   if (engine.capabilities(backend).memory === 'device') return 'NCCL sums for the GPUs of all hosts, in its own way'
   if (backend === 'reference') return 'backend reference sums in 64 bits, and a sum that is sent on has 32'
   return host.size < host.capacities.length ? 'a host is lost' : undefined
