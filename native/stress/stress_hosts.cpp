@@ -223,19 +223,24 @@ class Sums {
   }
 
   bool is_sum(const PartialSum& found, const BucketReduction& reduction, size_t without) const {
-    std::vector<const void*> summands;
+    const auto [begin, end] = reduction.range;
+    const Memory plain(backend_, elements() * sizeof(float));
     int64_t learners = 0;
-    for (size_t host = 0; host < hosts_; ++host) {
-      const Part& each = part(reduction.round, host);
-      if (host == without || each.learners == 0) continue;
-      learners += each.learners;
-      summands.push_back(each.vector->data());
+    // What one rack sends the next is rounded.
+    for (const std::vector<int>& rack : racks_) {
+      std::vector<const void*> summands;
+      if (learners > 0) summands.push_back(plain.data());
+      for (const int rank : rack) {
+        const auto host = static_cast<size_t>(rank);
+        const Part& each = part(reduction.round, host);
+        if (host == without || each.learners == 0) continue;
+        learners += each.learners;
+        summands.push_back(each.vector->data());
+      }
+      if (!summands.empty()) backend_.average({Type::f32, begin, end, nullptr, plain.data(), summands, 1, 0});
     }
     if (found.learners != learners) return false;
     if (learners == 0) return !found.vector;
-    const auto [begin, end] = reduction.range;
-    const Memory plain(backend_, elements() * sizeof(float));
-    backend_.average({Type::f32, begin, end, nullptr, plain.data(), summands, 1, 0});
     return std::memcmp(plain.data() + begin * sizeof(float), found.vector + begin * sizeof(float), (end - begin) * sizeof(float)) == 0;
   }
 

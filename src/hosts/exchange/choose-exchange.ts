@@ -3,7 +3,7 @@ import { exchangeSeconds, type LinkCosts } from './cost-model.js'
 import { reasonAgainstRacks, type Racks, type RunExchange } from './racks.js'
 
 /** A way to sum that a run could take, and what the model says that a sum takes. */
-export interface Candidate {
+interface Candidate {
   readonly exchange: RunExchange
   readonly milliseconds: number
 }
