@@ -112,10 +112,27 @@ export { parameterCount, type LossChoice } from './model/graph-builder.js'
 export { datasetFromArrays } from './data/from-arrays.js'
 export type { ArrayDatasetOptions, SampleArrays } from './data/array-options.js'
 export { datasetFromText, type TextDatasetOptions } from './data/text.js'
+export { datasetFromTable, type TableDataset } from './data/tables/table.js'
+export { isTablePath, readTable, type Block, type ReadTableOptions, type TableSink } from './data/tables/table-file.js'
+export type { TableDatasetOptions, TableOptions } from './data/tables/table-options.js'
+export type { ColumnReport } from './data/tables/fit.js'
+export type { TableRow } from './data/tables/encode.js'
+export type {
+  CategoryEncoding,
+  ColumnEncoding,
+  NumberEncoding,
+  SampleEncoding,
+  TableEncoding,
+  TargetEncoding,
+  TextEncoding
+} from './formats/encoding.js'
+export { datasetByEncoding } from './data/encoded-dataset.js'
+export { datasetFromTexts, type TextsDataset } from './data/texts/labelled-texts.js'
+export type { TextsOptions } from './data/texts/texts-options.js'
 export { openData, type OpenDataOptions } from './data/open.js'
 export { datasetNames, datasetTraits, openDataset, textNames, type OpenDatasetOptions } from './data/open.js'
 export type { Dataset, DatasetTraits, StoredDataset } from './data/dataset.js'
-export { imagesIn } from './data/images/class-folders.js'
+export { imagesIn } from './data/images/image-files.js'
 export { imageFolder } from './data/images/image-folder.js'
 export type { ImageFolderOptions } from './data/images/image-options.js'
 export type { ColourJitter } from './data/images/colour-jitter.js'

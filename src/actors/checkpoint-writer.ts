@@ -29,6 +29,7 @@ export interface CheckpointWriterOptions {
   readonly model: Model
   readonly normalisation: SavedModel['normalisation']
   readonly classNames: readonly string[] | undefined
+  readonly encoding: SavedModel['encoding'] | undefined
 }
 
 /** What a checkpoint is written from: snapshots, which do not change while training continues. */
@@ -92,8 +93,8 @@ export class CheckpointWriter implements CheckpointWriterProtocol {
   }
 
   async #writeModel(path: string, snapshot: Handle, statistics: FloatTensors): Promise<void> {
-    const { parameters, model, normalisation, classNames } = this.#options
+    const { parameters, model, normalisation, classNames, encoding } = this.#options
     const weights = parameterTensors(parameters, this.#engine.readSnapshot(snapshot, 'weights'))
-    await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }) })
+    await saveModel(path, { model, weights, statistics, normalisation, ...(classNames && { classNames }), ...(encoding && { encoding }) })
   }
 }

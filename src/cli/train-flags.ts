@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
-import type { Config, TrainOptions } from '../index.js'
+import { isTablePath, type Config, type TrainOptions } from '../index.js'
 import { topics, trainOptions } from '../options/train-options.js'
 import { OptionFlags, type FlagValues } from './option-flags.js'
 
 /** What is trained if neither a flag nor a config says. */
 const DEFAULT_MODEL = 'lenet'
+
+/** What is trained on a table. */
+const TABLE_MODEL = 'mlp'
 
 const flags = new OptionFlags(trainOptions.entries)
 
@@ -26,7 +29,11 @@ export function addTrainFlags(command: Command): void {
 
 /** The config's options, with the flags in their places over them. */
 export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOptions {
-  return flags.over({ model: DEFAULT_MODEL, ...config }, values) as unknown as TrainOptions
+  const options = flags.over(config, values)
+  return {
+    model: typeof options['data'] === 'string' && isTablePath(options['data']) ? TABLE_MODEL : DEFAULT_MODEL,
+    ...options
+  } as TrainOptions
 }
 
 /** The flag of the option at `path`, if it is among the given flags, or any flag without them. */

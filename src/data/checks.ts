@@ -1,3 +1,4 @@
+import { usableMemory } from '../engine/machine.js'
 import { ArbalestError } from '../errors.js'
 
 /** LABEL_OUT_OF_RANGE: a label that is not the number of a class. `index` counts the records of `source` from 0. */
@@ -25,4 +26,12 @@ export function allocate(bytes: number, purpose: string): Uint8Array<ArrayBuffer
     const message = `${purpose}: ${bytes} bytes could not be allocated; free memory or use a smaller data set`
     throw new ArbalestError('OUT_OF_MEMORY', message, { cause, data: { purpose, bytes } })
   }
+}
+
+/** Throws OUT_OF_MEMORY if more bytes are wanted than the machine has free: without this the allocation would succeed, and the system would end the process when they are first written. */
+export function checkFree(bytes: number, purpose: string): void {
+  const free = usableMemory()
+  if (bytes <= free) return
+  const message = `${purpose}: they take ${bytes} bytes where ${free} are free; use fewer rows, or leave out columns with \`ignore\``
+  throw new ArbalestError('OUT_OF_MEMORY', message, { data: { purpose, bytes, free } })
 }

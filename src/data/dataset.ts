@@ -1,7 +1,9 @@
 import type { DatasetSpec } from '../engine/contract.js'
+import type { SampleEncoding } from '../formats/encoding.js'
 import { elements } from '../model/graph.js'
 import type { Normalisation } from '../model/normalisation.js'
 import type { Draws } from './random.js'
+import type { ColumnReport } from './tables/fit.js'
 
 /** Training samples and test samples, with the normalisation and augmentation that a training step applies to them. */
 export interface Dataset extends Normalisation {
@@ -17,12 +19,16 @@ export interface Dataset extends Normalisation {
   readonly test: DatasetSpec | StreamedSamples
   /** For training only: zero padding before a random crop of the original size, and a random horizontal flip. */
   readonly augmentation: { readonly padding: number; readonly flip: boolean }
+  /** How a row of a table or a text becomes a sample; a saved model keeps it. */
+  readonly encoding?: SampleEncoding
+  /** What was found in the columns of a table. */
+  readonly columns?: readonly ColumnReport[]
   /** How streamed samples are read. */
   readonly feed?: FeedOptions
 }
 
 /** The properties of a published data set that are known before its files are read. */
-export type DatasetTraits = Required<Omit<Dataset, 'name' | 'train' | 'test' | 'feed'>>
+export type DatasetTraits = Required<Omit<Dataset, 'name' | 'train' | 'test' | 'feed' | 'encoding' | 'columns'>>
 
 /** A data set that is completely in memory. */
 export interface StoredDataset extends Dataset {

@@ -1,12 +1,17 @@
 import { stat } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import { holds } from './class-folders.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
 import type { Dataset, DatasetTraits, StoredDataset } from './dataset.js'
 import { digits, DIGITS } from './digits/digits.js'
 import { imageFolder } from './images/image-folder.js'
 import type { ImageFolderOptions } from './images/image-options.js'
+import { openTable } from './tables/table.js'
+import { isTablePath } from './tables/table-file.js'
+import type { TableOptions } from './tables/table-options.js'
 import { datasetFromText } from './text.js'
+import { openTexts, TEXT_FILES } from './texts/labelled-texts.js'
 
 /** The data sets that are texts, whose shapes and classes are known only from their files. */
 export const textNames: readonly string[] = [...TEXTS.keys()]
@@ -30,14 +35,21 @@ export interface OpenDatasetOptions {
 export interface OpenDataOptions extends OpenDatasetOptions {
   /** How a folder of images is read. */
   readonly images?: ImageFolderOptions | undefined
+  /** How a table, or texts with labels, become samples. */
+  readonly table?: TableOptions | undefined
 }
 
 /**
- * Opens a data set by its name, as `openDataset` does, a text by the path of its `.txt` file, as `datasetFromText` does, or a folder of images, as
- * `imageFolder` does. Throws the errors of these.
+ * Opens a data set by its name, as `openDataset` does, or by a path: a text (.txt), as `datasetFromText` does; a table, as `datasetFromTable` does, or as `datasetFromTexts` does if
+ * `table.text` names a column of texts; a folder of texts, as `datasetFromTexts` does, or of images, as `imageFolder` does. Throws the errors of these.
  */
-export async function openData(nameOrPath: string, { images, ...options }: OpenDataOptions = {}): Promise<Dataset> {
+export async function openData(nameOrPath: string, { images, table = {}, ...options }: OpenDataOptions = {}): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
+  const { ignore, categories, ...labelled } = table
+  const texts = { ...labelled, file: nameOrPath, ...(options.context !== undefined && { length: options.context }) }
+  if (isTablePath(nameOrPath))
+    return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')
+  if (!isTextPath(nameOrPath) && (await holds(nameOrPath, TEXT_FILES))) return openTexts(texts, 'table.')
   if (!isTextPath(nameOrPath)) return imageFolder(nameOrPath, images)
   return datasetFromText({ file: nameOrPath, ...(options.context !== undefined && { context: options.context }) })
 }

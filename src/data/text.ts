@@ -1,14 +1,13 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { DatasetSpec } from '../engine/contract.js'
-import { ArbalestError, invalidOption } from '../errors.js'
-import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { invalidOption } from '../errors.js'
+import { corruptFile } from '../formats/file-errors.js'
 import { check } from '../schema/faults.js'
 import { group, option } from '../schema/group.js'
 import { real, text as notEmpty, whole } from '../schema/values.js'
 import { allocate } from './checks.js'
 import type { StoredDataset } from './dataset.js'
+import { checkRegularFile, textIn } from './read-text.js'
 
 /** A text and how it becomes samples. */
 export interface TextDatasetOptions {
@@ -32,9 +31,6 @@ const textOptions = group({
   testFraction: option(real({ above: 0, below: 1 }), { default: 0.1 })
 })
 
-/** Bytes that are read at a time. */
-const CHUNK = 1 << 20
-
 /**
  * A Dataset of a text whose tokens are its characters: the samples are consecutive windows of `context` characters, and the target of each
  * character is the next one. Every epoch cuts the windows at another offset. `classNames` has the characters by token, in Unicode order.
@@ -45,7 +41,7 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
   const { text, file, context, testFraction, name = file === undefined ? 'text' : basename(file) } = check(textOptions, options)
   if (text === undefined && file === undefined) throw invalidOption('text', text, 'give a text, or a file')
   if (text !== undefined && file !== undefined) throw invalidOption('file', file, 'leave it out: text is given')
-  if (file !== undefined) await checkFile(file)
+  if (file !== undefined) await checkRegularFile(file)
   const tokenised = await tokenise(name, () => (text === undefined ? textIn(file!) : [text]))
   if (!tokenised)
     throw corruptFile(file ?? name, { expected: 'a text that does not change while it is read', found: 'a change', fix: 'try again' })
@@ -75,32 +71,6 @@ export async function datasetFromText(options: TextDatasetOptions): Promise<Stor
 /** Consecutive windows, as many as have a next character for each of their characters. */
 function windows(samples: Int32Array, context: number, classes: number): DatasetSpec {
   return { count: Math.floor((samples.length - 1) / context), sample: [context], samples, stride: context, classes }
-}
-
-/** Only regular files: opening a pipe would block until it has a writer, a device has no end, and a text is read twice. */
-async function checkFile(file: string): Promise<void> {
-  const found = await stat(file).catch((cause: unknown) => {
-    throw unreadableFile(file, cause)
-  })
-  if (!found.isFile()) throw unreadableFile(file, new Error('not a file'))
-}
-
-async function* textIn(file: string): AsyncGenerator<string, void> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  const decoded = (bytes?: Uint8Array): string => {
-    try {
-      return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode()
-    } catch (cause) {
-      throw corruptFile(file, { expected: 'text in UTF-8', found: 'other bytes', fix: 'convert it to UTF-8', cause })
-    }
-  }
-  const stream = createReadStream(file, { highWaterMark: CHUNK })
-  try {
-    for await (const bytes of stream) yield decoded(bytes as Uint8Array)
-  } catch (cause) {
-    throw cause instanceof ArbalestError ? cause : unreadableFile(file, cause)
-  }
-  yield decoded()
 }
 
 /** A text as tokens, one for each character. */

@@ -4,6 +4,7 @@ import { elements, parametersOf, type Value } from '../model/graph.js'
 import type { Model } from '../model/model.js'
 import { pixelNormalisation } from '../model/zoo/index.js'
 import { DESCRIPTION, parseDescription } from './description.js'
+import { parseEncoding } from './encoding.js'
 import { corruptFile } from './file-errors.js'
 import { importWeights, type ImportedWeights, type ImportOptions } from './import-weights.js'
 import type { Normalisation } from '../model/normalisation.js'
@@ -36,6 +37,7 @@ export async function readModel(
   const { metadata, elementCount } = await headerOf(path)
   const model = given ?? (await describedModel(metadata, elementCount, path))
   const { parameters, statistics, loaded, initialised, unused } = await importWeights(path, model, options)
+  const encoding = metadata['encoding'] === undefined ? undefined : parseEncoding(metadata['encoding'], path, model.input)
   const names = listOf(metadata, 'classes', path, (name): name is string => typeof name === 'string') ?? classNames
   return {
     model,
@@ -43,6 +45,7 @@ export async function readModel(
     statistics: tensorsOf(statistics),
     normalisation: normalisationOf(metadata, path) ?? normalisation ?? pixelNormalisation(model) ?? unknownNormalisation(path, model),
     ...(names && { classNames: names }),
+    ...(encoding && { encoding }),
     loaded,
     initialised,
     unused

@@ -3,6 +3,7 @@ import { invalidOption, unknownName } from '../errors.js'
 import { loadOperators } from '../model/composed.js'
 import type { Model } from '../model/model.js'
 import { DESCRIPTION, describe } from './description.js'
+import type { SampleEncoding } from './encoding.js'
 import type { Normalisation } from '../model/normalisation.js'
 import { checkOnnx, exportOnnx } from './onnx/export.js'
 import { toPyTorchName } from './import-weights.js'
@@ -28,15 +29,17 @@ export interface SavedModel {
   readonly statistics: FloatTensors
   readonly normalisation: Normalisation
   readonly classNames?: readonly string[]
+  /** Of a model of a table or of texts. */
+  readonly encoding?: SampleEncoding
 }
 
 const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, options: SaveOptions) => Promise<void>>> = {
-  async onnx(path, { model, weights, statistics, normalisation, classNames }, { normalise = true }) {
+  async onnx(path, { model, weights, statistics, normalisation, classNames, encoding }, { normalise = true }) {
     await loadOperators(model)
-    const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, ...(normalise && { normalisation }) })
+    const bytes = exportOnnx(model, { ...weights, ...statistics }, { classNames, encoding, ...(normalise && { normalisation }) })
     await replaceFile(path, { sync: true }, (handle) => writeAll(handle, bytes))
   },
-  async safetensors(path, { model, weights, statistics, normalisation: { mean, std }, classNames }) {
+  async safetensors(path, { model, weights, statistics, normalisation: { mean, std }, classNames, encoding }) {
     // Without the counts of averaged batches, which other libraries do not know.
     const moments = Object.entries(statistics).filter(([name]) => !name.endsWith('.count'))
     const named = [...Object.entries(weights), ...moments].map(([name, tensor]) => [toPyTorchName(name), tensor] as const)
@@ -46,6 +49,7 @@ const SAVERS: Readonly<Record<ModelFormat, (path: string, saved: SavedModel, opt
       mean: JSON.stringify(mean),
       std: JSON.stringify(std),
       ...(classNames && { classes: JSON.stringify(classNames) }),
+      ...(encoding && { encoding: JSON.stringify(encoding) }),
       [DESCRIPTION]: describe(model)
     }
     await writeSafetensors(path, named, { metadata })

@@ -54,7 +54,8 @@ export class DeviationTally {
     this.#samples += target.length / size
   }
 
-  metrics(): { readonly r2: number; readonly mae: number; readonly rmse: number } {
+  /** `unit`: what the targets were divided by. */
+  metrics(unit = 1): { readonly r2: number; readonly mae: number; readonly rmse: number } {
     const samples = this.#samples
     return {
       r2: mean(
@@ -64,8 +65,8 @@ export class DeviationTally {
           return squared.value === 0 ? 1 : 0
         })
       ),
-      mae: mean(this.#sums.map(([absolute]) => absolute.value / samples)),
-      rmse: mean(this.#sums.map(([, squared]) => Math.sqrt(squared.value / samples)))
+      mae: unit * mean(this.#sums.map(([absolute]) => absolute.value / samples)),
+      rmse: unit * mean(this.#sums.map(([, squared]) => Math.sqrt(squared.value / samples)))
     }
   }
 }

@@ -48,6 +48,8 @@ export interface MetricPlan {
   readonly names: readonly MetricName[]
   /** About the mean of the targets of each output. */
   readonly pivots?: readonly number[]
+  /** The unit of the targets, if these were divided by it: 1 if omitted. */
+  readonly unit?: number
 }
 
 /** The tally of one evaluator, which may be posted to another thread. */
@@ -64,10 +66,10 @@ export function tallyOf(plan: MetricPlan): MetricTally {
 }
 
 /** The metrics of a plan, from the tallies of all evaluators. */
-export function metricsOf({ task, names, pivots }: MetricPlan, states: readonly TallyCounts[]): EvaluationMetrics {
+export function metricsOf({ task, names, pivots, unit }: MetricPlan, states: readonly TallyCounts[]): EvaluationMetrics {
   const all: EvaluationMetrics =
     task.kind === 'numbers'
-      ? DeviationTally.joined(pivots!, states as readonly DeviationSums[]).metrics()
+      ? DeviationTally.joined(pivots!, states as readonly DeviationSums[]).metrics(unit)
       : ClassTally.joined({ task, names }, states as readonly ClassCounts[]).metrics()
   return Object.fromEntries(names.map((name) => [name, all[name]]))
 }

@@ -1,3 +1,4 @@
+import type { ColumnReport } from '../data/tables/fit.js'
 import type { LevelName } from '../engine/contract.js'
 import type { EvaluationMetrics } from '../metrics/metrics.js'
 import type { Intervention } from '../schedules/interventions.js'
@@ -90,6 +91,8 @@ export interface StartedEvent {
   readonly samples: number
   /** Iterations planned: each is one step of every learner. */
   readonly iterations: number
+  /** What was found in the columns of a table, and what became of them. */
+  readonly columns?: readonly ColumnReport[]
   /** Bytes that one learner holds, and bytes that all learners share. */
   readonly bytesPerLearner: number
   readonly bytesShared: number

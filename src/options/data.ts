@@ -3,6 +3,8 @@ import * as v from 'valibot'
 import type { Dataset } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
 import { datasetNames, isTextPath } from '../data/open.js'
+import { isTablePath, tableExtensions } from '../data/tables/table-file.js'
+import { tableOptions } from '../data/tables/table-options.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
 import { either, kind, oneOf, text, whole, type Schema } from '../schema/values.js'
@@ -11,7 +13,7 @@ const datasetOrPath: Schema<Dataset | string> = either(
   [
     kind<Dataset>(
       isDataset,
-      'a Dataset, as openDataset or datasetFromArrays makes it, the name of one, a folder of images, or a text file'
+      'a Dataset, as openDataset or datasetFromArrays makes it, the name of one, a folder of images or texts, a text or a table'
     ),
     oneOf<string>(datasetNames),
     v.pipe(
@@ -28,10 +30,10 @@ const datasetOrPath: Schema<Dataset | string> = either(
 export const dataOptions = {
   /**
    * A Dataset, or the name of one: `digits` (generated, and the default), `mnist`, `fashion-mnist`, `cifar-10`, `cifar-100`, `cifar-100-coarse`,
-   * `tinyshakespeare`; or a folder of images, with a folder in it for each class.
+   * `tinyshakespeare`; or the path of a folder of images or texts, with a folder in it for each class, of a text (.txt) or of a table (.csv, .tsv, .jsonl, .parquet).
    */
   data: option(datasetOrPath, {
-    text: `${datasetNames.join(', ')}, or the path of a folder of images or a text`,
+    text: `${datasetNames.join(', ')}, or the path of a folder of images or texts, a text or a table`,
     flag: '--data <name>',
     takes: 'a Dataset, the name of one, or a path',
     common: true,
@@ -50,20 +52,35 @@ export const dataOptions = {
     otherwise: '128'
   }),
   /** How the images of a folder become samples. */
-  images: option(imageOptions, { default: {} })
+  images: option(imageOptions, { default: {} }),
+  /** How a table, or texts with labels, become samples. */
+  table: option(tableOptions, { default: {} })
 }
 
-/** Refuses options for the files of a data set that is of another kind; `images` are the options as they were given. */
-export function checkData(
-  faults: Faults,
-  { data, dataDir, images }: { readonly data: Dataset | string; readonly dataDir?: string | undefined; readonly images: unknown }
-): void {
-  const kinds = typeof data !== 'string' ? 'a Dataset' : isPath(data) ? undefined : data
+interface DataChoice {
+  readonly data: Dataset | string
+  readonly dataDir?: string | undefined
+  readonly images: unknown
+  readonly table: unknown
+}
+
+/** Refuses options for the files of a data set that is of another kind; `images` and `table` are the options as they were given. */
+export function checkData(faults: Faults, { data, dataDir, images, table }: DataChoice): void {
   if (dataDir !== undefined && data === 'digits')
     faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
-  if (kinds === undefined || typeof images !== 'object' || images === null) return
-  for (const [name, value] of Object.entries(images))
-    if (value !== undefined) faults.refuse(`images.${name}`, value, `leave it out: ${kinds} is no folder of images`)
+  const path = typeof data === 'string' && isPath(data) ? data : undefined
+  const kind = typeof data === 'string' ? data : 'a Dataset'
+  const isTable = path !== undefined && isTablePath(path)
+  if (path === undefined || isTable) refuseAll(faults, 'images', images, `${kind} is no folder of images`)
+  if (path === undefined || isTextPath(path)) refuseAll(faults, 'table', table, `${kind} is no table`)
+  if (isTable && (table as { readonly target?: unknown } | undefined)?.target === undefined)
+    faults.refuse('table.target', undefined, 'name the column that is predicted (--target)')
+}
+
+function refuseAll(faults: Faults, group: string, options: unknown, reason: string): void {
+  if (typeof options !== 'object' || options === null) return
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined) faults.refuse(`${group}.${name}`, value, `leave it out: ${reason}`)
 }
 
 /** Checks the properties that training cannot begin without; the functions that make a Dataset have checked the rest. */
@@ -75,15 +92,18 @@ export function isDataset(value: unknown): boolean {
 
 /** Whether a text can only be a path, because no data set has a separator or an extension in its name; or is that of a folder. */
 function isPath(data: string): boolean {
-  return !datasetNames.includes(data) && (isTextPath(data) || /[\\/]/.test(data) || found(data)?.isDirectory() === true)
+  return (
+    !datasetNames.includes(data) && (isTextPath(data) || isTablePath(data) || /[\\/]/.test(data) || found(data)?.isDirectory() === true)
+  )
 }
 
 function pathFault(path: string): string | undefined {
   const file = found(path)
   if (file?.isDirectory()) return undefined
   if (file === undefined) return 'there is no such file or folder: check the path'
-  if (!isTextPath(path)) return 'it is a file: name a folder of images, or a text file that ends in .txt'
-  return file.isFile() ? undefined : 'it is not a regular file: name a text file'
+  if (!isTextPath(path) && !isTablePath(path))
+    return `it is a file: name a folder of images or texts, a text (.txt) or a table (${tableExtensions.join(' ')})`
+  return file.isFile() ? undefined : 'it is not a regular file: name a text or a table'
 }
 
 function found(path: string): Stats | undefined {

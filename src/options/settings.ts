@@ -1,4 +1,5 @@
 import { imageFolderPlan } from '../data/images/image-options.js'
+import { isTablePath } from '../data/tables/table-file.js'
 import type { EvaluationAverage } from '../engine/contract.js'
 import { imageSizeOf } from '../model/zoo/index.js'
 import { mostLearners } from '../schedules/population.js'
@@ -7,7 +8,7 @@ import type { CheckedOptions } from '../schema/group.js'
 import { averageSettings } from './average.js'
 import { checkpointSettings, type CheckpointSettings } from './checkpoint.js'
 import { checkData } from './data.js'
-import { defaultsFor } from './defaults.js'
+import { defaultsFor, type Defaults } from './defaults.js'
 import { devicesSettings, type DevicesSettings } from './devices.js'
 import { populationSettings, type PopulationSettings } from './learners.js'
 import { checkSize } from './model.js'
@@ -38,6 +39,15 @@ interface Completed {
   readonly learningRateScale: number
 }
 
+/** Passes over a table: its rows are few and small where images are many. */
+const TABLE_EPOCHS = 20
+
+function defaultsOf(model: string, data: Checked['data'] | undefined): Defaults {
+  const defaults = defaultsFor(model)
+  const isTable = typeof data === 'string' ? isTablePath(data) : data?.encoding?.kind === 'table'
+  return isTable ? { ...defaults, epochs: Math.max(defaults.epochs, TABLE_EPOCHS) } : defaults
+}
+
 /** Steps enough to learn a few batches by heart. */
 const OVERFIT = { steps: 500 }
 
@@ -45,7 +55,7 @@ const OVERFIT = { steps: 500 }
 export function settingsOf(given: TrainOptions): Settings {
   const faults = new Faults()
   const settings = completed(faults, faults.checked(trainOptions, given, { root: trainOptions.entries }))
-  checkData(faults, { ...settings, images: given.images })
+  checkData(faults, { ...settings, images: given.images, table: given.table })
   if (settings.learnerOptions !== undefined && given.learner === undefined)
     faults.refuse('learnerOptions', settings.learnerOptions, 'leave it out: only a learner of your own takes options')
   faults.throwAny()
@@ -56,7 +66,7 @@ function completed(faults: Faults, { hosts, ruleAt, exchange, racks, link, level
   const { model, threads, backend } = options
   checkSize(faults, options.size, model)
   // A model at fault is missing here.
-  const defaults = defaultsFor(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''))
+  const defaults = defaultsOf(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''), options.data)
   const devices = devicesSettings(faults, {
     backend,
     ...present({ devices: options.devices, hosts, ruleAt, exchange, racks, link, levels })

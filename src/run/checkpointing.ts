@@ -77,7 +77,8 @@ export async function startCheckpointing(
     parameters: train.parameters.parameters,
     model,
     normalisation: { mean: [...dataset.mean], std: [...dataset.std] },
-    classNames: dataset.classNames
+    classNames: dataset.classNames,
+    encoding: dataset.encoding
   }
   const writer = await system.spawn<typeof CheckpointWriter>(WRITER, 'CheckpointWriter', options, { name: 'checkpoint writer' })
   const begin = resumption?.state.iteration ?? -1

@@ -83,6 +83,7 @@ function checkEventName(name: string): void {
 
 /** A copy of samples that are used later, when the caller may have changed or transferred them. */
 function copied<Samples>(samples: Samples): Samples {
+  if (Array.isArray(samples)) return structuredClone(samples)
   return ArrayBuffer.isView(samples) && !(samples instanceof DataView) ? ((samples as unknown as Uint8Array).slice() as Samples) : samples
 }
 

@@ -23,14 +23,21 @@ export function statisticsReader(
 
 /** The central model, with its statistics. The learners rest. */
 export async function centralModel(
-  { model, programs, dataset: { mean, std, classNames } }: PreparedRun,
+  { model, programs, dataset: { mean, std, classNames, encoding } }: PreparedRun,
   { evaluators }: RunActors,
   { engine }: JobScope,
   statistics: () => FloatTensors
 ): Promise<SavedModel> {
   await evaluators.takeCentral()
   const weights = parameterTensors(programs.train.parameters.parameters, engine.readVector(evaluators.replica, 'weights'))
-  return { model, weights, statistics: statistics(), normalisation: { mean, std }, ...(classNames && { classNames }) }
+  return {
+    model,
+    weights,
+    statistics: statistics(),
+    normalisation: { mean, std },
+    ...(classNames && { classNames }),
+    ...(encoding && { encoding })
+  }
 }
 
 /** Measures the central model on the test samples of the data set of this name. Throws what `openData` throws, and SHAPE_MISMATCH. */
@@ -42,8 +49,8 @@ export async function measureCentralOn(
   statistics: () => FloatTensors
 ): Promise<Measurement> {
   const { settings, model, programs, dataset: normalisation } = run
-  const { dataDir: directory, context, images } = settings
-  const dataset = await openData(data, { directory, context, images })
+  const { dataDir: directory, context, images, table } = settings
+  const dataset = await openData(data, { directory, context, images, table })
   await actors.evaluators.takeCentral()
   const { engine, engineModule: module } = scope
   return evaluate(

@@ -11,7 +11,7 @@ import { compileInPieces } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
 import type { Restoration } from '../compiler/tiers/restoration.js'
 import { loadOperators } from '../model/composed.js'
-import { checkSuits, isScalar } from '../metrics/metric-names.js'
+import { checkSuits, isScalar, type MetricName } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
 import type { Model } from '../model/model.js'
 import { modelNamed } from '../model/zoo/index.js'
@@ -181,15 +181,21 @@ export async function prepareRun(given: Settings, engine: Engine, stop?: AbortSi
   }
 }
 
+const TOLD_OF_NUMBERS: readonly MetricName[] = ['r2', 'mae']
+
 /** The metrics of the options, and the one that is monitored. Throws INVALID_OPTION for those that the model's task does not have. */
 function wantedMetrics(
   model: Model,
   dataset: Dataset,
   predict: Program,
-  { metrics, until: { monitor } }: Settings
+  { metrics: given, until: { monitor, accuracy } }: Settings
 ): MetricPlan | undefined {
   const task = taskOfModel(model, predict)
+  // What people ask of a regression, in the unit of the target.
+  const metrics = given.length === 0 && task.kind === 'numbers' && dataset.encoding ? TOLD_OF_NUMBERS : given
   checkSuits(metrics, task)
+  if (accuracy !== undefined && task.kind === 'numbers')
+    throw invalidOption('until.accuracy', accuracy, 'the model gives numbers, which are never exactly right: use until.loss')
   if (monitor === 'accuracy' && task.kind === 'numbers')
     throw invalidOption('until.monitor', monitor, 'the model gives numbers, not classes: use some of loss, r2, mae, rmse')
   if (monitor === undefined || !isScalar(monitor)) return metricPlan([...new Set(metrics)], task, dataset)
@@ -197,13 +203,16 @@ function wantedMetrics(
   return metricPlan([...new Set([...metrics, monitor])], task, dataset)
 }
 
-async function openDataset({ data, dataDir: directory, context, images, overfit, batch }: Settings): Promise<Dataset> {
-  const dataset = typeof data === 'string' ? await openData(data, { directory, context, images }) : data
+async function openDataset({ data, dataDir: directory, context, images, table, overfit, batch }: Settings): Promise<Dataset> {
+  const dataset = typeof data === 'string' ? await openData(data, { directory, context, images, table }) : data
   return overfit === undefined ? dataset : firstBatches(dataset, { batches: overfit, batch })
 }
 
-async function openModel({ model: given, size, labelSmoothing }: Settings, { sample: input, classes }: Dataset): Promise<Model> {
-  const model = typeof given === 'string' ? modelNamed(given, { input, classes }, size) : given
+async function openModel(
+  { model: given, size, labelSmoothing }: Settings,
+  { sample: input, classes, train: { target } }: Dataset
+): Promise<Model> {
+  const model = typeof given === 'string' ? modelNamed(given, { input, classes, ...(target && { target }) }, size) : given
   await loadOperators(model)
   return labelSmoothing === undefined ? model : { ...model, labelSmoothing }
 }

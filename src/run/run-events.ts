@@ -26,6 +26,7 @@ export function startedEvent({ model, dataset, settings, programs, schedule, nee
     iterations: schedule.iterations,
     bytesPerLearner: need.perLearner,
     bytesShared: need.shared,
+    ...(dataset.columns && { columns: dataset.columns }),
     ...restoration,
     ...(hosts && { hosts: hosts.host.size })
   }

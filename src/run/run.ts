@@ -360,6 +360,7 @@ async function trainedModel(
     program: programs.predict,
     normalisation: dataset,
     classNames: dataset.classNames,
+    encoding: dataset.encoding,
     moved: moved === undefined ? undefined : handles.pass(moved)
   })
 }

@@ -3,6 +3,7 @@ import { compileInPieces, type CompileOptions } from '../compiler/compile.js'
 import type { LoweringBackend, Precision, Program } from '../compiler/program.js'
 import { answersOf, isStreamed, type Dataset } from '../data/dataset.js'
 import { ArbalestError, shown } from '../errors.js'
+import { numberTarget } from '../formats/encoding.js'
 import { targetMeans } from '../metrics/deviation-tally.js'
 import { taskOf, type MetricName, type Task } from '../metrics/metric-names.js'
 import type { MetricPlan } from '../metrics/metrics.js'
@@ -66,9 +67,15 @@ export function taskOfModel({ loss }: Model, predict: Program): Task {
 }
 
 /** What evaluators have to tally for these metrics; undefined for none. */
-export function metricPlan(names: readonly MetricName[], task: Task, { test }: Dataset): MetricPlan | undefined {
+export function metricPlan(names: readonly MetricName[], task: Task, { test, encoding }: Dataset): MetricPlan | undefined {
   if (names.length === 0) return undefined
-  return { task, names, ...(task.kind === 'numbers' && !isStreamed(test) && { pivots: targetMeans(test.targets!, task.size) }) }
+  const unit = encoding && numberTarget(encoding)?.std
+  return {
+    task,
+    names,
+    ...(task.kind === 'numbers' && !isStreamed(test) && { pivots: targetMeans(test.targets!, task.size) }),
+    ...(unit !== undefined && { unit })
+  }
 }
 
 function batchRanges(samples: number): BatchRange[] {

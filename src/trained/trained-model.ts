@@ -1,6 +1,8 @@
 import { compile } from '../compiler/compile.js'
 import type { Program } from '../compiler/program.js'
 import type { Dataset } from '../data/dataset.js'
+import type { TableRow } from '../data/tables/encode.js'
+import { numberTarget, type SampleEncoding } from '../formats/encoding.js'
 import type { Engine, Handle } from '../engine/contract.js'
 import { loweringBackend } from '../engine/lowering.js'
 import { invalidOption, shown } from '../errors.js'
@@ -11,6 +13,7 @@ import { type Model, takesTokens } from '../model/model.js'
 import { elements } from '../model/graph.js'
 import { normalise, type Normalisation } from '../model/normalisation.js'
 import { classifications, type Classification } from './classify.js'
+import { encoded } from './encoded.js'
 import { generate, type GenerateOptions } from './generate.js'
 import { evaluate, type EvaluateOptions, type Measurement } from './evaluate.js'
 
@@ -24,6 +27,8 @@ export interface TrainedModelOptions {
   readonly program: Program
   readonly normalisation: Normalisation
   readonly classNames?: readonly string[] | undefined
+  /** Of a model of a table or of texts. */
+  readonly encoding?: SampleEncoding | undefined
   /** The second tier in which the weights lie; absent if that is the device. The trained model owns it, too. */
   readonly moved?: Handle | undefined
 }
@@ -48,10 +53,10 @@ export class TrainedModel {
 
   /** Writes a model's values into a replica, and owns it from now on. Throws UNKNOWN_NAME, SHAPE_MISMATCH, INVALID_OPTION for weights that do not suit. */
   static of(
-    { model, weights, statistics, normalisation, classNames }: SavedModel,
+    { model, weights, statistics, normalisation, classNames, encoding }: SavedModel,
     place: Pick<TrainedModelOptions, 'engine' | 'module' | 'program' | 'replica'>
   ): TrainedModel {
-    const trained = new TrainedModel({ ...place, model, normalisation, classNames })
+    const trained = new TrainedModel({ ...place, model, normalisation, classNames, encoding })
     const { engine, program, replica } = place
     const vector = new Float32Array(program.parameters.elements)
     for (const { name, shape, canonical } of program.parameters.parameters) vector.set(dataOf(name, shape, weights), canonical)
@@ -74,11 +79,24 @@ export class TrainedModel {
     return this.#options.classNames
   }
 
+  /** How rows of a table or texts become samples, if the model was trained on them. */
+  get encoding(): SampleEncoding | undefined {
+    return this.#options.encoding
+  }
+
   /**
    * The model's outputs (n, ...output), logits for a classifier, for any number n of samples (n, ...sample). Bytes are pixels from 0 to 255, floats are
-   * on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array. Throws INVALID_OPTION.
+   * on the scale of 0 to 1; both are normalised as the training data was. A model of tokens takes their ids as an Int32Array. A model of a
+   * table takes rows, and one of texts takes texts; numbers that they predict are in the unit of the target. Throws INVALID_OPTION.
    */
-  predict(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
+  predict(samples: Float32Array | Uint8Array | Int32Array | readonly TableRow[] | readonly string[]): Float32Array {
+    const { encoding } = this.#options
+    const outputs = this.#outputs(encoded(encoding, samples))
+    const target = encoding && numberTarget(encoding)
+    return target ? outputs.map((output) => output * target.std + target.mean) : outputs
+  }
+
+  #outputs(samples: Float32Array | Uint8Array | Int32Array): Float32Array {
     const { engine, replica, program, normalisation } = this.#options
     const { shape, type } = program.values[program.named['input']!]!
     const size = elements(shape.slice(1))
@@ -130,10 +148,13 @@ export class TrainedModel {
   }
 
   /**
-   * The `top` likeliest classes (5) of each sample, with names and probabilities. Takes the samples that `predict` takes. Throws INVALID_OPTION, also for a
+   * The `top` likeliest classes (5) of each sample, with names and probabilities. Takes what `predict` takes. Throws INVALID_OPTION, also for a
    * model that is not a classifier.
    */
-  classify(samples: Float32Array | Uint8Array, { top = 5 }: { readonly top?: number } = {}): Classification[][] {
+  classify(
+    samples: Float32Array | Uint8Array | Int32Array | readonly TableRow[] | readonly string[],
+    { top = 5 }: { readonly top?: number } = {}
+  ): Classification[][] {
     const { model, program, classNames: names } = this.#options
     const [classes, ...more] = program.values[program.named['output']!]!.shape.slice(1)
     if (model.loss !== 'softmaxCrossEntropy' || classes === undefined || more.length > 0)
@@ -181,8 +202,8 @@ export class TrainedModel {
    * Throws INVALID_OPTION and WRITE_FAILED.
    */
   async save(path: string, options: SaveOptions = {}): Promise<void> {
-    const { model, normalisation, classNames } = this.#options
-    const names = classNames ? { classNames } : {}
+    const { model, normalisation, classNames, encoding } = this.#options
+    const names = { ...(classNames && { classNames }), ...(encoding && { encoding }) }
     await saveModel(path, { model, normalisation, ...names, weights: this.weights(), statistics: this.statistics() }, options)
   }
 

@@ -22,6 +22,7 @@ const WITHOUT_FLAG: Readonly<Record<string, string>> = {
   ),
   ...Object.fromEntries(['initial', 'max', 'threshold', 'window'].map((name) => [`learners.${name}`, TUNING])),
   ...Object.fromEntries(['restarts', 'window', 'deadline'].map((name) => [`supervision.${name}`, SUPERVISION])),
+  'table.seed': 'which rows are held out is written once in a config',
   onEvaluatedDeadline: 'onEvaluated is a function, which only a program or a config can give'
 }
 

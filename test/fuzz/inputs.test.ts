@@ -16,6 +16,8 @@ const COUNT: Readonly<Record<string, number>> = {
   idx: 250,
   cifar: 200,
   text: 500,
+  csv: 1000,
+  parquet: 500,
   images: 500,
   onnx: 250
 }

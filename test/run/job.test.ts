@@ -9,8 +9,8 @@ describe('A job', () => {
 
   it('predicts from the samples as they were when it was asked', async () => {
     const job = jobWith({
-      predict: (batch) => Float32Array.from(batch),
-      classify: (batch) => [[...batch].map((value) => ({ class: value, name: '', probability: 1 }))]
+      predict: (batch) => Float32Array.from(batch as Uint8Array),
+      classify: (batch) => [[...(batch as Uint8Array)].map((value) => ({ class: value, name: '', probability: 1 }))]
     })
     const samples = Uint8Array.of(1, 2, 3)
     const [predicted, classified] = [job.model.predict(samples), job.model.classify(samples)]

@@ -1,6 +1,8 @@
 import { extname } from 'node:path'
 import {
+  datasetByEncoding,
   datasetNames,
+  isTablePath,
   loadModel,
   openData,
   textNames,
@@ -22,7 +24,7 @@ interface EvalFlags extends ModelFlags, CommonFlags {
   readonly metrics?: readonly string[]
 }
 
-const DATA = `the data set to measure on: ${datasetNames.join(', ')}, the path of a .txt file, or a folder of images (default: digits)`
+const DATA = `the data set to measure on: ${datasetNames.join(', ')}, the path of a .txt file, a folder of images, or a table (default: digits)`
 
 export const defineEval: DefineCommand = (command, { finish }) => {
   addModelFlags(command, { data: DATA })
@@ -53,7 +55,15 @@ async function runEval(file: string, { data: name = 'digits', dataDir, metrics, 
 }
 
 /** The data set in the shape that the model takes: a text in windows of the model's context, images of its size and channels. */
-async function dataFor({ name: model, input, classNames }: TrainedModel, name: string, directory: string | undefined): Promise<Dataset> {
+async function dataFor(
+  { name: model, input, classNames, encoding }: TrainedModel,
+  name: string,
+  directory: string | undefined
+): Promise<Dataset> {
+  if (isTablePath(name)) {
+    if (!encoding) throw invalidFlag('--data', name, `model ${external(model)} was not trained on a table or on texts`)
+    return datasetByEncoding(name, encoding, classNames)
+  }
   const isText = textNames.includes(name) || extname(name).toLowerCase() === '.txt'
   // A model of images cannot take a text; `evaluate` refuses it by its shape.
   if (!isText || input.length !== 1) return openData(name, { directory, images: imagesLike(input) })

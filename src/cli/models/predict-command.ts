@@ -1,38 +1,73 @@
 import { stat } from 'node:fs/promises'
-import { imagesIn, loadModel, readImage } from '../../index.js'
+import { imagesIn, isTablePath, loadModel, readImage, type TrainedModel } from '../../index.js'
 import { withFlagsOf } from '../as-typed.js'
 import type { CommonFlags, DefineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
-import { wholeNumber } from '../flag-values.js'
+import { invalidFlag, wholeNumber } from '../flag-values.js'
 import { external, percent } from '../text.js'
 import { addModelFlags, MODEL_FILE, readingOptions, type ModelFlags } from './model-flags.js'
+import { predictTable } from './predict-table.js'
 
 interface PredictFlags extends ModelFlags, CommonFlags {
   readonly top: number
 }
 
+const INPUTS =
+  'images or folders of them (JPEG, PNG, WebP, GIF, AVIF, TIFF, SVG); tables (.csv, .tsv, .jsonl, .parquet) for a model of a table or of texts, which also takes the texts themselves'
+
 export const definePredict: DefineCommand = (command, { finish }) => {
   addModelFlags(command)
     .argument('<model>', MODEL_FILE)
-    .argument('<images...>', 'JPEG, PNG, WebP, GIF, AVIF, TIFF or SVG files, or folders of them')
+    .argument('<inputs...>', INPUTS)
     .option('--top <count>', 'the number of likeliest classes to show', wholeNumber('--top'), 3)
-    .action(async (file: string, images: readonly string[], flags: PredictFlags) =>
-      finish(await withFlagsOf(command, runPredict(file, images, flags)))
+    .action(async (file: string, inputs: readonly string[], flags: PredictFlags) =>
+      finish(await withFlagsOf(command, runPredict(file, inputs, flags)))
     )
 }
 
-/** `arbalest predict`: prints the likeliest classes of each image, one line per image. */
-async function runPredict(file: string, images: readonly string[], { top, json = false, ...flags }: PredictFlags): Promise<ExitCode> {
+/** `arbalest predict`: the likeliest classes of each image or text, one line each; the rows of a table as CSV, with what is predicted behind them. */
+async function runPredict(file: string, inputs: readonly string[], { top, json = false, ...flags }: PredictFlags): Promise<ExitCode> {
   const model = await loadModel(file, await readingOptions(flags))
-  for (const image of (await Promise.all(images.map(imageFiles))).flat()) {
-    const [classes = []] = model.classify(await readImage(image, model.input), { top })
-    if (json) process.stdout.write(`${JSON.stringify({ file: image, classes })}\n`)
-    else
-      process.stdout.write(
-        `${external(image)}: ${classes.map(({ name, probability }) => `${external(name)} ${percent(probability)}`).join(', ')}\n`
-      )
-  }
+  const { encoding } = model
+  if (encoding === undefined) await predictImages(model, inputs, { top, json })
+  else
+    for (const input of inputs) {
+      if (isTablePath(input)) await predictTable(model, encoding, input, { json })
+      else if (encoding.kind === 'bytes') predictText(model, input, { top, json })
+      else throw invalidFlag('inputs', input, `model ${external(model.name)} takes rows: give a table (.csv, .tsv, .jsonl, .parquet)`)
+    }
   return EXIT.done
+}
+
+interface Shown {
+  readonly top: number
+  readonly json: boolean
+}
+
+async function predictImages(model: TrainedModel, inputs: readonly string[], { top, json }: Shown): Promise<void> {
+  for (const image of (await Promise.all(inputs.map(imageFiles))).flat()) {
+    const [classes = []] = model.classify(await readImage(image, model.input), { top })
+    tell(json ? JSON.stringify({ file: image, classes }) : `${external(image)}: ${likeliest(classes)}`)
+  }
+}
+
+function predictText(model: TrainedModel, text: string, { top, json }: Shown): void {
+  const target = model.encoding!.target
+  if (target.kind === 'number') {
+    const [value] = model.predict([text])
+    tell(json ? JSON.stringify({ text, [target.name]: value }) : `${external(text)}: ${value}`)
+    return
+  }
+  const [classes = []] = model.classify([text], { top })
+  tell(json ? JSON.stringify({ text, classes }) : `${external(text)}: ${likeliest(classes)}`)
+}
+
+function likeliest(classes: readonly { readonly name: string; readonly probability: number }[]): string {
+  return classes.map(({ name, probability }) => `${external(name)} ${percent(probability)}`).join(', ')
+}
+
+function tell(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
 
 /** The images of a folder and its subfolders, or the file itself. */

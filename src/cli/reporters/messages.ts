@@ -1,5 +1,6 @@
 import colours from 'picocolors'
 import type {
+  ColumnReport,
   EvaluatedEvent,
   FinishedEvent,
   IntervenedEvent,
@@ -108,7 +109,29 @@ function started(event: StartedEvent): string {
     `${colours.bold(external(event.model))} on ${colours.bold(external(event.data))}: ${count(event.parameters)} parameters, ${count(event.samples)} samples;`,
     `${learnerCount(event.learners)} with batches of ${event.batch}, ${external(event.synchroniser)}, ${event.precision}, seed ${event.seed};`,
     `${count(event.iterations)} iterations; ${bytes(event.bytesPerLearner)} per learner and ${bytes(event.bytesShared)} shared${restored(event)}`
-  ].join(' ')
+  ]
+    .join(' ')
+    .concat(columnsFound(event))
+}
+
+/** More columns of a table are not listed. */
+const MOST_COLUMNS = 40
+
+const REPORT_COLUMNS: readonly Column<ColumnReport>[] = [
+  { title: 'column', cell: ({ name }) => external(name), side: 'left' },
+  { title: 'is', cell: ({ kind }) => kind, side: 'left' },
+  { title: 'missing', cell: ({ missing }) => (missing === 0 ? '' : count(missing)) },
+  { title: 'values', cell: ({ values }) => (values === undefined ? '' : count(values)) },
+  { title: 'features', cell: ({ features }) => (features === 0 ? '' : count(features)) },
+  { title: '', cell: ({ reason = '' }) => external(reason), side: 'left' }
+]
+
+/** What was found in a table, in lines of their own. */
+function columnsFound({ columns = [] }: StartedEvent): string {
+  if (columns.length === 0) return ''
+  const [titles, ...lines] = tableLines(REPORT_COLUMNS, columns.slice(0, MOST_COLUMNS))
+  const more = columns.length > MOST_COLUMNS ? [`and ${count(columns.length - MOST_COLUMNS)} more columns`] : []
+  return ['', colours.dim(titles), ...lines, ...more].join('\n')
 }
 
 function restored({ recomputedBytes, movedBytes = 0, predictedSlowdown = 1 }: StartedEvent): string {

@@ -3,6 +3,7 @@ import { predictionGraph } from '../../model/graph-builder.js'
 import { elements, NONE, parametersOf, type Graph, type Operator, type Value, type ValueId } from '../../model/graph.js'
 import { takesTokens, type Model } from '../../model/model.js'
 import { node } from '../../model/operators/onnx.js'
+import type { SampleEncoding } from '../encoding.js'
 import { dataOf, type FloatTensors } from '../tensor.js'
 import { onnxNodes } from './nodes.js'
 import { ELEMENT_TYPE, encodeModel, nodeProto, type NodeProto, type TensorProto, type ValueInfoProto } from './schema.js'
@@ -20,6 +21,8 @@ export interface OnnxOptions {
   readonly normalisation?: Normalisation
   /** The names of the classes or tokens, stored as a JSON list under `classes` in the file's metadata, as in safetensors. */
   readonly classNames?: readonly string[] | undefined
+  /** How rows of a table or texts become samples, stored as JSON under `encoding`. */
+  readonly encoding?: SampleEncoding | undefined
 }
 
 /**
@@ -29,7 +32,7 @@ export interface OnnxOptions {
  * `tensors` has the parameters and the running means and variances of batch norms by name; the file keeps these names. Throws UNKNOWN_NAME if one is
  * missing, SHAPE_MISMATCH if one has another shape, INVALID_OPTION for a model of more than 2 GB.
  */
-export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames }: OnnxOptions = {}): Uint8Array {
+export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation, classNames, encoding }: OnnxOptions = {}): Uint8Array {
   const graph = predictionGraph(model, normalisation)
   const network = new Network(graph, tensors)
   if (normalisation) network.normalise(normalisation)
@@ -44,7 +47,9 @@ export function exportOnnx(model: Model, tensors: FloatTensors, { normalisation,
     irVersion: IR_VERSION,
     producerName: 'arbalest',
     opsetImport: [{ version: OPERATOR_SET }],
-    metadataProps: classNames ? [{ key: 'classes', value: JSON.stringify(classNames) }] : [],
+    metadataProps: Object.entries({ classes: classNames, encoding }).flatMap(([key, value]) =>
+      value ? [{ key, value: JSON.stringify(value) }] : []
+    ),
     graph: {
       name: model.name,
       node: nodes,

@@ -7,8 +7,10 @@ import type { Normalisation } from '../normalisation.js'
 export interface ZooShape {
   /** One sample's shape: (C, H, W), (F), or (T) tokens. */
   readonly input: readonly number[]
-  /** Of each sample, or of each token. */
+  /** Of each sample, or of each token; 0 if the targets are numbers. */
   readonly classes: number
+  /** One target's shape, if the targets are numbers. */
+  readonly target?: readonly number[]
 }
 
 /** How a model is trained, for options that are left out. */
@@ -82,12 +84,16 @@ export function familyOf(name: string): ZooFamily | undefined {
 
 /**
  * The zoo's model of this name for one sample's shape and a number of classes. Throws UNKNOWN_NAME with the names there are, and INVALID_OPTION for a size
- * that the model cannot have.
+ * that the model cannot have. Targets that are numbers, of shape (n), get a model that gives n numbers under the mean squared error.
  */
-export function modelNamed(name: string, shape: ZooShape, size?: object): Model {
+export function modelNamed(name: string, { target, ...shape }: ZooShape, size?: object): Model {
   if (!Object.hasOwn(zoo, name)) throw unknownName('model', name, Object.keys(zoo))
   if (size !== undefined && !familyOf(name)!.checkSize) throw invalidOption('size', size, `leave it out: only ${sizedNames()} has one`)
-  return zoo[name]!(shape, size)
+  if (shape.classes > 0 || !target) return zoo[name]!(shape, size)
+  // The logits of a classifier are as good as any numbers.
+  if (target.length !== 1)
+    throw invalidOption('model', name, `the targets are ${shownShape(target)} where it gives (n): use a model of your own`)
+  return { ...zoo[name]!({ ...shape, classes: target[0]! }, size), loss: 'meanSquaredError' }
 }
 
 /** The models that have a size, for messages. */

@@ -1,13 +1,20 @@
 import { invalidOption } from '../../errors.js'
+import { elements } from '../graph.js'
 import { defineModel, flatten, linear, relu } from '../layers.js'
 import type { Model } from '../model.js'
 import { defineFamily, SMALL, type ZooShape } from './family.js'
 
-/** A multi-layer perceptron with ReLUs: 784-256-128-10 on MNIST if `hidden` is left out. */
-export function mlp({ input, classes }: ZooShape, { hidden = [256, 128] }: { hidden?: readonly number[] } = {}): Model {
+/** A multi-layer perceptron with ReLUs: 784-256-128-10 on MNIST if `hidden` is left out, and less for samples of fewer than 64 numbers. */
+export function mlp({ input, classes }: ZooShape, { hidden = hiddenFor(elements(input)) }: { hidden?: readonly number[] } = {}): Model {
   if (!Array.isArray(hidden)) throw invalidOption('hidden', hidden, 'use a list of numbers of features, one a hidden layer')
   const body = hidden.flatMap((features, i) => [linear(features, { name: `fc${i + 1}` }), relu()])
   return defineModel({ name: 'mlp', input, layers: [flatten(), ...body, linear(classes, { name: `fc${hidden.length + 1}` })] })
+}
+
+/** Two layers: the first with about four times the features of a sample, from 64 to 256. */
+function hiddenFor(features: number): readonly number[] {
+  const first = Math.min(256, Math.max(64, 2 ** Math.ceil(Math.log2(4 * features))))
+  return [first, first / 2]
 }
 
 /** One linear layer: softmax regression. */

@@ -8,6 +8,7 @@ import { onnxTarget } from './onnx.js'
 import { programTarget } from './program.js'
 import { safetensorsTarget } from './safetensors.js'
 import { settingsTarget } from './settings.js'
+import { csvTarget, parquetTarget } from './tables.js'
 
 /** The fuzz targets by name. */
 export const targets: Readonly<Record<string, MakeTarget>> = {
@@ -20,6 +21,8 @@ export const targets: Readonly<Record<string, MakeTarget>> = {
   idx: idxTarget,
   cifar: cifarTarget,
   text: textTarget,
+  csv: csvTarget,
+  parquet: parquetTarget,
   images: imagesTarget,
   onnx: onnxTarget
 }

@@ -1,0 +1,173 @@
+import type { Dirent } from 'node:fs'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import type { ArbalestError } from '../errors.js'
+import { corruptFile, unreadableFile } from '../formats/file-errors.js'
+import { Random } from './random.js'
+
+/** The files that are samples; others are ignored. */
+export interface FileKind {
+  /** In the plural, for messages. */
+  readonly what: string
+  /** In lower case, each with its dot. */
+  readonly extensions: ReadonlySet<string>
+}
+
+/** The files of each class, in an order that depends only on their names. */
+export type Classes = ReadonlyMap<string, readonly string[]>
+
+/** Training files and test files. */
+export interface FileSplit {
+  readonly classNames: readonly string[]
+  readonly train: Classes
+  readonly test: Classes
+}
+
+/** The names of a folder of test files, in the order in which they are looked for. */
+const TEST_FOLDERS = ['test', 'val', 'validation']
+
+/**
+ * Lists the files of a kind in `path/train` and one of `path/test`, `path/val` and `path/validation`, which have a folder for each class; or of `path`
+ * with a folder for each class, holding out a share of each class at random.
+ * Throws DATA_NOT_FOUND, and DATA_CORRUPT if nothing can be held out or a test class has no training files.
+ */
+export async function filesOf(
+  path: string,
+  kind: FileKind,
+  { fraction, seed }: { readonly fraction: number; readonly seed: number }
+): Promise<FileSplit> {
+  const folders = await foldersIn(path, kind)
+  // If a class is named train, there are folders with other names beside it.
+  const isSplit = folders.includes('train') && folders.every((name) => name === 'train' || TEST_FOLDERS.includes(name))
+  const all = await readClasses(isSplit ? join(path, 'train') : path, kind)
+  const classNames = [...all.keys()]
+  const testFolder = isSplit ? TEST_FOLDERS.find((name) => folders.includes(name)) : undefined
+  if (testFolder === undefined) return { classNames, ...holdOut(all, path, kind, { fraction, seed }) }
+  const test = await readClasses(join(path, testFolder), kind, 1)
+  const untrained = [...test.keys()].find((name) => !all.has(name))
+  if (untrained !== undefined)
+    throw corruptFile(join(path, testFolder, untrained), {
+      expected: `a class that ${join(path, 'train')} also has`,
+      found: 'one that it lacks',
+      fix: `add training ${kind.what} of this class, or remove the folder`
+    })
+  return { classNames, train: all, test }
+}
+
+/** Holds out a share of each class, but never all of its files. */
+function holdOut(
+  all: Classes,
+  path: string,
+  { what }: FileKind,
+  { fraction, seed }: { readonly fraction: number; readonly seed: number }
+): Pick<FileSplit, 'train' | 'test'> {
+  const train = new Map<string, readonly string[]>()
+  const test = new Map<string, readonly string[]>()
+  for (const [index, [name, files]] of [...all].entries()) {
+    const order = new Random(seed, index).shuffle(Int32Array.from(files, (_, i) => i))
+    const count = Math.min(files.length - 1, Math.max(1, Math.round(files.length * fraction)))
+    const part = (chosen: Int32Array) => Array.from(chosen.sort(), (i) => files[i]!)
+    train.set(name, part(order.slice(count)))
+    if (count > 0) test.set(name, part(order.slice(0, count)))
+  }
+  if (test.size === 0)
+    throw corruptFile(path, {
+      expected: `at least one class with two ${what}, of which one is held out`,
+      found: 'one in each class',
+      fix: `add ${what}, or put test ${what} into a folder test beside train`
+    })
+  return { train, test }
+}
+
+/** Whether the first folder below (or this one) that has files has some of a kind. False for a folder that cannot be read. */
+export async function holds(folder: string, kind: FileKind, depth = 4): Promise<boolean> {
+  const entries = await readFolder(folder, kind).catch(() => [])
+  const files = entries.filter((entry) => entry.isFile())
+  if (files.length > 0) return files.some(({ name }) => kind.extensions.has(extname(name).toLowerCase()))
+  const first = depth > 0 ? entries.find((entry) => entry.isDirectory()) : undefined
+  return first !== undefined && holds(join(folder, first.name), kind, depth - 1)
+}
+
+/** The files of a kind in a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has none. */
+export async function filesBelow(folder: string, kind: FileKind): Promise<readonly string[]> {
+  const files: string[] = []
+  await addFilesBelow(folder, kind, files)
+  if (files.length === 0) throw noFiles(folder, kind, 'name a folder that has some')
+  return files.sort(byName)
+}
+
+function noFiles(folder: string, { what, extensions }: FileKind, fix: string): ArbalestError {
+  return corruptFile(folder, { expected: `${what} (${[...extensions].join(' ')})`, found: 'none', fix })
+}
+
+/** The sorted names of a folder's subfolders, without hidden ones. Throws DATA_NOT_FOUND. */
+async function foldersIn(path: string, kind: FileKind): Promise<string[]> {
+  const names: string[] = []
+  for (const entry of await entriesOf(path, kind)) if (await isFolder(path, entry)) names.push(entry.name)
+  return names.sort(byName)
+}
+
+/**
+ * The files below `path`, which has a folder for each class; these have files, also in subfolders. Throws DATA_NOT_FOUND if the folder
+ * cannot be read, DATA_CORRUPT if a class is empty or there are fewer classes than `atLeast`.
+ */
+async function readClasses(path: string, kind: FileKind, atLeast = 2): Promise<Classes> {
+  const names = await foldersIn(path, kind)
+  if (names.length < atLeast)
+    throw corruptFile(path, {
+      expected: `a folder for each of at least ${atLeast} classes`,
+      found: names.length === 0 ? 'none' : `only ${names[0]}`,
+      fix: `put the ${kind.what} of each class into a folder with its name`
+    })
+  const classes = new Map<string, readonly string[]>()
+  for (const name of names) {
+    const folder = join(path, name)
+    const files: string[] = []
+    await addFilesBelow(folder, kind, files)
+    files.sort(byName)
+    if (files.length === 0) throw noFiles(folder, kind, `add ${kind.what}, or remove the folder`)
+    classes.set(name, files)
+  }
+  return classes
+}
+
+/** `seen` has the folders that were read: a link to one of them would duplicate its files or cause an infinite recursion. */
+async function addFilesBelow(folder: string, kind: FileKind, files: string[], seen = new Set<string>()): Promise<void> {
+  const real = await realpath(folder).catch(() => folder)
+  if (seen.has(real)) throw corruptFile(folder, { expected: 'each folder of a class once', found: `${real} again`, fix: 'remove the link' })
+  seen.add(real)
+  for (const entry of await entriesOf(folder, kind)) {
+    const path = join(folder, entry.name)
+    if (await isFolder(folder, entry)) await addFilesBelow(path, kind, files, seen)
+    else if (kind.extensions.has(extname(entry.name).toLowerCase())) files.push(path)
+  }
+}
+
+async function entriesOf(folder: string, kind: FileKind): Promise<Dirent[]> {
+  const entries = await readFolder(folder, kind)
+  for (const { name } of entries)
+    // Bytes that are not UTF-8 become U+FFFD, and no file has the resulting name.
+    if (name.includes('\uFFFD') && !(await lstat(join(folder, name)).catch(() => undefined)))
+      throw corruptFile(folder, { expected: 'file names in UTF-8', found: JSON.stringify(name), fix: 'rename the file' })
+  return entries
+}
+
+async function readFolder(folder: string, { what }: FileKind): Promise<Dirent[]> {
+  try {
+    return (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !name.startsWith('.'))
+  } catch (cause) {
+    throw unreadableFile(folder, cause, `name a folder of ${what} that exists and that you may read`)
+  }
+}
+
+/** Follows a symbolic link. */
+async function isFolder(parent: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory()
+  const target = await stat(join(parent, entry.name)).catch(() => undefined)
+  return target?.isDirectory() === true
+}
+
+/** Compares code units, which is independent of the locale. */
+function byName(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,92 @@
+import { basename } from 'node:path'
+import type { DatasetSpec } from '../engine/contract.js'
+import { shown, unknownName } from '../errors.js'
+import { featuresOf, type SampleEncoding, type TargetEncoding } from '../formats/encoding.js'
+import { corruptFile } from '../formats/file-errors.js'
+import type { StoredDataset } from './dataset.js'
+import { category, numberOf, plainText, textOf } from './tables/cell.js'
+import { encodeRows, type TableRow } from './tables/encode.js'
+import { readTable } from './tables/table-file.js'
+import { encodeTexts } from './texts/encode-texts.js'
+
+/**
+ * The rows of a table as a Dataset, all of them in its test set, by the encoding of a model that was trained on other rows. Throws UNKNOWN_NAME for a column that the table lacks,
+ * DATA_CORRUPT for a row with an unknown class or without a target, and what reading the table throws.
+ */
+export async function datasetByEncoding(
+  file: string,
+  encoding: SampleEncoding,
+  classNames: readonly string[] = []
+): Promise<StoredDataset> {
+  const { target } = encoding
+  const inputs = encoding.kind === 'table' ? encoding.columns.map(({ name }) => name) : [encoding.column ?? 'text']
+  const blocks: (Float32Array | Int32Array)[] = []
+  const answers: number[] = []
+  let names: readonly string[] = []
+  const answerOf = (cell: unknown): number => {
+    const answer = answerIn(target, classNames, textOf(cell))
+    if (answer !== undefined) return answer
+    throw corruptFile(file, {
+      where: `row ${answers.length + 1}, column ${shown(target.name)}`,
+      expected: target.kind === 'number' ? 'a number' : `one of the ${classNames.length} classes of the model`,
+      found: shown(cell),
+      fix: 'correct or remove the row'
+    })
+  }
+  await readTable(file, {
+    header(columns) {
+      names = columns
+      for (const name of [...inputs, target.name]) if (!columns.includes(name)) throw unknownName('column', name, columns)
+    },
+    block({ rows, columns }) {
+      const objects = Array.from({ length: rows }, (_, row): TableRow =>
+        Object.fromEntries(names.map((name, i) => [name, columns[i]![row]]))
+      )
+      const texts = () => objects.map((row) => plainText(row[inputs[0]!]) ?? '')
+      blocks.push(encoding.kind === 'table' ? encodeRows(encoding, objects) : encodeTexts(encoding, texts()))
+      for (const row of objects) answers.push(answerOf(row[target.name]))
+    }
+  })
+  const count = answers.length
+  if (count === 0) throw corruptFile(file, { expected: 'rows', found: 'none', fix: 'give it rows' })
+  const sample = [encoding.kind === 'table' ? featuresOf(encoding) : encoding.length]
+  const inputsOf = { count, sample, samples: joined(blocks) }
+  const all: DatasetSpec =
+    target.kind === 'number'
+      ? { ...inputsOf, target: [1], targets: Float32Array.from(answers) }
+      : { ...inputsOf, labels: Int32Array.from(answers), classes: classNames.length }
+  return {
+    name: basename(file),
+    sample,
+    classes: all.classes ?? 0,
+    ...(target.kind === 'classes' && { classNames }),
+    train: all,
+    test: all,
+    mean: [],
+    std: [],
+    augmentation: { padding: 0, flip: false },
+    encoding
+  }
+}
+
+/** The class of a text, or its number as the model gives it; undefined if it is neither. */
+function answerIn(target: TargetEncoding, classNames: readonly string[], text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (target.kind === 'classes') {
+    const found = classNames.indexOf(category(text))
+    return found < 0 ? undefined : found
+  }
+  const number = numberOf(text)
+  return number === undefined || !Number.isFinite(number) ? undefined : (number - target.mean) / target.std
+}
+
+function joined(blocks: readonly (Float32Array | Int32Array)[]): Float32Array | Int32Array {
+  const length = blocks.reduce((sum, block) => sum + block.length, 0)
+  const all = blocks[0] instanceof Int32Array ? new Int32Array(length) : new Float32Array(length)
+  let at = 0
+  for (const block of blocks) {
+    all.set(block, at)
+    at += block.length
+  }
+  return all
+}

@@ -1,0 +1,16 @@
+import { filesBelow, filesOf, type FileKind, type FileSplit } from '../class-folders.js'
+
+const IMAGES: FileKind = {
+  what: 'images',
+  extensions: new Set(['.jpg', '.jpeg', '.jpe', '.png', '.webp', '.gif', '.tif', '.tiff', '.avif'])
+}
+
+/** Training images and test images, as `filesOf` finds them. */
+export function splitImages(path: string, share: { readonly fraction: number; readonly seed: number }): Promise<FileSplit> {
+  return filesOf(path, IMAGES, share)
+}
+
+/** The image files of a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has no image. */
+export function imagesIn(folder: string): Promise<readonly string[]> {
+  return filesBelow(folder, IMAGES)
+}

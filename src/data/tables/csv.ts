@@ -1,0 +1,81 @@
+import { pipeline } from 'node:stream/promises'
+import type { CsvError } from 'csv-parse'
+import type { ArbalestError } from '../../errors.js'
+import { corruptFile } from '../../formats/file-errors.js'
+import { checkRegularFile, textIn } from '../read-text.js'
+import { BlockBuilder } from './block-builder.js'
+import type { ReadTableOptions, TableSink } from './table-file.js'
+
+/** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
+const LONGEST_ROW = 2 ** 24
+
+const DELIMITERS = [',', ';', '\t', '|']
+
+/**
+ * Reads CSV as RFC 4180 has it, in UTF-8 with or without a byte order mark: the names of the columns in the first row, quotes around cells that need them, empty
+ * lines skipped. Throws DATA_NOT_FOUND, and DATA_CORRUPT with the line for rows of different lengths, faulty quotes, huge rows, other encodings and a file without rows.
+ */
+export async function readCsv(file: string, sink: TableSink, { delimiter }: ReadTableOptions): Promise<void> {
+  await checkRegularFile(file)
+  const { parse } = await import('csv-parse')
+  const chosen = delimiter ?? (await delimiterOf(file))
+  const parser = parse({ delimiter: chosen, skip_empty_lines: true, max_record_size: LONGEST_ROW, trim: false })
+  let builder: BlockBuilder | undefined
+  let header: readonly string[] = []
+  try {
+    await pipeline(checkedText(file), parser, async (records: AsyncIterable<string[]>) => {
+      for await (const record of records) {
+        if (builder) {
+          const block = builder.add(record)
+          if (block) await sink.block(block)
+          continue
+        }
+        header = record.map((name) => name.trim())
+        sink.header(header)
+        builder = new BlockBuilder(header.length)
+      }
+    })
+  } catch (cause) {
+    throw csvFault(file, cause, header)
+  }
+  const rest = builder?.rest()
+  if (rest) await sink.block(rest)
+}
+
+async function* checkedText(file: string): AsyncGenerator<string, void> {
+  for await (const piece of textIn(file)) {
+    if (piece.includes('\0')) throw corruptFile(file, { expected: 'text in UTF-8', found: 'a zero character', fix: 'convert it to UTF-8' })
+    yield piece
+  }
+}
+
+/** The delimiter that the first line has most, outside of quotes. */
+async function delimiterOf(file: string): Promise<string> {
+  for await (const piece of textIn(file)) {
+    const line = piece
+      .replace(/^\s+/, '')
+      .slice(0, 2 ** 16)
+      .replaceAll(/"[^"]*"/g, '')
+      .split(/[\r\n]/, 1)[0]!
+    const counts = DELIMITERS.map((delimiter) => line.split(delimiter).length)
+    return DELIMITERS[counts.indexOf(Math.max(...counts))]!
+  }
+  return ','
+}
+
+function csvFault(file: string, cause: unknown, header: readonly string[]): unknown {
+  const { code, lines, record } = cause as CsvError & { readonly lines?: number; readonly record?: readonly unknown[] }
+  if (typeof code !== 'string' || !code.startsWith('CSV_')) return cause
+  const fault = (expected: string, found: string, fix: string): ArbalestError =>
+    corruptFile(file, { where: `line ${lines}`, expected, found, fix, cause })
+  if (code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')
+    return fault(
+      `${header.length} cells, one for each column`,
+      String(record?.length ?? 'another number'),
+      'complete the row, and put cells that have the delimiter into double quotes'
+    )
+  if (code === 'CSV_MAX_RECORD_SIZE')
+    return fault(`a row of at most ${LONGEST_ROW} bytes`, 'a longer one', 'look for a double quote that is never closed')
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return fault('a closing double quote', 'the end of the file', 'close the quote')
+  return fault('quotes around a whole cell', 'a double quote elsewhere', 'write a double quote in a cell twice, and quotes around the cell')
+}

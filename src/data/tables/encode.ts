@@ -1,0 +1,76 @@
+import { invalidOption, shown } from '../../errors.js'
+import { featuresOf, widthOf, type ColumnEncoding, type TableEncoding } from '../../formats/encoding.js'
+import { allocate } from '../checks.js'
+import { category, daysOf, numberOf, textOf } from './cell.js'
+
+/** A new row: the values of its columns by their names. null, undefined and texts such as `NA` are missing values. */
+export type TableRow = Readonly<Record<string, unknown>>
+
+/**
+ * New rows as samples (rows, features), by the encoding of the training. Columns that it does not have are ignored. Throws INVALID_OPTION for a row that lacks
+ * a column, and for a value that is no number in a column of numbers.
+ */
+export function encodeRows(encoding: TableEncoding, rows: readonly TableRow[]): Float32Array {
+  const width = featuresOf(encoding)
+  const samples = new Float32Array(allocate(4 * width * rows.length, 'rows').buffer)
+  let offset = 0
+  for (const column of encoding.columns) {
+    const encoder = new ColumnEncoder(column)
+    for (const [i, row] of rows.entries()) {
+      if (!isRow(row)) throw invalidOption(`rows[${i}]`, row, 'give an object with the values of the columns')
+      if (!Object.hasOwn(row, column.name))
+        throw invalidOption(`rows[${i}]`, row, `give it a column ${shown(column.name)}, null if it has no value`)
+      const features = samples.subarray(i * width + offset, i * width + offset + widthOf(column))
+      if (!encoder.encode(row[column.name], features))
+        throw invalidOption(
+          `rows[${i}].${column.name}`,
+          row[column.name],
+          column.kind === 'date' ? 'give a date (2024-12-31)' : 'give a finite number'
+        )
+    }
+    offset += widthOf(column)
+  }
+  return samples
+}
+
+function isRow(row: unknown): row is TableRow {
+  return typeof row === 'object' && row !== null && !Array.isArray(row)
+}
+
+/** Cells of a column to features. */
+export class ColumnEncoder {
+  readonly #column: ColumnEncoding
+  readonly #places: ReadonlyMap<string, number>
+
+  constructor(column: ColumnEncoding) {
+    this.#column = column
+    this.#places = new Map(column.kind === 'category' ? column.values.map((value, i) => [value, i]) : [])
+  }
+
+  /** Writes the features of a cell, which are zeros before. Returns false for a cell that is not of the column's kind. */
+  encode(cell: unknown, features: Float32Array): boolean {
+    const text = textOf(cell)
+    if (this.#column.kind === 'category') return this.#category(text === undefined ? undefined : category(text), features)
+    const value = text === undefined ? NaN : this.#column.kind === 'date' ? daysOf(text) : numberOf(text)
+    return value !== undefined && this.number(value, features)
+  }
+
+  /** Writes a number, NaN for a missing one. Returns false for an infinite one. */
+  number(value: number, features: Float32Array): boolean {
+    if (this.#column.kind === 'category') return false
+    if (Number.isNaN(value)) {
+      if (this.#column.missing) features[1] = 1
+      return true
+    }
+    features[0] = (value - this.#column.mean) / this.#column.std
+    return Number.isFinite(features[0])
+  }
+
+  #category(text: string | undefined, features: Float32Array): boolean {
+    const others = this.#places.size
+    // A missing value where the training had none is as unknown as another value.
+    const place = text === undefined ? (this.#column.missing ? others + 1 : others) : (this.#places.get(text) ?? others)
+    features[place] = 1
+    return true
+  }
+}

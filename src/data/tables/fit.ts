@@ -1,0 +1,121 @@
+import { shown } from '../../errors.js'
+import { widthOf, type CategoryEncoding, type ColumnEncoding, type NumberEncoding } from '../../formats/encoding.js'
+import { MOST_VALUES, type Column } from './column.js'
+
+/** What was found in a column, and what becomes of it. */
+export interface ColumnReport {
+  readonly name: string
+  /** `target` and `text` are the columns that an option names. */
+  readonly kind: 'number' | 'date' | 'category' | 'text' | 'target' | 'ignored'
+  /** Rows in which it has no value. */
+  readonly missing: number
+  /** The numbers of a sample that it becomes. */
+  readonly features: number
+  /** Different values; absent for numbers, and where there are too many to count. */
+  readonly values?: number
+  /** Why it is ignored, or what its target is. */
+  readonly reason?: string
+}
+
+/** A column that becomes features, or is ignored. */
+export interface FittedColumn {
+  readonly report: ColumnReport
+  readonly encoding?: ColumnEncoding
+}
+
+/** Values with a place of their own: the most frequent ones, if they are in at least two training rows. */
+const MOST_PLACES = 255
+const LEAST_ROWS = 2
+
+/** A column of texts with more different values than this share of its rows is one of names or sentences. */
+const SHARE_OF_NAMES = 0.5
+/** A small table has few repetitions in any column. */
+const FEW_VALUES = 20
+
+/** Decides how a column becomes features, from its training rows `rows`. A `category` is one though its values be numbers. */
+export function fitColumn(column: Column, rows: Int32Array, { isCategory = false } = {}): FittedColumn {
+  const reason = reasonToIgnore(column, isCategory)
+  const { name, missing } = column
+  if (reason !== undefined) return { report: { name, kind: 'ignored', missing, features: 0, reason } }
+  const encoding = column.numbers && !isCategory ? fitNumbers(column, column.numbers, rows) : fitCategories(column, column.codes!, rows)
+  if (encoding === undefined) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'no training row has a value' } }
+  return {
+    encoding,
+    report: {
+      name,
+      kind: encoding.kind,
+      missing,
+      features: widthOf(encoding),
+      ...(encoding.kind === 'category' && { values: column.values.length })
+    }
+  }
+}
+
+function reasonToIgnore(
+  { rows, missing, numbers, isDate, codes, values, numeric, stray }: Column,
+  isCategory: boolean
+): string | undefined {
+  const present = rows - missing
+  if (present === 0) return 'it has no values'
+  if (codes && values.length === 1 && missing === 0) return `all its values are ${shown(values[0])}`
+  if (numbers && !isCategory) return !isDate && countsRows(numbers) ? 'it counts the rows' : undefined
+  if (codes && (isCategory || values.length <= FEW_VALUES || values.length <= SHARE_OF_NAMES * present)) return undefined
+  // A column of numbers with a few texts in it is a mistake more often than a category.
+  if (numeric > present / 2 && stray)
+    return `row ${stray.row} has ${shown(stray.text)} where ${numeric} rows have numbers: correct it, or leave the cell empty`
+  return codes ? `${values.length} different texts in ${present} rows` : `more than ${MOST_VALUES} different texts`
+}
+
+/** Whether the column is an index: each value is the one before plus 1. */
+function countsRows(numbers: Float64Array): boolean {
+  return numbers.length > 2 && numbers.every((value, row) => row === 0 || value === numbers[row - 1]! + 1)
+}
+
+/** undefined if no training row has a value. */
+function fitNumbers({ name, isDate }: Column, numbers: Float64Array, rows: Int32Array): NumberEncoding | undefined {
+  const moments = momentsOf(numbers, rows)
+  return moments && { kind: isDate ? 'date' : 'number', name, mean: moments.mean, std: moments.std, missing: moments.count < rows.length }
+}
+
+/** Mean and standard deviation of the values of some rows that are not NaN: a std of 1 if all are equal. */
+export function momentsOf(
+  numbers: Float64Array,
+  rows: Int32Array
+): { readonly count: number; readonly mean: number; readonly std: number } | undefined {
+  let count = 0
+  let mean = 0
+  for (const row of rows) {
+    const value = numbers[row]!
+    if (!Number.isNaN(value)) mean += (value - mean) / ++count
+  }
+  if (count === 0) return undefined
+  let squares = 0
+  for (const row of rows) {
+    const value = numbers[row]!
+    if (!Number.isNaN(value)) squares += (value - mean) ** 2
+  }
+  const std = Math.sqrt(squares / count)
+  return { count, mean, std: std > 0 ? std : 1 }
+}
+
+function fitCategories({ name, values }: Column, codes: Int32Array, rows: Int32Array): CategoryEncoding | undefined {
+  const counts = new Uint32Array(values.length)
+  let missing = 0
+  for (const row of rows) {
+    const code = codes[row]!
+    if (code < 0) missing++
+    else counts[code]!++
+  }
+  if (missing === rows.length) return undefined
+  const frequent = [...counts.keys()]
+    .filter((code) => counts[code]! >= LEAST_ROWS)
+    .sort((a, b) => counts[b]! - counts[a]! || a - b)
+    .slice(0, MOST_PLACES)
+    .map((code) => values[code]!)
+  return { kind: 'category', name, values: frequent.sort(byText), missing: missing > 0 }
+}
+
+/** Compares code units, which is independent of the locale. */
+export function byText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

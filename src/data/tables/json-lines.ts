@@ -1,0 +1,75 @@
+import { shown } from '../../errors.js'
+import { corruptFile } from '../../formats/file-errors.js'
+import { checkRegularFile, textIn } from '../read-text.js'
+import { BlockBuilder } from './block-builder.js'
+import type { ReadTableOptions, TableSink } from './table-file.js'
+
+/** The longest line, in characters. */
+const LONGEST_LINE = 2 ** 24
+
+/**
+ * Reads JSON Lines: an object a line, whose keys are columns. The first object has all keys; a later one may lack some, whose cells are then missing. Throws
+ * DATA_NOT_FOUND, and DATA_CORRUPT with the line.
+ */
+export async function readJsonLines(file: string, sink: TableSink, _: ReadTableOptions): Promise<void> {
+  await checkRegularFile(file)
+  let header: readonly string[] | undefined
+  let known = new Set<string>()
+  let builder: BlockBuilder | undefined
+  for await (const { text, line } of linesOf(file)) {
+    const row = objectIn(text, file, line)
+    if (!builder) {
+      header = Object.keys(row)
+      known = new Set(header)
+      if (header.length === 0) throw corruptFile(file, { where: `line ${line}`, expected: 'an object with keys', found: '{}' })
+      sink.header(header)
+      builder = new BlockBuilder(header.length)
+    }
+    const stray = Object.keys(row).find((key) => !known.has(key))
+    if (stray !== undefined)
+      throw corruptFile(file, {
+        where: `line ${line}`,
+        expected: 'the keys of the first line',
+        found: shown(stray),
+        fix: 'give every key in the first line, null where it has no value'
+      })
+    const block = builder.add(header!.map((key) => (Object.hasOwn(row, key) ? row[key] : null)))
+    if (block) await sink.block(block)
+  }
+  const rest = builder?.rest()
+  if (rest) await sink.block(rest)
+}
+
+async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly line: number }, void> {
+  let begun = ''
+  let line = 0
+  for await (const piece of textIn(file)) {
+    const lines = (begun + piece).split('\n')
+    begun = lines.pop()!
+    for (const text of lines) {
+      line++
+      if (text.trim() !== '') yield { text, line }
+    }
+    if (begun.length > LONGEST_LINE)
+      throw corruptFile(file, {
+        where: `line ${line + 1}`,
+        expected: `at most ${LONGEST_LINE} characters`,
+        found: 'more',
+        fix: 'write one object a line'
+      })
+  }
+  if (begun.trim() !== '') yield { text: begun, line: line + 1 }
+}
+
+function objectIn(text: string, file: string, line: number): Readonly<Record<string, unknown>> {
+  const fault = (found: string, cause?: unknown) =>
+    corruptFile(file, { where: `line ${line}`, expected: 'a JSON object', found, fix: 'write one object a line', cause })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw fault('text that is no JSON', cause)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fault(shown(value))
+  return value as Readonly<Record<string, unknown>>
+}

@@ -1,0 +1,70 @@
+import { extname } from 'node:path'
+import { corruptFile } from '../../formats/file-errors.js'
+import { readCsv } from './csv.js'
+import { readJsonLines } from './json-lines.js'
+import { readParquet } from './parquet.js'
+
+/** Consecutive rows of a table: the cells of each column. A cell is what the file has: a text, a number, a boolean, null and others. */
+export interface Block {
+  readonly rows: number
+  readonly columns: readonly (readonly unknown[])[]
+}
+
+/** What a reader gives: first the names of the columns, then the rows. */
+export interface TableSink {
+  header(columns: readonly string[]): void
+  block(block: Block): void | Promise<void>
+}
+
+export interface ReadTableOptions {
+  /** Of CSV only: what separates its cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
+  readonly delimiter?: string | undefined
+}
+
+type ReadTable = (file: string, sink: TableSink, options: ReadTableOptions) => Promise<void>
+
+const READERS: Readonly<Record<string, ReadTable>> = {
+  '.csv': readCsv,
+  '.tsv': (file, sink, { delimiter = '\t' }) => readCsv(file, sink, { delimiter }),
+  '.jsonl': readJsonLines,
+  '.ndjson': readJsonLines,
+  '.parquet': readParquet
+}
+
+/** The extensions of tables. */
+export const tableExtensions: readonly string[] = Object.keys(READERS)
+
+/** Whether a path is that of a table, by its extension. */
+export function isTablePath(path: string): boolean {
+  return Object.hasOwn(READERS, extname(path).toLowerCase())
+}
+
+/** A table with more columns is refused: a line of some megabytes without a line end is no header. */
+const MOST_COLUMNS = 20_000
+
+/** Reads a table block by block. Throws DATA_NOT_FOUND, DATA_CORRUPT, INVALID_OPTION and what the sink throws. */
+export async function readTable(file: string, sink: TableSink, options: ReadTableOptions = {}): Promise<void> {
+  const read = READERS[extname(file).toLowerCase()]
+  if (!read)
+    throw corruptFile(file, { expected: `a table (${tableExtensions.join(' ')})`, found: extname(file), fix: 'give it its extension' })
+  const checked: TableSink = {
+    header(columns) {
+      checkHeader(file, columns)
+      sink.header(columns)
+    },
+    block: (block) => sink.block(block)
+  }
+  await read(file, checked, options)
+}
+
+function checkHeader(file: string, columns: readonly string[]): void {
+  const fault = (expected: string, found: string, fix: string) => corruptFile(file, { where: 'header', expected, found, fix })
+  if (columns.length > MOST_COLUMNS)
+    throw fault(`at most ${MOST_COLUMNS} columns`, String(columns.length), 'check what separates the cells, or leave columns out')
+  const seen = new Set<string>()
+  for (const [i, name] of columns.entries()) {
+    if (name === '') throw fault('a name for each column', `column ${i + 1} without one`, 'write the names into the first line')
+    if (seen.has(name)) throw fault('different names', `two columns ${JSON.stringify(name.slice(0, 80))}`, 'rename one of them')
+    seen.add(name)
+  }
+}

@@ -1,0 +1,56 @@
+import { group, option, required, type CheckedOptions, type GivenOptions } from '../../schema/group.js'
+import { list, oneOf, real, text, whole } from '../../schema/values.js'
+
+const column = text('the name of a column')
+const columns = list(text('the name of a column'), "a list of names of columns, such as ['id', 'comment']")
+
+export const tableOptions = group({
+  /** The column that is predicted. */
+  target: option(column, { text: 'column of a table that is predicted', flag: '--target <column>' }),
+  /** The column of texts by which the target is predicted, by an encoder of bytes; if omitted, it is predicted by all other columns. */
+  text: option(column, { text: 'column of texts by which the target is predicted, instead of all other columns', flag: '--text <column>' }),
+  /** Whether the target is one of several classes or a number. If omitted: numbers are, unless they are at most ten different whole numbers. */
+  task: option(oneOf(['classes', 'numbers']), {
+    text: 'what the target is: classes or numbers',
+    flag: '--task <kind>',
+    otherwise: 'what its column has'
+  }),
+  /** Columns that are not used. */
+  ignore: option(columns, { text: 'columns that are not used, comma-separated', flag: '--ignore <columns>', default: [] }),
+  /** Columns of numbers that stand for categories. */
+  categories: option(columns, {
+    text: 'columns of numbers that stand for categories, comma-separated',
+    flag: '--categories <columns>',
+    default: []
+  }),
+  /** Of CSV: what separates the cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
+  delimiter: option(text('one character'), {
+    text: 'what separates the cells of CSV',
+    flag: '--delimiter <character>',
+    otherwise: 'found'
+  }),
+  /** The share of the rows that is held out for the test, of each class alike; 0.1 if omitted. */
+  testFraction: option(real({ above: 0, below: 1 }), {
+    text: 'share of the rows that is held out for the test',
+    flag: '--test-fraction <share>',
+    default: 0.1
+  }),
+  /** Seeds the choice of the rows that are held out; 0 if omitted. */
+  seed: option(whole(), { text: 'of the choice of the rows that are held out', default: 0 })
+})
+
+/** How a table becomes samples. */
+export interface TableOptions extends GivenOptions<typeof tableOptions> {}
+
+export type CheckedTableOptions = CheckedOptions<typeof tableOptions>
+
+/** The options of `datasetFromTable`. */
+export const tableDatasetOptions = group({
+  /** A path that ends in .csv, .tsv, .jsonl, .ndjson or .parquet. */
+  file: required(text('the path of a table')),
+  /** The file's name if omitted. */
+  name: option(text('a word or two')),
+  ...tableOptions.entries
+})
+
+export interface TableDatasetOptions extends GivenOptions<typeof tableDatasetOptions> {}

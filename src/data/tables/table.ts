@@ -1,0 +1,123 @@
+import { basename } from 'node:path'
+import type { DatasetSpec } from '../../engine/contract.js'
+import { invalidOption, shown, unknownName } from '../../errors.js'
+import { featuresOf, widthOf, type TableEncoding } from '../../formats/encoding.js'
+import { corruptFile } from '../../formats/file-errors.js'
+import { check } from '../../schema/faults.js'
+import { checkFree } from '../checks.js'
+import type { StoredDataset } from '../dataset.js'
+import { ColumnBuilder, type Column } from './column.js'
+import { ColumnEncoder } from './encode.js'
+import { fitColumn, type ColumnReport, type FittedColumn } from './fit.js'
+import { readTable } from './table-file.js'
+import { tableDatasetOptions, type CheckedTableOptions, type TableDatasetOptions } from './table-options.js'
+import { targetOf, type Target } from './target.js'
+
+/** A data set of a table's rows. */
+export interface TableDataset extends StoredDataset {
+  readonly encoding: TableEncoding
+  readonly columns: readonly ColumnReport[]
+}
+
+/**
+ * A Dataset of the rows of a table: `target` is predicted by the other columns. Numbers and dates are standardised, categories have a feature for each value that at least two
+ * training rows have and one for all other values, and missing values have a feature of their own. `columns` tells what was found; `encoding` encodes new rows alike.
+ *
+ * The table is held in memory while it is read: at most 12 bytes a cell.
+ *
+ * Throws INVALID_OPTION, UNKNOWN_NAME for a column that it does not have, DATA_NOT_FOUND, DATA_CORRUPT, OUT_OF_MEMORY.
+ */
+export function datasetFromTable(given: TableDatasetOptions): Promise<TableDataset> {
+  return openTable(given)
+}
+
+/** As `datasetFromTable`; `path` precedes the names of its options in errors. */
+export async function openTable(given: TableDatasetOptions, path = ''): Promise<TableDataset> {
+  const { file, name = basename(file), ...options } = check(tableDatasetOptions, given)
+  if (options.text !== undefined) throw invalidOption(`${path}text`, options.text, 'use datasetFromTexts for a column of texts')
+  if (options.target === undefined) throw invalidOption(`${path}target`, undefined, 'name the column that is predicted')
+  const columns = await readColumns(file, options, path)
+  const column = columns.find((each) => each.name === options.target)!
+  const target = targetOf(column, { file, path, ...options })
+  const fitted = columns.map((each) => (each === column ? targetReport(each, target) : fitFeature(each, target, options)))
+  const encoded = fitted.flatMap(({ encoding }) => (encoding ? [encoding] : []))
+  if (encoded.length === 0)
+    throw corruptFile(file, {
+      expected: `a column to predict ${shown(options.target)} by`,
+      found: fitted.flatMap(({ report: { name: each, reason } }) => (reason === undefined ? [] : [`${shown(each)}: ${reason}`])).join('; '),
+      fix: 'give it such a column'
+    })
+  const encoding: TableEncoding = { kind: 'table', columns: encoded, target: target.encoding }
+  const byName = new Map(columns.map((each) => [each.name, each]))
+  const part = (rows: Int32Array) => partOf(rows, encoding, byName, target)
+  const features = featuresOf(encoding)
+  checkFree(4 * features * column.rows, `${name}: ${column.rows} rows of ${features} features`)
+  return {
+    name,
+    sample: [features],
+    classes: target.classNames?.length ?? 0,
+    ...(target.classNames && { classNames: target.classNames }),
+    train: part(target.train),
+    test: part(target.test),
+    mean: [0],
+    std: [1],
+    augmentation: { padding: 0, flip: false },
+    encoding,
+    columns: fitted.map(({ report }) => report)
+  }
+}
+
+/** Throws UNKNOWN_NAME for a column that an option names and the table lacks, before any row is read. */
+async function readColumns(file: string, { target, ignore, categories, delimiter }: CheckedTableOptions, path: string): Promise<Column[]> {
+  let builders: ColumnBuilder[] = []
+  await readTable(
+    file,
+    {
+      header(names) {
+        const named = { target: [target!], ignore, categories }
+        for (const [option, list] of Object.entries(named))
+          for (const each of list) if (!names.includes(each)) throw unknownName(`${path}${option}`, each, names)
+        if (ignore.includes(target!)) throw invalidOption(`${path}ignore`, target, 'it is the target: name other columns')
+        builders = names.map((each) => new ColumnBuilder(file, each))
+      },
+      block({ columns }) {
+        for (const [i, cells] of columns.entries()) for (const cell of cells) builders[i]!.add(cell)
+      }
+    },
+    { delimiter }
+  )
+  const columns = builders.map((builder) => builder.column())
+  if ((columns[0]?.rows ?? 0) === 0)
+    throw corruptFile(file, { expected: 'rows', found: columns.length === 0 ? 'an empty file' : 'a header alone', fix: 'give it rows' })
+  return columns
+}
+
+function targetReport({ name, missing, values, codes }: Column, { reason, classNames }: Target): FittedColumn {
+  return { report: { name, kind: 'target', missing, features: 0, ...(classNames && codes && { values: values.length }), reason } }
+}
+
+function fitFeature(column: Column, { train }: Target, { ignore, categories }: CheckedTableOptions): FittedColumn {
+  const { name, missing, codes } = column
+  if (ignore.includes(name)) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'as the options say' } }
+  return fitColumn(column, train, { isCategory: categories.includes(name) && codes !== undefined })
+}
+
+function partOf(rows: Int32Array, encoding: TableEncoding, columns: ReadonlyMap<string, Column>, target: Target): DatasetSpec {
+  const width = featuresOf(encoding)
+  const samples = new Float32Array(width * rows.length)
+  let offset = 0
+  for (const each of encoding.columns) {
+    const { numbers, codes, values } = columns.get(each.name)!
+    const encoder = new ColumnEncoder(each)
+    const features = widthOf(each)
+    for (const [i, row] of rows.entries()) {
+      const place = samples.subarray(i * width + offset, i * width + offset + features)
+      if (each.kind === 'category') encoder.encode(codes![row]! < 0 ? null : values[codes![row]!], place)
+      else encoder.number(numbers![row]!, place)
+    }
+    offset += features
+  }
+  const all = { count: rows.length, sample: [width], samples }
+  if (target.targets) return { ...all, target: [1], targets: Float32Array.from(rows, (row) => target.targets[row]!) }
+  return { ...all, labels: Int32Array.from(rows, (row) => target.labels[row]!), classes: target.classNames.length }
+}

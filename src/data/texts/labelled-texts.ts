@@ -1,0 +1,154 @@
+import { open, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { ArbalestError, invalidOption, shown, unknownName } from '../../errors.js'
+import type { TextEncoding } from '../../formats/encoding.js'
+import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
+import { check } from '../../schema/faults.js'
+import type { CheckedOptions } from '../../schema/group.js'
+import type { StoredDataset } from '../dataset.js'
+import { filesOf, type Classes, type FileKind } from '../class-folders.js'
+import { checkFree } from '../checks.js'
+import { plainText } from '../tables/cell.js'
+import { ColumnBuilder } from '../tables/column.js'
+import type { ColumnReport } from '../tables/fit.js'
+import { readTable } from '../tables/table-file.js'
+import { targetOf, type Target, type TargetRequest } from '../tables/target.js'
+import { textsOptions, type TextsOptions } from './texts-options.js'
+import { TokenRows } from './token-rows.js'
+
+/** A data set of texts, each with a class or a number. */
+export interface TextsDataset extends StoredDataset {
+  readonly encoding: TextEncoding
+  readonly columns?: readonly ColumnReport[]
+}
+
+export const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
+
+/**
+ * A Dataset of texts with classes, or numbers: the rows of a table with a column of texts and one of targets, or a folder with a folder of .txt files for each class (and, if it has
+ * them, `train` and `test` above those). A sample is the first bytes of a text in UTF-8, as tokens 1 to 255, and zeros behind its end.
+ *
+ * Throws INVALID_OPTION, UNKNOWN_NAME for a column that the table lacks, DATA_NOT_FOUND, DATA_CORRUPT, OUT_OF_MEMORY.
+ */
+export function datasetFromTexts(given: TextsOptions): Promise<TextsDataset> {
+  return openTexts(given)
+}
+
+/** As `datasetFromTexts`; `path` precedes the names of its options in errors. */
+export async function openTexts(given: TextsOptions, path = ''): Promise<TextsDataset> {
+  const options = check(textsOptions, given)
+  const { file } = options
+  const found = await stat(file).catch((cause: unknown) => {
+    throw unreadableFile(file, cause)
+  })
+  return found.isDirectory() ? fromFolder(options, path) : fromTable(options, path)
+}
+
+type Checked = CheckedOptions<typeof textsOptions>
+
+async function fromTable({ file, name = basename(file), length, text, target, ...options }: Checked, path: string): Promise<TextsDataset> {
+  if (text === undefined) throw invalidOption(`${path}text`, undefined, 'name the column of the texts')
+  if (target === undefined) throw invalidOption(`${path}target`, undefined, 'name the column that is predicted')
+  if (text === target) throw invalidOption(`${path}text`, text, 'it is the target, too: name another column')
+  const rows = new TokenRows(length)
+  const targets = new ColumnBuilder(file, target)
+  let places = { text: 0, target: 0 }
+  let empty = 0
+  await readTable(
+    file,
+    {
+      header(names) {
+        for (const [option, column] of [
+          ['text', text],
+          ['target', target]
+        ] as const)
+          if (!names.includes(column)) throw unknownName(`${path}${option}`, column, names)
+        places = { text: names.indexOf(text), target: names.indexOf(target) }
+      },
+      block({ columns }) {
+        for (const cell of columns[places.text]!) {
+          const words = plainText(cell) ?? ''
+          if (words === '') empty++
+          rows.add(words)
+        }
+        for (const cell of columns[places.target]!) targets.add(cell)
+      }
+    },
+    options
+  )
+  if (rows.count === 0) throw corruptFile(file, { expected: 'rows', found: 'none', fix: 'give it rows' })
+  if (empty === rows.count)
+    throw corruptFile(file, { where: `column ${shown(text)}`, expected: 'texts', found: 'no text in any row', fix: 'name another column' })
+  const column = targets.column()
+  const found = targetOf(column, { file, path, ...options } satisfies TargetRequest)
+  const values = found.classNames && { values: found.classNames.length }
+  return {
+    ...parts(rows, found, name, text),
+    columns: [
+      { name: text, kind: 'text', missing: empty, features: length },
+      { name: target, kind: 'target', missing: 0, features: 0, ...values, reason: found.reason }
+    ]
+  }
+}
+
+async function fromFolder(
+  { file: folder, name = basename(folder), length, testFraction, seed, text, target }: Checked,
+  path: string
+): Promise<TextsDataset> {
+  for (const [option, column] of Object.entries({ text, target }))
+    if (column !== undefined) throw invalidOption(`${path}${option}`, column, 'leave it out: the folders are the classes of its texts')
+  const split = await filesOf(folder, TEXT_FILES, { fraction: testFraction, seed })
+  const rows = new TokenRows(length)
+  const labels: number[] = []
+  const add = async (classes: Classes) => {
+    const first = rows.count
+    for (const [each, files] of classes)
+      for (const file of files) {
+        rows.add(await beginningOf(file, length))
+        labels.push(split.classNames.indexOf(each))
+      }
+    return Int32Array.from({ length: rows.count - first }, (_, i) => first + i)
+  }
+  const [train, test] = [await add(split.train), await add(split.test)]
+  const all = { classNames: split.classNames, labels: Int32Array.from(labels), train, test }
+  return parts(rows, { ...all, encoding: { kind: 'classes', name: 'class' }, reason: `${split.classNames.length} classes` }, name)
+}
+
+function parts(rows: TokenRows, target: Target, name: string, column?: string): TextsDataset {
+  const { classNames } = target
+  checkFree(4 * rows.length * rows.count, `${name}: ${rows.count} texts of ${rows.length} bytes`)
+  const part = (chosen: Int32Array) => {
+    const samples = rows.samples(chosen)
+    return target.targets
+      ? { ...samples, target: [1], targets: Float32Array.from(chosen, (row) => target.targets[row]!) }
+      : { ...samples, labels: Int32Array.from(chosen, (row) => target.labels[row]!), classes: target.classNames.length }
+  }
+  return {
+    name,
+    sample: [rows.length],
+    classes: classNames?.length ?? 0,
+    ...(classNames && { classNames }),
+    train: part(target.train),
+    test: part(target.test),
+    mean: [],
+    std: [],
+    augmentation: { padding: 0, flip: false },
+    encoding: { kind: 'bytes', ...(column !== undefined && { column }), length: rows.length, target: target.encoding }
+  }
+}
+
+/** The first bytes of a text file, without a character that they cut. Throws DATA_NOT_FOUND, DATA_CORRUPT for other bytes than UTF-8. */
+async function beginningOf(file: string, length: number): Promise<string> {
+  const bytes = new Uint8Array(length + 3)
+  try {
+    await using handle = await open(file)
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
+    const decoder = new TextDecoder('utf-8', { fatal: true })
+    return decoder.decode(bytes.subarray(0, bytesRead), { stream: bytesRead === bytes.length }).trim()
+  } catch (cause) {
+    if (cause instanceof ArbalestError) throw cause
+    if (cause instanceof TypeError)
+      throw corruptFile(file, { expected: 'text in UTF-8', found: 'other bytes', fix: 'convert it to UTF-8', cause })
+    throw unreadableFile(file, cause)
+  }
+}

@@ -1,0 +1,23 @@
+import { group, option, required, type GivenOptions } from '../../schema/group.js'
+import { text as words, whole } from '../../schema/values.js'
+import { tableOptions } from '../tables/table-options.js'
+
+const { text, target, task, delimiter, testFraction, seed } = tableOptions.entries
+
+/** The options of `datasetFromTexts`. */
+export const textsOptions = group({
+  /** A table (.csv, .tsv, .jsonl, .ndjson, .parquet), or a folder with a folder of .txt files for each class. */
+  file: required(words('the path of a table or of a folder')),
+  /** The file's name if omitted. */
+  name: option(words('a word or two')),
+  /** Bytes of a text that the model sees: 256 if omitted. */
+  length: option(whole({ min: 1, max: 2 ** 20, unit: 'bytes' }), { default: 256 }),
+  text,
+  target,
+  task,
+  delimiter,
+  testFraction,
+  seed
+})
+
+export interface TextsOptions extends GivenOptions<typeof textsOptions> {}

@@ -1,0 +1,108 @@
+import * as v from 'valibot'
+import { corruptFile } from './file-errors.js'
+import { parseStrictJson, plainJson } from './strict-json.js'
+
+/** How a row of a table or a text becomes a sample. A saved model keeps it, so that new rows are encoded as those of the training were. */
+export type SampleEncoding = TableEncoding | TextEncoding
+
+/** The features of a row are those of its columns, one column after the other. */
+export interface TableEncoding {
+  readonly kind: 'table'
+  readonly columns: readonly ColumnEncoding[]
+  readonly target: TargetEncoding
+}
+
+export type ColumnEncoding = NumberEncoding | CategoryEncoding
+
+/** One feature, (x - mean) / std, 0 where x is missing; and another one that is 1 there, if rows of the training lacked it. */
+export interface NumberEncoding {
+  readonly kind: 'number' | 'date'
+  readonly name: string
+  /** Of the training rows. A date is a number of days since 1970. */
+  readonly mean: number
+  readonly std: number
+  readonly missing: boolean
+}
+
+/** A feature for each value, one for all other values, and one for none if rows of the training lacked it: 1 for the row's, 0 for the others. */
+export interface CategoryEncoding {
+  readonly kind: 'category'
+  readonly name: string
+  readonly values: readonly string[]
+  readonly missing: boolean
+}
+
+/** What is predicted: a class, or a number, which the model gives as (y - mean) / std. */
+export type TargetEncoding =
+  | { readonly kind: 'classes'; readonly name: string }
+  | { readonly kind: 'number'; readonly name: string; readonly mean: number; readonly std: number }
+
+/** The bytes of a text in UTF-8, each plus 1, up to a length; zeros after its end. */
+export interface TextEncoding {
+  readonly kind: 'bytes'
+  /** The column or field of the text; absent if the texts were files. */
+  readonly column?: string
+  readonly length: number
+  readonly target: TargetEncoding
+}
+
+/** Tokens of a text in bytes: the end, and the bytes. */
+export const BYTE_TOKENS = 257
+
+/** How many features a row has. */
+export function featuresOf({ columns }: Pick<TableEncoding, 'columns'>): number {
+  return columns.reduce((sum, column) => sum + widthOf(column), 0)
+}
+
+export function widthOf(column: ColumnEncoding): number {
+  return (column.kind === 'category' ? column.values.length + 1 : 1) + (column.missing ? 1 : 0)
+}
+
+/** The target of an encoding that gives numbers; undefined if it gives classes. */
+export function numberTarget({ target }: SampleEncoding): Extract<TargetEncoding, { kind: 'number' }> | undefined {
+  return target.kind === 'number' ? target : undefined
+}
+
+const finite = v.pipe(v.number(), v.finite())
+const positive = v.pipe(finite, v.gtValue(0))
+
+const target = v.variant('kind', [
+  v.strictObject({ kind: v.literal('classes'), name: v.string() }),
+  v.strictObject({ kind: v.literal('number'), name: v.string(), mean: finite, std: positive })
+])
+
+const column = v.variant('kind', [
+  v.strictObject({ kind: v.picklist(['number', 'date']), name: v.string(), mean: finite, std: positive, missing: v.boolean() }),
+  v.strictObject({ kind: v.literal('category'), name: v.string(), values: v.array(v.string()), missing: v.boolean() })
+])
+
+const encoding = v.variant('kind', [
+  v.strictObject({ kind: v.literal('table'), columns: v.pipe(v.array(column), v.minLength(1)), target }),
+  v.strictObject({
+    kind: v.literal('bytes'),
+    column: v.exactOptional(v.string()),
+    length: v.pipe(v.number(), v.safeInteger(), v.minValue(1), v.maxValue(2 ** 20)),
+    target
+  })
+])
+
+/** Of lists in lists: an encoding has its columns and their values. */
+const DEPTH = 8
+
+/** An encoding that a file has as JSON; `sample` is the shape that it must give. Throws DATA_CORRUPT. */
+export function parseEncoding(text: string, file: string, sample: readonly number[]): SampleEncoding {
+  const fault = (found: string, cause?: unknown) =>
+    corruptFile(file, { where: 'metadata encoding', expected: `an encoding that gives (${sample.join(', ')})`, found, cause })
+  let json: unknown
+  try {
+    json = plainJson(parseStrictJson(text, { depth: DEPTH }))
+  } catch (cause) {
+    throw fault('text that is no valid JSON', cause)
+  }
+  const parsed = v.safeParse(encoding, json)
+  if (!parsed.success) throw fault(`${v.getDotPath(parsed.issues[0]) ?? 'a value'}: ${parsed.issues[0].message}`)
+  const found = parsed.output
+  const width = found.kind === 'table' ? featuresOf(found) : found.length
+  if (sample.length !== 1 || sample[0] !== width) throw fault(`one that gives (${width})`)
+  return found
+}

@@ -1,0 +1,19 @@
+import { encodeRows, type TableRow } from '../data/tables/encode.js'
+import { encodeTexts } from '../data/texts/encode-texts.js'
+import { invalidOption } from '../errors.js'
+import type { SampleEncoding } from '../formats/encoding.js'
+
+type Samples = Float32Array | Uint8Array | Int32Array
+
+/** Rows or texts as samples, by the encoding of the training; samples as they are. Throws INVALID_OPTION for what the model does not take. */
+export function encoded(encoding: SampleEncoding | undefined, given: Samples | readonly TableRow[] | readonly string[]): Samples {
+  if (!Array.isArray(given)) return given as Samples
+  const [first] = given as readonly unknown[]
+  if (encoding?.kind === 'table') return encodeRows(encoding, given as readonly TableRow[])
+  if (encoding?.kind === 'bytes') return encodeTexts(encoding, given as readonly string[])
+  throw invalidOption(
+    'batch',
+    first,
+    'the model was trained on neither a table nor texts: give samples as a Float32Array, Uint8Array or Int32Array'
+  )
+}

@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { loadModel } from '../../../src/trained/load-model.js'
+import { Folder } from '../../data/support/files.js'
+import { run } from '../support/arbalest.js'
+
+/** Prices by area and district, which a linear model learns. */
+const ROWS = Array.from({ length: 300 }, (_, i) => {
+  const [area, district] = [40 + ((i * 37) % 160), ['north', 'south', 'harbour'][i % 3]!]
+  return { area, district, price: 2000 * area + 50_000 * (i % 3) }
+})
+
+const table = (rows: readonly object[]) => [Object.keys(rows[0]!), ...rows.map(Object.values)].map((row) => row.join(',')).join('\n')
+
+describe('arbalest on a table', () => {
+  let folder: Folder
+  let file: string
+  let model: string
+  before(async () => {
+    folder = await Folder.make()
+    file = await folder.write('prices.csv', Buffer.from(table(ROWS)))
+    model = join(folder.path, 'prices.safetensors')
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('trains an mlp of its columns, tells them, and measures in the unit of the target', async () => {
+    const { code, lines, stderr } = await run(['train', '--data', file, '--target', 'price', '--save', model, '--json'])
+    expect(code, stderr).to.equal(0)
+    const started = lines.find(({ event }) => event === 'started')!
+    expect(started).to.include({ model: 'mlp', data: 'prices.csv', samples: 270 })
+    expect((started['columns'] as { kind: string }[]).map(({ kind }) => kind)).to.deep.equal(['number', 'category', 'target'])
+    const finished = lines.at(-1) as unknown as { testAccuracy: null; testMetrics: { r2: number; mae: number } }
+    expect(finished.testAccuracy).to.equal(null)
+    expect(finished.testMetrics.r2).to.be.above(0.95)
+    // A share of the prices, which are 80,000 to 498,000.
+    expect(finished.testMetrics.mae).to.be.within(10, 20_000)
+  })
+
+  it('writes predictions behind new rows, as CSV and as JSON, and in a program', async () => {
+    const rows = [
+      { note: 'a, b', area: 100, district: 'south' },
+      { note: 'c', area: 60, district: 'unheard of' }
+    ]
+    const csv = await folder.write('new.csv', Buffer.from('note,area,district\n"a, b",100,south\nc,60,unheard of\n'))
+    const { stdout, code, stderr } = await run(['predict', model, csv])
+    expect(code, stderr).to.equal(0)
+    const [header, first] = stdout.split('\n') as [string, string]
+    expect(header).to.equal('note,area,district,predicted price')
+    expect(first).to.match(/^"a, b",100,south,\d+/)
+    const price = Number(first.split(',').at(-1))
+    expect(price).to.be.within(220_000, 280_000)
+    const { lines } = await run(['predict', model, csv, '--json'])
+    expect(lines[0]).to.deep.equal({ note: 'a, b', area: '100', district: 'south', 'predicted price': price })
+    const loaded = await loadModel(model)
+    expect([...loaded.predict(rows)][0]).to.equal(price)
+  })
+
+  it('measures on other rows by the encoding that the model keeps', async () => {
+    const { lines, stderr } = await run(['eval', model, '--data', file, '--json'])
+    expect(lines[0], stderr).to.include({ samples: 300, testAccuracy: null })
+    expect((lines[0]!['testMetrics'] as { r2: number }).r2).to.be.above(0.95)
+  })
+
+  it('refuses what a table does not take, by the flag', async () => {
+    const refusal = async (...flags: string[]) => (await run(['train', ...flags])).stderr.trim()
+    expect(await refusal('--data', file)).to.equal(
+      'INVALID_OPTION: --target: received nothing; name the column that is predicted (--target)'
+    )
+    expect(await refusal('--data', file, '--target', 'prize')).to.match(/^UNKNOWN_NAME: --target: received "prize"; use one of .*price/)
+    expect(await refusal('--data', file, '--target', 'price', '--until-accuracy', '0.9')).to.match(
+      /^INVALID_OPTION: --until-accuracy: received 0.9; the model gives numbers/
+    )
+    expect(await refusal('--data', file, '--target', 'price', '--monitor', 'accuracy')).to.match(/^INVALID_OPTION: --monitor: /)
+    expect(await refusal('--data', 'digits', '--target', 'price')).to.match(/^INVALID_OPTION: --target: received "price"; leave it out/)
+    const csv = await folder.write('lacks.csv', Buffer.from('area\n1\n'))
+    expect((await run(['predict', model, csv])).stderr).to.match(/^INVALID_OPTION: inputs: .*it has no column "district"/)
+    expect((await run(['predict', model, 'three.png'])).stderr).to.match(/^INVALID_OPTION: inputs: .*takes rows/)
+  })
+
+  it('refuses a model whose encoding was changed', async () => {
+    const bytes = await readFile(model)
+    const forged = Buffer.from(bytes.toString('latin1').replace('\\"missing\\":false', '\\"missing\\":true '), 'latin1')
+    const path = join(folder.path, 'forged.safetensors')
+    await writeFile(path, forged)
+    const { stderr } = await run(['predict', path, file])
+    expect(stderr).to.match(/^DATA_CORRUPT: .*metadata encoding: expected an encoding that gives \(5\), found one that gives \(6\)/)
+  })
+})

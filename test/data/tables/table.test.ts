@@ -1,0 +1,173 @@
+import { expect } from 'chai'
+import { join } from 'node:path'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { datasetFromTable, type TableDataset } from '../../../src/data/tables/table.js'
+import { encodeRows } from '../../../src/data/tables/encode.js'
+import type { TableDatasetOptions } from '../../../src/data/tables/table-options.js'
+import { datasetByEncoding } from '../../../src/data/encoded-dataset.js'
+import type { ErrorCode } from '../../../src/errors.js'
+import { refused } from '../../support/codes.js'
+import { Folder } from '../support/files.js'
+
+/** 40 rows: an index, a number with missing values, a category with a rare value, a day, sentences, a constant, and a target. */
+const ROWS = Array.from({ length: 40 }, (_, i) => ({
+  id: i + 1,
+  size: i % 5 === 0 ? null : i / 2,
+  colour: i === 7 ? 'violet' : ['red', 'green', 'blue'][i % 3]!,
+  day: `2024-01-${String(1 + (i % 28)).padStart(2, '0')}`,
+  note: `this is remark ${i * i}`,
+  country: 'XX',
+  price: 100 + 3.5 * i
+}))
+
+const csv = (rows: readonly object[], delimiter = ',') =>
+  [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row).map((value: unknown) => value ?? 'NA'))]
+    .map((cells) => cells.join(delimiter))
+    .join('\n')
+
+describe('datasetFromTable', () => {
+  let folder: Folder
+  before(async () => (folder = await Folder.make()))
+  after(() => folder[Symbol.asyncDispose]())
+
+  const read = async (content: string | Uint8Array, options: Omit<TableDatasetOptions, 'file'>, name = 'rows.csv'): Promise<TableDataset> =>
+    datasetFromTable({ file: await folder.write(name, Buffer.from(content)), ...options })
+  const kinds = ({ columns }: TableDataset) => Object.fromEntries(columns.map(({ name, kind, features }) => [name, [kind, features]]))
+
+  it('finds the kinds of columns and says why it ignores some', async () => {
+    const data = await read(csv(ROWS), { target: 'price' })
+    expect(kinds(data)).to.deep.equal({
+      id: ['ignored', 0],
+      size: ['number', 2],
+      // Three colours, and a place for violet and all others.
+      colour: ['category', 4],
+      day: ['date', 1],
+      note: ['ignored', 0],
+      country: ['ignored', 0],
+      price: ['target', 0]
+    })
+    const reasons = Object.fromEntries(data.columns.map(({ name, reason }) => [name, reason]))
+    expect(reasons['id']).to.equal('it counts the rows')
+    expect(reasons['note']).to.equal('40 different texts in 40 rows')
+    expect(reasons['country']).to.equal('all its values are "XX"')
+    expect(data.columns.find(({ name }) => name === 'size')!.missing).to.equal(8)
+    expect([data.sample, data.classes, data.train.count, data.test.count]).to.deep.equal([[7], 0, 36, 4])
+  })
+
+  it('standardises numbers by the training rows, marks missing ones, and gives unknown categories a place', async () => {
+    const { encoding, train } = await read(csv(ROWS), { target: 'price' })
+    const column = (at: number) => Array.from({ length: train.count }, (_, row) => (train.samples as Float32Array)[7 * row + at]!)
+    const sizes = column(0).filter((_, row) => column(1)[row] === 0)
+    expect(sizes.reduce((sum, size) => sum + size, 0) / sizes.length).to.be.closeTo(0, 1e-6)
+    expect(Math.hypot(...sizes) / Math.sqrt(sizes.length)).to.be.closeTo(1, 1e-6)
+    expect(Math.hypot(...train.targets!) / Math.sqrt(train.count)).to.be.closeTo(1, 1e-6)
+    const row = (colour: unknown, size: unknown) => Array.from(encodeRows(encoding, [{ size, colour, day: '2024-01-01' }])).slice(0, 6)
+    expect(row('blue', '')).to.deep.equal([0, 1, 1, 0, 0, 0])
+    expect(row('green', null)).to.deep.equal([0, 1, 0, 1, 0, 0])
+    for (const unknown of ['violet', 'orange', null]) expect(row(unknown, 'NaN').slice(2)).to.deep.equal([0, 0, 0, 1])
+    const size = encoding.columns.find(({ name }) => name === 'size') as { mean: number; std: number }
+    expect(row('red', size.mean + 2 * size.std)[0]).to.be.closeTo(2, 1e-6)
+  })
+
+  it('takes few whole numbers and texts for classes, and holds out a share of each', async () => {
+    const rows = Array.from({ length: 60 }, (_, i) => ({ x: i * i, survived: i % 3 === 0 ? 1 : 0 }))
+    const { classNames, train, test, columns } = await read(csv(rows), { target: 'survived', testFraction: 0.2 })
+    expect(classNames).to.deep.equal(['0', '1'])
+    expect([train.count, test.count]).to.deep.equal([48, 12])
+    expect(test.labels!.filter((label) => label === 1)).to.have.length(4)
+    expect(columns[1]!.reason).to.equal('2 classes: few whole numbers')
+    expect((await read(csv(rows), { target: 'survived', task: 'numbers' })).classes).to.equal(0)
+  })
+
+  it('makes categories of numbers that are named, and leaves out columns that are', async () => {
+    const rows = Array.from({ length: 40 }, (_, i) => ({ zone: 1 + (i % 4), x: i * 1.5, y: i * 2.25 }))
+    const data = await read(csv(rows), { target: 'y', categories: ['zone'], ignore: ['x'] })
+    expect(kinds(data)).to.deep.equal({ zone: ['category', 5], x: ['ignored', 0], y: ['target', 0] })
+  })
+
+  it('reads the same from semicolons, tabs, JSON Lines and Parquet', async () => {
+    const { train, encoding } = await read(csv(ROWS), { target: 'price' })
+    const lines = ROWS.map((row) => JSON.stringify(row)).join('\n')
+    const columnData = Object.keys(ROWS[0]!).map((name) => ({ name, data: ROWS.map((row) => row[name as keyof (typeof ROWS)[0]]) }))
+    const parquet = new Uint8Array(parquetWriteBuffer({ columnData: columnData as never, rowGroupSize: 16 }))
+    const others = [
+      await read(csv(ROWS, ';'), { target: 'price' }),
+      await read(`\uFEFF${csv(ROWS, '\t')}`, { target: 'price' }, 'rows.tsv'),
+      await read(lines, { target: 'price' }, 'rows.jsonl'),
+      await read(parquet, { target: 'price' }, 'rows.parquet')
+    ]
+    for (const other of others) {
+      expect(other.encoding).to.deep.equal(encoding)
+      expect(other.train).to.deep.equal(train)
+    }
+  })
+
+  it('keeps quotes, delimiters and line ends within cells', async () => {
+    const { classNames } = await read('x,y\n1,"a, ""b""\nc"\n2,d\n3.5,d\n', { target: 'y' })
+    expect(classNames).to.deep.equal(['a, "b"\nc', 'd'])
+  })
+
+  const BAD: readonly [what: string, content: string | Uint8Array, target: string, code: ErrorCode, ...words: string[]][] = [
+    ['a row that is too short', 'a,b\n1,2\n3\n', 'b', 'DATA_CORRUPT', 'line 3', 'expected 2 cells', 'found 1'],
+    ['a column that is not there', 'a,b\n1,2\n3,4\n', 'c', 'UNKNOWN_NAME', 'target', '"c"', 'a, b'],
+    ['one class', 'a,b\n1,x\n3,x\n', 'b', 'INVALID_OPTION', 'all its values are "x"'],
+    ['a constant number', 'a,b\n1,2.5\n3,2.5\n', 'b', 'INVALID_OPTION', 'target'],
+    ['an empty file', '', 'b', 'DATA_CORRUPT', 'an empty file'],
+    ['a header alone', 'a,b\n', 'b', 'DATA_CORRUPT', 'a header alone'],
+    ['a missing target', 'a,b\n1,x\n3,NaN\n5,y\n', 'b', 'DATA_CORRUPT', 'row 2', '1 of 3 rows'],
+    ['an infinite number', 'a,b\n1,x\n1e999,y\n', 'b', 'DATA_CORRUPT', 'row 2, column "a"'],
+    ['two columns of a name', 'a,a\n1,2\n', 'a', 'DATA_CORRUPT', 'different names'],
+    ['a column without a name', 'a,,b\n1,2,3\n', 'b', 'DATA_CORRUPT', 'column 2'],
+    ['an open quote', 'a,b\n"1,2\n3,4\n', 'b', 'DATA_CORRUPT', 'closing double quote'],
+    ['a quote within a cell', 'a,b\n"1"x,2\n3,4\n', 'b', 'DATA_CORRUPT', 'line 2', 'quote'],
+    ['Latin 1', Uint8Array.of(0x61, 0x2c, 0x62, 0x0a, 0xe9, 0x2c, 0x31, 0x0a), 'b', 'DATA_CORRUPT', 'UTF-8'],
+    ['UTF-16', Buffer.from('a,b\n1,2\n', 'utf16le'), 'b', 'DATA_CORRUPT', 'UTF-8'],
+    ['nothing to predict by', 'a,b\n1,x\n1,y\n', 'b', 'DATA_CORRUPT', '"a": all its values are "1"'],
+    ['a cell of 20 MB', `a,b\n${'x'.repeat(2e7)},2\n`, 'b', 'DATA_CORRUPT', 'a row of at most']
+  ]
+  for (const [what, content, target, code, ...words] of BAD)
+    it(`refuses ${what}`, async () => {
+      await refused(code, () => read(content, { target }), ...words)
+    })
+
+  it('refuses damaged Parquet and JSON Lines, and other files', async () => {
+    const parquet = new Uint8Array(parquetWriteBuffer({ columnData: [{ name: 'a', data: [1, 2, 3] }] }))
+    await refused('DATA_CORRUPT', () => read(parquet.subarray(0, 20), { target: 'a' }, 'cut.parquet'), 'a Parquet file')
+    await refused('DATA_CORRUPT', () => read('{"a":1}\n[2]\n', { target: 'a' }, 'list.jsonl'), 'line 2', 'a JSON object')
+    await refused('DATA_CORRUPT', () => read('{"a":1}\n{"a":1,"b":2}\n', { target: 'a' }, 'keys.jsonl'), 'line 2', '"b"')
+    await refused('DATA_NOT_FOUND', () => datasetFromTable({ file: join(folder.path, 'none.csv'), target: 'a' }), 'none.csv')
+    await refused('INVALID_OPTION', () => read(csv(ROWS), {}), 'target')
+    await refused('INVALID_OPTION', () => read(csv(ROWS), { target: 'colour', task: 'numbers' }), 'target', '"red"')
+  })
+
+  it('refuses new rows without a column, and texts where numbers are', async () => {
+    const { encoding } = await read(csv(ROWS), { target: 'price' })
+    const row = { size: 1, colour: 'red', day: '2024-02-03' }
+    await refused('INVALID_OPTION', () => encodeRows(encoding, [row, { ...row, colour: undefined }, { size: 1 }]), 'rows[2]', '"colour"')
+    await refused('INVALID_OPTION', () => encodeRows(encoding, [{ ...row, size: 'tall' }]), 'rows[0].size', '"tall"')
+    await refused('INVALID_OPTION', () => encodeRows(encoding, [{ ...row, day: 'monday' }]), 'rows[0].day', 'date')
+  })
+
+  it('encodes the rows of another table as those of the training', async () => {
+    const { encoding, train, test } = await read(csv(ROWS), { target: 'price' })
+    const again = await datasetByEncoding(join(folder.path, 'rows.csv'), encoding)
+    expect(again.test.count).to.equal(train.count + test.count)
+    const first = (samples: ArrayLike<number>, row: number) => Array.from(samples).slice(7 * row, 7 * row + 7)
+    // The last row is trained on, or held out.
+    const found = [train, test].map(({ samples, count }) => first(samples, count - 1))
+    expect(found).to.deep.include(first(again.test.samples, 39))
+    const colours = await read(csv(ROWS.slice(0, 6)), { target: 'colour' }, 'colours.csv')
+    await refused(
+      'DATA_CORRUPT',
+      () => datasetByEncoding(join(folder.path, 'rows.csv'), colours.encoding, colours.classNames),
+      'row 8',
+      '"violet"'
+    )
+  })
+
+  it('holds much less than its texts in memory', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, i) => `${i % 7},${'word '.repeat(20)}${i},${i * 0.5}`)
+    const { columns } = await read(`a,b,c\n${lines.join('\n')}\n`, { target: 'c' })
+    expect(columns[1]!.reason).to.equal('more than 10000 different texts')
+  })
+})
