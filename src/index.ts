@@ -113,9 +113,11 @@ export { datasetFromArrays } from './data/from-arrays.js'
 export type { ArrayDatasetOptions, SampleArrays } from './data/array-options.js'
 export { datasetFromText, type TextDatasetOptions } from './data/text.js'
 export { datasetFromTable, type TableDataset } from './data/tables/table.js'
-export { isTablePath, readTable, type Block, type ReadTableOptions, type TableSink } from './data/tables/table-file.js'
+export { isTablePath, readTable } from './data/tables/table-file.js'
+export type { ReadTableOptions, RowBlock, TableSink } from './data/tables/row-block.js'
 export type { TableDatasetOptions, TableOptions } from './data/tables/table-options.js'
 export type { ColumnReport } from './data/tables/fit.js'
+export { plainText } from './data/tables/cell.js'
 export type { TableRow } from './data/tables/encode.js'
 export type {
   CategoryEncoding,

@@ -30,10 +30,8 @@ export function addTrainFlags(command: Command): void {
 /** The config's options, with the flags in their places over them. */
 export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOptions {
   const options = flags.over(config, values)
-  return {
-    model: typeof options['data'] === 'string' && isTablePath(options['data']) ? TABLE_MODEL : DEFAULT_MODEL,
-    ...options
-  } as TrainOptions
+  const model = typeof options['data'] === 'string' && isTablePath(options['data']) ? TABLE_MODEL : DEFAULT_MODEL
+  return { model, ...options }
 }
 
 /** The flag of the option at `path`, if it is among the given flags, or any flag without them. */

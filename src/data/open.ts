@@ -45,7 +45,7 @@ export interface OpenDataOptions extends OpenDatasetOptions {
  */
 export async function openData(nameOrPath: string, { images, table = {}, ...options }: OpenDataOptions = {}): Promise<Dataset> {
   if (datasetNames.includes(nameOrPath)) return openDataset(nameOrPath, options)
-  const { ignore, categories, ...labelled } = table
+  const { ignore: _, categories: __, ...labelled } = table
   const texts = { ...labelled, file: nameOrPath, ...(options.context !== undefined && { length: options.context }) }
   if (isTablePath(nameOrPath))
     return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')

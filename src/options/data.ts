@@ -69,10 +69,10 @@ export function checkData(faults: Faults, { data, dataDir, images, table }: Data
   if (dataDir !== undefined && data === 'digits')
     faults.refuse('dataDir', dataDir, 'leave it out, or name another data set: digits are generated')
   const path = typeof data === 'string' && isPath(data) ? data : undefined
-  const kind = typeof data === 'string' ? data : 'a Dataset'
+  const given = typeof data === 'string' ? data : 'a Dataset'
   const isTable = path !== undefined && isTablePath(path)
-  if (path === undefined || isTable) refuseAll(faults, 'images', images, `${kind} is no folder of images`)
-  if (path === undefined || isTextPath(path)) refuseAll(faults, 'table', table, `${kind} is no table`)
+  if (path === undefined || isTable) refuseAll(faults, 'images', images, `${given} is no folder of images`)
+  if (path === undefined || isTextPath(path)) refuseAll(faults, 'table', table, `${given} is no table`)
   if (isTable && (table as { readonly target?: unknown } | undefined)?.target === undefined)
     faults.refuse('table.target', undefined, 'name the column that is predicted (--target)')
 }

@@ -5,14 +5,14 @@ import { count, tableLines, type Column } from '../text.js'
 const MOST_ROWS = 30
 const MOST_COLUMNS = 15
 
-export interface TableOptions {
+export interface MetricTableOptions {
   readonly classNames?: readonly string[] | undefined
   /** Whether the metrics were asked for by name: then large tables are printed, too. */
   readonly asked: boolean
 }
 
 /** Metrics as lines for people: the numbers in one line, then the table of classes and the confusion matrix. */
-export function metricLines(metrics: EvaluationMetrics, { classNames, asked }: TableOptions): string[] {
+export function metricLines(metrics: EvaluationMetrics, { classNames, asked }: MetricTableOptions): string[] {
   const { perClass = [], confusion = [] } = metrics
   const nameOf = (index: number) => classNames?.[index] ?? String(index)
   const numbers = numbersText(metrics)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readTable, type SampleEncoding, type TrainedModel } from '../../index.js'
+import { plainText, readTable, type SampleEncoding, type TrainedModel } from '../../index.js'
 import { invalidFlag } from '../flag-values.js'
 
 /** Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Throws what reading them throws. */
@@ -41,7 +41,7 @@ function answersOf(
   encoding: SampleEncoding,
   rows: readonly Readonly<Record<string, unknown>>[]
 ): readonly unknown[][] {
-  const inputs = encoding.kind === 'table' ? rows : rows.map((row) => String(row[encoding.column ?? 'text'] ?? ''))
+  const inputs = encoding.kind === 'table' ? rows : rows.map((row) => plainText(row[encoding.column ?? 'text']) ?? '')
   if (encoding.target.kind === 'number') return Array.from(model.predict(inputs), (value) => [value])
   return model.classify(inputs, { top: 1 }).map(([first]) => [first!.name, first!.probability])
 }
@@ -53,13 +53,6 @@ function jsonLine(row: Readonly<Record<string, unknown>>, added: readonly string
 
 /** As RFC 4180 has it. */
 function csvCell(value: unknown): string {
-  const text =
-    value === null || value === undefined
-      ? ''
-      : value instanceof Date
-        ? value.toISOString()
-        : typeof value === 'object'
-          ? JSON.stringify(value)
-          : String(value)
+  const text = plainText(value) ?? ''
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

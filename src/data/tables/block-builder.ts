@@ -1,4 +1,4 @@
-import type { Block } from './table-file.js'
+import type { RowBlock } from './row-block.js'
 
 /** Rows of a block: enough to make the cost of a block small, few enough to hold their cells. */
 const ROWS = 1024
@@ -15,13 +15,13 @@ export class BlockBuilder {
   }
 
   /** Returns a block when it is full. */
-  add(row: readonly unknown[]): Block | undefined {
+  add(row: readonly unknown[]): RowBlock | undefined {
     for (let i = 0; i < this.#width; i++) this.#columns[i]!.push(row[i])
     return ++this.#rows === ROWS ? this.rest() : undefined
   }
 
   /** The rows that were added since the last block; undefined if there are none. */
-  rest(): Block | undefined {
+  rest(): RowBlock | undefined {
     if (this.#rows === 0) return undefined
     const block = { rows: this.#rows, columns: this.#columns }
     this.#columns = Array.from({ length: this.#width }, () => [])

@@ -17,13 +17,13 @@ export function textOf(cell: unknown): string | undefined {
   return text === undefined || MISSING.has(text.toLowerCase()) ? undefined : text
 }
 
-/** The text of a cell, which may be any; undefined if there is none. */
+/** A cell of a table as text, trimmed: objects and lists as their JSON, a Date in ISO 8601; undefined for null. */
 export function plainText(cell: unknown): string | undefined {
   if (cell === null || cell === undefined) return undefined
   if (typeof cell === 'string') return cell.trim()
   if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? undefined : cell.toISOString()
   if (typeof cell === 'object') return json(cell)
-  return String(cell)
+  return String(cell as number | boolean | bigint)
 }
 
 /** The number that a text stands for; undefined if it is none. It may be infinite. */

@@ -10,7 +10,7 @@ export const MOST_VALUES = 10_000
 const LARGEST = 3.4e38
 
 /** A column of a table, in memory: its cells as numbers, and as numbers of different texts. */
-export interface Column {
+export interface TableColumn {
   readonly name: string
   readonly rows: number
   /** Cells without a value. */
@@ -40,7 +40,7 @@ export class ColumnBuilder {
   #numeric = 0
   #dates = 0
   #overflows = false
-  #stray: Column['stray']
+  #stray: TableColumn['stray']
 
   constructor(file: string, name: string) {
     this.#file = file
@@ -63,7 +63,7 @@ export class ColumnBuilder {
     if (!this.#overflows) this.#code(this.#codeOf(category(text)))
   }
 
-  column(): Column {
+  column(): TableColumn {
     const numbers = this.#numeric + this.#dates > 0 ? this.#numbers?.values() : undefined
     return {
       name: this.#name,

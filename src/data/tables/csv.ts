@@ -4,7 +4,7 @@ import type { ArbalestError } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
-import type { ReadTableOptions, TableSink } from './table-file.js'
+import type { ReadTableOptions, TableSink } from './row-block.js'
 
 /** The longest row, in bytes: a quote that is never closed must not take the whole file into memory. */
 const LONGEST_ROW = 2 ** 24
@@ -17,7 +17,7 @@ const DELIMITERS = [',', ';', '\t', '|']
  */
 export async function readCsv(file: string, sink: TableSink, { delimiter }: ReadTableOptions): Promise<void> {
   await checkRegularFile(file)
-  const { parse } = await import('csv-parse')
+  const { parse, CsvError } = await import('csv-parse')
   const chosen = delimiter ?? (await delimiterOf(file))
   const parser = parse({ delimiter: chosen, skip_empty_lines: true, max_record_size: LONGEST_ROW, trim: false })
   let builder: BlockBuilder | undefined
@@ -36,7 +36,7 @@ export async function readCsv(file: string, sink: TableSink, { delimiter }: Read
       }
     })
   } catch (cause) {
-    throw csvFault(file, cause, header)
+    throw cause instanceof CsvError ? csvFault(file, cause, header) : cause
   }
   const rest = builder?.rest()
   if (rest) await sink.block(rest)
@@ -63,9 +63,8 @@ async function delimiterOf(file: string): Promise<string> {
   return ','
 }
 
-function csvFault(file: string, cause: unknown, header: readonly string[]): unknown {
+function csvFault(file: string, cause: CsvError, header: readonly string[]): ArbalestError {
   const { code, lines, record } = cause as CsvError & { readonly lines?: number; readonly record?: readonly unknown[] }
-  if (typeof code !== 'string' || !code.startsWith('CSV_')) return cause
   const fault = (expected: string, found: string, fix: string): ArbalestError =>
     corruptFile(file, { where: `line ${lines}`, expected, found, fix, cause })
   if (code === 'CSV_RECORD_INCONSISTENT_FIELDS_LENGTH')

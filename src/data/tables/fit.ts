@@ -1,6 +1,6 @@
 import { shown } from '../../errors.js'
 import { widthOf, type CategoryEncoding, type ColumnEncoding, type NumberEncoding } from '../../formats/encoding.js'
-import { MOST_VALUES, type Column } from './column.js'
+import { MOST_VALUES, type TableColumn } from './column.js'
 
 /** What was found in a column, and what becomes of it. */
 export interface ColumnReport {
@@ -33,7 +33,7 @@ const SHARE_OF_NAMES = 0.5
 const FEW_VALUES = 20
 
 /** Decides how a column becomes features, from its training rows `rows`. A `category` is one though its values be numbers. */
-export function fitColumn(column: Column, rows: Int32Array, { isCategory = false } = {}): FittedColumn {
+export function fitColumn(column: TableColumn, rows: Int32Array, { isCategory = false } = {}): FittedColumn {
   const reason = reasonToIgnore(column, isCategory)
   const { name, missing } = column
   if (reason !== undefined) return { report: { name, kind: 'ignored', missing, features: 0, reason } }
@@ -52,7 +52,7 @@ export function fitColumn(column: Column, rows: Int32Array, { isCategory = false
 }
 
 function reasonToIgnore(
-  { rows, missing, numbers, isDate, codes, values, numeric, stray }: Column,
+  { rows, missing, numbers, isDate, codes, values, numeric, stray }: TableColumn,
   isCategory: boolean
 ): string | undefined {
   const present = rows - missing
@@ -72,7 +72,7 @@ function countsRows(numbers: Float64Array): boolean {
 }
 
 /** undefined if no training row has a value. */
-function fitNumbers({ name, isDate }: Column, numbers: Float64Array, rows: Int32Array): NumberEncoding | undefined {
+function fitNumbers({ name, isDate }: TableColumn, numbers: Float64Array, rows: Int32Array): NumberEncoding | undefined {
   const moments = momentsOf(numbers, rows)
   return moments && { kind: isDate ? 'date' : 'number', name, mean: moments.mean, std: moments.std, missing: moments.count < rows.length }
 }
@@ -98,7 +98,7 @@ export function momentsOf(
   return { count, mean, std: std > 0 ? std : 1 }
 }
 
-function fitCategories({ name, values }: Column, codes: Int32Array, rows: Int32Array): CategoryEncoding | undefined {
+function fitCategories({ name, values }: TableColumn, codes: Int32Array, rows: Int32Array): CategoryEncoding | undefined {
   const counts = new Uint32Array(values.length)
   let missing = 0
   for (const row of rows) {

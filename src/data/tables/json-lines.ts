@@ -2,7 +2,7 @@ import { shown } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile, textIn } from '../read-text.js'
 import { BlockBuilder } from './block-builder.js'
-import type { ReadTableOptions, TableSink } from './table-file.js'
+import type { ReadTableOptions, TableSink } from './row-block.js'
 
 /** The longest line, in characters. */
 const LONGEST_LINE = 2 ** 24

@@ -3,7 +3,7 @@ import type { AsyncBuffer, Compressors, FileMetaData, RowGroup } from 'hyparquet
 import { ArbalestError, messageOf } from '../../errors.js'
 import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { checkRegularFile } from '../read-text.js'
-import type { ReadTableOptions, TableSink } from './table-file.js'
+import type { ReadTableOptions, TableSink } from './row-block.js'
 
 /** Cells of a row group, which is held as a whole while it is read; and bytes of a page when it is decompressed. */
 const MOST_CELLS = 2 ** 25

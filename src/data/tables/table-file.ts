@@ -3,23 +3,7 @@ import { corruptFile } from '../../formats/file-errors.js'
 import { readCsv } from './csv.js'
 import { readJsonLines } from './json-lines.js'
 import { readParquet } from './parquet.js'
-
-/** Consecutive rows of a table: the cells of each column. A cell is what the file has: a text, a number, a boolean, null and others. */
-export interface Block {
-  readonly rows: number
-  readonly columns: readonly (readonly unknown[])[]
-}
-
-/** What a reader gives: first the names of the columns, then the rows. */
-export interface TableSink {
-  header(columns: readonly string[]): void
-  block(block: Block): void | Promise<void>
-}
-
-export interface ReadTableOptions {
-  /** Of CSV only: what separates its cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
-  readonly delimiter?: string | undefined
-}
+import type { ReadTableOptions, TableSink } from './row-block.js'
 
 type ReadTable = (file: string, sink: TableSink, options: ReadTableOptions) => Promise<void>
 

@@ -6,7 +6,7 @@ import { corruptFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
 import { checkFree } from '../checks.js'
 import type { StoredDataset } from '../dataset.js'
-import { ColumnBuilder, type Column } from './column.js'
+import { ColumnBuilder, type TableColumn } from './column.js'
 import { ColumnEncoder } from './encode.js'
 import { fitColumn, type ColumnReport, type FittedColumn } from './fit.js'
 import { readTable } from './table-file.js'
@@ -68,7 +68,11 @@ export async function openTable(given: TableDatasetOptions, path = ''): Promise<
 }
 
 /** Throws UNKNOWN_NAME for a column that an option names and the table lacks, before any row is read. */
-async function readColumns(file: string, { target, ignore, categories, delimiter }: CheckedTableOptions, path: string): Promise<Column[]> {
+async function readColumns(
+  file: string,
+  { target, ignore, categories, delimiter }: CheckedTableOptions,
+  path: string
+): Promise<TableColumn[]> {
   let builders: ColumnBuilder[] = []
   await readTable(
     file,
@@ -92,17 +96,17 @@ async function readColumns(file: string, { target, ignore, categories, delimiter
   return columns
 }
 
-function targetReport({ name, missing, values, codes }: Column, { reason, classNames }: Target): FittedColumn {
+function targetReport({ name, missing, values, codes }: TableColumn, { reason, classNames }: Target): FittedColumn {
   return { report: { name, kind: 'target', missing, features: 0, ...(classNames && codes && { values: values.length }), reason } }
 }
 
-function fitFeature(column: Column, { train }: Target, { ignore, categories }: CheckedTableOptions): FittedColumn {
+function fitFeature(column: TableColumn, { train }: Target, { ignore, categories }: CheckedTableOptions): FittedColumn {
   const { name, missing, codes } = column
   if (ignore.includes(name)) return { report: { name, kind: 'ignored', missing, features: 0, reason: 'as the options say' } }
   return fitColumn(column, train, { isCategory: categories.includes(name) && codes !== undefined })
 }
 
-function partOf(rows: Int32Array, encoding: TableEncoding, columns: ReadonlyMap<string, Column>, target: Target): DatasetSpec {
+function partOf(rows: Int32Array, encoding: TableEncoding, columns: ReadonlyMap<string, TableColumn>, target: Target): DatasetSpec {
   const width = featuresOf(encoding)
   const samples = new Float32Array(width * rows.length)
   let offset = 0

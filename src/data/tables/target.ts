@@ -2,7 +2,7 @@ import { invalidOption, shown } from '../../errors.js'
 import { corruptFile } from '../../formats/file-errors.js'
 import type { TargetEncoding } from '../../formats/encoding.js'
 import { holdOut, holdOutOfClasses, type HeldOut } from '../hold-out.js'
-import { MOST_VALUES, type Column } from './column.js'
+import { MOST_VALUES, type TableColumn } from './column.js'
 import { byText, momentsOf } from './fit.js'
 
 /** More different whole numbers are a quantity. */
@@ -24,7 +24,7 @@ export interface TargetRequest {
 }
 
 /** Reads the target of all rows. Throws DATA_CORRUPT for a row without one, INVALID_OPTION for a column that cannot be predicted in this way. */
-export function targetOf(column: Column, { file, path, task, testFraction, seed }: TargetRequest): Target {
+export function targetOf(column: TableColumn, { file, path, task, testFraction, seed }: TargetRequest): Target {
   const { name, rows, missing, numbers, isDate, values, codes } = column
   if (missing > 0)
     throw corruptFile(file, {
@@ -48,7 +48,7 @@ export function targetOf(column: Column, { file, path, task, testFraction, seed 
 }
 
 function classTarget(
-  { name, values, numbers }: Column,
+  { name, values, numbers }: TableColumn,
   codes: Int32Array,
   { testFraction, seed }: Pick<TargetRequest, 'testFraction' | 'seed'>
 ): Target {
@@ -74,11 +74,11 @@ function numberTarget(name: string, numbers: Float64Array, held: HeldOut, path: 
   return { ...held, encoding: { kind: 'number', name, mean, std }, reason: 'a number', targets }
 }
 
-function notNumbers({ name, stray, values, isDate }: Column, path: string): Error {
+function notNumbers({ name, stray, values, isDate }: TableColumn, path: string): Error {
   const found = stray ? `row ${stray.row} has ${shown(stray.text)}` : isDate ? 'it has dates' : `it has ${shown(values[0])}`
   return invalidOption(`${path}target`, name, `${found}, which is no number: correct it, or use task classes`)
 }
 
-function firstMissing({ codes, numbers }: Column): number {
+function firstMissing({ codes, numbers }: TableColumn): number {
   return 1 + (codes?.indexOf(-1) ?? numbers?.findIndex(Number.isNaN) ?? 0)
 }

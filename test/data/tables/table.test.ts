@@ -21,7 +21,7 @@ const ROWS = Array.from({ length: 40 }, (_, i) => ({
 }))
 
 const csv = (rows: readonly object[], delimiter = ',') =>
-  [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row).map((value: unknown) => value ?? 'NA'))]
+  [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row).map((value: unknown) => String((value ?? 'NA') as string)))]
     .map((cells) => cells.join(delimiter))
     .join('\n')
 
@@ -89,7 +89,7 @@ describe('datasetFromTable', () => {
     const { train, encoding } = await read(csv(ROWS), { target: 'price' })
     const lines = ROWS.map((row) => JSON.stringify(row)).join('\n')
     const columnData = Object.keys(ROWS[0]!).map((name) => ({ name, data: ROWS.map((row) => row[name as keyof (typeof ROWS)[0]]) }))
-    const parquet = new Uint8Array(parquetWriteBuffer({ columnData: columnData as never, rowGroupSize: 16 }))
+    const parquet = new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: 16 }))
     const others = [
       await read(csv(ROWS, ';'), { target: 'price' }),
       await read(`\uFEFF${csv(ROWS, '\t')}`, { target: 'price' }, 'rows.tsv'),

@@ -22,7 +22,7 @@ const COLUMNS = Object.keys(ROWS[0]!) as (keyof (typeof ROWS)[number])[]
 /** Damaged CSV and JSON Lines, with options that may be wrong. */
 export function csvTarget(folder: string): Target {
   const cell = (value: unknown) =>
-    value === null ? '' : `"${String(value instanceof Date ? value.toISOString() : value).replaceAll('"', '""')}"`
+    value === null ? '' : `"${String(value instanceof Date ? value.toISOString() : (value as string)).replaceAll('"', '""')}"`
   const csv = Buffer.from([COLUMNS.join(','), ...ROWS.map((row) => COLUMNS.map((name) => cell(row[name])).join(','))].join('\r\n'))
   const lines = Buffer.from(
     ROWS.map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))).join('\n')
@@ -45,7 +45,7 @@ export function parquetTarget(folder: string): Target {
   const contents = CODECS.flatMap((codec) =>
     [8, 1000].map((rowGroupSize) => {
       const columnData = COLUMNS.map((name) => ({ name, data: ROWS.map((row) => row[name]) }))
-      return Buffer.from(parquetWriteBuffer({ columnData: columnData as never, codec, rowGroupSize }))
+      return Buffer.from(parquetWriteBuffer({ columnData, codec, rowGroupSize }))
     })
   )
   return (choice) => attempt(join(folder, 'table.parquet'), choice.among(contents), choice)

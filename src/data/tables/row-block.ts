@@ -1,0 +1,16 @@
+/** Consecutive rows of a table: the cells of each column. A cell is what the file has: a text, a number, a boolean, null and others. */
+export interface RowBlock {
+  readonly rows: number
+  readonly columns: readonly (readonly unknown[])[]
+}
+
+/** What a reader gives: first the names of the columns, then the rows. */
+export interface TableSink {
+  header(columns: readonly string[]): void
+  block(block: RowBlock): void | Promise<void>
+}
+
+export interface ReadTableOptions {
+  /** Of CSV only: what separates its cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
+  readonly delimiter?: string | undefined
+}
