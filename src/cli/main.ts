@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess, isHubProcess } from '../hosts/launcher.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
@@ -40,6 +40,12 @@ const COMMANDS: readonly CommandEntry[] = [
     description: 'Trains on several hosts: starts a process on each by mpirun or srun, and starts again if one is lost.',
     module: './launch/launch-command.js',
     exported: 'defineLaunch'
+  },
+  {
+    name: 'hub',
+    description: 'Serves processes that train on several hosts: makes their sums and applies their rule, without learners.',
+    module: './hub-command.js',
+    exported: 'defineHub'
   },
   {
     name: 'init',
@@ -188,6 +194,12 @@ function flagMeantBy(message: string): string | undefined {
 /** Milliseconds that the other processes of a launcher leave to the first one, whose end makes the launcher end them. */
 const FIRST_SPEAKS_MS = 2_000
 
+/** Under `launch --hubs` all processes have one command line, of which hubs need no more than how errors are shown. */
+function commandOfProcess(argv: readonly string[]): readonly string[] {
+  const trains = ['train', 'crossover'].includes(selectedCommand(argv) ?? '')
+  return trains && isHubProcess() ? ['hub', ...argv.filter((word) => word === '--json' || word === '--stack')] : argv
+}
+
 async function main(argv: readonly string[]): Promise<ExitCode> {
   // Read before commander does, for errors in the command line itself.
   const json = argv.includes('--json')
@@ -211,4 +223,4 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
 keepHangUpIgnored()
 printWarnings()
 // Sets the code instead of calling process.exit, which would discard output that is still on its way to a pipe.
-process.exitCode = await main(process.argv.slice(2))
+process.exitCode = await main(commandOfProcess(process.argv.slice(2)))

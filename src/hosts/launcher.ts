@@ -26,6 +26,16 @@ export function isFirstProcess(env: Environment = process.env): boolean {
   return (launchedProcess(env)?.rank ?? 0) === 0
 }
 
+/**
+ * Whether this process serves the others of its launcher as a hub, although it was started by the same command line: the variable ARBALEST_HUBS says how many of
+ * the last processes do.
+ */
+export function isHubProcess(env: Environment = process.env): boolean {
+  const launched = launchedProcess(env)
+  const hubs = Number(env['ARBALEST_HUBS'] ?? 0)
+  return launched !== undefined && launched.rank >= launched.size - hubs
+}
+
 function byOpenMpi(env: Environment): LaunchedProcess | undefined {
   const place = placeIn(env, 'OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE')
   const version = env['OMPI_VERSION']

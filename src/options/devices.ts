@@ -9,7 +9,7 @@ import { group, option, required, type CheckedOptions, type GivenOptions } from 
 import { wholeFromText, type FromText } from '../schema/from-text.js'
 import { either, list, oneOf, text, whole, type Schema } from '../schema/values.js'
 import { bytesPerSecondOf } from './link-rate.js'
-import type { OptimiserSettings } from './optimiser.js'
+import { needsNorm, type OptimiserSettings } from './optimiser.js'
 
 const EXCHANGES = ['auto', 'sharded', 'racks', 'ring'] as const
 
@@ -116,12 +116,12 @@ export const devicesOptions = {
    * With several hosts, where their sums become the next central model. `all`: each host applies the rule to all sums. `owners`: the host that makes a sum applies the
    * rule to it at once and sends the new weights, so that each host does its part alone and keeps only its part of the states of the rule's optimiser. The
    * weights are the same, bit for bit. Refused with `clipNorm` and `lars` under a rule that exchanges gradients: they need the norm of the whole gradient. After
-   * the loss of a host the others cannot go on without a restart. `all` if omitted.
+   * the loss of a host the others cannot go on without a restart. `all` if omitted; where there are hubs `owners`, unless the norm is needed.
    */
   ruleAt: option(oneOf(['all', 'owners']), {
     text: 'with several hosts: all, each applies the rule to all sums; owners, the one that makes a sum does and sends new weights',
     flag: '--rule-at <hosts>',
-    default: 'all'
+    otherwise: 'all; owners with a hub'
   }),
   /**
    * How several hosts sum. `sharded`: each host owns a part, sums what all send of it, and sends the sum to all. `racks`: parts are summed within a rack first, and
@@ -170,7 +170,7 @@ export interface DevicesSettings {
   readonly ordered: boolean
   /** What the hosts are; `loopback` if omitted and there is a level of them. */
   readonly hosts?: HostsName
-  /** Where the sums of several hosts become the next central model; `all` if omitted. */
+  /** Where the sums of several hosts become the next central model; if omitted, it follows from whether there are hubs. */
   readonly ruleAt?: RulePlace
   /** How several hosts sum; `sharded` if omitted. */
   readonly exchange?: ExchangeName
@@ -197,11 +197,18 @@ export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSet
   const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
   const { hosts = 'auto' } = given
   const link = linkOf(faults, given)
-  const { ruleAt = 'all', exchange = 'sharded', racks: byRack } = given
+  const { ruleAt, exchange = 'sharded', racks: byRack } = given
   if (ruleAt === 'owners' && hosts !== 'auto')
     faults.refuse('ruleAt', ruleAt, `leave it out: hosts is ${hosts}, and no other host applies the rule`)
   checkExchange(faults, { ...given, hosts, exchange })
-  const settings = { devices: all, hosts, ruleAt, exchange, ...(byRack && { racks: byRack }), ...(link !== undefined && { link }) }
+  const settings = {
+    devices: all,
+    hosts,
+    exchange,
+    ...(ruleAt && { ruleAt }),
+    ...(byRack && { racks: byRack }),
+    ...(link !== undefined && { link })
+  }
   if (given.levels === undefined) return { ...settings, levels: there, ordered: false }
   return { ...settings, levels: levelsOf(faults, given.levels, there), ordered: true }
 }
@@ -225,11 +232,7 @@ function linkOf(faults: Faults, { link, hosts }: GivenDevices): number | undefin
 }
 
 /** Throws INVALID_OPTION for levels that the rule has no use for, and for owners that cannot apply it to a part of the gradient. */
-export function checkLevels(
-  { devices: all, levels, hosts, ruleAt }: DevicesSettings,
-  rule: GroupRule,
-  { update }: OptimiserSettings
-): void {
+export function checkLevels({ devices: all, levels, hosts, ruleAt }: DevicesSettings, rule: GroupRule, optimiser: OptimiserSettings): void {
   const [level] = levels
   if (level === undefined) return
   const received = level === 'devices' ? all.length : (hosts ?? 'loopback')
@@ -245,8 +248,7 @@ export function checkLevels(
       'a synchroniser in lockstep, whose learners are all on one device',
       'one without lockstep, which ends with the same weights'
     )
-  const needsNorm = update.name === 'lars' || update.clipNorm !== undefined
-  if (ruleAt === 'owners' && levels.includes('hosts') && rule.central.kind === 'optimiser' && needsNorm)
+  if (ruleAt === 'owners' && levels.includes('hosts') && rule.central.kind === 'optimiser' && needsNorm(optimiser))
     throw invalidOption(
       'ruleAt',
       ruleAt,

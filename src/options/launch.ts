@@ -3,11 +3,17 @@ import { group, option, type CheckedOptions, type GivenOptions } from '../schema
 import { text, truth, whole } from '../schema/values.js'
 
 export const launchOptions = group({
-  /** How many processes in all; if omitted, one for each slot of the hosts. */
+  /** How many processes train; if omitted, one for each slot of the hosts that no hub takes. */
   processes: option(whole({ min: 1, max: 65536 }), {
-    text: 'processes in all',
+    text: 'processes that train',
     flag: '-n, --processes <count>',
-    otherwise: 'one for each slot of the hosts'
+    otherwise: 'one for each slot of the hosts that no hub takes'
+  }),
+  /** How many processes more are hubs, on the last slots of the hosts: they have no learners and make the sums of those that train. See docs/clusters.md. */
+  hubs: option(whole({ max: 65536 }), {
+    text: 'processes more, on the last slots, that have no learners and make the sums of those that train',
+    flag: '--hubs <count>',
+    default: 0
   }),
   /** A file with a host a line, as `node1` or `node1 slots=2`. If omitted: the nodes of the Slurm allocation, otherwise this machine. */
   hostfile: option(text('the path of a file with a host a line'), {

@@ -125,6 +125,11 @@ export function optimiserSettings(
   }
 }
 
+/** Whether a step needs the norm of the whole gradient. */
+export function needsNorm({ update }: OptimiserSettings): boolean {
+  return update.name === 'lars' || update.clipNorm !== undefined
+}
+
 /** Refuses the options of other optimisers. */
 function refuseForeign(faults: Faults, options: CheckedOptions<typeof optimiser>): void {
   const own = Object.entries(optimiser.entries).filter(([, { about }]) => about.of?.includes(options.name))

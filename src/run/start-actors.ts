@@ -177,7 +177,7 @@ function tierOf({ spill }: Pick<Settings, 'spill'>): HostTierSpec {
 }
 
 async function startSynchroniser(
-  { model, dataset, programs, settings, resumption, hosts, exchange }: PreparedRun,
+  { model, dataset, programs, settings, resumption, hosts, schedule, exchange }: PreparedRun,
   { engine, system, handles }: JobScope,
   { control, shared }: RunHooks,
   moved: MovedVectorsUse | undefined
@@ -199,7 +199,10 @@ async function startSynchroniser(
       : link && { kind: 'loopback', link }
   const spec = { ...groupSpec(programs.train, settings, dataset.train.count, level), rule, ...(moved && { moved }) }
   const group = { ...spec, initial: await firstWeights(model, settings) }
-  const options = { engine, group, control, ...(resumption && { resumes: resumption.group }) }
+  const resumes = resumption && { resumes: resumption.group }
+  const { learningRates, restarts, iterations } = schedule
+  leaderOf(hosts)?.serve(group, { ruleAt: ruleAt ?? 'all', schedule: { learningRates, restarts, iterations }, ...resumes })
+  const options = { engine, group, control, ...resumes }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
   return system.spawnLocal(own, options, { name: 'synchroniser' })
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { isFirstProcess, launchedProcess } from '../../src/hosts/launcher.js'
+import { isFirstProcess, isHubProcess, launchedProcess } from '../../src/hosts/launcher.js'
 
 describe('The process of a launcher', () => {
   it('of Open MPI, with its version if the launcher tells it', () => {
@@ -33,5 +33,14 @@ describe('The process of a launcher', () => {
     expect(isFirstProcess({})).to.equal(true)
     expect(isFirstProcess({ OMPI_COMM_WORLD_RANK: '0', OMPI_COMM_WORLD_SIZE: '4' })).to.equal(true)
     expect(isFirstProcess({ OMPI_COMM_WORLD_RANK: '3', OMPI_COMM_WORLD_SIZE: '4' })).to.equal(false)
+  })
+
+  it('is a hub if it is one of the last that ARBALEST_HUBS counts', () => {
+    const hubs = [0, 1, 2, 3].map((rank) =>
+      isHubProcess({ OMPI_COMM_WORLD_RANK: String(rank), OMPI_COMM_WORLD_SIZE: '4', ARBALEST_HUBS: '2' })
+    )
+    expect(hubs).to.deep.equal([false, false, true, true])
+    expect(isHubProcess({ OMPI_COMM_WORLD_RANK: '3', OMPI_COMM_WORLD_SIZE: '4' })).to.equal(false)
+    expect(isHubProcess({ ARBALEST_HUBS: '1' })).to.equal(false)
   })
 })

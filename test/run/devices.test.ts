@@ -113,7 +113,6 @@ describe('A job on several devices', function () {
       levels: [],
       ordered: false,
       hosts: 'auto',
-      ruleAt: 'all',
       exchange: 'sharded'
     })
   })

@@ -18,14 +18,16 @@ std::optional<OptimiserSpec> optimiser_of(const GroupSpec& spec) {
   return outer;
 }
 
-// Elements that this host applies the rule to for all hosts; none if every host applies it to all.
-std::vector<Bucket> owned_ranges(const GroupSpec& spec) {
-  std::vector<Bucket> owned;
-  for (const LevelSpec& level : spec.levels)
-    if (level.owners_apply)
-      for (const ExchangeChunk& chunk : level.chunks)
-        if (chunk.host == level.hosts->rank()) owned.push_back(chunk.range);
-  return owned;
+// Elements that this host applies the rule to for all hosts; nothing if every host applies it to all.
+std::optional<std::vector<Bucket>> owned_ranges(const GroupSpec& spec) {
+  for (const LevelSpec& level : spec.levels) {
+    if (!level.owners_apply) continue;
+    std::vector<Bucket> owned;
+    for (const ExchangeChunk& chunk : level.chunks)
+      if (chunk.host == level.hosts->rank()) owned.push_back(chunk.range);
+    return owned;
+  }
+  return std::nullopt;
 }
 
 // In a snapshot: of the present model, and of those before it.

@@ -13,6 +13,8 @@ export interface AgentOptions {
   readonly launch: Launch
   /** All that may take processes. */
   readonly allHosts: readonly Host[]
+  /** How many of the processes are hubs. */
+  readonly hubs: number
   /** How many times the run may be started again. */
   readonly restarts: number
   readonly hostsMin: number
@@ -60,7 +62,7 @@ export class Agent {
 
   /** The start on the hosts that answer. */
   async #next(launch: Launch, cause: string): Promise<Launch> {
-    const { launcher, allHosts, hostsMin } = this.#options
+    const { launcher, allHosts, hubs, hostsMin } = this.#options
     // Slurm's allocation, or this machine.
     if (allHosts.length < 2) return launch
     const lineFor = ({ name }: Host) => launcherLine(launcher, { ...launch, hosts: [{ name, slots: 1 }], processes: 1, program: ['true'] })
@@ -70,6 +72,7 @@ export class Agent {
       throw lost(`${cause}; of ${allHosts.length} hosts ${left.length} answer (${names}), and --hosts-min is ${hostsMin}`)
     }
     const processes = Math.min(this.#options.launch.processes, slotsOf(left))
+    if (processes <= hubs) throw lost(`${cause}; the hosts that answer take ${processes} processes, and --hubs is ${hubs}`)
     return { ...launch, hosts: placed(processes, left), processes }
   }
 

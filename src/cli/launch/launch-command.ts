@@ -22,6 +22,7 @@ const NOTES = `
 Examples:
   arbalest launch -n 2 -- train --model lenet --learners 4       two processes on this machine
   arbalest launch --hostfile hosts -- train --model resnet20     a process on each host of the file
+  arbalest launch -n 4 --hubs 1 -- train --model resnet20        four train, and a fifth process is their hub
   arbalest launch --hostfile hosts --dry-run -- train            shows the launcher's command line
 
 Every host needs the same checkout at the same path with \`arbalest setup --mpi\` done, and must
@@ -69,9 +70,10 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
       `leave it out: ${launcher.kind} ${launcher.version} ends all processes with one; only Open MPI from 5 on does not`
     )
   const hosts = hostsOf(settings, launcher)
-  const processes = processesOf(settings, hosts)
+  const { hubs } = settings
+  const processes = processesOf(settings, hosts) + hubs
   const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
-  const env = { ...process.env, ARBALEST_LAUNCHED: '1' }
+  const env = { ...process.env, ARBALEST_LAUNCHED: '1', ...(hubs > 0 && { ARBALEST_HUBS: String(hubs) }) }
   const launch: Launch = {
     hosts: hosts.length === 0 ? [] : placed(processes, hosts),
     processes,
@@ -82,7 +84,7 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
   }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
   const restarts = checkpoints ? settings.restarts : 0
-  return new Agent({ launcher, launch, allHosts: hosts, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
+  return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
 }
 
 function show(line: readonly string[], launch: Launch, json: boolean): ExitCode {
@@ -109,15 +111,18 @@ async function checkpointsOf([name, ...words]: readonly string[]): Promise<boole
 }
 
 /** None under Slurm, whose allocation has them. */
-function hostsOf({ hostfile, processes }: LaunchSettings, { kind }: LauncherProgram): readonly Host[] {
+function hostsOf({ hostfile, processes = 1, hubs }: LaunchSettings, { kind }: LauncherProgram): readonly Host[] {
   if (hostfile !== undefined) return readHostfile(hostfile)
-  return kind === 'Slurm' ? [] : [{ name: 'localhost', slots: processes ?? 1 }]
+  return kind === 'Slurm' ? [] : [{ name: 'localhost', slots: processes + hubs }]
 }
 
-function processesOf({ processes, hostfile }: LaunchSettings, hosts: readonly Host[]): number {
+/** Those that train. */
+function processesOf({ processes, hostfile, hubs }: LaunchSettings, hosts: readonly Host[]): number {
   if (processes !== undefined) return processes
-  if (hostfile !== undefined) return slotsOf(hosts)
-  const tasks = Number(process.env['SLURM_NTASKS'] ?? process.env['SLURM_JOB_NUM_NODES'])
-  if (hosts.length === 0 && tasks >= 1) return tasks
+  const tasks = hostfile === undefined ? Number(process.env['SLURM_NTASKS'] ?? process.env['SLURM_JOB_NUM_NODES']) : slotsOf(hosts)
+  if ((hostfile !== undefined || hosts.length === 0) && tasks >= 1) {
+    if (tasks > hubs) return tasks - hubs
+    throw invalidOption('hubs', hubs, `use at most ${tasks - 1}: there are ${tasks} slots, and one process has to train`)
+  }
   throw invalidOption('processes', undefined, 'give -n with the number of processes, or --hostfile with the hosts')
 }

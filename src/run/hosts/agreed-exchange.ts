@@ -26,6 +26,7 @@ export async function agreedExchange(
   bytes: number
 ): Promise<AgreedExchange> {
   const { host } = hosts
+  if (host.hubs.length > 0) return byHubs(host.hubs.length)
   const { exchange = 'sharded', racks = [[...host.capacities.keys()]] } = devices
   if (exchange !== 'auto') return agreed({ exchange, candidates: [], reason: 'as given' })
   // A run that begins again, with lower rates, goes on as before.
@@ -60,4 +61,10 @@ async function measured(engine: Pick<Engine, 'measureLinks' | 'linkFigures' | 'r
 
 function agreed({ exchange, candidates, reason }: Choice): AgreedExchange {
   return { exchange, event: { event: 'exchange', mode: exchange, predicted: candidates, reason } }
+}
+
+/** Each hub owns its part of the sums, as hosts do where none is a hub. */
+function byHubs(hubs: number): AgreedExchange {
+  const reason = hubs === 1 ? 'a process is their hub' : `${hubs} processes are their hubs`
+  return { exchange: 'sharded', event: { event: 'exchange', mode: 'hub', predicted: [], reason } }
 }

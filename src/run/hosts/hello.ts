@@ -71,6 +71,11 @@ export function greetingOf(settings: Settings): Hello {
   return { host: hostname(), about: { version: codeHash(), ...asJson(options) } }
 }
 
+/** A hub learns from the first host what it serves. */
+export function helloOfHub(): Hello {
+  return { host: hostname(), about: { version: codeHash() } }
+}
+
 function nameOf(given: string | { readonly name: string }): string {
   return typeof given === 'string' ? given : given.name
 }
@@ -112,15 +117,16 @@ export function helloOf({ settings, dataset, layout, identity }: Preparation): H
   }
 }
 
-/** Throws HOSTS_DIFFER with the first option in which a host differs from the first one. `hellos` are by rank. */
-export function checkHellos([first, ...others]: readonly Hello[]): void {
+/** Throws HOSTS_DIFFER with the first option in which a host differs from the first one. `ranks` are those of the others. */
+export function checkHellos([first, ...others]: readonly Hello[], ranks: readonly number[] = others.map((_, i) => i + 1)): void {
   for (const [i, { host, about }] of others.entries()) {
+    const rank = ranks[i]!
     const [difference] = differencesOf(first!.about, about)
     if (!difference) continue
     const { option, was, is } = difference
-    const own = `rank ${i + 1} (${host}) has ${valueOf(is)}`
+    const own = `rank ${rank} (${host}) has ${valueOf(is)}`
     const message = `hosts: ${option}: ${own}, rank 0 (${first!.host}) has ${valueOf(was)}; use the same files, options and version on every host`
-    throw new ArbalestError('HOSTS_DIFFER', message, { data: { rank: i + 1, host, option } })
+    throw new ArbalestError('HOSTS_DIFFER', message, { data: { rank, host, option } })
   }
 }
 

@@ -26,8 +26,7 @@ export async function joinHosts(
   using host = await RunHost.open(engine, spec)
   let outcome: JobOutcome
   try {
-    const settings = host.settingsOf(given)
-    outcome = await (host.rank === 0 ? lead(host, settings, control, runs) : follow(host, settings, control, runs))
+    outcome = await (host.rank === 0 ? lead(host, given, control, runs) : follow(host, given, control, runs))
   } catch (error) {
     await part(host)
     throw error
@@ -37,7 +36,7 @@ export async function joinHosts(
 }
 
 /** Ends the link together with the other hosts. One that is lost by now changes nothing: the run has its outcome. */
-async function part(host: RunHost): Promise<void> {
+export async function part(host: RunHost): Promise<void> {
   try {
     await host.end()
   } catch (error) {
@@ -45,7 +44,7 @@ async function part(host: RunHost): Promise<void> {
   }
 }
 
-async function lead(host: RunHost, settings: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
+async function lead(host: RunHost, given: Settings, control: JobControl, runs: HostRuns): Promise<JobOutcome> {
   const stop = new AbortController()
   const leader = new Leader(
     host,
@@ -53,6 +52,7 @@ async function lead(host: RunHost, settings: Settings, control: JobControl, runs
     () => stop.abort()
   )
   try {
+    const settings = host.settingsOf(given)
     await leader.greet(settings)
     const outcome = await runs.lead(settings, { ...control, stop: AbortSignal.any([control.stop, stop.signal]) }, { host, leader })
     leader.end({ order: 'end', finished: outcome.finished })
@@ -75,8 +75,9 @@ async function follow(host: RunHost, given: Settings, control: JobControl, runs:
     stop: new AbortController().signal
   }
   try {
-    await follower.greet(given)
-    for (let settings = given; ;) {
+    let settings = host.settingsOf(given)
+    await follower.greet(settings)
+    for (;;) {
       try {
         return await runs.follow(settings, forwarding, { host, follower })
       } catch (error) {

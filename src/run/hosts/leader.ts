@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { GROUP_FILE } from '../../checkpoints/checkpoint.js'
 import type { Resumption } from '../../checkpoints/resume.js'
+import type { GroupSpec, SnapshotContents } from '../../engine/contract.js'
 import { ArbalestError, messageOf } from '../../errors.js'
 import type { Settings } from '../../options/settings.js'
 import { asError } from '../../runtime/errors-across-threads.js'
@@ -10,7 +11,7 @@ import { deferred, type Deferred } from '../../runtime/promises.js'
 import type { PopulationSchedule } from '../../schedules/population.js'
 import { checkHellos, greetingOf, helloOf, type Hello, type Preparation } from './hello.js'
 import { HostCalls } from './host-calls.js'
-import type { ForwardedEvent, HostError, Order, Report, ToLeader } from './orders.js'
+import type { ForwardedEvent, HostError, Order, Report, ServedGroup, ToLeader } from './orders.js'
 import type { RunHost } from './run-host.js'
 
 /** The states of a host that rests. */
@@ -21,6 +22,14 @@ export interface CapturedHost {
   readonly meets: readonly number[]
   /** Vectors of its group's snapshot, in canonical order. */
   readonly states: ReadonlyMap<string, Uint8Array>
+}
+
+type FirstGroup = ServedGroup & Pick<GroupSpec, 'initial'>
+
+/** How a run's group begins. */
+export interface Serving extends Pick<Extract<Order, { order: 'serve' }>, 'ruleAt' | 'schedule'> {
+  /** The state of a group that it continues. */
+  readonly resumes?: SnapshotContents
 }
 
 interface Answer {
@@ -92,9 +101,20 @@ export class Leader {
     this.#emit = emit
   }
 
-  /** To all other hosts. */
-  order(order: Order): void {
-    for (const rank of this.#host.mailbox.others) this.#host.mailbox.send(rank, order)
+  /** To all other hosts, or to some. */
+  order(order: Order, ranks = this.#host.mailbox.others): void {
+    for (const rank of ranks) this.#host.mailbox.send(rank, order)
+  }
+
+  /** Lets the hubs make their parts of the run's group. */
+  serve({ backend, layout, batch, rule, optimiser, average, initial }: FirstGroup, { resumes, ...about }: Serving): void {
+    const group = { backend, layout, batch, rule, ...(optimiser && { optimiser }), ...(average && { average }) }
+    const { vectors = {}, counts = {} } = resumes ?? {}
+    const states = resumes && { vectors: Object.keys(vectors), counts }
+    for (const hub of this.#host.hubs) {
+      this.#host.mailbox.send(hub, { order: 'serve', group, ...about, ...(states && { resumes: states }) } satisfies Order)
+      for (const vector of [initial, ...Object.values(vectors)]) this.#host.mailbox.send(hub, vector)
+    }
   }
 
   /** The answer of another host to a call of its learners. Rejects when it is lost. */
@@ -104,23 +124,30 @@ export class Leader {
     return Promise.race([calls.ask(method, args), this.failed])
   }
 
-  /** Lets the others prepare the run. Rejects with HOSTS_DIFFER if one of them has other options. */
+  /** Lets the others prepare the run. Rejects with HOSTS_DIFFER if one of them has other options, or a hub another version. */
   async greet(settings: Settings): Promise<void> {
-    checkHellos([greetingOf(settings), ...(await this.#hellos())])
+    const own = greetingOf(settings)
+    const version = { version: own.about['version'] }
+    const trainers = this.#trainers
+    const { hubs } = this.#host
+    const told = await this.#hellos([...trainers, ...hubs])
+    checkHellos([own, ...told.slice(0, trainers.length)], trainers)
+    checkHellos([{ ...own, about: version }, ...told.slice(trainers.length)], hubs)
     this.order({ order: 'prepare' })
   }
 
   /** Waits until all hosts are prepared. Throws HOSTS_DIFFER if one of them is about to train something else. */
   async meet(preparation: Preparation): Promise<void> {
-    checkHellos([helloOf(preparation), ...(await this.#hellos())])
+    const trainers = this.#trainers
+    checkHellos([helloOf(preparation), ...(await this.#hellos(trainers))], trainers)
   }
 
   /** Lets the others begin, from a checkpoint if there is one: a folder that only this host needs to reach. */
   async begin(resumption: Resumption | undefined, population: PopulationSchedule): Promise<void> {
     const host = hostname()
-    if (!resumption) return this.order({ order: 'begin', host, population })
+    if (!resumption) return this.order({ order: 'begin', host, population }, this.#trainers)
     const { folder, state } = resumption
-    for (const rank of this.#host.mailbox.others) {
+    for (const rank of this.#trainers) {
       const places = state.learners.filter((place) => this.#host.rankOf(place) === rank && resumption.learner(place) !== undefined)
       this.#host.mailbox.send(rank, { order: 'begin', host, population, resumes: { folder, state, places } } satisfies Order)
       for (const path of [join(folder, GROUP_FILE), ...places.map((place) => resumption.learner(place)!)])
@@ -134,7 +161,7 @@ export class Leader {
    */
   async capture(states: readonly string[]): Promise<readonly CapturedHost[]> {
     this.order({ order: 'capture', states })
-    return (await this.#answersOfAll()).map(({ report, files }) => {
+    return (await this.#answersOf([...this.#answers.keys()])).map(({ report, files }) => {
       const { places, meets } = report as Extract<Report, { report: 'captured' }>
       return {
         files: new Map(places.map((place, i) => [place, files[i]!])),
@@ -150,13 +177,19 @@ export class Leader {
     this.order(order)
   }
 
-  async #hellos(): Promise<readonly Hello[]> {
-    return (await this.#answersOfAll()).map(({ report }) => (report as Extract<Report, { report: 'hello' }>).hello)
+  /** The other hosts that train. */
+  get #trainers(): readonly number[] {
+    return this.#host.ranks.filter((rank) => this.#answers.has(rank))
   }
 
-  async #answersOfAll(): Promise<readonly Answer[]> {
-    const outcomes = await Promise.race([Promise.allSettled([...this.#answers.values()].map(({ promise }) => promise)), this.failed])
-    for (const rank of this.#answers.keys()) this.#answers.set(rank, answer())
+  async #hellos(ranks: readonly number[]): Promise<readonly Hello[]> {
+    return (await this.#answersOf(ranks)).map(({ report }) => (report as Extract<Report, { report: 'hello' }>).hello)
+  }
+
+  async #answersOf(ranks: readonly number[]): Promise<readonly Answer[]> {
+    const awaited = ranks.map((rank) => this.#answers.get(rank)!.promise)
+    const outcomes = await Promise.race([Promise.allSettled(awaited), this.failed])
+    for (const rank of ranks) if (this.#answers.has(rank)) this.#answers.set(rank, answer())
     return outcomes.map((outcome) => {
       if (outcome.status === 'rejected') throw outcome.reason
       return outcome.value
@@ -176,7 +209,9 @@ export class Leader {
   }
 
   #lose(rank: number, error: Error): void {
-    if (!this.#goesOn || this.#ended || !this.#isLostAlone(rank)) return this.#failed.reject(error)
+    // With a hub the run loses its sums, and states of the optimiser.
+    const isNeeded = this.#host.hubs.includes(rank)
+    if (!this.#goesOn || this.#ended || isNeeded || !this.#isLostAlone(rank)) return this.#failed.reject(error)
     this.#lost.push({ rank, error })
     this.#answers.get(rank)?.reject(error)
     this.#answers.delete(rank)

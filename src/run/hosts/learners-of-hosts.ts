@@ -37,7 +37,7 @@ export class LearnersOfHosts implements HostLearners {
   constructor(host: RunHost, leader: Leader, own: HostLearners, learners: number) {
     this.#host = host
     this.#leader = leader
-    this.#hosts = new Map([[0, own], ...host.mailbox.others.map((rank) => [rank, callsAt(leader, rank)] as const)])
+    this.#hosts = new Map([[0, own], ...host.ranks.slice(1).map((rank) => [rank, callsAt(leader, rank)] as const)])
     this.#learners = learners
   }
 

@@ -24,7 +24,7 @@ export interface FollowedHosts {
 export type Hosts = LedHosts | FollowedHosts
 
 /** Seconds without a sign of life after which a host is lost. */
-const DEADLINE = 60
+export const DEADLINE = 60
 
 /** How this process joins the others of its launcher; undefined if it trains alone. Throws BACKEND_UNAVAILABLE and INVALID_OPTION. */
 export function hostsSpecOf({ devices: { hosts } }: Settings): HostsSpec | undefined {

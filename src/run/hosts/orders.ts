@@ -1,6 +1,6 @@
 import type { GroupSchedule } from '../../actors/synchroniser.js'
 import type { RunState } from '../../checkpoints/run-state.js'
-import type { RuleChange } from '../../engine/contract.js'
+import type { GroupSpec, RuleChange, RulePlace } from '../../engine/contract.js'
 import type { ErrorCode } from '../../errors.js'
 import type { FinishedEvent, LearnerLostEvent, LoggedEvent, SampleSkippedEvent, WarningEvent } from '../../observe/events.js'
 import type { Intervention } from '../../schedules/interventions.js'
@@ -15,6 +15,7 @@ import type { HostAnswer, HostCall } from './host-calls.js'
  * - `begin`: all hosts agree in what they are about to train. If the run goes on from a checkpoint, the bytes of its files follow as messages: that of the
  *   group, then those of the learners in the places that are named.
  *   `population` is that of all hosts.
+ * - `serve`: to hubs alone: they make their part of the group. The first central model follows as a message, then the vectors of the checkpoint that are named.
  * - `gather`: the learners that have joined begin their first step, and rest in it.
  * - `resized`: so many learners train on all hosts from now on.
  * - `lost`: this host is lost; places are dealt out among the others.
@@ -31,6 +32,13 @@ export type Order =
       readonly population: PopulationSchedule
       readonly resumes?: { readonly folder: string; readonly state: RunState; readonly places: readonly number[] }
     }
+  | {
+      readonly order: 'serve'
+      readonly group: ServedGroup
+      readonly ruleAt: RulePlace
+      readonly schedule: GroupSchedule
+      readonly resumes?: { readonly counts: Readonly<Record<string, number>>; readonly vectors: readonly string[] }
+    }
   | { readonly order: 'follow'; readonly schedule: GroupSchedule }
   | { readonly order: 'changeRule'; readonly change: RuleChange }
   | { readonly order: 'train'; readonly until: number }
@@ -42,6 +50,9 @@ export type Order =
   | { readonly order: 'again'; readonly learningRateScale: number; readonly interventions: readonly Intervention[] }
   | { readonly order: 'end'; readonly finished: FinishedEvent }
   | { readonly order: 'fail'; readonly error: HostError }
+
+/** The group of a run, as a hub makes it: without learners and devices, it needs neither the model nor the data. */
+export type ServedGroup = Omit<GroupSpec, 'initial' | 'devices' | 'levels' | 'moved'>
 
 /** What the first host sends to the others. */
 export type ToFollower = Order | HostCall | HostAnswer

@@ -11,8 +11,10 @@ import { HostMailbox } from '../../hosts/host-mailbox.js'
 import { endHosts, openHosts } from '../../hosts/hosts-link.js'
 import { launchedProcess } from '../../hosts/launcher.js'
 import type { PopulationSettings } from '../../options/learners.js'
+import { needsNorm } from '../../options/optimiser.js'
 import type { Settings } from '../../options/settings.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
+import { exchangeRoles, type Role, type Roles } from './roles.js'
 
 /** Seconds that hosts wait for each other at the end of a run: learners that are being replaced still come to rest. */
 const END_SECONDS = 30
@@ -24,48 +26,58 @@ export class RunHost implements Disposable {
   /** How the hosts sum, once they have chosen. */
   exchange: Choice | undefined
   readonly #engine: Engine
-  /** Messages alone do not keep the process alive. */
-  readonly #alive = setInterval(() => {}, 60_000)
+  readonly #alive: Disposable
+  /** How many jobs the first host has. */
+  readonly jobs: number
+  /** The ranks of those that make all sums and have no learners. */
+  readonly hubs: readonly number[]
   /** The hosts among which learners are dealt out. */
   #ranks: readonly number[]
   #folder: Promise<string> | undefined
 
-  private constructor(engine: Engine, handle: Handle) {
+  private constructor(engine: Engine, handle: Handle, mailbox: HostMailbox, { trainers, hubs, jobs }: Roles, alive: Disposable) {
     this.#engine = engine
+    this.#alive = alive
     this.handle = handle
-    this.mailbox = new HostMailbox(engine, handle)
-    this.#ranks = Array.from({ length: this.mailbox.size }, (_, rank) => rank)
+    this.mailbox = mailbox
+    this.jobs = jobs
+    this.hubs = hubs
+    this.#ranks = trainers
   }
 
-  /** Waits for the other hosts. Rejects with BACKEND_UNAVAILABLE. */
-  static async open(engine: Engine, spec: HostsSpec): Promise<RunHost> {
-    const host = new RunHost(engine, await openHosts(engine, spec))
-    const launched = spec.kind === 'mpi' ? launchedProcess() : undefined
-    if (!launched || launched.size === host.size) return host
-    host[Symbol.dispose]()
-    throw new ArbalestError(
-      'BACKEND_UNAVAILABLE',
-      `hosts: ${launched.launcher} has started ${launched.size} processes, and MPI knows ${host.size}; use the launcher of the MPI that was built`
-    )
+  /** Waits for the other hosts. Rejects with BACKEND_UNAVAILABLE, and INVALID_OPTION where the first process is a hub. */
+  static async open(engine: Engine, spec: HostsSpec, role: Role = 'trains'): Promise<RunHost> {
+    const handle = await openHosts(engine, spec)
+    const alive = keptAlive()
+    try {
+      const mailbox = new HostMailbox(engine, handle)
+      checkSize(spec, mailbox.size)
+      return new RunHost(engine, handle, mailbox, await exchangeRoles(mailbox, { role, jobs: jobsOf(spec) }), alive)
+    } catch (error) {
+      alive[Symbol.dispose]()
+      engine.release(handle)
+      throw error
+    }
   }
 
   get rank(): number {
     return this.mailbox.rank
   }
 
-  /** The hosts that are there. */
+  /** The hosts that are there and train. */
   get ranks(): readonly number[] {
     return this.#ranks
   }
 
-  /** How many hosts there are. */
+  /** How many of them there are. */
   get size(): number {
     return this.#ranks.length
   }
 
-  /** How much of the sums each host makes beside the others, by rank: those that are there make equal parts. */
+  /** How much of the sums each host makes beside the others, by rank: hubs make equal parts, and where there are none those that train do. */
   get capacities(): readonly number[] {
-    return Array.from({ length: this.mailbox.size }, (_, rank) => (this.#ranks.includes(rank) ? 1 : 0))
+    const owners = this.hubs.length > 0 ? this.hubs : this.#ranks
+    return Array.from({ length: this.mailbox.size }, (_, rank) => (owners.includes(rank) ? 1 : 0))
   }
 
   /** The number of this host, or of another one, among those that are there. */
@@ -121,17 +133,20 @@ export class RunHost implements Disposable {
 
   /** The settings of the whole run: `given` are those of one process. Throws INVALID_OPTION. */
   settingsOf(given: Settings): Settings {
-    const { population, devices, dryRun } = given
+    const { population, devices, dryRun, optimiser } = given
     if (dryRun) throw invalidOption('dryRun', true, 'start one process for a dry run')
-    if (devices.racks) checkRacks(devices.racks, this.mailbox.size, devices.exchange)
+    if (devices.racks) checkRacks(devices.racks, this.size, devices.exchange)
+    if (this.hubs.length > 0) this.#checkHubs(given)
     const all = this.#populationOf(population)
     const fewest = Math.min(...all.schedule.map((change) => change.learners))
     if (fewest < this.size) throw invalidOption('learners', fewest, `use at least ${this.size}: one for each host`)
+    // A hub that sends sums would leave the rule to every host.
+    const { ruleAt = this.hubs.length > 0 && !needsNorm(optimiser) ? 'owners' : 'all' } = devices
     return {
       ...given,
       learners: all.schedule[0]!.learners,
       population: all,
-      devices: { ...devices, levels: [...devices.levels, 'hosts'], ordered: true }
+      devices: { ...devices, ruleAt, levels: [...devices.levels, 'hosts'], ordered: true }
     }
   }
 
@@ -144,6 +159,14 @@ export class RunHost implements Disposable {
       learners: this.learnersOf(settings.learners),
       population: { schedule: own, tuning: tuning && { ...tuning, most: this.learnersOf(tuning.most) } }
     }
+  }
+
+  /** Throws INVALID_OPTION. */
+  #checkHubs({ backend, devices: { exchange } }: Settings): void {
+    if (this.#engine.capabilities(backend).memory === 'device')
+      throw invalidOption('backend', backend, 'use cpu, or start no hub: devices with memories of their own sum in a collective of theirs')
+    if (exchange === 'racks' || exchange === 'ring')
+      throw invalidOption('exchange', exchange, 'leave it out, or start no hub: all sums are made there')
   }
 
   /** If their number is tuned, each host has as many learners as any other. */
@@ -169,8 +192,30 @@ export class RunHost implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#alive)
+    this.#alive[Symbol.dispose]()
     this.#engine.release(this.handle)
     void this.#folder?.then((folder) => rmSync(folder, { recursive: true, force: true }))
   }
+}
+
+/** Throws BACKEND_UNAVAILABLE. */
+function checkSize({ kind }: HostsSpec, size: number): void {
+  const launched = kind === 'mpi' ? launchedProcess() : undefined
+  if (!launched || launched.size === size) return
+  throw new ArbalestError(
+    'BACKEND_UNAVAILABLE',
+    `hosts: ${launched.launcher} has started ${launched.size} processes, and MPI knows ${size}; use the launcher of the MPI that was built`
+  )
+}
+
+/** Several jobs have a link each, and one more for their turns. */
+function jobsOf(spec: HostsSpec): number {
+  const { links = 1 } = spec.kind === 'mpi' ? spec : {}
+  return Math.max(1, links - 1)
+}
+
+/** Messages alone do not keep a process alive. */
+function keptAlive(): Disposable {
+  const timer = setInterval(() => {}, 60_000)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }

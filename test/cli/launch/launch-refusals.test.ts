@@ -50,6 +50,15 @@ describe('arbalest launch', () => {
       expect(line(['--hostfile', hosts, '-n', '2'])).to.include(' -n 2 --host node1:1,node2:1 ')
     })
 
+    it('--hubs adds processes on the last slots, and tells all how many they are', () => {
+      expect(line(['-n', '2', '--hubs', '1'])).to.match(/^# 3 processes on localhost\n.* -n 3 --host localhost:3 .* -x ARBALEST_HUBS /)
+      const hosts = copy.file('hosts', 'node1 slots=2\nnode2\n')
+      expect(line(['--hostfile', hosts, '--hubs', '1'])).to.include(' -n 3 --host node1:2,node2:1 ')
+      const { status, stderr } = copy.launch(['--hostfile', hosts, '--hubs', '3', ...TRAIN])
+      expect(status).to.equal(2)
+      expect(stderr).to.match(/^INVALID_OPTION: --hubs: received 3; use at most 2: there are 3 slots/)
+    })
+
     it('takes srun in an allocation of Slurm, which has the hosts', () => {
       const env = { SLURM_JOB_ID: '7', SLURM_NTASKS: '4', PATH: `${copy.folder}:${process.env['PATH']}` }
       expect(line([], env)).to.match(/^# 4 processes\n'[^']+srun' --ntasks=4 --mpi=pmix /)

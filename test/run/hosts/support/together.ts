@@ -1,6 +1,9 @@
+import type { Engine, HostsSpec } from '../../../../src/engine/contract.js'
+import { engine as native } from '../../../../src/engine/native.js'
 import type { FinishedEvent, JobEvent } from '../../../../src/observe/events.js'
 import type { TrainOptions } from '../../../../src/options/train-options.js'
 import type { Job } from '../../../../src/run/job.js'
+import { serveHub } from '../../../../src/run/hosts/serve-hub.js'
 import { trainWith } from '../../../../src/run/train.js'
 
 export const SHORT: TrainOptions = {
@@ -26,11 +29,33 @@ interface Hosts {
 }
 
 /** A run over hosts that are threads of this process. */
-export function together(options: TrainOptions, { size = 2, other = {}, learner, engine, shrinks = false }: Hosts = {}): Job[] {
+export function together(options: TrainOptions, { size = 2, shrinks = false, ...last }: Hosts = {}): Job[] {
+  return trainers(options, specs(size, shrinks), last)
+}
+
+/** The same with hubs behind the hosts that train; these hubs have an engine of their own. */
+export function withHubs(
+  options: TrainOptions,
+  { size = 2, hubs = 1, shrinks = false, hubEngine = native, ...last }: Hosts & { readonly hubs?: number; readonly hubEngine?: Engine } = {}
+): { readonly jobs: Job[]; readonly hubs: readonly Promise<void>[] } {
+  const all = specs(size + hubs, shrinks)
+  const serving = all.slice(size).map((spec) => serveHub(hubEngine, spec))
+  for (const each of serving) each.catch(() => {})
+  return { jobs: trainers(options, all.slice(0, size), last), hubs: serving }
+}
+
+function specs(size: number, shrinks: boolean): readonly HostsSpec[] {
   const name = `training ${process.pid} ${runs++}`
-  return Array.from({ length: size }, (_, rank) => {
-    const isLast = rank === size - 1
-    const hosts = { kind: 'threads', name, rank, size, shrinks, deadline: 20 } as const
+  return Array.from({ length: size }, (_, rank) => ({ kind: 'threads', name, rank, size, shrinks, deadline: 20 }))
+}
+
+function trainers(
+  options: TrainOptions,
+  all: readonly HostsSpec[],
+  { other = {}, learner, engine }: Pick<Hosts, 'other' | 'learner' | 'engine'>
+): Job[] {
+  return all.map((hosts, rank) => {
+    const isLast = rank === all.length - 1
     return trainWith(isLast ? { ...options, ...other } : options, {
       hosts,
       ...(isLast && learner && { learner }),

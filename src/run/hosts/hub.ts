@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { GroupSchedule } from '../../actors/synchroniser.js'
+import type { Engine, GroupSpec, Handle } from '../../engine/contract.js'
+import { ArbalestError } from '../../errors.js'
+import { deferred, type Deferred } from '../../runtime/promises.js'
+import { helloOfHub } from './hello.js'
+import { hostsLevel } from './hosts-level.js'
+import { hostErrorOf } from './leader.js'
+import type { Order, Report } from './orders.js'
+import type { RunHost } from './run-host.js'
+
+/** Milliseconds between two looks whether the group rests. */
+const LOOK_EVERY = 5
+
+/** Seconds after which a hub that has failed no longer waits for the first host's answer. */
+const ANSWER_SECONDS = 5
+
+type Serve = Extract<Order, { order: 'serve' }>
+type Vector = GroupSpec['initial']
+
+/**
+ * A host without learners, which owns all chunks, alone or with other hubs: it makes the sums of all hosts, and applies the rule. It makes the run's group as the
+ * first host describes it, and obeys that host's orders as far as they are about the group.
+ */
+export class Hub {
+  readonly #engine: Engine
+  readonly #host: RunHost
+  /** What has come: orders, and the vectors that follow one of them. */
+  readonly #messages: (Order | Vector)[] = []
+  #next: Deferred<void> = deferred()
+  #group: Handle | undefined
+  /** Why nothing more comes: the first host has ended the run with an error, or is lost. */
+  #failure: { readonly error: unknown } | undefined
+  readonly #ended = deferred()
+
+  constructor(engine: Engine, host: RunHost) {
+    this.#engine = engine
+    this.#host = host
+  }
+
+  /** Asks for the end of the run. */
+  stop(): void {
+    this.#report({ report: 'stop' })
+  }
+
+  /** To the end of the run. Throws the error with which the first host ends it, HOST_LOST, and what the engine throws. */
+  async serve(): Promise<void> {
+    void this.#listen()
+    try {
+      this.#report({ report: 'hello', hello: helloOfHub() })
+      for (;;) {
+        const order = (await this.#message()) as Order
+        if (order.order === 'end') return
+        await this.#obey(order)
+      }
+    } catch (error) {
+      await this.#fail(error)
+      throw error
+    } finally {
+      this.#leave()
+    }
+  }
+
+  async #obey(order: Order): Promise<void> {
+    const { order: name } = order
+    if (name === 'serve') return this.#begin(order)
+    if (name === 'again') return this.#leave()
+    if (name === 'train') return this.#train(order.until)
+    if (name === 'follow') this.#follow(order.schedule)
+    if (name === 'changeRule') this.#engine.setRule(this.#group!, order.change)
+    if (name === 'replaceCentral') this.#engine.writeCentral(this.#group!, order.weights)
+    if (name === 'capture') this.#capture(order.states)
+    // All others are about learners.
+  }
+
+  async #begin({ group, ruleAt, schedule, resumes }: Serve): Promise<void> {
+    const initial = (await this.#message()) as Vector
+    const vectors: Record<string, Vector> = {}
+    for (const name of resumes?.vectors ?? []) vectors[name] = (await this.#message()) as Vector
+    const { handle, capacities } = this.#host
+    if (group.rule.kind === 'asynchronous') throw new ArbalestError('INTERNAL', 'hub: received an asynchronous rule')
+    const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt })
+    this.#group = this.#engine.createGroup({ ...group, initial, devices: 1, levels: [level] })
+    if (resumes) this.#engine.restoreGroup(this.#group, { vectors, counts: resumes.counts })
+    this.#follow(schedule)
+  }
+
+  #follow({ learningRates, restarts, iterations }: GroupSchedule): void {
+    const group = this.#group!
+    for (const { from, rates } of learningRates) this.#engine.setLearningRates(group, from, rates)
+    this.#engine.setRestarts(group, restarts)
+    this.#engine.setEnd(group, iterations)
+  }
+
+  /** Takes part in all rounds before this one, until the hosts rest. */
+  async #train(until: number): Promise<void> {
+    this.#engine.setPause(this.#group!, until)
+    while (!this.#rests()) {
+      if (this.#failure) throw this.#failure.error
+      await sleep(LOOK_EVERY)
+    }
+  }
+
+  #rests(): boolean {
+    try {
+      // An empty change: it is refused while a round is in progress.
+      this.#engine.setRule(this.#group!, {})
+      return true
+    } catch (error) {
+      if (error instanceof ArbalestError && error.code === 'INVALID_STATE') return false
+      throw error
+    }
+  }
+
+  #capture(states: readonly string[]): void {
+    const snapshot = this.#engine.captureGroup(this.#group!)
+    try {
+      this.#report({ report: 'captured', places: [], meets: [], states })
+      for (const state of states) this.#host.mailbox.send(0, new Uint8Array(this.#engine.readSnapshot(snapshot, state).buffer))
+    } finally {
+      this.#engine.release(snapshot)
+    }
+  }
+
+  /** Over hosts a group that is in a round is released once all of them have been told of its stop. */
+  #leave(): void {
+    if (this.#group === undefined) return
+    this.#engine.stop(this.#group)
+    this.#engine.release(this.#group)
+    this.#group = undefined
+  }
+
+  /** Tells why this hub cannot go on, and waits until the first host has ended the run. */
+  async #fail(error: unknown): Promise<void> {
+    if (this.#failure) return
+    try {
+      this.#report({ report: 'failed', error: hostErrorOf(error) })
+      const late = setTimeout(() => this.#ended.resolve(), 1000 * ANSWER_SECONDS)
+      await this.#ended.promise
+      clearTimeout(late)
+    } catch {
+      // The first host is lost: it ends the run by itself.
+    }
+  }
+
+  #report(report: Report): void {
+    this.#host.mailbox.send(0, report)
+  }
+
+  /** The next one. Throws the error with which the first host ends the run. */
+  async #message(): Promise<Order | Vector> {
+    for (;;) {
+      const message = this.#messages.shift()
+      if (message) return message
+      if (this.#failure) throw this.#failure.error
+      await this.#next.promise
+    }
+  }
+
+  /** Takes what the first host sends until it ends the run. */
+  async #listen(): Promise<void> {
+    try {
+      for (let ends = false; !ends;) {
+        const message = (await this.#host.mailbox.receive(0)) as Order | Vector
+        if ('order' in message && message.order === 'fail') throw new ArbalestError(message.error.code, message.error.message)
+        ends = 'order' in message && message.order === 'end'
+        this.#messages.push(message)
+        this.#wake()
+      }
+    } catch (error) {
+      this.#failure = { error }
+      this.#wake()
+    }
+    this.#ended.resolve()
+  }
+
+  #wake(): void {
+    this.#next.resolve()
+    this.#next = deferred()
+  }
+}
