@@ -123,7 +123,7 @@ export interface LevelsEvent {
 /** How several hosts sum what they have; emitted where there are several. */
 export interface ExchangeEvent {
   readonly event: 'exchange'
-  readonly mode: 'sharded' | 'racks' | 'ring'
+  readonly mode: 'sharded' | 'racks' | 'ring' | 'hub'
   /** What the ways to sum all parameters once are predicted to take, the fastest first; empty where nothing had to be chosen. */
   readonly predicted: readonly { readonly exchange: string; readonly milliseconds: number }[]
   /** In words. */

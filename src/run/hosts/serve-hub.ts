@@ -8,6 +8,7 @@ import { RunHost } from './run-host.js'
 
 const ENGINE = new URL('../../engine/native.js', import.meta.url)
 
+/** How a hub is stopped. */
 export interface HubOptions {
   /** When it aborts, the run ends at its next round. */
   readonly signal?: AbortSignal
