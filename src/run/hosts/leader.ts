@@ -27,7 +27,7 @@ export interface CapturedHost {
 type FirstGroup = ServedGroup & Pick<GroupSpec, 'initial'>
 
 /** How a run's group begins. */
-export interface Serving extends Pick<Extract<Order, { order: 'serve' }>, 'ruleAt' | 'schedule'> {
+export interface GroupBeginning extends Pick<Extract<Order, { order: 'serve' }>, 'ruleAt' | 'schedule'> {
   /** The state of a group that it continues. */
   readonly resumes?: SnapshotContents
 }
@@ -107,7 +107,7 @@ export class Leader {
   }
 
   /** Lets the hubs make their parts of the run's group. */
-  serve({ backend, layout, batch, rule, optimiser, average, initial }: FirstGroup, { resumes, ...about }: Serving): void {
+  serve({ backend, layout, batch, rule, optimiser, average, initial }: FirstGroup, { resumes, ...about }: GroupBeginning): void {
     const group = { backend, layout, batch, rule, ...(optimiser && { optimiser }), ...(average && { average }) }
     const { vectors = {}, counts = {} } = resumes ?? {}
     const states = resumes && { vectors: Object.keys(vectors), counts }

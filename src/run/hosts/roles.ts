@@ -2,17 +2,17 @@ import type { HostMailbox } from '../../hosts/host-mailbox.js'
 import { ArbalestError } from '../../errors.js'
 
 /** What a process does in a run over several: it trains, or it is a hub, which has no learners and makes the sums of all. */
-export type Role = 'trains' | 'hub'
+export type HostRole = 'trains' | 'hub'
 
 /** The first message of each process to all others. */
 interface Introduction {
-  readonly role: Role
+  readonly role: HostRole
   /** How many jobs the process has, each with a link of its own. */
   readonly jobs: number
 }
 
 /** The processes of a run. */
-export interface Roles {
+export interface HostRoles {
   /** By rank; the first one of the run is among them. */
   readonly trainers: readonly number[]
   readonly hubs: readonly number[]
@@ -21,7 +21,7 @@ export interface Roles {
 }
 
 /** The processes tell each other what they do. Throws INVALID_OPTION unless the first one trains. */
-export async function exchangeRoles(mailbox: HostMailbox, own: Introduction): Promise<Roles> {
+export async function exchangeRoles(mailbox: HostMailbox, own: Introduction): Promise<HostRoles> {
   const { rank, others } = mailbox
   for (const other of others) mailbox.send(other, own)
   const told = new Map<number, Introduction>([[rank, own]])

@@ -14,7 +14,7 @@ import type { PopulationSettings } from '../../options/learners.js'
 import { needsNorm } from '../../options/optimiser.js'
 import type { Settings } from '../../options/settings.js'
 import { MOST_LEARNERS } from '../../schedules/population.js'
-import { exchangeRoles, type Role, type Roles } from './roles.js'
+import { exchangeRoles, type HostRole, type HostRoles } from './roles.js'
 
 /** Seconds that hosts wait for each other at the end of a run: learners that are being replaced still come to rest. */
 const END_SECONDS = 30
@@ -35,7 +35,7 @@ export class RunHost implements Disposable {
   #ranks: readonly number[]
   #folder: Promise<string> | undefined
 
-  private constructor(engine: Engine, handle: Handle, mailbox: HostMailbox, { trainers, hubs, jobs }: Roles, alive: Disposable) {
+  private constructor(engine: Engine, handle: Handle, mailbox: HostMailbox, { trainers, hubs, jobs }: HostRoles, alive: Disposable) {
     this.#engine = engine
     this.#alive = alive
     this.handle = handle
@@ -46,7 +46,7 @@ export class RunHost implements Disposable {
   }
 
   /** Waits for the other hosts. Rejects with BACKEND_UNAVAILABLE, and INVALID_OPTION where the first process is a hub. */
-  static async open(engine: Engine, spec: HostsSpec, role: Role = 'trains'): Promise<RunHost> {
+  static async open(engine: Engine, spec: HostsSpec, role: HostRole = 'trains'): Promise<RunHost> {
     const handle = await openHosts(engine, spec)
     const alive = keptAlive()
     try {
