@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'DATA_NOT_FOUND'
   | 'DATA_CORRUPT'
   | 'LABEL_OUT_OF_RANGE'
+  | 'DOWNLOAD_FAILED'
   // The machine cannot do it.
   | 'UNSUPPORTED_PRECISION'
   | 'UNSUPPORTED_OPERATOR'

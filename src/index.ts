@@ -130,7 +130,10 @@ export type {
   TextEncoding
 } from './formats/encoding.js'
 export { datasetByEncoding } from './data/encoded-dataset.js'
-export { datasetFromTexts, type TextsDataset } from './data/texts/labelled-texts.js'
+export { checkData, remoteNames, type CheckDataOptions, type CheckedData, type CheckedFile } from './data/remote/check-data.js'
+export { getData, type GetDataOptions, type GotFile } from './data/remote/get-data.js'
+export type { DownloadOptions, DownloadProgress } from './data/remote/download.js'
+export { datasetFromTexts, holdsTexts, type TextsDataset } from './data/texts/labelled-texts.js'
 export type { TextsOptions } from './data/texts/texts-options.js'
 export { openData, type OpenDataOptions } from './data/open.js'
 export { datasetNames, datasetTraits, openDataset, textNames, type OpenDatasetOptions } from './data/open.js'

@@ -103,6 +103,13 @@ const COMMANDS: readonly CommandEntry[] = [
     hasJson: false
   },
   {
+    name: 'data',
+    description: 'Fetches published data sets and checks their files.',
+    module: './data-command.js',
+    exported: 'defineData',
+    hasJson: false
+  },
+  {
     name: 'top',
     description: 'Shows the actors of running jobs, every second.',
     module: './top/top-command.js',

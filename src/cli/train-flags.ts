@@ -1,13 +1,7 @@
 import type { Command } from 'commander'
-import { isTablePath, type Config, type TrainOptions } from '../index.js'
+import { datasetNames, holdsTexts, isTablePath, type Config, type TrainOptions } from '../index.js'
 import { topics, trainOptions } from '../options/train-options.js'
 import { OptionFlags, type FlagValues } from './option-flags.js'
-
-/** What is trained if neither a flag nor a config says. */
-const DEFAULT_MODEL = 'lenet'
-
-/** What is trained on a table. */
-const TABLE_MODEL = 'mlp'
 
 const flags = new OptionFlags(trainOptions.entries)
 
@@ -29,9 +23,15 @@ export function addTrainFlags(command: Command): void {
 
 /** The config's options, with the flags in their places over them. */
 export function trainOptionsOf(values: FlagValues, config: Config = {}): TrainOptions {
-  const options = flags.over(config, values)
-  const model = typeof options['data'] === 'string' && isTablePath(options['data']) ? TABLE_MODEL : DEFAULT_MODEL
-  return { model, ...options }
+  const options = flags.over(config, values) as Config
+  return { model: usualModel(options), ...options }
+}
+
+/** What is trained if neither a flag nor a config says: by the data. */
+function usualModel({ data, table }: Config): string {
+  if (typeof data !== 'string') return data?.encoding === undefined ? 'lenet' : data.encoding.kind === 'table' ? 'mlp' : 'text-classifier'
+  if (isTablePath(data)) return table?.text === undefined ? 'mlp' : 'text-classifier'
+  return !datasetNames.includes(data) && holdsTexts(data) ? 'text-classifier' : 'lenet'
 }
 
 /** The flag of the option at `path`, if it is among the given flags, or any flag without them. */

@@ -1,4 +1,4 @@
-import type { Dirent } from 'node:fs'
+import { readdirSync, type Dirent } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { ArbalestError } from '../errors.js'
@@ -79,13 +79,21 @@ function holdOut(
   return { train, test }
 }
 
-/** Whether the first folder below (or this one) that has files has some of a kind. False for a folder that cannot be read. */
-export async function holds(folder: string, kind: FileKind, depth = 4): Promise<boolean> {
-  const entries = await readFolder(folder, kind).catch(() => [])
+/** Whether the first folder that has files, this one or one below it, has some of a kind. False for a folder that cannot be read. */
+export function holds(folder: string, kind: FileKind, depth = 4): boolean {
+  const entries = entriesNow(folder)
   const files = entries.filter((entry) => entry.isFile())
   if (files.length > 0) return files.some(({ name }) => kind.extensions.has(extname(name).toLowerCase()))
   const first = depth > 0 ? entries.find((entry) => entry.isDirectory()) : undefined
   return first !== undefined && holds(join(folder, first.name), kind, depth - 1)
+}
+
+function entriesNow(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'))
+  } catch {
+    return []
+  }
 }
 
 /** The files of a kind in a folder and its subfolders, sorted by path. Throws DATA_NOT_FOUND if it cannot be read, DATA_CORRUPT if it has none. */

@@ -52,6 +52,12 @@ export class ByteReader {
     return bytes
   }
 
+  /** Passes over the bytes up to the end. */
+  async skipRest(): Promise<void> {
+    this.#chunk = new Uint8Array(0)
+    while (await this.#advance()) this.#chunk = new Uint8Array(0)
+  }
+
   async #expectEnd(): Promise<void> {
     if (this.#chunk.length > 0 || (await this.#advance()))
       throw corruptFile(this.file, { expected: `its end after ${this.#taken} bytes`, found: 'more bytes' })

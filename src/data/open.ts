@@ -1,17 +1,17 @@
-import { stat } from 'node:fs/promises'
-import { extname, join, resolve } from 'node:path'
+import { extname } from 'node:path'
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
-import { holds } from './class-folders.js'
 import { CATALOGUE, TEXTS, type CompressibleFile } from './catalogue.js'
+import { dataFolder, firstPath, foldersOf } from './data-folder.js'
 import type { Dataset, DatasetTraits, StoredDataset } from './dataset.js'
 import { digits, DIGITS } from './digits/digits.js'
 import { imageFolder } from './images/image-folder.js'
 import type { ImageFolderOptions } from './images/image-options.js'
+import { SOURCES, sourceOf } from './remote/sources.js'
 import { openTable } from './tables/table.js'
 import { isTablePath } from './tables/table-file.js'
 import type { TableOptions } from './tables/table-options.js'
 import { datasetFromText } from './text.js'
-import { openTexts, TEXT_FILES } from './texts/labelled-texts.js'
+import { holdsTexts, openTexts } from './texts/labelled-texts.js'
 
 /** The data sets that are texts, whose shapes and classes are known only from their files. */
 export const textNames: readonly string[] = [...TEXTS.keys()]
@@ -49,7 +49,7 @@ export async function openData(nameOrPath: string, { images, table = {}, ...opti
   const texts = { ...labelled, file: nameOrPath, ...(options.context !== undefined && { length: options.context }) }
   if (isTablePath(nameOrPath))
     return table.text === undefined ? openTable({ ...table, file: nameOrPath }, 'table.') : openTexts(texts, 'table.')
-  if (!isTextPath(nameOrPath) && (await holds(nameOrPath, TEXT_FILES))) return openTexts(texts, 'table.')
+  if (!isTextPath(nameOrPath) && holdsTexts(nameOrPath)) return openTexts(texts, 'table.')
   if (!isTextPath(nameOrPath)) return imageFolder(nameOrPath, images)
   return datasetFromText({ file: nameOrPath, ...(options.context !== undefined && { context: options.context }) })
 }
@@ -99,7 +99,7 @@ function searchFolder(directory: string | undefined): { directory: string; fix: 
   const fix = 'name their folder'
   if (directory !== undefined) return { directory, fix: `${fix} with --data-dir (directory)` }
   return {
-    directory: process.env['ARBALEST_DATA'] ?? 'data',
+    directory: dataFolder(),
     fix: `${fix} with --data-dir (directory), or in the environment variable ARBALEST_DATA`
   }
 }
@@ -114,7 +114,7 @@ async function locateFiles(
   folders: readonly string[],
   files: readonly CompressibleFile[]
 ): Promise<string[]> {
-  const tried = [directory, ...folders.map((folder) => join(directory, folder))].map((folder) => resolve(folder))
+  const tried = foldersOf(directory, folders)
   let closest: { folder: string; missing: readonly CompressibleFile[] } | undefined
   for (const folder of tried) {
     const found = await Promise.all(files.map((file) => firstPath(folder, file)))
@@ -125,15 +125,7 @@ async function locateFiles(
   const missing = closest?.missing ?? files
   const where = closest ? `${closest.folder} lacks` : `none of ${tried.join(', ')} has`
   const wanted = missing.map(({ name, compressed }) => (compressed.length > 0 ? `${name}[${compressed.join('|')}]` : name)).join(', ')
-  const message = `${dataset}: ${where} ${wanted}; ${fix}`
+  const get = SOURCES.has(sourceOf(dataset)) ? `, or fetch them: arbalest data get ${sourceOf(dataset)}` : ''
+  const message = `${dataset}: ${where} ${wanted}; ${fix}${get}`
   throw new ArbalestError('DATA_NOT_FOUND', message, { data: { dataset, directory, folders: tried, missing } })
-}
-
-async function firstPath(folder: string, file: CompressibleFile): Promise<string | undefined> {
-  for (const ending of ['', ...file.compressed]) {
-    const path = join(folder, file.name + ending)
-    const found = await stat(path).catch(() => undefined)
-    if (found?.isFile()) return path
-  }
-  return undefined
 }

@@ -4,6 +4,7 @@ import type { Dataset } from '../data/dataset.js'
 import { imageOptions } from '../data/images/image-options.js'
 import { datasetNames, isTextPath } from '../data/open.js'
 import { isTablePath, tableExtensions } from '../data/tables/table-file.js'
+import { holdsTexts } from '../data/texts/labelled-texts.js'
 import { tableOptions } from '../data/tables/table-options.js'
 import type { Faults } from '../schema/faults.js'
 import { option } from '../schema/group.js'
@@ -72,7 +73,8 @@ export function checkData(faults: Faults, { data, dataDir, images, table }: Data
   const given = typeof data === 'string' ? data : 'a Dataset'
   const isTable = path !== undefined && isTablePath(path)
   if (path === undefined || isTable) refuseAll(faults, 'images', images, `${given} is no folder of images`)
-  if (path === undefined || isTextPath(path)) refuseAll(faults, 'table', table, `${given} is no table`)
+  const isOther = path === undefined || !(isTable || holdsTexts(path))
+  if (isOther) refuseAll(faults, 'table', table, `${given} is neither a table nor a folder of texts`)
   if (isTable && (table as { readonly target?: unknown } | undefined)?.target === undefined)
     faults.refuse('table.target', undefined, 'name the column that is predicted (--target)')
 }

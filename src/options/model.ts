@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import * as v from 'valibot'
 import type { ImportOptions } from '../formats/import-weights.js'
 import type { Model } from '../model/model.js'
+import { sizedNames } from '../model/zoo/family.js'
 import { gptOptions, type GptOptions } from '../model/zoo/gpt.js'
 import { familyOf, zoo } from '../model/zoo/index.js'
 import type { Faults } from '../schema/faults.js'
@@ -53,8 +54,8 @@ export const modelOptions = {
     otherwise: 'lenet',
     common: true
   }),
-  /** The size of model `gpt`: `{ layers: 6, heads: 6, width: 384 }`. */
-  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of model gpt' }),
+  /** The size of model `gpt` or `text-classifier`: `{ layers: 6, heads: 6, width: 384 }`. */
+  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of model gpt or text-classifier' }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
   initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
   /**
@@ -79,5 +80,7 @@ export function checkSize(faults: Faults, given: GptOptions | undefined, model: 
   if (given === undefined) return
   const check = typeof model === 'string' ? familyOf(model)?.checkSize : undefined
   if (check) faults.attempt(() => check(given, 'size'))
-  else for (const [name, value] of Object.entries(given)) faults.refuse(`size.${name}`, value, 'leave it out: only model gpt has it')
+  else
+    for (const [name, value] of Object.entries(given))
+      faults.refuse(`size.${name}`, value, `leave it out: only model ${sizedNames()} has it`)
 }

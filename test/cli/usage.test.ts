@@ -20,7 +20,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--learning-rate', '1e400'], /^INVALID_OPTION: --learning-rate: received "1e400"/],
   [['train', '--learning-rate', '-1'], /^INVALID_OPTION: --learning-rate: received -1; /],
   [['train', '--weight-decay', '-1'], /^INVALID_OPTION: --weight-decay: received -1; /],
-  [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt has it\n$/],
+  [['train', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, text-classifier has it\n$/],
   [['train', '--model', 'lenett'], /^UNKNOWN_NAME: --model: received "lenett"; use one of .*lenet/],
   [['train', '--checkpoint-period', '30'], /^INVALID_OPTION: --checkpoint-dir: received nothing; /],
   [
@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
   [['train', '--data', 'package.json/'], /^INVALID_OPTION: --data: received "package.json\/"; there is no such file or folder/],
   [
     ['train', '--data', './package.json'],
-    /^INVALID_OPTION: --data: received ".\/package.json"; it is a file: name a folder of images, or a text file/
+    /^INVALID_OPTION: --data: received ".\/package.json"; it is a file: name a folder of images or texts, a text \(.txt\) or a table/
   ],
   [
     ['train', '--log', 'a/run', '--trace', './a/../a/run'],
@@ -135,7 +135,7 @@ describe('The command line', () => {
     const said = ({ stdout }: { stdout: string }) => stdout.replaceAll(/\s+/g, ' ')
     expect(said(measured))
       .to.match(
-        /--data <name> the data set to measure on: digits, .*tinyshakespeare, the path of a \.txt file, or a folder of images \(default: digits\)/
+        /--data <name> the data set to measure on: digits, .*tinyshakespeare, the path of a \.txt file, a folder of images, or a table \(default: digits\)/
       )
       .and.not.include('whose shapes')
     expect(said(described)).to.match(/--data <name> the data set whose shapes, classes and normalisation the model has: digits, /)

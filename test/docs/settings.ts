@@ -30,6 +30,7 @@ await job.model.save('${file}')
 /** Two runs of the tests on one machine do not meet at a port. */
 const PORT = String(await freePort())
 const TABLE_PORT = String(await freePort())
+const TEXT_PORT = String(await freePort())
 
 export const settings: Readonly<Record<string, PageSettings>> = {
   'README.md': {
@@ -97,6 +98,13 @@ export const settings: Readonly<Record<string, PageSettings>> = {
     prints: /(?=.*(?:goes on|resumed|from checkpoint))(?=.*"class":\d)/s
   },
   'docs/tables.md': { smaller: [[/8080/g, TABLE_PORT]], prints: /(?=.*predicted price)(?=.*\{"prices":\[\d)(?=.*district category)/s },
+  'docs/text-classification.md': {
+    smaller: [
+      [/8080/g, TEXT_PORT],
+      [/epochs: 1 /, 'steps: 4 ']
+    ],
+    prints: /(?=.*predicted opinion,probability)(?=.*"name":"good")/s
+  },
   'docs/write-a-learner.md': { allDigits: true, prints: /^test accuracy 0\.[5-9]/m }
 }
 

@@ -31,7 +31,7 @@ import {
 } from '../../src/model/layers.js'
 import type { Layer } from '../../src/model/layer.js'
 import type { Model } from '../../src/model/model.js'
-import { gpt, resnet } from '../../src/model/zoo/index.js'
+import { gpt, resnet, textClassifier } from '../../src/model/zoo/index.js'
 import { layerOf } from '../fakes/operators/stand-in.js'
 import { activations } from '../support/activations.js'
 import { refused } from '../support/codes.js'
@@ -105,9 +105,10 @@ describe('an exported ONNX file', function () {
     for (const backend of ['cpu', 'reference'] as const)
       it(`of ${model.name} gives the outputs of ${backend} in ONNX Runtime`, () => expectEqual(model, { backend }))
 
-  it('of a GPT gives its outputs in ONNX Runtime, from token ids', async () => {
+  it('of a GPT and of an encoder gives its outputs in ONNX Runtime, from token ids', async () => {
     await expectEqual(gpt({ input: [16], classes: 40 }, { layers: 2, heads: 4, width: 32 }), { tokens: 40 })
     await expectEqual(gpt({ input: [5], classes: 7 }, { layers: 1, heads: 1, width: 6, dropout: 0.2 }), { tokens: 7, backend: 'reference' })
+    await expectEqual(textClassifier({ input: [9], classes: 3 }, { layers: 1, heads: 2, width: 8 }), { tokens: 256 })
     const rows = [embedding(9, 8), linear(12), causalSelfAttention(2), layerNorm({ epsilon: 0.1 }), linear(9, { bias: false })]
     await expectEqual(defineModel({ name: 'rows', input: [6], layers: rows }), { tokens: 9 })
   })

@@ -23,7 +23,7 @@ export function plainText(cell: unknown): string | undefined {
   if (typeof cell === 'string') return cell.trim()
   if (cell instanceof Date) return Number.isNaN(cell.getTime()) ? undefined : cell.toISOString()
   if (typeof cell === 'object') return json(cell)
-  return String(cell as number | boolean | bigint)
+  return (cell as number).toString()
 }
 
 /** The number that a text stands for; undefined if it is none. It may be infinite. */

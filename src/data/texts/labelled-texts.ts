@@ -6,7 +6,7 @@ import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
 import { check } from '../../schema/faults.js'
 import type { CheckedOptions } from '../../schema/group.js'
 import type { StoredDataset } from '../dataset.js'
-import { filesOf, type Classes, type FileKind } from '../class-folders.js'
+import { filesOf, holds, type Classes, type FileKind } from '../class-folders.js'
 import { checkFree } from '../checks.js'
 import { plainText } from '../tables/cell.js'
 import { ColumnBuilder } from '../tables/column.js'
@@ -22,7 +22,12 @@ export interface TextsDataset extends StoredDataset {
   readonly columns?: readonly ColumnReport[]
 }
 
-export const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
+const TEXT_FILES: FileKind = { what: 'texts', extensions: new Set(['.txt']) }
+
+/** Whether a path is that of a folder of texts. */
+export function holdsTexts(path: string): boolean {
+  return holds(path, TEXT_FILES)
+}
 
 /**
  * A Dataset of texts with classes, or numbers: the rows of a table with a column of texts and one of targets, or a folder with a folder of .txt files for each class (and, if it has

@@ -1,6 +1,6 @@
 import type { ValueId } from '../graph.js'
 import type { LayerOptions, Named } from '../layer.js'
-import { defineLayers } from './layer-table.js'
+import { defineLayers, type LayerRow } from './layer-table.js'
 import { node, type OnnxNodes, type OnnxOperator } from './onnx.js'
 import { backwardBy, defineComposable, defineOperators, type Shape } from './table.js'
 
@@ -15,22 +15,27 @@ declare module '../graph.js' {
      * which the backward operator has the probabilities again: nothing of size T * T is kept.
      */
     causalSelfAttention: HeadsAttributes
+    /** As `causalSelfAttention`, where each position sees all. */
+    selfAttention: HeadsAttributes
   }
   interface Operators {
     /** qkv, y, logSum, gy -> gqkv */
     causalSelfAttentionBackward: HeadsAttributes
+    /** qkv, y, logSum, gy -> gqkv */
+    selfAttentionBackward: HeadsAttributes
   }
 }
 
 declare module '../layer.js' {
   interface Layers {
-    causalSelfAttention: CausalSelfAttentionLayer
+    causalSelfAttention: SelfAttentionLayer<'causalSelfAttention'>
+    selfAttention: SelfAttentionLayer<'selfAttention'>
   }
 }
 
-/** (T, 3F) to (T, F), each position from those up to itself. */
-export interface CausalSelfAttentionLayer extends Named {
-  readonly kind: 'causalSelfAttention'
+/** (T, 3F) to (T, F), each position from those up to itself, or from all. */
+export interface SelfAttentionLayer<Kind extends string = 'causalSelfAttention' | 'selfAttention'> extends Named {
+  readonly kind: Kind
   readonly heads: number
 }
 
@@ -40,46 +45,69 @@ export interface CausalSelfAttentionLayer extends Named {
  */
 export function causalSelfAttention(
   heads: number,
-  options: LayerOptions<CausalSelfAttentionLayer, 'heads'> = {}
-): CausalSelfAttentionLayer {
+  options: LayerOptions<SelfAttentionLayer, 'heads'> = {}
+): SelfAttentionLayer<'causalSelfAttention'> {
   return { kind: 'causalSelfAttention', heads, ...options }
 }
 
-defineLayers({
-  causalSelfAttention: {
-    stem: 'attention',
-    build(layer, to, x) {
-      const shape = to.shape(x)
-      const heads = to.wholeNumber('heads', layer.heads, 1)
-      if (shape.length !== 3 || shape[2]! % 3) throw to.mismatch(x, 'it takes (T, 3F): put linear(3 * F) before it')
-      const [batch, length, features] = [shape[0]!, shape[1]!, shape[2]! / 3]
-      if (features % heads) throw to.invalid('heads', heads, `use a divisor of its ${features} features`)
-      return to.result('causalSelfAttention', x, [batch, length, features], { heads })
-    }
+/** Self-attention in which a position sees all positions, as in an encoder: (T, 3F) to (T, F), as `causalSelfAttention` takes them. */
+export function selfAttention(heads: number, options: LayerOptions<SelfAttentionLayer, 'heads'> = {}): SelfAttentionLayer<'selfAttention'> {
+  return { kind: 'selfAttention', heads, ...options }
+}
+
+const attention: LayerRow<SelfAttentionLayer> = {
+  stem: 'attention',
+  build(layer, to, x) {
+    const shape = to.shape(x)
+    const heads = to.wholeNumber('heads', layer.heads, 1)
+    if (shape.length !== 3 || shape[2]! % 3) throw to.mismatch(x, 'it takes (T, 3F): put linear(3 * F) before it')
+    const [batch, length, features] = [shape[0]!, shape[1]!, shape[2]! / 3]
+    if (features % heads) throw to.invalid('heads', heads, `use a divisor of its ${features} features`)
+    return to.result(layer.kind, x, [batch, length, features], { heads })
   }
-})
+}
+
+defineLayers({ causalSelfAttention: attention, selfAttention: attention })
+
+const kept = ({ inputs: [qkv], outputs: [y, logSum] }: { readonly inputs: readonly ValueId[]; readonly outputs: readonly ValueId[] }) =>
+  [qkv!, y!, logSum!] as const
+
+const saved = ([batch, length]: Shape, { heads }: HeadsAttributes) =>
+  [{ suffix: 'logSum', shape: [batch!, heads, length!], type: 'statistic' }] as const
 
 defineComposable({
   causalSelfAttention: {
-    saved: ([batch, length], { heads }) => [{ suffix: 'logSum', shape: [batch!, heads, length!], type: 'statistic' }],
-    gradient: backwardBy('causalSelfAttentionBackward', ({ inputs: [qkv], outputs: [y, logSum] }): ValueId[] => [qkv!, y!, logSum!]),
-    flops: ({ outputs: [y], attributes }) => attentionFlops(y!, attributes, 2),
-    onnx: attentionNodes
+    saved,
+    gradient: backwardBy('causalSelfAttentionBackward', kept),
+    flops: ({ outputs: [y], attributes }) => attentionFlops(y!, attributes, causalPairs(y!), 2),
+    onnx: (operator) => attentionNodes(operator, true)
+  },
+  selfAttention: {
+    saved,
+    gradient: backwardBy('selfAttentionBackward', kept),
+    flops: ({ outputs: [y], attributes }) => attentionFlops(y!, attributes, allPairs(y!), 2),
+    onnx: (operator) => attentionNodes(operator, false)
   }
 })
 
 defineOperators({
-  causalSelfAttentionBackward: { flops: ({ inputs: [, y], attributes }) => attentionFlops(y!, attributes, 5) }
+  causalSelfAttentionBackward: { flops: ({ inputs: [, y], attributes }) => attentionFlops(y!, attributes, causalPairs(y!), 5) },
+  selfAttentionBackward: { flops: ({ inputs: [, y], attributes }) => attentionFlops(y!, attributes, allPairs(y!), 5) }
 })
 
+const causalPairs = ([batch, length]: Shape): number => (batch! * length! * (length! + 1)) / 2
+const allPairs = ([batch, length]: Shape): number => batch! * length! ** 2
+
 /** So many products over the pairs of positions that see each other, and five operations a pair for the softmax. */
-function attentionFlops([batch, length, features]: Shape, { heads }: HeadsAttributes, products: number): number {
-  const pairs = (batch! * length! * (length! + 1)) / 2
+function attentionFlops([, , features]: Shape, { heads }: HeadsAttributes, pairs: number, products: number): number {
   return pairs * (2 * products * features! + 5 * heads)
 }
 
-/** softmax(q k' / sqrt(D) + mask) v of each head, H of them and D wide: (N, T, 3F) to (N, T, F). */
-function attentionNodes({ name, inputs, output, shapes, attributes: { heads } }: OnnxOperator<HeadsAttributes>): OnnxNodes {
+/** softmax(q k' / sqrt(D) + mask) v of each head, the mask if `causal`, H of them and D wide: (N, T, 3F) to (N, T, F). */
+function attentionNodes(
+  { name, inputs, output, shapes, attributes: { heads } }: OnnxOperator<HeadsAttributes>,
+  causal: boolean
+): OnnxNodes {
   const [, length, tripled] = shapes[0] as [number, number, number]
   const depth = tripled / 3 / heads
   const part = (suffix: string): string => `${output} ${suffix}`
@@ -95,8 +123,8 @@ function attentionNodes({ name, inputs, output, shapes, attributes: { heads } }:
       step('Transpose', [part('keys')], 'keys turned', { perm: [0, 1, 2, 4, 3] }),
       step('Mul', [part('queries'), part('scale')], 'queries scaled'),
       step('MatMul', [part('queries scaled'), part('keys turned')], 'scores'),
-      step('Add', [part('scores'), mask], 'scores masked'),
-      step('Softmax', [part('scores masked')], 'shares', { axis: -1 }),
+      ...(causal ? [step('Add', [part('scores'), mask], 'scores masked')] : []),
+      step('Softmax', [part(causal ? 'scores masked' : 'scores')], 'shares', { axis: -1 }),
       step('MatMul', [part('shares'), part('values')], 'mixed'),
       step('Transpose', [part('mixed')], 'by position', { perm: [0, 1, 3, 2, 4] }),
       node('Reshape', name, [part('by position'), part('joined')], output)
@@ -109,7 +137,7 @@ function attentionNodes({ name, inputs, output, shapes, attributes: { heads } }:
       [part('values at')]: [2]
     },
     scalars: { [part('scale')]: 1 / Math.sqrt(depth) },
-    tables: { [mask]: { shape: [length, length], data: causalMask(length) } }
+    ...(causal && { tables: { [mask]: { shape: [length, length], data: causalMask(length) } } })
   }
 }
 

@@ -19,6 +19,10 @@ declare module '../graph.js' {
     globalAvgPool: NoAttributes
     /** gy -> gx */
     globalAvgPoolBackward: NoAttributes
+    /** x (N,T,F) -> y (N,F): the mean of the positions */
+    meanPositions: NoAttributes
+    /** gy -> gx */
+    meanPositionsBackward: NoAttributes
   }
   interface Operators {
     /** position, gy -> gx */
@@ -31,6 +35,7 @@ declare module '../layer.js' {
     maxPool2d: PoolLayer<'maxPool2d'>
     avgPool2d: PoolLayer<'avgPool2d'>
     globalAvgPool: GlobalAvgPoolLayer
+    meanPositions: MeanPositionsLayer
   }
 }
 
@@ -47,6 +52,10 @@ export interface GlobalAvgPoolLayer extends Named {
   readonly kind: 'globalAvgPool'
 }
 
+export interface MeanPositionsLayer extends Named {
+  readonly kind: 'meanPositions'
+}
+
 /** The largest value of each window; windows do not overlap if `stride` is left out. */
 export function maxPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel'> = {}): PoolLayer<'maxPool2d'> {
   return { kind: 'maxPool2d', kernel, ...options }
@@ -60,6 +69,11 @@ export function avgPool2d(kernel: Pair, options: LayerOptions<PoolLayer, 'kernel
 /** The mean of each channel: (C, H, W) to (C). */
 export function globalAvgPool(options: Named = {}): GlobalAvgPoolLayer {
   return { kind: 'globalAvgPool', ...options }
+}
+
+/** The mean of the positions of a sequence: (T, F) to (F). */
+export function meanPositions(options: Named = {}): MeanPositionsLayer {
+  return { kind: 'meanPositions', ...options }
 }
 
 const pool: LayerRow<PoolLayer> = {
@@ -87,6 +101,14 @@ defineLayers({
   globalAvgPool: {
     stem: 'pool',
     build: (_, to, x) => to.result('globalAvgPool', x, to.image(x, 'put it before flatten').slice(0, 2))
+  },
+  meanPositions: {
+    stem: 'mean',
+    build(_, to, x) {
+      const shape = to.shape(x)
+      if (shape.length !== 3) throw to.mismatch(x, 'it takes a sequence (T, F)')
+      return to.result('meanPositions', x, [shape[0]!, shape[2]!])
+    }
   }
 })
 
@@ -111,7 +133,13 @@ defineComposable({
       return { nodes: [node('GlobalAveragePool', name, inputs, pooled), node('Flatten', `${name} flatten`, [pooled], output)] }
     }
   },
-  globalAvgPoolBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) }
+  globalAvgPoolBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) },
+  meanPositions: {
+    gradient: backwardBy('meanPositionsBackward'),
+    flops: perElement(1),
+    onnx: (operator) => one('ReduceMean', operator, { axes: [1], keepdims: 0 })
+  },
+  meanPositionsBackward: { flops: ({ outputs: [gx] }) => sizeOf(gx) }
 })
 
 defineOperators({ maxPool2dBackward: { flops: perElement(1) } })

@@ -8,22 +8,22 @@ import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'
 
-const about = <const Text extends object>(text: Text) => ({ ...text, of: ['gpt'] }) as const
+const about = <const Text extends object>(text: Text) => ({ ...text, of: ['gpt', 'text-classifier'] }) as const
 
-/** The options of a GPT's size, as `size` of a run has them. */
+/** The options of a transformer's size, as `size` of a run has them. */
 export const gptOptions = group({
-  /** Blocks of attention and feed-forward network; 4 if omitted. */
+  /** Blocks of attention and feed-forward network; 4 if omitted, 2 for `text-classifier`. */
   layers: option(
     // More than any machine trains.
     whole({ min: 1, max: 1000 }),
-    about({ text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4' })
+    about({ text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4; 2 for text-classifier' })
   ),
   /** Heads of each attention; 4 if omitted. */
   heads: option(whole({ min: 1 }), about({ text: 'heads of each attention', flag: '--heads <count>', otherwise: '4' })),
-  /** Features of a position, which the heads share evenly; 128 if omitted. */
+  /** Features of a position, which the heads share evenly; 128 if omitted, 64 for `text-classifier`. */
   width: option(
     whole({ min: 1 }),
-    about({ text: 'features of a position, a multiple of the heads', flag: '--width <features>', otherwise: '128' })
+    about({ text: 'features of a position, a multiple of the heads', flag: '--width <features>', otherwise: '128; 64 for text-classifier' })
   ),
   /** The fraction of the features that dropout zeroes, after the embedding and at the end of each branch; 0 if omitted. */
   dropout: option(
@@ -32,19 +32,21 @@ export const gptOptions = group({
   )
 })
 
-/** The size of a GPT. The vocabulary and the context are those of the data. */
+/** The size of a GPT, or of a text classifier. The vocabulary and the context are those of the data. */
 export interface GptOptions extends GivenOptions<typeof gptOptions> {}
 
 /** Checked, and with defaults. Throws INVALID_OPTION with every fault; `path` is that of the size. */
-function gptSize(given: GptOptions, path = ''): Required<GptOptions> {
+export function transformerSize(given: GptOptions, path: string, usual: Required<GptOptions>): Required<GptOptions> {
   const faults = new Faults()
-  const size = { layers: 4, heads: 4, width: 128, dropout: 0, ...faults.checked(gptOptions, given, { path }) }
+  const size = { ...usual, ...faults.checked(gptOptions, given, { path }) }
   const { heads, width } = size
   if (faults.none && width % heads !== 0)
     faults.refuse(path === '' ? 'width' : `${path}.width`, width, `use a multiple of the ${heads} heads`)
   faults.throwAny()
   return size
 }
+
+const USUAL = { layers: 4, heads: 4, width: 128, dropout: 0 }
 
 /** Of the weights at first, as in GPT-2; biases are zero. */
 const DEVIATION = 0.02
@@ -54,7 +56,7 @@ const DEVIATION = 0.02
  * branch and a last one before the head, which has the embedding's weights. 4 layers of 4 heads, 128 wide, without dropout if left out.
  */
 export function gpt({ input, classes }: ZooShape, options: GptOptions = {}): Model {
-  const { layers, heads, width, dropout: rate } = gptSize(options)
+  const { layers, heads, width, dropout: rate } = transformerSize(options, '', USUAL)
   if (input.length !== 1)
     throw new ArbalestError('SHAPE_MISMATCH', `model gpt: received samples ${shownShape(input)}; it takes tokens (T): give it a text`)
   // All branches together then add as much to the sum as one would.
@@ -99,5 +101,5 @@ defineFamily({
   models: { gpt },
   usual: { input: [128], classes: 65 },
   defaults: { ...COMMON, batch: 16, learningRate: 0.1, weightDecay: 0, epochs: 20, milestones: [0.8] },
-  checkSize: gptSize
+  checkSize: (size, path) => void transformerSize(size, path, USUAL)
 })

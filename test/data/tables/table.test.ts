@@ -21,7 +21,7 @@ const ROWS = Array.from({ length: 40 }, (_, i) => ({
 }))
 
 const csv = (rows: readonly object[], delimiter = ',') =>
-  [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row).map((value: unknown) => String((value ?? 'NA') as string)))]
+  [Object.keys(rows[0]!), ...rows.map((row) => Object.values(row).map((value: unknown) => (value ?? 'NA') as string))]
     .map((cells) => cells.join(delimiter))
     .join('\n')
 

@@ -58,14 +58,19 @@ interface Pair {
 }
 
 /** Every pair of positions of which the first sees the second. */
-function forEachPair(qkv: Float64Array, y: readonly number[], heads: number, visit: (pair: Pair) => void): void {
+function forEachPair(
+  qkv: Float64Array,
+  y: readonly number[],
+  { heads, causal }: { readonly heads: number; readonly causal: boolean },
+  visit: (pair: Pair) => void
+): void {
   const [batch, length, features] = y as [number, number, number]
   const width = features / heads
   for (let n = 0; n < batch; n++)
     for (let head = 0; head < heads; head++)
       for (let t = 0; t < length; t++) {
         const at = (s: number, part: number): number => (n * length + s) * 3 * features + part * features + head * width
-        const scores = Array.from({ length: t + 1 }, (_, s) => {
+        const scores = Array.from({ length: causal ? t + 1 : length }, (_, s) => {
           let score = 0
           for (let f = 0; f < width; f++) score += qkv[at(t, 0) + f]! * qkv[at(s, 1) + f]!
           return score / Math.sqrt(width)
@@ -85,25 +90,45 @@ function forEachPair(qkv: Float64Array, y: readonly number[], heads: number, vis
 }
 
 /** A mean of the values' sizes; probabilities are exponentials of scores of order 1. */
-export const attention: Magnitude = (use, { qkv }, { logSum }) => {
-  const y = new Float64Array(qkv!.length / 3)
-  forEachPair(qkv!, use.outputs['y']!.shape, use.attributes['heads'] as number, ({ value, result, probability, width }) => {
-    for (let f = 0; f < width; f++) y[result + f]! += probability * Math.abs(qkv![value + f]!)
-  })
-  return { y, ...(logSum && { logSum: logSum.map((value) => Math.abs(value) + 1) }) }
-}
+const attentionOf =
+  (causal: boolean): Magnitude =>
+  (use, { qkv }, { logSum }) => {
+    const y = new Float64Array(qkv!.length / 3)
+    forEachPair(
+      qkv!,
+      use.outputs['y']!.shape,
+      { heads: use.attributes['heads'] as number, causal },
+      ({ value, result, probability, width }) => {
+        for (let f = 0; f < width; f++) y[result + f]! += probability * Math.abs(qkv![value + f]!)
+      }
+    )
+    return { y, ...(logSum && { logSum: logSum.map((value) => Math.abs(value) + 1) }) }
+  }
 
-export const attentionBackward: Magnitude = (use, { qkv, y, gy }) => {
-  const gqkv = new Float64Array(qkv!.length)
-  forEachPair(qkv!, use.inputs['y']!.shape, use.attributes['heads'] as number, ({ query, key, value, result, probability, width }) => {
-    let summed = 0
-    for (let f = 0; f < width; f++) summed += Math.abs(gy![result + f]!) * (Math.abs(qkv![value + f]!) + Math.abs(y![result + f]!))
-    const gradient = (probability * summed) / Math.sqrt(width)
-    for (let f = 0; f < width; f++) {
-      gqkv[query + f]! += gradient * Math.abs(qkv![key + f]!)
-      gqkv[key + f]! += gradient * Math.abs(qkv![query + f]!)
-      gqkv[value + f]! += probability * Math.abs(gy![result + f]!)
-    }
-  })
-  return { gqkv }
-}
+export const attention = attentionOf(true)
+export const fullAttention = attentionOf(false)
+
+const attentionBackwardOf =
+  (causal: boolean): Magnitude =>
+  (use, { qkv, y, gy }) => {
+    const gqkv = new Float64Array(qkv!.length)
+    forEachPair(
+      qkv!,
+      use.inputs['y']!.shape,
+      { heads: use.attributes['heads'] as number, causal },
+      ({ query, key, value, result, probability, width }) => {
+        let summed = 0
+        for (let f = 0; f < width; f++) summed += Math.abs(gy![result + f]!) * (Math.abs(qkv![value + f]!) + Math.abs(y![result + f]!))
+        const gradient = (probability * summed) / Math.sqrt(width)
+        for (let f = 0; f < width; f++) {
+          gqkv[query + f]! += gradient * Math.abs(qkv![key + f]!)
+          gqkv[key + f]! += gradient * Math.abs(qkv![query + f]!)
+          gqkv[value + f]! += probability * Math.abs(gy![result + f]!)
+        }
+      }
+    )
+    return { gqkv }
+  }
+
+export const attentionBackward = attentionBackwardOf(true)
+export const fullAttentionBackward = attentionBackwardOf(false)

@@ -103,6 +103,18 @@ const attentionCases: Use[] = [
   outputs: { y: activation(n!, t!, f!), logSum: wide(n!, heads!, t!) }
 }))
 
+const meanCases: Use[] = [
+  [1, 1, 1],
+  [1, 5, 3],
+  [1, 9, 70],
+  [2, 64, 17]
+].map(([n, t, f]) => ({
+  name: named([n!, t!, f!]),
+  attributes: {},
+  inputs: { x: activation(n!, t!, f!) },
+  outputs: { y: activation(n!, f!) }
+}))
+
 const crossEntropyCases: Use[] = [
   [2, 3, 7],
   [4, 16, 65]
@@ -162,6 +174,25 @@ export const sequenceRows: readonly OperatorRow[] = [
         magnitude: sequence.attentionBackward
       }
     ]
+  },
+  {
+    kind: 'selfAttention',
+    magnitude: sequence.fullAttention,
+    cases: attentionCases,
+    backward: [
+      {
+        kind: 'selfAttentionBackward',
+        inputs: ['qkv', 'y', 'logSum', 'gy'],
+        outputs: ['gqkv'],
+        magnitude: sequence.fullAttentionBackward
+      }
+    ]
+  },
+  {
+    kind: 'meanPositions',
+    magnitude: magnitude.absolute,
+    cases: meanCases,
+    backward: [{ kind: 'meanPositionsBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.absolute }]
   },
   {
     kind: 'softmaxCrossEntropy',

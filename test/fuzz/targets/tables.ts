@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parquetWriteBuffer } from 'hyparquet-writer'
+import { plainText } from '../../../src/data/tables/cell.js'
 import { datasetFromTable, type TableDataset } from '../../../src/data/tables/table.js'
 import type { Choice } from '../support/choice.js'
 import { damaged } from '../support/damage.js'
@@ -21,8 +22,7 @@ const COLUMNS = Object.keys(ROWS[0]!) as (keyof (typeof ROWS)[number])[]
 
 /** Damaged CSV and JSON Lines, with options that may be wrong. */
 export function csvTarget(folder: string): Target {
-  const cell = (value: unknown) =>
-    value === null ? '' : `"${String(value instanceof Date ? value.toISOString() : (value as string)).replaceAll('"', '""')}"`
+  const cell = (value: unknown) => `"${(plainText(value) ?? '').replaceAll('"', '""')}"`
   const csv = Buffer.from([COLUMNS.join(','), ...ROWS.map((row) => COLUMNS.map((name) => cell(row[name])).join(','))].join('\r\n'))
   const lines = Buffer.from(
     ROWS.map((row) => JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))).join('\n')

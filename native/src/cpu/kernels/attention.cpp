@@ -1,4 +1,5 @@
-// Causal self-attention and its gradient, a head at a time by one thread: Vaswani et al., "Attention is all you need", NeurIPS 2017.
+// Self-attention, causal or over all positions, and its gradient, a head at a time by one thread: Vaswani et al., "Attention is all you
+// need", NeurIPS 2017.
 //
 // Queries come in blocks of rows, so that at most the scores of one block are in memory. The forward pass keeps
 // the logarithm of each row's sum, from which the backward pass computes the probabilities again (as FlashAttention does: Dao et al.,
@@ -95,7 +96,8 @@ class Scratch {
   float* memory_;
 };
 
-template <class T> class Attention final : public Kernel {
+// `Causal`: a position sees those up to itself; else all.
+template <class T, bool Causal> class Attention final : public Kernel {
  public:
   explicit Attention(const OperatorSpec& spec)
       : e_(spec.inputs[0].shape(), static_cast<int64_t>(spec.attributes.number("heads"))),
@@ -123,11 +125,14 @@ template <class T> class Attention final : public Kernel {
     copy_transposed(qkv + e_.features, stride, keys, e_);
     copy_rows(qkv + 2 * e_.features, stride, values, e_, e_.length, 1);
     for (int64_t first = 0; first < e_.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e_.length - first), seen = first + count;
+      const int64_t count = std::min(kBlock, e_.length - first), seen = Causal ? first + count : e_.length;
       copy_rows(qkv + first * stride, stride, queries, e_, count, e_.scale);
       product<false>({queries, e_.row, 1}, keys, e_.column, scores, e_.column, count, registers(seen), e_.width);
       float shares[kBlock];
-      for (int64_t i = 0; i < count; ++i) shares[i] = exponentiate(scores + i * e_.column, first + i + 1, registers(seen), sample, head);
+      for (int64_t i = 0; i < count; ++i) {
+        float* const log_sum = log_sums_ ? log_sums_ + (sample * e_.heads + head) * e_.length + first + i : nullptr;
+        shares[i] = exponentiate(scores + i * e_.column, Causal ? first + i + 1 : e_.length, registers(seen), log_sum);
+      }
       product<false>({scores, e_.column, 1}, values, e_.row, sums, e_.row, count, e_.row, seen);
       T* y = y_ + (sample * e_.length + first) * e_.features + head * e_.width;
       for (int64_t i = 0; i < count; ++i) store_rows(sums + i * e_.row, y + i * e_.features, 0, e_, 1, shares[i]);
@@ -136,7 +141,7 @@ template <class T> class Attention final : public Kernel {
 
   // Replaces `seen` scores, and the masked ones behind them up to `end`, by e to the power of each minus the highest. Returns 1 / their
   // sum.
-  float exponentiate(float* scores, int64_t seen, int64_t end, int64_t sample, int64_t head) const {
+  static float exponentiate(float* scores, int64_t seen, int64_t end, float* log_sum) {
     std::fill(scores + seen, scores + end, kMasked);
     Floats highest = all(kMasked), total{};
     for (int64_t s = 0; s < end; s += kLanes) {
@@ -151,7 +156,7 @@ template <class T> class Attention final : public Kernel {
       total += power;
     }
     const double sum = sum_of(total);
-    if (log_sums_) log_sums_[(sample * e_.heads + head) * e_.length + seen - 1] = static_cast<float>(std::log(sum)) + most;
+    if (log_sum) *log_sum = static_cast<float>(std::log(sum)) + most;
     return static_cast<float>(1 / sum);
   }
 
@@ -163,7 +168,7 @@ template <class T> class Attention final : public Kernel {
 };
 
 // With p the probabilities, d_ts = gy_t . v_s and D_t = gy_t . y_t: the score's gradient is p_ts (d_ts - D_t).
-template <class T> class AttentionBackward final : public Kernel {
+template <class T, bool Causal> class AttentionBackward final : public Kernel {
  public:
   explicit AttentionBackward(const OperatorSpec& spec)
       : e_(spec.inputs[0].shape(), static_cast<int64_t>(spec.attributes.number("heads"))),
@@ -205,7 +210,7 @@ template <class T> class AttentionBackward final : public Kernel {
     std::fill_n(gkeys, e_.length * e_.row, 0.0f);
     std::fill_n(gvalues, e_.length * e_.row, 0.0f);
     for (int64_t first = 0; first < e_.length; first += kBlock) {
-      const int64_t count = std::min(kBlock, e_.length - first), seen = first + count, columns = registers(seen);
+      const int64_t count = std::min(kBlock, e_.length - first), seen = Causal ? first + count : e_.length, columns = registers(seen);
       const int64_t result = (sample * e_.length + first) * e_.features + head * e_.width;
       copy_rows(gy_ + result, e_.features, gradients, e_, count, 1);
       product<false>({queries + first * e_.row, e_.row, 1}, keys_across, e_.column, shares, e_.column, count, columns, e_.width);
@@ -213,7 +218,7 @@ template <class T> class AttentionBackward final : public Kernel {
       for (int64_t i = 0; i < count; ++i) {
         const float log_sum = log_sums_[(sample * e_.heads + head) * e_.length + first + i];
         const float mean = dot(gradients + i * e_.row, y_ + result + i * e_.features);
-        differentiate(shares + i * e_.column, gscores + i * e_.column, first + i + 1, columns, log_sum, mean);
+        differentiate(shares + i * e_.column, gscores + i * e_.column, Causal ? first + i + 1 : e_.length, columns, log_sum, mean);
       }
       product<true>({shares, 1, e_.column}, gradients, e_.row, gvalues, e_.row, seen, e_.row, count);
       product<true>({gscores, 1, e_.column}, queries + first * e_.row, e_.row, gkeys, e_.row, seen, e_.row, count);
@@ -278,28 +283,35 @@ template <template <class> class Typed> size_t scratch_of(const Shapes& shapes, 
   return static_cast<size_t>(registers(Typed<float>::floats(extents))) * sizeof(float);
 }
 
-std::vector<Operator> operators() {
+template <class T> using CausalAttention = Attention<T, true>;
+template <class T> using FullAttention = Attention<T, false>;
+template <class T> using CausalAttentionBackward = AttentionBackward<T, true>;
+template <class T> using FullAttentionBackward = AttentionBackward<T, false>;
+
+template <template <class> class Forward> Operator forward(const char* kind) {
   using enum Role;
-  return {
-      {"causalSelfAttention",
-       {{"qkv", canonical}},
-       {{"y", canonical}, {"logSum", parameter, true}},
-       check_forward,
-       make_typed<Attention>,
-       {},
-       scratch_of<Attention>},
-      {"causalSelfAttentionBackward",
-       {{"qkv", canonical}, {"y", canonical}, {"logSum", parameter}, {"gy", canonical}},
-       {{"gqkv", canonical}},
-       check_backward,
-       make_typed<AttentionBackward>,
-       // All rows of a head are read before its gradients are written.
-       {},
-       scratch_of<AttentionBackward>},
-  };
+  return {kind, {{"qkv", canonical}}, {{"y", canonical}, {"logSum", parameter, true}}, check_forward, make_typed<Forward>,
+          {},   scratch_of<Forward>};
 }
 
-const Registered kRegistered{operators()};
+// All rows of a head are read before its gradients are written.
+template <template <class> class Backward> Operator backward(const char* kind) {
+  using enum Role;
+  return {kind,
+          {{"qkv", canonical}, {"y", canonical}, {"logSum", parameter}, {"gy", canonical}},
+          {{"gqkv", canonical}},
+          check_backward,
+          make_typed<Backward>,
+          {},
+          scratch_of<Backward>};
+}
+
+const Registered kRegistered{{
+    forward<CausalAttention>("causalSelfAttention"),
+    backward<CausalAttentionBackward>("causalSelfAttentionBackward"),
+    forward<FullAttention>("selfAttention"),
+    backward<FullAttentionBackward>("selfAttentionBackward"),
+}};
 
 }  // namespace
 }  // namespace arbalest::kernels

@@ -1,4 +1,4 @@
-// Causal self-attention (Vaswani et al., "Attention is all you need", NeurIPS 2017) and its gradient.
+// Self-attention, causal or over all positions (Vaswani et al., "Attention is all you need", NeurIPS 2017) and its gradient.
 #include <cmath>
 
 #include "cpu/reference/operator.h"
@@ -44,7 +44,8 @@ void check_backward(const Request& request) {
   request.output_is(0, {y[0], y[1], 3 * y[2]});
 }
 
-template <class T> void attention(const OperatorSpec& op, const StepContext&) {
+// `Causal`: position t sees positions 0 to t; else all.
+template <class T, bool Causal> void attention(const OperatorSpec& op, const StepContext&) {
   const T* qkv = op.inputs[0].as<T>();             // (N, T, 3F)
   T* y = op.outputs[0].as<T>();                    // (N, T, F)
   Wide<T>* log_sum = op.outputs[1].as<Wide<T>>();  // (N, heads, T) or null
@@ -54,13 +55,13 @@ template <class T> void attention(const OperatorSpec& op, const StepContext&) {
     for (int64_t head = 0; head < at.heads; ++head) {
       for (int64_t t = 0; t < at.T; ++t) {
         double highest = -HUGE_VAL, total = 0;
-        for (int64_t s = 0; s <= t; ++s) {
+        for (int64_t s = 0; s < (Causal ? t + 1 : at.T); ++s) {
           const double score = at.scale() * dot(qkv + at.at(0, n, head, t), qkv + at.at(1, n, head, s), at.width);
           scores[static_cast<size_t>(s)] = score;
           highest = std::max(highest, score);
         }
         std::fill(sums.begin(), sums.end(), 0.0);
-        for (int64_t s = 0; s <= t; ++s) {
+        for (int64_t s = 0; s < (Causal ? t + 1 : at.T); ++s) {
           const double power = std::exp(scores[static_cast<size_t>(s)] - highest);
           const T* value = qkv + at.at(2, n, head, s);
           total += power;
@@ -74,7 +75,7 @@ template <class T> void attention(const OperatorSpec& op, const StepContext&) {
 }
 
 // With p the probabilities, d_ts = gy_t . v_s and D_t = gy_t . y_t: the score's gradient is p_ts (d_ts - D_t).
-template <class T> void attention_backward(const OperatorSpec& op, const StepContext&) {
+template <class T, bool Causal> void attention_backward(const OperatorSpec& op, const StepContext&) {
   const T* qkv = op.inputs[0].as<T>();                  // (N, T, 3F)
   const T* y = op.inputs[1].as<T>();                    // (N, T, F)
   const Wide<T>* log_sum = op.inputs[2].as<Wide<T>>();  // (N, heads, T)
@@ -87,7 +88,7 @@ template <class T> void attention_backward(const OperatorSpec& op, const StepCon
       for (int64_t t = 0; t < at.T; ++t) {
         const int64_t query = at.at(0, n, head, t), result = at.result(n, head, t);
         const double mean = dot(gy + result, y + result, at.width);
-        for (int64_t s = 0; s <= t; ++s) {
+        for (int64_t s = 0; s < (Causal ? t + 1 : at.T); ++s) {
           const int64_t key = at.at(1, n, head, s), value = at.at(2, n, head, s);
           const double p = std::exp(at.scale() * dot(qkv + query, qkv + key, at.width) - double{log_sum[at.row(n, head, t)]});
           const double gradient = at.scale() * p * (dot(gy + result, qkv + value, at.width) - mean);
@@ -103,23 +104,30 @@ template <class T> void attention_backward(const OperatorSpec& op, const StepCon
   for (size_t i = 0; i < sums.size(); ++i) gqkv[i] = rounded<T>(sums[i]);
 }
 
-std::vector<Operator> operators() {
+template <bool Causal> Operator forward(const char* kind) {
   using enum Role;
-  return {
-      {"causalSelfAttention",
-       {{"qkv", activation}},
-       {{"y", activation}, {"logSum", wide, true}},
-       check_forward,
-       {attention<float>, attention<double>, attention<Bf16>}},
-      {"causalSelfAttentionBackward",
-       {{"qkv", activation}, {"y", activation}, {"logSum", wide}, {"gy", activation}},
-       {{"gqkv", activation}},
-       check_backward,
-       {attention_backward<float>, attention_backward<double>, attention_backward<Bf16>}},
-  };
+  return {kind,
+          {{"qkv", activation}},
+          {{"y", activation}, {"logSum", wide, true}},
+          check_forward,
+          {attention<float, Causal>, attention<double, Causal>, attention<Bf16, Causal>}};
 }
 
-const Registered kRegistered{operators()};
+template <bool Causal> Operator backward(const char* kind) {
+  using enum Role;
+  return {kind,
+          {{"qkv", activation}, {"y", activation}, {"logSum", wide}, {"gy", activation}},
+          {{"gqkv", activation}},
+          check_backward,
+          {attention_backward<float, Causal>, attention_backward<double, Causal>, attention_backward<Bf16, Causal>}};
+}
+
+const Registered kRegistered{{
+    forward<true>("causalSelfAttention"),
+    backward<true>("causalSelfAttentionBackward"),
+    forward<false>("selfAttention"),
+    backward<false>("selfAttentionBackward"),
+}};
 
 }  // namespace
 }  // namespace arbalest::reference

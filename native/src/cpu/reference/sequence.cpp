@@ -1,4 +1,4 @@
-// Operators over sequences (N, T, F): layer norm, embedding, positions.
+// Operators over sequences (N, T, F): layer norm, embedding, positions, the mean of the positions.
 #include <cmath>
 
 #include "cpu/reference/operator.h"
@@ -57,6 +57,41 @@ void check_positions_backward(const Request& request) {
   request.input_rank_at_least(0, 2);
   const Shape& gy = request.input(0);
   request.output_is(0, {gy.begin() + 1, gy.end()});
+}
+
+void check_mean(const Request& request) {
+  request.input_rank(0, 3);
+  const Shape& x = request.input(0);
+  request.output_is(0, {x[0], x[2]});
+}
+
+void check_mean_backward(const Request& request) {
+  request.output_rank(0, 3);
+  const Shape& gx = request.output(0);
+  request.input_is(0, {gx[0], gx[2]});
+}
+
+template <class T> void mean_positions(const OperatorSpec& op, const StepContext&) {
+  const Shape& shape = op.inputs[0].shape();
+  const int64_t N = shape[0], length = shape[1], F = shape[2];
+  const T* x = op.inputs[0].as<T>();  // (N, T, F)
+  T* y = op.outputs[0].as<T>();       // (N, F)
+  for (int64_t n = 0; n < N; ++n) {
+    for (int64_t f = 0; f < F; ++f) {
+      double sum = 0;
+      for (int64_t t = 0; t < length; ++t) sum += double{x[(n * length + t) * F + f]};
+      y[n * F + f] = rounded<T>(sum / static_cast<double>(length));
+    }
+  }
+}
+
+template <class T> void mean_positions_backward(const OperatorSpec& op, const StepContext&) {
+  const Shape& shape = op.outputs[0].shape();
+  const int64_t N = shape[0], length = shape[1], F = shape[2];
+  const T* gy = op.inputs[0].as<T>();  // (N, F)
+  T* gx = op.outputs[0].as<T>();       // (N, T, F)
+  for (int64_t row = 0; row < N * length; ++row)
+    for (int64_t f = 0; f < F; ++f) gx[row * F + f] = rounded<T>(double{gy[row / length * F + f]} / static_cast<double>(length));
 }
 
 // y = (x - mean) * inverse * gamma + beta for each row, inverse = 1 / sqrt(variance + epsilon), the variance biased.
@@ -196,6 +231,16 @@ std::vector<Operator> operators() {
        check_positions,
        {positions<float>, positions<double>, positions<Bf16>},
        {{0, 0}}},
+      {"meanPositions",
+       {{"x", activation}},
+       {{"y", activation}},
+       check_mean,
+       {mean_positions<float>, mean_positions<double>, mean_positions<Bf16>}},
+      {"meanPositionsBackward",
+       {{"gy", activation}},
+       {{"gx", activation}},
+       check_mean_backward,
+       {mean_positions_backward<float>, mean_positions_backward<double>, mean_positions_backward<Bf16>}},
       {"positionsBackward",
        {{"gy", activation}},
        {{"gtable", wide}},

@@ -1,5 +1,5 @@
-// Causal self-attention (Vaswani et al., "Attention is all you need", NeurIPS 2017): heads apart, their scores by a batched product in f32,
-// probabilities of each row, the values' mean by another product, heads together again.
+// Self-attention, causal or over all places (Vaswani et al., "Attention is all you need", NeurIPS 2017): heads apart, their scores by a
+// batched product in f32, probabilities of each row, the values' mean by another product, heads together again.
 #include <cmath>
 #include <limits>
 
@@ -17,8 +17,8 @@ struct Exponentials {
   float highest, sum;
 };
 
-// A row is a place t of a sequence, in one head, and its scores are with the places 0 to t.
-template <class T> struct CausalSoftmax {
+// A row is a place t of a sequence, in one head, and its scores are with the places 0 to t, or with all.
+template <class T, bool Causal> struct AttentionSoftmax {
   using Sum = Exponentials;
 
   const float* scores;  // (rows, T), not scaled yet
@@ -27,11 +27,13 @@ template <class T> struct CausalSoftmax {
   int length;
   float scale;
 
+  EVERYWHERE int seen(int64_t row) const { return Causal ? static_cast<int>(row % length) + 1 : length; }
+
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
     const float* z = scores + row * length;
     Sum found{-std::numeric_limits<float>::infinity(), 0};
-    for (int s = lane; s <= row % length; s += lanes) found.highest = fmaxf(found.highest, scale * z[s]);
-    for (int s = lane; s <= row % length; s += lanes) found.sum += expf(scale * z[s] - found.highest);
+    for (int s = lane; s < seen(row); s += lanes) found.highest = fmaxf(found.highest, scale * z[s]);
+    for (int s = lane; s < seen(row); s += lanes) found.sum += expf(scale * z[s] - found.highest);
     return found;
   }
   EVERYWHERE static Sum sum(const Sum& a, const Sum& b) {
@@ -44,7 +46,7 @@ template <class T> struct CausalSoftmax {
   EVERYWHERE void finish(int64_t row, int lane, int lanes, const Sum& all) const {
     const float* z = scores + row * length;
     for (int s = lane; s < length; s += lanes)
-      probabilities[row * length + s] = T(s <= row % length ? expf(scale * z[s] - all.highest) / all.sum : 0.0f);
+      probabilities[row * length + s] = T(s < seen(row) ? expf(scale * z[s] - all.highest) / all.sum : 0.0f);
     if (lane == 0 && log_sum) log_sum[row] = all.highest + logf(all.sum);
   }
 };
@@ -65,7 +67,7 @@ size_t attention_scratch(const LoweringRequest& request) {
   return AttentionBuffers(Heads(request.outputs.at(0).shape, request.attributes), request.precision).buffers.bytes();
 }
 
-MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
+template <bool Causal> MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
   const Heads at(spec.outputs[0].shape(), spec.attributes);
   const AttentionBuffers in(at, spec.precision, spec.scratch);
   return by_packs(spec.precision, at.width, [&]<class P>(P) {
@@ -78,8 +80,8 @@ MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
         batched_product(at.matrices(), features(parts), false, features(parts + at.features()), true, scores(in.scores, Type::f32), stream);
     auto mixed = batched_product(at.matrices(), scores(in.probabilities, spec.precision), false, features(parts + 2 * at.features()), false,
                                  features(results), stream);
-    const CausalSoftmax<T> softmax{static_cast<const float*>(in.scores), static_cast<T*>(in.probabilities), spec.outputs[1].as<float>(),
-                                   at.length, 1 / std::sqrt(static_cast<float>(at.width))};
+    const AttentionSoftmax<T, Causal> softmax{static_cast<const float*>(in.scores), static_cast<T*>(in.probabilities),
+                                              spec.outputs[1].as<float>(), at.length, 1 / std::sqrt(static_cast<float>(at.width))};
     return queued([&stream, at, qkv = spec.inputs[0].as<T>(), parts, scored = std::move(scored), softmax, mixed = std::move(mixed), results,
                    y = spec.outputs[0].as<T>()] {
       move_heads<T, P::V>(stream, at, 3, qkv, parts, true);
@@ -93,7 +95,8 @@ MadeKernel make_attention(const OperatorSpec& spec, DeviceStream& stream) {
 
 using enum Port;
 const Registered kOperators{{
-    {"causalSelfAttention", {rows}, {rows, wide}, make_attention, {}, attention_scratch, "matrix products"},
+    {"causalSelfAttention", {rows}, {rows, wide}, make_attention<true>, {}, attention_scratch, "matrix products"},
+    {"selfAttention", {rows}, {rows, wide}, make_attention<false>, {}, attention_scratch, "matrix products"},
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The gradient of causal self-attention. With p the probabilities, computed again from the scores and the sum that the forward operator
-// kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel between them.
+// The gradient of self-attention, causal or over all places. With p the probabilities, computed again from the scores and the sum that the
+// forward operator kept, d = gy v' and D the row's sum of p d: the score's gradient is p (d - D). Five products by the library, one kernel
+// between them.
 #include <cmath>
 
 #include "cuda/operators/batched_product.h"
@@ -11,7 +12,7 @@
 namespace arbalest::cuda {
 namespace {
 
-template <class T> struct ScoreGradients {
+template <class T, bool Causal> struct ScoreGradients {
   using Sum = float;
 
   const float* scores;   // (rows, T), not scaled yet
@@ -24,19 +25,21 @@ template <class T> struct ScoreGradients {
 
   EVERYWHERE float probability(int64_t row, int s) const { return expf(scale * scores[row * length + s] - log_sum[row]); }
 
+  EVERYWHERE int seen(int64_t row) const { return Causal ? static_cast<int>(row % length) + 1 : length; }
+
   EVERYWHERE Sum partial(int64_t row, int lane, int lanes) const {
     Sum found = 0;
-    for (int s = lane; s <= row % length; s += lanes) found += probability(row, s) * values[row * length + s];
+    for (int s = lane; s < seen(row); s += lanes) found += probability(row, s) * values[row * length + s];
     return found;
   }
   EVERYWHERE static Sum sum(Sum a, Sum b) { return a + b; }
   EVERYWHERE void finish(int64_t row, int lane, int lanes, Sum mean) const {
     for (int s = lane; s < length; s += lanes) {
       const int64_t at = row * length + s;
-      const bool seen = s <= row % length;
-      const float p = seen ? probability(row, s) : 0;
+      const bool counts = s < seen(row);
+      const float p = counts ? probability(row, s) : 0;
       probabilities[at] = T(p);
-      gradients[at] = T(seen ? scale * p * (values[at] - mean) : 0.0f);
+      gradients[at] = T(counts ? scale * p * (values[at] - mean) : 0.0f);
     }
   }
 };
@@ -60,7 +63,7 @@ size_t attention_backward_scratch(const LoweringRequest& request) {
   return AttentionBackwardBuffers(Heads(request.inputs.at(1).shape, request.attributes), request.precision).buffers.bytes();
 }
 
-MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& stream) {
+template <bool Causal> MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& stream) {
   const Heads at(spec.inputs[1].shape(), spec.attributes);
   const AttentionBackwardBuffers in(at, spec.precision, spec.scratch);
   return by_packs(spec.precision, at.width, [&]<class P>(P) {
@@ -79,7 +82,7 @@ MadeKernel make_attention_backward(const OperatorSpec& spec, DeviceStream& strea
     auto gquery = product(gradients, false, features(parts, 1), false, features(gparts, 0));
     auto gkey = product(gradients, true, features(parts, 0), false, features(gparts, 1));
     auto gvalue = product(probabilities, true, features(gresults), false, features(gparts, 2));
-    const ScoreGradients<T> between{
+    const ScoreGradients<T, Causal> between{
         static_cast<const float*>(in.scores),       static_cast<const float*>(in.values), spec.inputs[2].as<float>(),
         static_cast<T*>(in.probabilities),          static_cast<T*>(in.gradients),        at.length,
         1 / std::sqrt(static_cast<float>(at.width))};
@@ -104,7 +107,14 @@ const Registered kOperators{{
     {"causalSelfAttentionBackward",
      {rows, rows, wide, rows},
      {rows},
-     make_attention_backward,
+     make_attention_backward<true>,
+     {},
+     attention_backward_scratch,
+     "matrix products"},
+    {"selfAttentionBackward",
+     {rows, rows, wide, rows},
+     {rows},
+     make_attention_backward<false>,
      {},
      attention_backward_scratch,
      "matrix products"},

@@ -1,4 +1,4 @@
-// Separates the heads of causal self-attention: one matrix for each sequence and head, for batched products.
+// Separates the heads of self-attention: one matrix for each sequence and head, for batched products.
 #pragma once
 
 #include "cuda/launch.h"

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { unknownName } from '../../errors.js'
+import { CATALOGUE, TEXTS } from '../catalogue.js'
+import { decompress } from '../compressed-file.js'
+import { dataFolder, firstPath, foldersOf } from '../data-folder.js'
+import { SOURCES, sourceOf, type KnownFile } from './sources.js'
+
+/** The published data sets, which `getData` fetches and `checkData` checks. */
+export const remoteNames: readonly string[] = [...SOURCES.keys()]
+
+/** A file of a data set in a data folder. */
+export interface CheckedFile {
+  /** Its name, unpacked. */
+  readonly name: string
+  /** Where it is, plain or compressed; absent if it is nowhere. */
+  readonly path?: string
+  /** `right` if its content has the published SHA-256. */
+  readonly state: 'right' | 'wrong' | 'missing'
+  /** What a wrong file has instead: another sum, or why it cannot be read. */
+  readonly found?: string
+}
+
+export interface CheckedData {
+  readonly data: string
+  /** `whole` if all files are right, `missing` if none is there. */
+  readonly state: 'whole' | 'incomplete' | 'wrong' | 'missing'
+  readonly files: readonly CheckedFile[]
+}
+
+export interface CheckDataOptions {
+  /** The data folder; if omitted, the environment variable ARBALEST_DATA, otherwise `data`. */
+  readonly directory?: string | undefined
+}
+
+/**
+ * Compares the files of published data sets, all of them if none is named, with their SHA-256, unpacked: in the folders in which `openDataset` looks for them, plain or compressed. Throws
+ * UNKNOWN_NAME.
+ */
+export async function checkData(names: readonly string[] = remoteNames, { directory }: CheckDataOptions = {}): Promise<CheckedData[]> {
+  const checked: CheckedData[] = []
+  for (const name of names) checked.push(await checkOne(name, dataFolder(directory)))
+  return checked
+}
+
+async function checkOne(name: string, directory: string): Promise<CheckedData> {
+  const source = SOURCES.get(sourceOf(name))
+  if (!source) throw unknownName('data', name, remoteNames)
+  const known = source.files.flatMap(({ contents }) => contents)
+  const files = await checkFiles(name, known, directory)
+  const states = new Set(files.map(({ state }) => state))
+  const state = states.has('wrong') ? 'wrong' : !states.has('missing') ? 'whole' : states.has('right') ? 'incomplete' : 'missing'
+  return { data: name, state, files }
+}
+
+/** Each of some files of a data set, in the folder that has most of all its files. */
+export async function checkFiles(data: string, known: readonly KnownFile[], directory: string): Promise<CheckedFile[]> {
+  const { folders, files } = (CATALOGUE.get(data) ?? TEXTS.get(data))!
+  let best: (string | undefined)[] = []
+  for (const folder of foldersOf(directory, folders)) {
+    const paths = await Promise.all(files.map((file) => firstPath(folder, file)))
+    if (count(paths) > count(best)) best = paths
+  }
+  const checked: CheckedFile[] = []
+  for (const file of known) checked.push(await checkFile(file, best[files.findIndex(({ name }) => name === file.name)]))
+  return checked
+}
+
+const count = (paths: readonly (string | undefined)[]): number => paths.filter((path) => path !== undefined).length
+
+async function checkFile({ name, sha256 }: KnownFile, path: string | undefined): Promise<CheckedFile> {
+  if (path === undefined) return { name, state: 'missing' }
+  try {
+    const sum = await contentSum(path)
+    return sum === sha256 ? { name, path, state: 'right' } : { name, path, state: 'wrong', found: `SHA-256 ${sum}` }
+  } catch (error) {
+    return { name, path, state: 'wrong', found: (error as Error).message }
+  }
+}
+
+/** The SHA-256 of a file's content, unpacked. */
+async function contentSum(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  const { chunks } = await decompress(path)
+  for await (const chunk of chunks) hash.update(chunk)
+  return hash.digest('hex')
+}

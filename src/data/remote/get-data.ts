@@ -1,0 +1,63 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { invalidOption, unknownName } from '../../errors.js'
+import { corruptFile } from '../../formats/file-errors.js'
+import { dataFolder } from '../data-folder.js'
+import { checkFiles, remoteNames, type CheckDataOptions } from './check-data.js'
+import { download, type DownloadOptions } from './download.js'
+import { isArchive, SOURCES, sourceOf, type RemoteFile } from './sources.js'
+import { untar } from './untar.js'
+
+export interface GetDataOptions extends CheckDataOptions, DownloadOptions {
+  /** The address of a folder that has the files, which is tried before the usual mirrors. */
+  readonly mirror?: string | undefined
+}
+
+/** What was done for a file of a data set. */
+export interface GotFile {
+  readonly name: string
+  readonly path: string
+  /** `there`: it had been fetched before, and its sum is right. */
+  readonly was: 'there' | 'fetched'
+}
+
+/**
+ * Fetches the files of a published data set that are not there yet into a folder of its own below the data folder, checks their SHA-256, and unpacks archives. A download that was broken
+ * off goes on where it ended. Throws UNKNOWN_NAME, INVALID_OPTION, DOWNLOAD_FAILED, DATA_CORRUPT for a file that is there and has another sum, WRITE_FAILED, ABORTED.
+ */
+export async function getData(name: string, { directory, mirror, ...options }: GetDataOptions = {}): Promise<GotFile[]> {
+  const source = SOURCES.get(sourceOf(name))
+  if (!source) throw unknownName('data', name, remoteNames)
+  if (mirror !== undefined && !/^https?:\/\/\S+$/.test(mirror))
+    throw invalidOption('mirror', mirror, 'give the address of a folder, such as https://example.org/mnist')
+  const root = dataFolder(directory)
+  const got: GotFile[] = []
+  for (const file of source.files) {
+    const mirrors = mirror === undefined ? file.mirrors : [mirror.replace(/\/+$/, ''), ...file.mirrors]
+    got.push(...((await there(name, file, root)) ?? (await fetched({ ...file, mirrors }, join(root, source.folder), options))))
+  }
+  return got
+}
+
+/** The files if all of them are there; undefined if one is missing. Throws DATA_CORRUPT. */
+async function there(data: string, { contents }: RemoteFile, root: string): Promise<GotFile[] | undefined> {
+  const checked = await checkFiles(data, contents, root)
+  const wrong = checked.find(({ state }) => state === 'wrong')
+  if (wrong)
+    throw corruptFile(wrong.path!, {
+      expected: 'the published file',
+      found: wrong.found!,
+      fix: 'move it away, and fetch the data set again'
+    })
+  if (checked.some(({ state }) => state === 'missing')) return undefined
+  return checked.map(({ name, path }) => ({ name, path: path!, was: 'there' }))
+}
+
+async function fetched(file: RemoteFile, folder: string, options: DownloadOptions): Promise<GotFile[]> {
+  const path = join(folder, file.name)
+  await download(file, path, options)
+  if (!isArchive(file)) return [{ name: file.contents[0]!.name, path, was: 'fetched' }]
+  await untar(path, file.contents, folder)
+  await rm(path, { force: true })
+  return file.contents.map(({ name }) => ({ name, path: join(folder, name), was: 'fetched' }))
+}

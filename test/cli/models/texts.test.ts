@@ -1,0 +1,81 @@
+import { expect } from 'chai'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { loadModel } from '../../../src/trained/load-model.js'
+import { Folder } from '../../data/support/files.js'
+import { run } from '../support/arbalest.js'
+
+/** The last letter tells the class, wherever the text ends. */
+const LINES = Array.from({ length: 240 }, (_, i) => ({
+  words: `${'abcdefgh'.slice(0, 1 + (i % 8))}${i % 2 === 0 ? 'x' : 'y'}`,
+  kind: i % 2 === 0 ? 'cross' : 'fork'
+}))
+
+const FLAGS = [
+  '--context',
+  '12',
+  '--layers',
+  '1',
+  '--heads',
+  '2',
+  '--width',
+  '16',
+  '--batch',
+  '8',
+  '--learners',
+  '1',
+  '--lr',
+  '0.05',
+  '--json'
+]
+
+describe('arbalest on texts with classes', () => {
+  let folder: Folder
+  let file: string
+  let model: string
+  before(async () => {
+    folder = await Folder.make()
+    file = await folder.write('words.csv', Buffer.from(['words,kind', ...LINES.map(({ words, kind }) => `${words},${kind}`)].join('\n')))
+    model = join(folder.path, 'words.safetensors')
+  })
+  after(() => folder[Symbol.asyncDispose]())
+
+  it('trains an encoder that tells them apart', async () => {
+    const { code, lines, stderr } = await run(
+      ['train', '--data', file, '--text', 'words', '--target', 'kind', '--epochs', '25', '--save', model].concat(FLAGS)
+    )
+    expect(code, stderr).to.equal(0)
+    expect(lines.find(({ event }) => event === 'started')).to.include({ model: 'text-classifier', samples: 216 })
+    expect(lines.at(-1)!['testAccuracy']).to.be.above(0.9)
+  })
+
+  it('classifies texts, and the rows of a table', async () => {
+    const { lines, stderr } = await run(['predict', model, 'bcdx', 'bcdy', '--json'])
+    expect(
+      lines.map(({ text, classes }) => [text, (classes as { name: string }[])[0]!.name]),
+      stderr
+    ).to.deep.equal([
+      ['bcdx', 'cross'],
+      ['bcdy', 'fork']
+    ])
+    const { stdout } = await run(['predict', model, await folder.write('new.csv', Buffer.from('id,words\n1,abx\n2,aby\n'))])
+    expect(stdout).to.match(/^id,words,predicted kind,probability\n1,abx,cross,0\.\d+\n2,aby,fork,0\.\d+\n$/)
+    expect((await loadModel(model)).classify(['abcx'], { top: 1 })[0]![0]!.name).to.equal('cross')
+  })
+
+  it('measures on another table', async () => {
+    const { lines, stderr } = await run(['eval', model, '--data', file, '--json'])
+    expect(lines[0], stderr).to.include({ samples: 240 })
+    expect(lines[0]!['testAccuracy']).to.be.above(0.9)
+  })
+
+  it('finds a folder of texts by itself', async () => {
+    for (const [i, { words, kind }] of LINES.slice(0, 40).entries()) {
+      await mkdir(join(folder.path, 'folder', kind), { recursive: true })
+      await writeFile(join(folder.path, 'folder', kind, `${i}.txt`), words)
+    }
+    const { code, lines, stderr } = await run(['train', '--data', join(folder.path, 'folder'), '--steps', '2', ...FLAGS])
+    expect(code, stderr).to.equal(0)
+    expect(lines.find(({ event }) => event === 'started')).to.include({ model: 'text-classifier', samples: 36 })
+  })
+})

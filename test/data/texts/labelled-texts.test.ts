@@ -1,0 +1,88 @@
+import { expect } from 'chai'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openData } from '../../../src/data/open.js'
+import { encodeTexts } from '../../../src/data/texts/encode-texts.js'
+import { datasetFromTexts } from '../../../src/data/texts/labelled-texts.js'
+import { refused } from '../../support/codes.js'
+import { Folder } from '../support/files.js'
+
+const LINES = Array.from({ length: 20 }, (_, i) => ({
+  words: i % 2 === 0 ? `é no ${i}` : `yes ${i}`,
+  opinion: i % 2 === 0 ? 'bad' : 'good'
+}))
+const csv = ['words,opinion', ...LINES.map(({ words, opinion }) => `${words},${opinion}`)].join('\n')
+
+describe('datasetFromTexts', () => {
+  let folder: Folder
+  before(async () => (folder = await Folder.make()))
+  after(() => folder[Symbol.asyncDispose]())
+  const write = (name: string, content: string | Uint8Array) => folder.write(name, Buffer.from(content))
+
+  /** The texts of a data set, by its tokens. */
+  const textsIn = (samples: ArrayLike<number>, length: number) =>
+    Array.from({ length: samples.length / length }, (_, i) => {
+      const bytes = Uint8Array.from(Array.from(samples).slice(i * length, (i + 1) * length))
+      return new TextDecoder().decode(bytes).replace(/\0+$/, '')
+    })
+
+  it('has the bytes of a column of texts with the classes of another, and holds out some of each', async () => {
+    const data = await datasetFromTexts({
+      file: await write('rows.csv', csv),
+      text: 'words',
+      target: 'opinion',
+      length: 8,
+      testFraction: 0.2
+    })
+    expect([data.sample, data.classes, data.classNames]).to.deep.equal([[8], 2, ['bad', 'good']])
+    expect([data.train.count, data.test.count]).to.deep.equal([16, 4])
+    expect(Array.from(data.test.labels!).sort((a, b) => a - b)).to.deep.equal([0, 0, 1, 1])
+    const all = [data.train, data.test].flatMap(({ samples, labels }) => textsIn(samples, 8).map((text, i) => `${text}:${labels![i]}`))
+    expect(all).to.have.members(LINES.map(({ words, opinion }) => `${words}:${opinion === 'bad' ? 0 : 1}`))
+    expect(data.columns!.map(({ kind }) => kind)).to.deep.equal(['text', 'target'])
+    expect(data.encoding).to.deep.equal({ kind: 'bytes', column: 'words', length: 8, target: { kind: 'classes', name: 'opinion' } })
+  })
+
+  it('cuts long texts, and has zeros behind the end of short ones', () => {
+    expect([...encodeTexts({ length: 4 }, ['ab', 'abcdef', '', 'aé€', 'a\0b'])]).to.deep.equal([
+      97, 98, 0, 0, 97, 98, 99, 100, 0, 0, 0, 0, 97, 0xc3, 0xa9, 0, 97, 32, 98, 0
+    ])
+  })
+
+  it('reads JSON Lines, and a folder of texts for each class', async () => {
+    const lines = LINES.map((line) => JSON.stringify(line)).join('\n')
+    const file = await write('rows.jsonl', lines)
+    const table = await openData(file, { table: { text: 'words', target: 'opinion' }, context: 8 })
+    for (const [i, { words, opinion }] of LINES.entries()) {
+      await mkdir(join(folder.path, 'folder', opinion), { recursive: true })
+      await writeFile(join(folder.path, 'folder', opinion, `${i}.txt`), `${words}\n`)
+    }
+    const data = await openData(join(folder.path, 'folder'), { context: 8 })
+    expect([data.classNames, data.sample, data.train.count, data.test.count]).to.deep.equal([['bad', 'good'], [8], 18, 2])
+    expect([table.classNames, table.sample, table.train.count, table.test.count]).to.deep.equal([['bad', 'good'], [8], 18, 2])
+    await refused('INVALID_OPTION', () => openData(join(folder.path, 'folder'), { table: { target: 'opinion' } }), 'table.target')
+  })
+
+  it('takes numbers as targets', async () => {
+    const stars = ['words,stars', ...LINES.map(({ words }, i) => `${words},${i / 4}`)].join('\n')
+    const { classes, train, encoding } = await datasetFromTexts({ file: await write('stars.csv', stars), text: 'words', target: 'stars' })
+    expect([classes, train.target]).to.deep.equal([0, [1]])
+    expect(encoding.target).to.include({ kind: 'number', name: 'stars' })
+  })
+
+  it('refuses columns that are not there, texts without text, and other bytes than UTF-8', async () => {
+    const file = await write('rows.csv', csv)
+    await refused('UNKNOWN_NAME', () => datasetFromTexts({ file, text: 'review', target: 'opinion' }), 'text', 'words')
+    await refused('UNKNOWN_NAME', () => datasetFromTexts({ file, text: 'words', target: 'stars' }), 'target', 'opinion')
+    await refused('INVALID_OPTION', () => datasetFromTexts({ file, text: 'words', target: 'words' }), 'text', 'another column')
+    await refused('INVALID_OPTION', () => datasetFromTexts({ file, target: 'opinion' }), 'text', 'name the column')
+    const blank = await write('blank.csv', 'words,opinion\n,a\n,b\n')
+    await refused('DATA_CORRUPT', () => datasetFromTexts({ file: blank, text: 'words', target: 'opinion' }), 'no text in any row')
+    for (const name of ['one', 'two']) {
+      await mkdir(join(folder.path, 'latin', name), { recursive: true })
+      for (const each of ['a', 'b']) await writeFile(join(folder.path, 'latin', name, `${each}.txt`), Uint8Array.of(0x61, 0xe9, 0x62))
+    }
+    await refused('DATA_CORRUPT', () => datasetFromTexts({ file: join(folder.path, 'latin') }), '.txt', 'UTF-8')
+    await refused('DATA_NOT_FOUND', () => datasetFromTexts({ file: join(folder.path, 'none') }), 'none')
+  })
+})
