@@ -31,7 +31,7 @@ describe('arbalest data', () => {
     expect((await get()).lines.map(({ was }) => was)).to.deep.equal(MNIST.map(() => 'there'))
     expect(server.asked).to.have.length(asked)
     const checked = await run(['data', 'check', 'mnist', '--data-dir', folder.path])
-    expect([checked.code, checked.stdout]).to.deep.equal([0, 'data   is     files\nmnist  whole  4 of 4\n'])
+    expect([checked.code, checked.stdout]).to.deep.equal([0, 'data   is      files\nmnist  whole  4 of 4\n'])
   })
 
   it('checks what lies in a folder, and fails for files that are wrong', async function () {
