@@ -8,6 +8,7 @@ import { memory } from './memory.js'
 import { population } from './population/population.js'
 import { gpu } from './gpu.js'
 import { hosts } from './hosts.js'
+import { hub } from './hub.js'
 import { staleness } from './staleness.js'
 import { throughput } from './throughput.js'
 import { tta } from './tta.js'
@@ -23,6 +24,7 @@ export const benches: ReadonlyMap<string, Bench> = new Map([
   ['gpu', gpu],
   ['memory', memory],
   ['hosts', hosts],
+  ['hub', hub],
   ['crossover', crossoverBench],
   ['staleness', staleness],
   ['tta', tta]

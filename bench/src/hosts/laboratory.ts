@@ -18,6 +18,12 @@ const TEMPORARY = '/mnt'
 /** Milliseconds for what takes less than one second. */
 const DEADLINE = 20_000
 
+/** Racks of so many hosts each, the first ones in the first, and the rate between a rack and the others in megabits a second. */
+export interface ShapedRacks {
+  readonly perRack: number
+  readonly acrossMbit: number
+}
+
 /** Bytes on the link of a host. The kernel joins segments to larger packets, and counts the headers of these. */
 export interface LinkBytes {
   readonly sent: number
@@ -41,9 +47,13 @@ export class Laboratory implements AsyncDisposable {
     this.#holder = holder
   }
 
-  /** `mbit` is the rate of each link in megabits a second; without it they are as fast as the machine. Throws BACKEND_UNAVAILABLE. */
-  static async open(hosts: number, mbit?: number): Promise<Laboratory> {
-    const shape = mbit === undefined ? [] : [`${mbit}mbit`, BURST, QUEUE]
+  /**
+   * `mbit` is the rate of each link in megabits a second; without it they are as fast as the machine. Racks are for links that have a rate. Throws
+   * BACKEND_UNAVAILABLE.
+   */
+  static async open(hosts: number, mbit?: number, racks?: ShapedRacks): Promise<Laboratory> {
+    const byRack = racks ? [String(racks.perRack), `${racks.acrossMbit}mbit`] : []
+    const shape = mbit === undefined ? [] : [`${mbit}mbit`, BURST, QUEUE, ...byRack]
     const namespaces = ['--net', '--mount', '--uts', '--ipc', '--pid', '--fork', '--mount-proc', '--kill-child']
     const holder = spawn('unshare', [...namespaces, script('make'), String(hosts), ...shape], { stdio: ['pipe', 'pipe', 'pipe'] })
     let told = ''

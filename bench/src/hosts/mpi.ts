@@ -33,9 +33,15 @@ export function openMpi(): Mpi {
 /** Parameters of Open MPI by name. */
 export type Parameters = Readonly<Record<string, string>>
 
-/** A process on each of some hosts, joined by TCP over the laboratory's links and by nothing else. */
-export function onAllHosts(mpi: Mpi, laboratory: Laboratory, command: Command, parameters: Parameters = {}): Command {
-  const addresses = Array.from({ length: laboratory.hosts }, (_, host) => laboratory.address(host))
+/** A process on each host, joined by TCP over the laboratory's links and by nothing else. `order` has the hosts by rank; their own order if omitted. */
+export function onAllHosts(
+  mpi: Mpi,
+  laboratory: Laboratory,
+  command: Command,
+  parameters: Parameters = {},
+  order: readonly number[] = Array.from({ length: laboratory.hosts }, (_, host) => host)
+): Command {
+  const addresses = order.map((host) => laboratory.address(host))
   const own = { btl_tcp_if_include: 'eth0', oob_tcp_if_include: '10.9.0.0/24', orte_keep_fqdn_hostnames: '1', ...AGENTS }
   return laboratory.onSwitch(launch(mpi, addresses, command, { ...own, ...parameters }))
 }

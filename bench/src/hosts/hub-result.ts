@@ -1,0 +1,16 @@
+import type { Comparison } from '../pairs.js'
+
+/** One line of `--json`: a case beside one peer. */
+export interface HubResult extends Comparison {
+  readonly bench: 'hub'
+  /** `racks 2x2 cross1/4`, `cost-model`. */
+  readonly case: string
+  /** `flat`, `bound`, `measured`. */
+  readonly peer: string
+  readonly unit: string
+  /** How the peer was run. */
+  readonly peerMode?: string
+  /** Processes that wanted to run, on average over a minute, at the end. */
+  readonly load: number
+  readonly [figure: string]: unknown
+}
