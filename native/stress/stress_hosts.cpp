@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <latch>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -173,6 +174,7 @@ class Sums {
     const auto link = std::make_shared<HostsThread>(
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
+    opened_.arrive_and_wait();
     std::vector<std::unique_ptr<Level>> levels;
     levels.push_back(std::make_unique<HostsLevel>(backend_, link, link->next_group(), Type::f32, buckets_, chunks_, nullptr, racks_));
     std::mutex mutex;
@@ -247,6 +249,7 @@ class Sums {
   Backend& backend_;
   const std::string name_;
   const size_t hosts_;
+  std::latch opened_{static_cast<std::ptrdiff_t>(hosts_)};  // all are there before one of them goes
   const int64_t rounds_;
   std::vector<Bucket> buckets_;
   Racks racks_;
@@ -297,6 +300,7 @@ class Groups {
     const auto link = std::make_shared<HostsThread>(
         [&] { return std::make_unique<ThreadsLink>(name_, static_cast<int>(host), static_cast<int>(hosts_), true); }, kDeadline);
     link->wait_until_open();
+    opened_.arrive_and_wait();
     GroupSpec spec = spec_;
     spec.levels = {{LevelSpec::Kind::hosts, nullptr, link, link->next_group(), chunks_, owners_apply_, racks_}};
     const std::vector<float> initial(spec.layout.elements, 1.0F);
@@ -365,6 +369,7 @@ class Groups {
   Backend& backend_;
   const std::string name_;
   const size_t hosts_;
+  std::latch opened_{static_cast<std::ptrdiff_t>(hosts_)};  // all are there before one of them goes
   GroupSpec spec_;
   Racks racks_;
   std::vector<ExchangeChunk> chunks_;
