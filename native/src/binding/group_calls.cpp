@@ -24,11 +24,7 @@ Napi::Value create_group(const Info& info) {
   Backend& backend = backend_named(js::string(from, "backend"));
   GroupSpec spec = js::group_spec(from, holder(info));
   spec.moved = moved_vectors(info, js::property(from, "moved"));
-  for (LevelSpec& level : spec.levels) {
-    if (!level.hosts) continue;
-    if (!level.hosts->is_open()) throw Error("INVALID_STATE", "hosts: they have not met yet; make the group once hostsPlace answers");
-    level.number = level.hosts->next_group();
-  }
+  for (LevelSpec& level : spec.levels) js::number_level(level);
   const std::byte* initial = js::numbers(js::property(from, "initial"), "initial", spec.layout.type(), spec.layout.elements);
   return handle(info, std::make_shared<GroupObject>(GroupObject{make_group(backend, std::move(spec), initial)}));
 }

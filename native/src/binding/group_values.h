@@ -155,6 +155,13 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   return level;
 }
 
+// A level over hosts meets that of the same number on the others.
+inline void number_level(LevelSpec& level) {
+  if (!level.hosts) return;
+  if (!level.hosts->is_open()) throw Error("INVALID_STATE", "hosts: they have not met yet; begin once hostsPlace answers");
+  level.number = level.hosts->next_group();
+}
+
 inline GroupSpec group_spec(const Napi::Object& from, Holder& holder) {
   GroupSpec spec;
   spec.layout = parameter_layout(property(from, "layout"));

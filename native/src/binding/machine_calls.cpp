@@ -113,7 +113,9 @@ Napi::Value time_level(const Info& info) {
   if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
   const int turns = js::small(info[4], "turns");
   if (turns < 1) throw Error("INVALID_OPTION", "turns: received " + std::to_string(turns) + "; give at least 1");
-  const auto seconds = time_level(backend, js::level_spec(info[1], holder(info)), parts, static_cast<size_t>(bytes), turns);
+  LevelSpec level = js::level_spec(info[1], holder(info));
+  js::number_level(level);
+  const auto seconds = time_level(backend, level, parts, static_cast<size_t>(bytes), turns);
   return js::new_numbers(info.Env(), Type::f64, seconds.size(),
                          [&](std::byte* out) { std::memcpy(out, seconds.data(), seconds.size() * sizeof(double)); });
 }
