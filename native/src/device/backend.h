@@ -33,9 +33,9 @@ class Backend : public Operators, public VectorPasses, public DeviceMemory, publ
   virtual int device_count() = 0;
   // The device of this number, which is below device_count(). It is made when it is first asked for.
   virtual Backend& device(int number) = 0;
-  // Sums over the memories of the first `devices` devices, each of which is one rank, and over those of as many devices of each of the other
-  // processes, if there are any: they meet in the first sum. Null where all devices share one memory. Throws BACKEND_UNAVAILABLE if the
-  // library that makes the sums is missing.
+  // Sums over the memories of the first `devices` devices, each of which is one rank, and over those of as many devices of each of the
+  // other processes, if there are any: they meet in the first sum. Null where all devices share one memory. Throws BACKEND_UNAVAILABLE if
+  // the library that makes the sums is missing.
   virtual std::unique_ptr<Collective> collective(int devices, std::shared_ptr<Peers> peers) = 0;
 
   // The calling thread runs kernels with this many threads from now on.

@@ -46,8 +46,7 @@ std::unique_ptr<Level::Request> CollectiveLevel::start(BucketReduction reduction
   }
   if (counts_) request->counts = counts_->begin(std::as_bytes(std::span(&learners, 1)));
   if (sums) collective_->all_reduce(type_, range.end - range.begin, places);
-  for (size_t device = 0; device < parts.size(); ++device)
-    parts[device] = sums ? PartialSum{sums_[device].data(), learners} : PartialSum{};
+  for (size_t device = 0; device < parts.size(); ++device) parts[device] = sums ? PartialSum{sums_[device].data(), learners} : PartialSum{};
   last_.clear();
   for (size_t device = 0; device < parts.size(); ++device) {
     const UsedStream used = streams().use(device);

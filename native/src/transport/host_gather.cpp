@@ -13,8 +13,9 @@ constexpr std::chrono::milliseconds kSlice{10};
 
 HostGather::HostGather(std::shared_ptr<HostsThread> hosts, Channel channel, int tag)
     : hosts_(std::move(hosts)), channel_(channel), tag_(tag) {
-  hosts_->on_change(this, [this] { wake(); },
-                    {HostsThread::key_of(channel, tag), [] { return HostsThread::Bytes(); }, [this](const auto& states) { go_on(states); }});
+  hosts_->on_change(
+      this, [this] { wake(); },
+      {HostsThread::key_of(channel, tag), [] { return HostsThread::Bytes(); }, [this](const auto& states) { go_on(states); }});
 }
 
 HostGather::~HostGather() { hosts_->give_up(this); }
