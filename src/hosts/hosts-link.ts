@@ -5,7 +5,10 @@ import { ArbalestError } from '../errors.js'
 /** Milliseconds between two looks whether the hosts have met, or have ended. */
 const LOOK_EVERY = 5
 
-/** Joins the other hosts of the run, and waits for them. The thread's event loop goes on meanwhile. Rejects with BACKEND_UNAVAILABLE. */
+/** Seconds that hosts wait for each other at the start: the launcher starts all processes together. */
+const MEETING_SECONDS = 120
+
+/** Joins the other hosts of the run, and waits for them. The thread's event loop goes on meanwhile. Rejects with BACKEND_UNAVAILABLE and HOST_LOST. */
 export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle> {
   const hosts = engine.openHosts(spec)
   try {
@@ -17,9 +20,14 @@ export async function openHosts(engine: Engine, spec: HostsSpec): Promise<Handle
   }
 }
 
-/** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE. */
-export async function awaitHosts(engine: Engine, hosts: Handle): Promise<void> {
-  while (engine.hostsPlace(hosts) === null) await sleep(LOOK_EVERY)
+/** Waits until the hosts have met. Rejects with BACKEND_UNAVAILABLE, and with HOST_LOST after `seconds`: MPI itself waits for ever for a process that has died. */
+export async function awaitHosts(engine: Engine, hosts: Handle, seconds = MEETING_SECONDS): Promise<void> {
+  const late = performance.now() + 1000 * seconds
+  while (engine.hostsPlace(hosts) === null) {
+    if (performance.now() >= late)
+      throw new ArbalestError('HOST_LOST', `hosts: not all of them have met within ${seconds} s; look whether all processes have started`)
+    await sleep(LOOK_EVERY)
+  }
 }
 
 /** Ends the link, when every host has called this. Rejects with HOST_LOST, also after so many seconds. */

@@ -69,6 +69,9 @@ export const settings: Readonly<Record<string, PageSettings>> = {
       [/context: 128/, 'context: 32']
     ]
   },
+  'docs/memory.md': {
+    prepare: (folder) => writeFileSync(join(folder, 'plays.txt'), 'ROMEO: What light is that?\nJULIET: It is the east.\n'.repeat(400))
+  },
   'docs/models.md': {
     prepare: async (folder) => {
       await drawImage(join(folder, 'three.png'))

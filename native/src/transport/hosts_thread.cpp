@@ -27,10 +27,18 @@ constexpr std::byte kBeating{1}, kEnding{2};
 }  // namespace
 
 HostsThread::HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline) : deadline_(deadline) {
-  thread_ = std::thread([this, open] { work(open); });
+  thread_ = std::thread([this, open, opening = opening_] { work(open, opening); });
 }
 
 HostsThread::~HostsThread() {
+  {
+    const std::lock_guard lock(opening_->mutex);
+    opening_->is_left = !opening_->is_over;
+  }
+  if (opening_->is_left) {
+    thread_.detach();
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -128,11 +136,25 @@ void HostsThread::abort(int code) {
   called_.notify_one();
 }
 
-void HostsThread::work(const std::function<std::unique_ptr<Link>()>& open) {
+void HostsThread::work(const std::function<std::unique_ptr<Link>()>& open, const std::shared_ptr<Opening>& opening) {
   // For those who look at the threads of the process.
   pthread_setname_np(pthread_self(), "arbalest-hosts");
+  std::unique_ptr<Link> link;
+  std::exception_ptr failure;
   try {
-    join(open());
+    link = open();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const std::lock_guard lock(opening->mutex);
+    // Nothing of this object is there any more.
+    if (opening->is_left) return;
+    opening->is_over = true;
+  }
+  try {
+    if (failure) std::rethrow_exception(failure);
+    join(std::move(link));
     serve();
     end_link();
   } catch (...) {

@@ -46,7 +46,8 @@ class HostsThread {
   // Returns at once. `open`, which waits for the other hosts, is called in the new thread. A host that is silent for `deadline` seconds is
   // lost.
   HostsThread(const std::function<std::unique_ptr<Link>()>& open, double deadline);
-  // Without end() the other hosts lose this one.
+  // Without end() the other hosts lose this one. A thread whose `open` has not returned is left to itself: MPI cannot be called back from
+  // its wait for a host that never comes.
   ~HostsThread();
   HostsThread(const HostsThread&) = delete;
   HostsThread& operator=(const HostsThread&) = delete;
@@ -125,7 +126,13 @@ class HostsThread {
     Clock::time_point latest;
   };
 
-  void work(const std::function<std::unique_ptr<Link>()>& open);
+  // What outlives this object while `open` waits.
+  struct Opening {
+    std::mutex mutex;
+    bool is_over = false, is_left = false;
+  };
+
+  void work(const std::function<std::unique_ptr<Link>()>& open, const std::shared_ptr<Opening>& opening);
   void join(std::unique_ptr<Link> link);
   void tell_change();
   // Until all hosts end.
@@ -158,6 +165,7 @@ class HostsThread {
   void close(std::exception_ptr failure) noexcept;
 
   const double deadline_;
+  const std::shared_ptr<Opening> opening_ = std::make_shared<Opening>();
   std::atomic<int> groups_{0};
   std::unique_ptr<Link> link_;
   int rank_ = 0, size_ = 1;  // as the link was opened
