@@ -73,6 +73,16 @@ void HostsThread::receive(const void* owner, Channel channel, int from, int tag,
 }
 
 void HostsThread::give_up(const void* owner) noexcept {
+  {
+    const std::lock_guard opening(opening_->mutex);
+    if (!opening_->is_over) {
+      // Nothing of it is under way, and its thread cannot answer.
+      const std::lock_guard lock(mutex_);
+      std::erase_if(orders_, [&](const Order& order) { return order.owner == owner; });
+      on_change_.erase(owner);
+      return;
+    }
+  }
   std::unique_lock lock(mutex_);
   to_leave_.push_back(owner);
   called_.notify_one();
