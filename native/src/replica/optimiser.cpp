@@ -59,12 +59,8 @@ bool needs_norms(const OptimiserSpec& spec) { return spec.trust > 0 || std::isfi
 // Bytes; every parameter begins at a multiple of it.
 constexpr size_t kLine = 64;
 
-Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec,
-                     std::optional<std::vector<Bucket>> owned)
-    : backend_(backend),
-      spec_(spec),
-      type_(layout.type()),
-      owned_(owned ? std::move(*owned) : std::vector<Bucket>{{0, layout.length()}}) {
+Optimiser::Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec, std::optional<std::vector<Bucket>> owned)
+    : backend_(backend), spec_(spec), type_(layout.type()), owned_(owned ? std::move(*owned) : std::vector<Bucket>{{0, layout.length()}}) {
   bool joins = false;
   const size_t line = kLine / size_of(type_);
   for (const PlacedParameter& parameter : layout.parameters) {

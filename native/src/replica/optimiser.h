@@ -48,8 +48,8 @@ enum class VectorName : uint8_t { weights, gradients, velocity, first_moment, se
 
 class Optimiser {
  public:
-  // `backend`: where its states lie. Steps are taken in the `owned` ranges alone, or in all if none are given: no page of its states that lies
-  // outside of them is ever touched.
+  // `backend`: where its states lie. Steps are taken in the `owned` ranges alone, or in all if none are given: no page of its states that
+  // lies outside of them is ever touched.
   Optimiser(Backend& backend, const ParameterLayout& layout, const OptimiserSpec& spec,
             std::optional<std::vector<Bucket>> owned = std::nullopt);
 

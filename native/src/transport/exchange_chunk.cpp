@@ -23,8 +23,8 @@ size_t length(const ExchangeChunk& chunk) { return chunk.range.end - chunk.range
 
 void check_owners(const ExchangeChunk& chunk, const Racks& racks) {
   if (chunk.relays.size() + 1 != racks.size())
-    throw Error("INVALID_OPTION", "chunks: received owners in " + std::to_string(chunk.relays.size() + 1) + " racks; give one in each of the " +
-                                      std::to_string(racks.size()));
+    throw Error("INVALID_OPTION", "chunks: received owners in " + std::to_string(chunk.relays.size() + 1) +
+                                      " racks; give one in each of the " + std::to_string(racks.size()));
   for (size_t rack = 0; rack < racks.size(); ++rack)
     if (std::ranges::count(racks[rack], owner_in(chunk, rack)) == 0)
       throw Error("INVALID_OPTION", "chunks: received the host " + std::to_string(owner_in(chunk, rack)) + "; give one of " +
@@ -40,8 +40,8 @@ Racks checked_racks(Racks racks, int hosts) {
   std::vector<int> given;
   for (const std::vector<int>& rack : racks) given.insert(given.end(), rack.begin(), rack.end());
   if (given != all || std::ranges::any_of(racks, &std::vector<int>::empty))
-    throw Error("INVALID_OPTION",
-                "racks: received " + list(given) + "; give the hosts from 0 to " + std::to_string(hosts - 1) + " in their order, each once");
+    throw Error("INVALID_OPTION", "racks: received " + list(given) + "; give the hosts from 0 to " + std::to_string(hosts - 1) +
+                                      " in their order, each once");
   return racks;
 }
 

@@ -11,14 +11,14 @@
 // that chunk of the next round before it has all sums: a message always finds its receive. Chunks are added up in the order in which they
 // are started, so that the messages of all buckets may have one tag.
 //
-// Hosts may be in several racks, where links between racks are slower than those within. Then a chunk has an owner in each rack, which adds up
-// the parts of its rack alone, from the sum of the rack before it on, and sends it to the owner in the next rack. The owner in the last
+// Hosts may be in several racks, where links between racks are slower than those within. Then a chunk has an owner in each rack, which adds
+// up the parts of its rack alone, from the sum of the rack before it on, and sends it to the owner in the next rack. The owner in the last
 // rack has the whole sum: it comes back the same way, and each owner sends it to the hosts of its rack. So a chunk crosses the link between
 // two racks once in each direction, and is still added up in the order of ranks: the bits are the same. Racks of one host each are a ring.
 // The hosts of a rack get sums from an owner in the order in which they sent their parts, so it holds back those that come earlier.
 //
-// With a rule the owner in the last rack makes more of a chunk than its sum, the next central model, and sends that. What it keeps for this, such as the
-// states of an optimiser, is there alone: after the loss of a host the others cannot go on.
+// With a rule the owner in the last rack makes more of a chunk than its sum, the next central model, and sends that. What it keeps for
+// this, such as the states of an optimiser, is there alone: after the loss of a host the others cannot go on.
 //
 // Without one, after the loss of a host the sums that one of the others has stand: hosts that miss one get it from there. All other sums
 // begin anew, without the part of the lost one; its chunks are dealt out among the hosts that are left.
@@ -87,8 +87,8 @@ class HostsLevel final : public Level {
     int sending = 0;                   // messages
     bool is_counted = false;
     size_t summed = 0, relayed = 0;  // own chunks
-    int64_t finished = -1;         // the newest round whose sum is here, or comes from another host
-    int64_t finished_before = -1;  // where that sum comes from another host
+    int64_t finished = -1;           // the newest round whose sum is here, or comes from another host
+    int64_t finished_before = -1;    // where that sum comes from another host
   };
   // What a host tells of a bucket when another one is lost.
   struct Standing {

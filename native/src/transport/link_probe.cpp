@@ -132,8 +132,7 @@ double LinkProbe::receive_rate(int distance, size_t messages) {
                     });
   // Every receive is there before its message goes.
   gather(std::byte{});
-  for (size_t i = 0; i < messages; ++i)
-    hosts_->send(this, Channel::data, (rank + distance) % size, tag_, sent, [&] { arrive(left); });
+  for (size_t i = 0; i < messages; ++i) hosts_->send(this, Channel::data, (rank + distance) % size, tag_, sent, [&] { arrive(left); });
   std::unique_lock lock(mutex_);
   while (left > 0) {
     lock.unlock();

@@ -68,10 +68,12 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
   if (levels.back().kind != Kind::hosts)
     throw Error("INVALID_OPTION", "levels: received that of devices after that of hosts; give the one of hosts last");
   if (levels.back().owners_apply && backend.capabilities().own_memory)
-    throw Error("INVALID_OPTION", "levels: received owners that apply the rule, on devices with memories of their own; let every host apply it");
+    throw Error("INVALID_OPTION",
+                "levels: received owners that apply the rule, on devices with memories of their own; let every host apply it");
   if (levels.back().racks.size() > 1 && backend.capabilities().own_memory)
-    throw Error("INVALID_OPTION", "racks: received " + std::to_string(levels.back().racks.size()) +
-                                      " on devices with memories of their own, whose collective chooses its ways by itself; leave them out");
+    throw Error("INVALID_OPTION",
+                "racks: received " + std::to_string(levels.back().racks.size()) +
+                    " on devices with memories of their own, whose collective chooses its ways by itself; leave them out");
 }
 
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> specs, Type type, size_t bytes,
