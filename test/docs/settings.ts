@@ -35,7 +35,13 @@ const TEXT_PORT = String(await freePort())
 export const settings: Readonly<Record<string, PageSettings>> = {
   'README.md': {
     first: 'mkdir -p ~/data/tinyshakespeare && seq 2000 >~/data/tinyshakespeare/input.txt',
-    prepare: (folder) => writeFileSync(join(folder, 'my-run.ts'), "export default { model: 'mlp', data: 'digits' }\n"),
+    prepare(folder) {
+      writeFileSync(join(folder, 'my-run.ts'), "export default { model: 'mlp', data: 'digits' }\n")
+      writeFileSync(
+        join(folder, 'houses.csv'),
+        ['area,price', ...Array.from({ length: 40 }, (_, i) => `${20 + i * 1.5},${1000 + 51.5 * i}`)].join('\n')
+      )
+    },
     smaller: [
       [/--context 128/, '--context 32'],
       [/--data cifar-10 --data-dir \S+/, `--data mnist --data-dir '${few.directory}'`]

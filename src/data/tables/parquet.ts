@@ -1,60 +1,49 @@
-import { open } from 'node:fs/promises'
-import type { AsyncBuffer, Compressors, FileMetaData, RowGroup } from 'hyparquet'
+import type { Piscina } from 'piscina'
 import { ArbalestError, messageOf } from '../../errors.js'
-import { corruptFile, unreadableFile } from '../../formats/file-errors.js'
+import { corruptFile } from '../../formats/file-errors.js'
 import { checkRegularFile } from '../read-text.js'
+import type { ParquetAnswer, ParquetRequest } from './parquet-thread.js'
 import type { ReadTableOptions, TableSink } from './row-block.js'
 
-/** Cells of a row group, which is held as a whole while it is read; and bytes of a page when it is decompressed. */
-const MOST_CELLS = 2 ** 25
-const LARGEST_PAGE = 2 ** 28
+/** Cells of a row group, which is held as a whole while it is read. */
+const MOST_CELLS = 2 ** 24
 
-/** Bytes at the end of a file that have the metadata and its length. */
-const LARGEST_METADATA = 2 ** 26
+/** Memory in which a column of a row group is decoded. */
+const MEGABYTES = 1024
+
+/** A column that takes longer to decode is forged: its runs claim more values than it has. */
+const MILLISECONDS = 10_000
+const ROWS_A_MILLISECOND = 200
+
+/** How long the thread waits for another file. */
+const IDLE_MILLISECONDS = 2000
 
 /**
- * Reads a Parquet file with its row groups as blocks, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects. Throws
- * DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for row groups of more than 33 million cells.
+ * Reads a Parquet file with its row groups as blocks, decompressing snappy, gzip, zstd, brotli and lz4. Columns of lists and objects have cells of lists and objects. It is decoded in a
+ * thread with memory and time of its own, because a few damaged bytes can ask for any amount of both. Throws DATA_NOT_FOUND, DATA_CORRUPT, and OUT_OF_MEMORY for row groups of more
+ * than 16 million cells.
  */
 export async function readParquet(file: string, sink: TableSink, _: ReadTableOptions): Promise<void> {
   await checkRegularFile(file)
-  const [parquet, { compressors }] = await Promise.all([import('hyparquet'), import('hyparquet-compressors')])
-  const fault = (cause: unknown) => corruptFile(file, { expected: 'a Parquet file', found: messageOf(cause).split('\n')[0]!, cause })
-  await using source = await bufferOf(file)
-  const { buffer } = source
-  let metadata: FileMetaData
-  let names: string[]
-  try {
-    await checkTail(buffer)
-    metadata = await parquet.parquetMetadataAsync(buffer)
-    names = parquet.parquetSchema(metadata).children.map(({ element }) => element.name)
-    if (names.length === 0) throw new Error('no columns')
-    for (const group of metadata.row_groups) checkGroup(group, buffer.byteLength)
-  } catch (cause) {
-    throw fault(cause)
-  }
+  const opened = await ask({ file })
+  if (!('names' in opened)) return
+  const { names, groups } = opened
   sink.header(names)
   let begin = 0
-  for (const group of metadata.row_groups) {
-    const rows = Number(group.num_rows)
+  for (const rows of groups) {
     if (rows === 0) continue
     if (rows * names.length > MOST_CELLS)
-      throw new ArbalestError(
-        'OUT_OF_MEMORY',
-        `${file}: a row group has ${rows} rows of ${names.length} columns, more than ${MOST_CELLS} cells; write the file with smaller row groups`,
-        { data: { file, rows, columns: names.length } }
-      )
+      throw tooLarge(file, `a row group has ${rows} rows of ${names.length} columns, more than ${MOST_CELLS} cells`)
     const columns: (readonly unknown[])[] = []
-    for (const name of names) {
-      const range = { rowStart: begin, rowEnd: begin + rows }
-      let cells: readonly unknown[] = []
-      const onComplete = (read: readonly (readonly unknown[])[]) => (cells = read.map(([cell]) => cell))
-      try {
-        await parquet.parquetRead({ file: buffer, metadata, columns: [name], ...range, compressors: bounded(compressors), onComplete })
-      } catch (cause) {
-        throw fault(cause)
-      }
-      if (cells.length !== rows) throw fault(new Error(`column ${JSON.stringify(name)} with ${cells.length} of ${rows} values`))
+    for (const column of names) {
+      const found = await ask({ file, column, begin, end: begin + rows }, rows)
+      const cells = 'cells' in found ? found.cells : []
+      if (cells.length !== rows)
+        throw corruptFile(file, {
+          where: `column ${JSON.stringify(column)}`,
+          expected: `${rows} values in a row group`,
+          found: String(cells.length)
+        })
       columns.push(cells)
     }
     begin += rows
@@ -62,52 +51,43 @@ export async function readParquet(file: string, sink: TableSink, _: ReadTableOpt
   }
 }
 
-/** The metadata's length is the word before the last: a forged one must not be read. */
-async function checkTail(buffer: AsyncBuffer): Promise<void> {
-  if (buffer.byteLength < 12) throw new Error(`${buffer.byteLength} bytes`)
-  const tail = new DataView(await buffer.slice(buffer.byteLength - 8))
-  const length = tail.getUint32(0, true)
-  if (length > Math.min(buffer.byteLength - 8, LARGEST_METADATA)) throw new Error(`metadata of ${length} bytes`)
+function tooLarge(file: string, what: string): ArbalestError {
+  return new ArbalestError('OUT_OF_MEMORY', `${file}: ${what}; write the file with smaller row groups`, { data: { file } })
 }
 
-/** A column chunk lies in the file; a value takes a bit at least, unless it repeats. */
-function checkGroup({ num_rows: rows, columns }: RowGroup, bytes: number): void {
-  if (!(rows >= 0n && rows <= 2n ** 31n)) throw new Error(`a row group of ${rows} rows`)
-  for (const { meta_data: chunk } of columns) {
-    if (!chunk) throw new Error('a column without metadata')
-    const { total_compressed_size: size, data_page_offset: offset, num_values: values } = chunk
-    if (!(size >= 0n && offset >= 0n && offset + size <= BigInt(bytes))) throw new Error(`a column of ${size} bytes at ${offset}`)
-    if (!(values >= 0n && values <= BigInt(MOST_CELLS))) throw new Error(`a column of ${values} values`)
+/** Throws DATA_CORRUPT for what is no Parquet or takes too long, OUT_OF_MEMORY. */
+async function ask(request: ParquetRequest, rows = 0): Promise<ParquetAnswer> {
+  const { file } = request
+  const milliseconds = MILLISECONDS + Math.ceil(rows / ROWS_A_MILLISECOND)
+  const fault = (found: string, cause?: unknown) => corruptFile(file, { expected: 'a Parquet file', found, cause })
+  let answer: ParquetAnswer
+  try {
+    // The end of a task that was broken off ends its thread; the pool starts another one.
+    answer = await (await decoder()).run(request, { signal: AbortSignal.timeout(milliseconds) })
+  } catch (cause) {
+    const { code, name } = cause as { readonly code?: string; readonly name?: string }
+    if (code === 'ERR_WORKER_OUT_OF_MEMORY') throw tooLarge(file, `a column takes more than ${MEGABYTES} MB to decode`)
+    throw fault(name === 'AbortError' ? `a column that takes more than ${milliseconds / 1000} s to decode` : messageOf(cause), cause)
   }
+  if ('fault' in answer) throw fault(answer.fault)
+  return answer
 }
 
-/** A page that claims a forged size is not decompressed. */
-function bounded(compressors: Compressors): Compressors {
-  const checked = Object.entries(compressors).map(([name, decompress]) => {
-    const within: typeof decompress = (input, length) => {
-      if (length > LARGEST_PAGE) throw new Error(`a page of ${length} bytes`)
-      return decompress(input, length)
-    }
-    return [name, within]
-  })
-  return Object.fromEntries(checked) as Compressors
-}
+let pool: Promise<Piscina<ParquetRequest, ParquetAnswer>> | undefined
 
-async function bufferOf(file: string): Promise<{ readonly buffer: AsyncBuffer } & AsyncDisposable> {
-  const handle = await open(file).catch((cause: unknown) => {
-    throw unreadableFile(file, cause)
-  })
-  const { size: byteLength } = await handle.stat()
-  const buffer: AsyncBuffer = {
-    byteLength,
-    async slice(start, end = byteLength) {
-      const [from, until] = [Math.max(0, start), Math.min(end, byteLength)]
-      if (!(until >= from)) throw new Error(`bytes ${start} to ${end} of ${byteLength}`)
-      const bytes = new Uint8Array(until - from)
-      const { bytesRead } = await handle.read(bytes, 0, bytes.length, from)
-      if (bytesRead < bytes.length) throw new Error('the end of the file in a column')
-      return bytes.buffer
-    }
-  }
-  return { buffer, [Symbol.asyncDispose]: () => handle.close() }
+/** The thread of this process that decodes Parquet: it starts with the first file, and does not keep the process from ending. */
+function decoder(): Promise<Piscina<ParquetRequest, ParquetAnswer>> {
+  return (pool ??= import('piscina').then(({ Piscina: Pool }) => {
+    const started = new Pool<ParquetRequest, ParquetAnswer>({
+      filename: new URL('./parquet-thread.js', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: IDLE_MILLISECONDS,
+      recordTiming: false,
+      resourceLimits: { maxOldGenerationSizeMb: MEGABYTES }
+    })
+    // A thread died between two tasks; the pool starts another one.
+    started.on('error', () => {})
+    return started
+  }))
 }

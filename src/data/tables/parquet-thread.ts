@@ -1,0 +1,90 @@
+import { open, type FileHandle } from 'node:fs/promises'
+import { parquetMetadataAsync, parquetRead, parquetSchema, type AsyncBuffer, type Compressors, type RowGroup } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
+import { messageOf } from '../../errors.js'
+
+/** What the reader of a Parquet file asks its thread for: its columns, or the cells of one in rows `begin` to `end`, which are a row group. */
+export type ParquetRequest =
+  { readonly file: string } | { readonly file: string; readonly column: string; readonly begin: number; readonly end: number }
+
+/** The columns of a file and the rows of its row groups; or cells; or why there are none. */
+export type ParquetAnswer =
+  | { readonly names: readonly string[]; readonly groups: readonly number[] }
+  | { readonly cells: readonly unknown[] }
+  | { readonly fault: string }
+
+/** Values of a column chunk, and bytes of a page when it is decompressed. */
+const MOST_CELLS = 2 ** 24
+const LARGEST_PAGE = 2 ** 28
+
+/** Bytes at the end of a file that have the metadata. */
+const LARGEST_METADATA = 2 ** 26
+
+/** Answers a request: in a thread of a pool, for which an exception of any kind is a message. */
+export default async function read(request: ParquetRequest): Promise<ParquetAnswer> {
+  try {
+    await using handle = await open(request.file)
+    const { size } = await handle.stat()
+    return await answer(request, bufferOf(handle, size))
+  } catch (error) {
+    return { fault: messageOf(error).split('\n')[0]! }
+  }
+}
+
+async function answer(request: ParquetRequest, buffer: AsyncBuffer): Promise<ParquetAnswer> {
+  await checkTail(buffer)
+  const metadata = await parquetMetadataAsync(buffer)
+  const names = parquetSchema(metadata).children.map(({ element }) => element.name)
+  if (names.length === 0) throw new Error('no columns')
+  for (const group of metadata.row_groups) checkGroup(group, buffer.byteLength)
+  if (!('column' in request)) return { names, groups: metadata.row_groups.map((group) => Number(group.num_rows)) }
+  const { column, begin: rowStart, end: rowEnd } = request
+  let cells: readonly unknown[] = []
+  const onComplete = (rows: readonly (readonly unknown[])[]) => (cells = rows.map(([cell]) => cell))
+  await parquetRead({ file: buffer, metadata, columns: [column], rowStart, rowEnd, compressors: bounded(compressors), onComplete })
+  return { cells }
+}
+
+function bufferOf(handle: FileHandle, byteLength: number): AsyncBuffer {
+  return {
+    byteLength,
+    async slice(start, end = byteLength) {
+      const [from, until] = [Math.max(0, start), Math.min(end, byteLength)]
+      if (!(until >= from)) throw new Error(`bytes ${start} to ${end} of ${byteLength}`)
+      const bytes = new Uint8Array(until - from)
+      const { bytesRead } = await handle.read(bytes, 0, bytes.length, from)
+      if (bytesRead < bytes.length) throw new Error('the end of the file in a column')
+      return bytes.buffer
+    }
+  }
+}
+
+/** The metadata's length is the word before the last: a forged one must not be read. */
+async function checkTail(buffer: AsyncBuffer): Promise<void> {
+  if (buffer.byteLength < 12) throw new Error(`${buffer.byteLength} bytes`)
+  const tail = new DataView(await buffer.slice(buffer.byteLength - 8))
+  const length = tail.getUint32(0, true)
+  if (length > Math.min(buffer.byteLength - 8, LARGEST_METADATA)) throw new Error(`metadata of ${length} bytes`)
+}
+
+function checkGroup({ num_rows: rows, columns }: RowGroup, bytes: number): void {
+  if (!(rows >= 0n && rows <= 2n ** 31n)) throw new Error(`a row group of ${rows} rows`)
+  for (const { meta_data: chunk } of columns) {
+    if (!chunk) throw new Error('a column without metadata')
+    const { total_compressed_size: size, data_page_offset: offset, num_values: values } = chunk
+    if (!(size >= 0n && offset >= 0n && offset + size <= BigInt(bytes))) throw new Error(`a column of ${size} bytes at ${offset}`)
+    if (!(values >= 0n && values <= BigInt(MOST_CELLS))) throw new Error(`a column of ${values} values`)
+  }
+}
+
+/** A page that claims a forged size is not decompressed. */
+function bounded(all: Compressors): Compressors {
+  const checked = Object.entries(all).map(([name, decompress]) => {
+    const within: typeof decompress = (input, length) => {
+      if (length > LARGEST_PAGE) throw new Error(`a page of ${length} bytes`)
+      return decompress(input, length)
+    }
+    return [name, within]
+  })
+  return Object.fromEntries(checked) as Compressors
+}
