@@ -146,6 +146,8 @@ describe('A hostile name', () => {
       ['predict', HOSTILE, HOSTILE],
       ['generate', HOSTILE, HOSTILE],
       ['explain', `${HOSTILE}/model.ts`],
+      ['data', 'get', HOSTILE],
+      ['data', 'check', HOSTILE],
       ['doctor', HOSTILE],
       ['setup', HOSTILE],
       ['top', '--pid', HOSTILE],

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { plainText, readTable, type SampleEncoding, type TrainedModel } from '../../index.js'
 import { invalidFlag } from '../flag-values.js'
+import { externalLines } from '../text.js'
 
 /** Writes the rows of a table with what a model predicts behind them: CSV with a header, or an object a line. Throws what reading them throws. */
 export async function predictTable(
@@ -53,6 +54,8 @@ function jsonLine(row: Readonly<Record<string, unknown>>, added: readonly string
 
 /** As RFC 4180 has it. */
 function csvCell(value: unknown): string {
-  const text = plainText(value) ?? ''
+  const cell = plainText(value) ?? ''
+  // What is piped on stays exact.
+  const text = process.stdout.isTTY ? externalLines(cell) : cell
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
