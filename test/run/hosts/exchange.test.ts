@@ -47,7 +47,7 @@ describe('The exchange of a run over hosts', () => {
     const alone = (options: TrainOptions) => () => trainWith(options, {}).finished
     await refused('INVALID_OPTION', alone(racks), 'exchange', 'name the racks')
     await refused('INVALID_OPTION', alone({ ...SHORT, exchange: 'ring', backend: 'reference' }), 'exchange', '64 bits')
-    await refused('INVALID_OPTION', alone({ ...SHORT, exchange: 'ring', backend: 'cuda' }), 'exchange', 'NCCL')
+    await refused('INVALID_OPTION', alone({ ...SHORT, exchange: 'ring', backend: 'cuda-host' as 'cuda' }), 'exchange', 'NCCL')
     await refused('INVALID_OPTION', alone({ ...SHORT, exchange: 'auto', hosts: 'none' }), 'exchange', 'hosts is none')
     await refused('INVALID_OPTION', alone({ ...SHORT, racks: RACKS, hosts: 'loopback' }), 'racks', 'hosts is loopback')
     const jobs = together({ ...SHORT, exchange: 'ring' }, { other: { exchange: 'sharded' } })
