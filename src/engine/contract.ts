@@ -257,7 +257,7 @@ export interface Engine {
   trim(): void
   /**
    * The seconds of each of `turns` reductions, one after another, at a level of a group of which each of `parts` devices has a part of `bytes`. Blocks the thread. On
-   * several hosts each of them calls it with equal numbers.
+   * several hosts each of them calls it with equal numbers, but for one without learners, which has 0 parts.
    */
   timeLevel(backend: EngineBackend, level: LevelSpec, parts: number, bytes: number, turns: number): Float64Array
 

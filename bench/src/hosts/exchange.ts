@@ -10,7 +10,7 @@ import { rateName } from './cases.js'
 import type { Result } from './result.js'
 
 /** A vector of LeNet's length. */
-const BYTES = 1_724_320
+export const BYTES = 1_724_320
 /** First ones, which make the connections; both programs have them. */
 const WARM = 3
 /** What a link carries may differ by so much from the plan: headers, and what launchers and MPI send besides. */
@@ -19,10 +19,10 @@ const TOLERANCE = 0.05
 /** The algorithms of Open MPI's allreduce, by their numbers there. */
 const ALGORITHMS = ['linear', 'non-overlapping', 'recursive doubling', 'ring', 'segmented ring', 'Rabenseifner', 'allgather and reduce']
 /** Seconds of each algorithm, twice, to choose the best. */
-const TRIAL = 1
+export const TRIAL = 1
 
 /** One way to sum a vector over all hosts. */
-interface Way {
+export interface Way {
   readonly name: string
   readonly command: Command
   readonly parameters: Parameters
@@ -31,7 +31,7 @@ interface Way {
 }
 
 /** What a child tells. */
-interface Times {
+export interface Times {
   readonly seconds: readonly number[]
 }
 
@@ -79,11 +79,26 @@ class Contest {
   }
 }
 
+/** MPI_Allreduce as it is by default, and by each of its algorithms. */
+export async function allreduces(mpi: Mpi): Promise<{ readonly usual: Way; readonly algorithms: readonly Way[] }> {
+  const command = { program: await compiled(mpi, 'allreduce.c'), args: [] }
+  // Processes outnumber the cores of one machine: those that wait let the others run.
+  const patient = { mpi_yield_when_idle: '1' }
+  const algorithms = ALGORITHMS.map((name, index): Way => {
+    const parameters = { ...patient, coll_tuned_use_dynamic_rules: '1', coll_tuned_allreduce_algorithm: String(index + 1) }
+    return { name, command, parameters, exact: false }
+  })
+  return { usual: { name: 'default', command, parameters: patient, exact: false }, algorithms }
+}
+
 /** The fastest of MPI_Allreduce's algorithms on these links: the better of two short windows counts. */
-async function bestOf(contest: Contest, ways: readonly Way[]): Promise<{ best: Way; shares: Readonly<Record<string, number>> }> {
+export async function bestOf(
+  run: (way: Way) => Promise<number>,
+  ways: readonly Way[]
+): Promise<{ best: Way; shares: Readonly<Record<string, number>> }> {
   const shares = new Map<Way, number>(ways.map((way) => [way, 0]))
   for (let pass = 0; pass < 2; pass++) {
-    for (const way of ways) shares.set(way, Math.max(shares.get(way)!, await contest.run(way, TRIAL)))
+    for (const way of ways) shares.set(way, Math.max(shares.get(way)!, await run(way)))
   }
   const best = ways.reduce((one, other) => (shares.get(other)! > shares.get(one)! ? other : one))
   return { best, shares: Object.fromEntries([...shares].map(([{ name }, share]) => [name, share])) }
@@ -92,18 +107,11 @@ async function bestOf(contest: Contest, ways: readonly Way[]): Promise<{ best: W
 /** Sums over hosts, ours beside the bound of the links and MPI_Allreduce. One row a peer. */
 export async function exchange(hosts: number, mbit: number, options: BenchOptions): Promise<readonly Result[]> {
   const mpi = openMpi()
-  const allreduce = { program: await compiled(mpi, 'allreduce.c'), args: [] }
-  // Processes outnumber the cores of one machine: those that wait let the others run.
-  const patient = { mpi_yield_when_idle: '1' }
   const ours: Way = { name: 'arbalest', command: node('exchange-child.js', []), parameters: {}, exact: true }
-  const usual: Way = { name: 'default', command: allreduce, parameters: patient, exact: false }
-  const algorithms = ALGORITHMS.map((name, index): Way => {
-    const parameters = { ...patient, coll_tuned_use_dynamic_rules: '1', coll_tuned_allreduce_algorithm: String(index + 1) }
-    return { name, command: allreduce, parameters, exact: false }
-  })
+  const { usual, algorithms } = await allreduces(mpi)
   await using laboratory = await Laboratory.open(hosts, mbit)
   const contest = new Contest(mpi, laboratory, mbit)
-  const { best, shares } = await bestOf(contest, [usual, ...algorithms])
+  const { best, shares } = await bestOf((way) => contest.run(way, TRIAL), [usual, ...algorithms])
   const ways = [ours, usual, best]
   const found = new Map<Way, number[]>(ways.map((way) => [way, []]))
   for (let pair = 0; pair < options.pairs; pair++) for (const [way, of] of found) of.push(await contest.run(way, options.seconds))

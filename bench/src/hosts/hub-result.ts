@@ -3,9 +3,9 @@ import type { Comparison } from '../pairs.js'
 /** One line of `--json`: a case beside one peer. */
 export interface HubResult extends Comparison {
   readonly bench: 'hub'
-  /** `racks 2x2 cross1/4`, `cost-model`. */
+  /** `hub h4 link4x`, `tall k2`, `racks 2x2 cross1/4`, `cost-model`. */
   readonly case: string
-  /** `flat`, `bound`, `measured`. */
+  /** `sharded`, `allreduce`, `allreduce-best`, `wide`, `flat`, `bound`, `measured`. */
   readonly peer: string
   readonly unit: string
   /** How the peer was run. */

@@ -48,12 +48,12 @@ export class Laboratory implements AsyncDisposable {
   }
 
   /**
-   * `mbit` is the rate of each link in megabits a second; without it they are as fast as the machine. Racks are for links that have a rate. Throws
-   * BACKEND_UNAVAILABLE.
+   * `mbit` is the rate of each link in megabits a second, and `lastMbit` that of the last host's if it is another; without them they are as fast as the machine. Racks
+   * are for links that have a rate. Throws BACKEND_UNAVAILABLE.
    */
-  static async open(hosts: number, mbit?: number, racks?: ShapedRacks): Promise<Laboratory> {
-    const byRack = racks ? [String(racks.perRack), `${racks.acrossMbit}mbit`] : []
-    const shape = mbit === undefined ? [] : [`${mbit}mbit`, BURST, QUEUE, ...byRack]
+  static async open(hosts: number, mbit?: number, racks?: ShapedRacks, lastMbit = mbit): Promise<Laboratory> {
+    const byRack = racks ? [String(racks.perRack), `${racks.acrossMbit}mbit`] : ['', '']
+    const shape = mbit === undefined ? [] : [`${mbit}mbit`, BURST, QUEUE, ...byRack, `${lastMbit}mbit`]
     const namespaces = ['--net', '--mount', '--uts', '--ipc', '--pid', '--fork', '--mount-proc', '--kill-child']
     const holder = spawn('unshare', [...namespaces, script('make'), String(hosts), ...shape], { stdio: ['pipe', 'pipe', 'pipe'] })
     let told = ''

@@ -80,11 +80,11 @@ export async function answerOf<Answer>(command: Command, seconds: number): Promi
   return JSON.parse((await outputOf(command, seconds)).trim().split('\n').at(-1)!) as Answer
 }
 
-/** Compiles a peer of one file with the user's MPI. */
-export async function compiled({ mpicc }: Mpi, source: string): Promise<string> {
+/** Compiles a peer of one file with the user's MPI, or another compiler. */
+export async function compiled({ mpicc }: Pick<Mpi, 'mpicc'>, source: string, flags: readonly string[] = ['-O2']): Promise<string> {
   const program = join(await mkdtemp(join(tmpdir(), 'arbalest-bench-')), 'peer')
   const file = fileURLToPath(new URL(`../../peers/${source}`, import.meta.url))
-  await promisify(execFile)(mpicc, ['-O2', '-Wall', '-o', program, file])
+  await promisify(execFile)(mpicc, [...flags, '-Wall', '-o', program, file])
   return program
 }
 

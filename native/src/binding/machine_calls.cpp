@@ -109,11 +109,14 @@ Napi::Value time_level(const Info& info) {
   Backend& backend = backend_named(js::string(info[0], "backend"));
   const int parts = js::small(info[2], "parts");
   const int64_t bytes = js::integer(info[3], "bytes");
-  if (parts < 1 || parts > 1024) throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give 1 to 1024");
+  LevelSpec level = js::level_spec(info[1], holder(info));
+  // A host without learners has none.
+  const int fewest = level.kind == LevelSpec::Kind::hosts ? 0 : 1;
+  if (parts < fewest || parts > 1024)
+    throw Error("INVALID_OPTION", "parts: received " + std::to_string(parts) + "; give " + std::to_string(fewest) + " to 1024");
   if (bytes < 4 || bytes > int64_t{1} << 40) throw Error("INVALID_OPTION", "bytes: received " + std::to_string(bytes) + "; give 4 to 2^40");
   const int turns = js::small(info[4], "turns");
   if (turns < 1) throw Error("INVALID_OPTION", "turns: received " + std::to_string(turns) + "; give at least 1");
-  LevelSpec level = js::level_spec(info[1], holder(info));
   js::number_level(level);
   const auto seconds = time_level(backend, level, parts, static_cast<size_t>(bytes), turns);
   return js::new_numbers(info.Env(), Type::f64, seconds.size(),

@@ -91,9 +91,9 @@ std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, s
 }
 
 std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int parts, size_t bytes, int turns) {
-  check_devices(backend, parts);
+  check_devices(backend, std::max(parts, 1));
   const std::vector<Bucket> buckets = level_buckets(bytes / size_of(Type::f32), Type::f32);
-  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, parts, buckets);
+  const std::unique_ptr<Level> level = make_level(backend, spec, Type::f32, bytes, std::max(parts, 1), buckets);
   std::vector<Memory> vectors;
   std::vector<PartialSum> sums;
   for (int part = 0; part < parts; ++part) {
@@ -103,6 +103,7 @@ std::vector<double> time_level(Backend& backend, const LevelSpec& spec, int part
     own.write(vectors.back().data(), std::vector<std::byte>(bytes).data(), bytes);
     sums.push_back({vectors.back().data(), 1});
   }
+  if (parts == 0) sums.emplace_back();
   const std::atomic<bool> given_up{false};
   std::vector<double> seconds;
   for (int turn = 0; turn < turns; ++turn) {

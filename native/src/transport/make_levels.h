@@ -35,8 +35,8 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
 std::vector<std::unique_ptr<Level>> make_levels(Backend& backend, int devices, std::span<const LevelSpec> levels, Type type, size_t bytes,
                                                 std::span<const Bucket> buckets, ChunkRule* rule);
 
-// The seconds of each of some reductions, one after another, of `parts` partial sums of `bytes`, one a device. Every host of the level
-// calls it.
+// The seconds of each of some reductions, one after another, of `parts` partial sums of `bytes`, one a device, or none of a host that has
+// no learners. Every host of the level calls it.
 std::vector<double> time_level(Backend& backend, const LevelSpec& level, int parts, size_t bytes, int turns);
 
 }  // namespace arbalest
