@@ -139,6 +139,7 @@ describe('A hostile name', () => {
       ['train', `--${HOSTILE}`],
       ['crossover', `${HOSTILE}.ts`, `${HOSTILE}.ts`],
       ['launch', HOSTILE],
+      ['hub', HOSTILE],
       ['init', HOSTILE],
       ['export', HOSTILE, '--out', 'model.onnx'],
       ['import', HOSTILE, '--model', 'mlp', '--out', HOSTILE],

@@ -160,6 +160,9 @@ export class Follower {
           case 'capture':
             await this.#capture(task.states, actors, engine, parameters)
             break
+          // To hubs alone.
+          case 'serve':
+            break
           case 'prepare':
           case 'begin':
             throw new ArbalestError('INTERNAL', `hosts: the order ${task.order} came twice`)

@@ -1,13 +1,25 @@
 import { expect } from 'chai'
+import { serialize } from 'node:v8'
 import type { Engine } from '../../../src/engine/contract.js'
 import { settingsOf } from '../../../src/options/settings.js'
 import { allLearners } from '../../../src/run/hosts/all-learners.js'
 import { RunHost } from '../../../src/run/hosts/run-host.js'
 import { refused } from '../../support/codes.js'
 
-/** An engine that knows of hosts only which of them this one is. */
+/** What each host tells the others first, as a message between hosts. */
+const INTRODUCTION = Uint8Array.of(1, ...serialize({ role: 'trains', jobs: 1 }))
+
+/** An engine that knows of hosts only which of them this one is, and that all of them train. */
 function hostOf(rank: number, size: number): Promise<RunHost> {
-  const engine = { openHosts: () => 1, hostsPlace: () => ({ rank, size }), watchHosts: () => {}, release: () => {} } as unknown as Engine
+  const engine = {
+    openHosts: () => 1,
+    hostsPlace: () => ({ rank, size }),
+    watchHosts: () => {},
+    lostHosts: () => [],
+    sendToHost: () => {},
+    takeFromHost: () => INTRODUCTION,
+    release: () => {}
+  } as unknown as Engine
   return RunHost.open(engine, { kind: 'threads', name: 'places', rank, size, deadline: 1 })
 }
 
