@@ -123,7 +123,7 @@ const SHAKESPEARE: RemoteFile = {
 
 /**
  * The sources of the data sets that `data get` fetches. The sums of the archives of CIFAR, and of the files of CIFAR-100, are those that
- * several projects publish; all others were also computed from the files themselves.
+ * other projects publish; all others were also computed from the files themselves.
  */
 export const SOURCES: ReadonlyMap<string, Source> = new Map([
   ['mnist', MNIST],
