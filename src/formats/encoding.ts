@@ -12,6 +12,7 @@ export interface TableEncoding {
   readonly target: TargetEncoding
 }
 
+/** The features of a column. */
 export type ColumnEncoding = NumberEncoding | CategoryEncoding
 
 /** One feature, (x - mean) / std, 0 where x is missing; and another one that is 1 there, if rows of the training lacked it. */

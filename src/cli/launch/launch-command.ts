@@ -71,6 +71,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
     )
   const hosts = hostsOf(settings, launcher)
   const { hubs } = settings
+  if (hubs > 0 && words[0] === 'crossover')
+    throw invalidOption('hubs', hubs, 'leave it out: a hub serves one job, and crossover trains several')
   const processes = processesOf(settings, hosts) + hubs
   const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
   const env = { ...process.env, ARBALEST_LAUNCHED: '1', ...(hubs > 0 && { ARBALEST_HUBS: String(hubs) }) }

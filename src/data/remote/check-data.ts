@@ -20,6 +20,7 @@ export interface CheckedFile {
   readonly found?: string
 }
 
+/** The files of a data set, compared with their sums. */
 export interface CheckedData {
   readonly data: string
   /** `whole` if all files are right, `missing` if none is there. */
@@ -27,6 +28,7 @@ export interface CheckedData {
   readonly files: readonly CheckedFile[]
 }
 
+/** Where `checkData` looks. */
 export interface CheckDataOptions {
   /** The data folder; if omitted, the environment variable ARBALEST_DATA, otherwise `data`. */
   readonly directory?: string | undefined

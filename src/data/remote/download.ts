@@ -15,8 +15,11 @@ export interface DownloadProgress {
   readonly of: number
 }
 
+/** How files are fetched. */
 export interface DownloadOptions {
+  /** Called as bytes arrive. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
+  /** Ends the download with ABORTED; what has arrived stays, and the next call goes on there. */
   readonly signal?: AbortSignal | undefined
   /** Milliseconds without a byte after which a mirror is given up; 30,000 if omitted. */
   readonly stall?: number | undefined

@@ -8,6 +8,7 @@ import { download, type DownloadOptions } from './download.js'
 import { isArchive, SOURCES, sourceOf, type RemoteFile } from './sources.js'
 import { untar } from './untar.js'
 
+/** From where, to where and how `getData` fetches. */
 export interface GetDataOptions extends CheckDataOptions, DownloadOptions {
   /** The address of a folder that has the files, which is tried before the usual mirrors. */
   readonly mirror?: string | undefined

@@ -6,10 +6,13 @@ export interface RowBlock {
 
 /** What a reader gives: first the names of the columns, then the rows. */
 export interface TableSink {
+  /** The names of the columns; called once, first. */
   header(columns: readonly string[]): void
+  /** The next rows. The reader waits for the promise before it reads on. */
   block(block: RowBlock): void | Promise<void>
 }
 
+/** How a table is read. */
 export interface ReadTableOptions {
   /** Of CSV only: what separates its cells; if omitted, the one of comma, semicolon, tab and bar that the first line has most. */
   readonly delimiter?: string | undefined

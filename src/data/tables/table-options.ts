@@ -53,4 +53,5 @@ export const tableDatasetOptions = group({
   ...tableOptions.entries
 })
 
+/** A table of a file, and how it becomes samples. */
 export interface TableDatasetOptions extends GivenOptions<typeof tableDatasetOptions> {}

@@ -20,4 +20,5 @@ export const textsOptions = group({
   seed
 })
 
+/** The options of `datasetFromTexts`. */
 export interface TextsOptions extends GivenOptions<typeof textsOptions> {}

@@ -107,6 +107,12 @@ describe('arbalest launch', () => {
       expect(stderr).to.match(/^INVALID_OPTION: --shrink: received true; leave it out: Slurm [^\n]*Open MPI from 5 on[^\n]*\n$/)
     })
 
+    it('refuses a hub for several jobs', () => {
+      const { status, stderr } = copy.launch(['-n', '2', '--hubs', '1', '--', 'crossover', 'a.config.ts', 'b.config.ts'])
+      expect(status).to.equal(2)
+      expect(stderr).to.match(/^INVALID_OPTION: --hubs: received 1; leave it out: a hub serves one job[^\n]*\n$/)
+    })
+
     it('refuses a number of processes that the hosts do not take', () => {
       const { stderr } = copy.launch(['-n', '4', '--hostfile', copy.file('hosts', 'node1 slots=2\nnode2\n'), ...TRAIN])
       expect(stderr).to.match(/^INVALID_OPTION: --processes: received 4; use at most 3, .*node1 takes 2, node2 takes 1\n$/)
