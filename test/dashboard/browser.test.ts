@@ -48,7 +48,7 @@ describe('the dashboard in Chromium', function () {
     await job.finished
     for (const each of [page, second.page]) {
       await awaitText(each, '#connection', /ended/)
-      expect(await textOf(each, '#state')).to.equal('stopped')
+      await awaitText(each, '#state', /^stopped$/)
     }
     expect([...first.faults, ...second.faults]).to.deep.equal([])
   })

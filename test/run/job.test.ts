@@ -24,7 +24,7 @@ describe('A job', () => {
     const job = jobWith({})
     for (const method of ['on', 'once'] as const)
       expect(() => job[method]('evalauted' as never, () => {}))
-        .to.throw('event: received "evalauted"; use one of checkpoint, evaluated, failed')
+        .to.throw('event: received "evalauted"; use one of checkpoint, evaluated, exchange, failed')
         .with.property('code', 'UNKNOWN_NAME')
     await job.finished
   })

@@ -3,7 +3,8 @@ import { modelNamed, zoo } from '../../src/model/zoo/index.js'
 
 /** Their operators are those of smaller models, many times over or with many weights. */
 const DEEP: readonly string[] = ['vgg16', 'resnet34', 'resnet50', 'resnet101', 'resnet152']
-const TEXT: readonly string[] = ['gpt', 'text-classifier']
+/** Those that take tokens. */
+export const TEXT: readonly string[] = ['gpt', 'text-classifier']
 
 /** Every model of images in the zoo that is worth a test of its operators, for small images of ten classes. */
 export const smallZoo: readonly Model[] = Object.keys(zoo)

@@ -8,6 +8,7 @@ import { predictionGraph } from '../../../src/model/graph-builder.js'
 import { elements, parametersOf } from '../../../src/model/graph.js'
 import { modelNamed, zoo } from '../../../src/model/zoo/index.js'
 import { rule } from '../../engine/support/rule-pair.js'
+import { TEXT } from '../../support/zoo.js'
 
 const LINE = 64
 const F32 = { elementBytes: 4 }
@@ -17,7 +18,7 @@ function layoutOf(name: string): ParameterLayout {
   let bytes = 0
   let canonical = 0
   const parameters = parametersOf(
-    predictionGraph(modelNamed(name, name === 'gpt' ? { input: [64], classes: 65 } : { input: [3, 224, 224], classes: 1000 }))
+    predictionGraph(modelNamed(name, TEXT.includes(name) ? { input: [64], classes: 65 } : { input: [3, 224, 224], classes: 1000 }))
   ).map(({ name: parameter, shape }) => {
     const placed = { name: parameter, shape, type: 'f32', layout: 'plain', offset: bytes, bytes: 4 * elements(shape), canonical } as const
     bytes += LINE * Math.ceil(placed.bytes / LINE)
