@@ -1,3 +1,4 @@
+import { openDataset } from '../../../../src/data/open.js'
 import type { Engine, HostsSpec } from '../../../../src/engine/contract.js'
 import { engine as native } from '../../../../src/engine/native.js'
 import type { FinishedEvent, JobEvent } from '../../../../src/observe/events.js'
@@ -6,9 +7,12 @@ import type { Job } from '../../../../src/run/job.js'
 import { serveHub } from '../../../../src/run/hosts/serve-hub.js'
 import { trainWith } from '../../../../src/run/train.js'
 
+/** Drawing all digits would take longer than training. */
+const data = await openDataset('digits', { samples: 2000 })
+
 export const SHORT: TrainOptions = {
   model: 'mlp',
-  data: 'digits',
+  data,
   learners: 4,
   batch: 8,
   seed: 5,
