@@ -1,5 +1,8 @@
 import { expect } from 'chai'
-import { crossover, train, type CrossoverEvent, type FinishedEvent, type TrainOptions } from '../../../src/index.js'
+import { crossover, openDataset, train, type CrossoverEvent, type FinishedEvent, type TrainOptions } from '../../../src/index.js'
+
+/** Drawing all digits would take longer than training. */
+const data = await openDataset('digits', { samples: 2000 })
 
 interface DyingInTurn {
   readonly rule: 'ssgd' | 'sma' | 'local-sgd'
@@ -15,7 +18,7 @@ export async function dyingInTurn({ rule, backend, learners, how }: DyingInTurn)
   const learner = new URL('../../fakes/half-gradient-learner.js', import.meta.url)
   const common = {
     model: 'mlp',
-    data: 'digits',
+    data,
     batch: 8,
     learners,
     seed: 5,
