@@ -14,8 +14,13 @@ void leave_signals_to_node() {
   for (const char* name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) setenv(name, "1", 0);
 }
 
+// UCX would try its hooks of memory while MPI is initialised: it raises the end of the heap by a page and lowers it again, which takes the
+// page from a thread that allocates meanwhile, and rewrites functions that other threads are in. It reads this when it is loaded.
+void leave_memory_to_libc() { setenv("UCX_MEM_EVENTS", "no", 0); }
+
 template <class Function> Function symbol(const char* name) {
   leave_signals_to_node();
+  leave_memory_to_libc();
   static const OwnLibrary kLibrary{
       "hosts", "libarbalest-mpi.so", "run `npx arbalest setup --mpi`", "arbalest_link_interface", ARBALEST_LINK_INTERFACE, true};
   return reinterpret_cast<Function>(symbol_of(kLibrary, name));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <numeric>
 #include <string>
@@ -35,9 +34,6 @@ void initialise(int level) {
   if (was_initialised)
     throw Error("BACKEND_UNAVAILABLE",
                 "hosts: MPI can be initialised once in a process; start a new process for each run over several hosts");
-  // UCX, through which many MPIs send, would try its hooks of memory here: it raises the end of the heap by a page and lowers it again,
-  // which takes the page from a thread that allocates meanwhile, and rewrites functions that other threads are in.
-  setenv("UCX_MEM_EVENTS", "no", /* overwrite */ 0);
   int provided = MPI_THREAD_SINGLE;
   const int code = MPI_Init_thread(nullptr, nullptr, level, &provided);
   if (code != MPI_SUCCESS) throw Error("BACKEND_UNAVAILABLE", "hosts: MPI_Init_thread: " + text_of(code));
