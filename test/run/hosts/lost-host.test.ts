@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { ArbalestError } from '../../../src/errors.js'
 import { loadModel } from '../../../src/trained/load-model.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
-import { openDataset } from '../../../src/data/open.js'
+import type { Dataset } from '../../../src/data/dataset.js'
 import { leave } from '../../fakes/leaving-host.js'
 import { refused } from '../../support/codes.js'
 import { eventsOf, SHORT, together } from './support/together.js'
@@ -35,7 +35,7 @@ describe('A run over hosts, one of which is lost', () => {
     const models = jobs.slice(0, 2).map(({ model }) => model)
     expect(await models[0]!.weights()).to.deep.equal(await models[1]!.weights())
     // The share of the lost host has been measured too.
-    const { testAccuracy, testLoss } = await models[0]!.evaluate(await openDataset('digits'))
+    const { testAccuracy, testLoss } = await models[0]!.evaluate(SHORT.data as Dataset)
     expect(first!.testAccuracy).to.be.closeTo(testAccuracy!, 1e-6)
     expect(first!.testLoss).to.be.closeTo(testLoss, 1e-4)
   })
@@ -67,7 +67,7 @@ describe('A run over hosts, one of which is lost', () => {
       const { file, round } = data as { file: string; round: number }
       expect(message).to.include(`the central model of round ${round} is in ${file}`)
       const model = await loadModel(file)
-      expect((await model.evaluate(await openDataset('digits'))).testLoss).below(3)
+      expect((await model.evaluate(SHORT.data as Dataset)).testLoss).below(3)
       expect(round).above(0)
     } finally {
       rmSync(dir, { recursive: true })
