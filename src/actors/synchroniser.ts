@@ -12,6 +12,12 @@ export interface SynchroniserControlProtocol {
   /** The group in the engine, which learners join and evaluators copy the central model from. */
   group(): Handle
 
+  /**
+   * Looks at the status at once, in this thread and without a turn of the actor. Undefined if a class of the user's own answers `status`. The function
+   * throws ACTOR_GONE once the actor has stopped.
+   */
+  statusReader(): (() => SynchroniserStatus) | undefined
+
   /** Sets the learning rates, the restarts and the end of the run. */
   follow(schedule: GroupSchedule): void
 
@@ -116,6 +122,14 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
     }
   }
 
+  statusReader(): (() => SynchroniserStatus) | undefined {
+    if (this.status !== Synchroniser.prototype.status) return undefined
+    return () => {
+      if (this.#stopped) throw stoppedBefore()
+      return this.status()
+    }
+  }
+
   losses(fromIteration: number): Float32Array {
     return this.#engine.losses(this.#group, fromIteration)
   }
@@ -211,12 +225,16 @@ export class Synchroniser implements SynchroniserProtocol, SynchroniserControlPr
   /** What `look` finds, as soon as it finds something. Rejects with ACTOR_GONE once the actor stops. */
   async #until<T>(look: () => T | undefined): Promise<T> {
     for (;;) {
-      if (this.#stopped) throw new ArbalestError('ACTOR_GONE', 'synchroniser: it was stopped before there was an answer')
+      if (this.#stopped) throw stoppedBefore()
       const found = look()
       if (found !== undefined) return found
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY))
     }
   }
+}
+
+function stoppedBefore(): ArbalestError {
+  return new ArbalestError('ACTOR_GONE', 'synchroniser: it was stopped before there was an answer')
 }
 
 function present<T>(all: readonly T[]): readonly T[] | undefined {

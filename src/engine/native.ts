@@ -1,7 +1,7 @@
 import type { Precision } from '../compiler/program.js'
 import { addon, entryOf, translated, type Addon } from './addon.js'
 import type { BackendDescription, Engine, MachineDescription } from './contract.js'
-import { groupStatusBy } from './group-status.js'
+import { groupStatusBy, type ReadGroupStatus } from './group-status.js'
 import { processorFeatures, processorName, usableCores, usableMemory } from './machine.js'
 
 /** The calls that are the addon's; the others are composed here. */
@@ -97,10 +97,19 @@ function call<Name extends keyof Addon>(name: Name): Addon[Name] {
   return forwarded as Addon[Name]
 }
 
+/** As the other calls, without an array of arguments: it is the one that programs make again and again while learners fill the caches. */
+const readGroupStatus: ReadGroupStatus = (group, numbers) => {
+  try {
+    return addon().groupStatus(group, numbers)
+  } catch (error) {
+    throw translated(error)
+  }
+}
+
 const calls = Object.fromEntries(CALLS.map((name) => [name, call(name)])) as unknown as Pick<Addon, (typeof CALLS)[number]>
 
 /** The engine of this thread. Handles made here may be posted to any other. */
-export const engine: Engine = { describe, groupStatus: groupStatusBy(call('groupStatus')), ...calls }
+export const engine: Engine = { describe, groupStatus: groupStatusBy(readGroupStatus), ...calls }
 
 function describe(): MachineDescription {
   return {

@@ -1,4 +1,5 @@
 import { ArbalestError, invalidOption, unknownName } from '../errors.js'
+import type { SynchroniserStatus } from '../protocols/protocols.js'
 import type { RunActorName, RunCall, SendCall } from '../protocols/run-ref.js'
 import type { Supervisor } from '../actors/supervisor.js'
 import type { Synchroniser } from '../actors/synchroniser.js'
@@ -40,6 +41,8 @@ export interface Addressees {
   readonly deliver: Readonly<Record<Exclude<RunActorName, 'run'>, (call: RunCall) => Promise<unknown>>>
   /** How many learners there are now. */
   readonly learners: () => number
+  /** The status of the synchroniser, where this thread can look at it without a message: programs ask for it many times a second. */
+  readonly status?: (() => SynchroniserStatus) | undefined
 }
 
 /** Who sends a call: a program from outside, or a learner of the run, which must not wait for its own rest. */
@@ -111,6 +114,7 @@ export class RunDirectory {
       const effect = effectOf(call)
       if (this.#isOver) throw this.#isOver
       if (call.actor === 'run') return resolve(this.#stop())
+      if (call.method === 'status' && call.actor === 'synchroniser' && this.#now?.status) return resolve(this.#now.status())
       if (effect === 'change' && sender === 'learner' && !call.told) throw waitsForItself(call)
       const answer = this.#now ? delivered(call, this.#now) : this.#addressees.promise.then((there) => delivered(call, there))
       this.#underWay.add(answer, resolve, reject)
@@ -177,7 +181,7 @@ function waitsForItself({ actor, method }: RunCall): ArbalestError {
 
 /** How the calls reach the actors of a run. */
 export function addressees(
-  { synchroniser, supervisor, learners, feedStatus }: RunActors,
+  { synchroniser, status, supervisor, learners, feedStatus }: RunActors,
   interventions: Interventions,
   population: { readonly learners: number }
 ): Addressees {
@@ -197,6 +201,7 @@ export function addressees(
   }
   return {
     learners: () => population.learners,
+    status,
     deliver: {
       // With several hosts these two know their own alone.
       synchroniser: (call) => (call.method === 'roundsAfter' ? learners.figuresAfter(call.args[0] as number) : toSynchroniser(call)),

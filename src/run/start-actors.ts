@@ -8,7 +8,7 @@ import type { Learner, LearnerOptions, LearnerTask } from '../actors/learner.js'
 import type { LogLine } from '../learner/learner-log.js'
 import type { LearnerFailure } from '../actors/learner-failure.js'
 import type { LossRecord, SpawnLearner } from '../actors/learner-slot.js'
-import type { RunControl } from '../protocols/protocols.js'
+import type { RunControl, SynchroniserStatus } from '../protocols/protocols.js'
 import type { RunCall, SendCall } from '../protocols/run-ref.js'
 import { makeSources, makeTestSources, planTestSources, type Sources } from '../actors/sources.js'
 import { Supervisor } from '../actors/supervisor.js'
@@ -43,6 +43,8 @@ import { presentRule } from './run-settings.js'
 /** The actors of a run. */
 export interface RunActors {
   readonly synchroniser: ActorRef<Synchroniser>
+  /** Its status at once, without a message; undefined if a class of the user's own answers that. */
+  readonly status: (() => SynchroniserStatus) | undefined
   readonly supervisor: ActorRef<Supervisor>
   /** Those of all hosts on the first one; of this process on the others. */
   readonly learners: HostLearners
@@ -151,6 +153,7 @@ export async function startActors(run: PreparedRun, learnerModule: URL, scope: J
   }
   return {
     synchroniser,
+    status: await synchroniser.ask.statusReader(),
     supervisor,
     learners: all ?? own,
     evaluators,

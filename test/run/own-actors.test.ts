@@ -24,6 +24,15 @@ describe('an actor of the user’s own', () => {
     expect(Math.abs(slow.testLoss - tenth.testLoss)).below(1e-4)
   })
 
+  it('answers by its own status', async () => {
+    const source = `import { Synchroniser } from '${new URL('../../src/actors/index.js', import.meta.url).href}'
+      export default class extends Synchroniser { status() { return { ...super.status(), position: -1 } } }`
+    const job = await trainManyRounds({ synchroniserActor: new URL(`data:text/javascript,${encodeURIComponent(source)}`) })
+    expect((await job.actors.synchroniser.ask.status()).position).to.equal(-1)
+    job.stop()
+    await job.finished
+  })
+
   it('is refused if it lacks a method that the run calls', async () => {
     const module = new URL(`data:text/javascript,${encodeURIComponent('export default class { status() {} }')}`)
     const error = await rejection((await trainManyRounds({ supervisor: module })).finished)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { actorsAt, type RunCall } from '../../src/actors/index.js'
+import { actorsAt, type RunCall, type SynchroniserStatus } from '../../src/actors/index.js'
 import { checkedCall, RunDirectory, type Addressees } from '../../src/run/run-directory.js'
 import { deferred } from '../../src/runtime/promises.js'
 import { heap } from '../runtime/support/heap.js'
@@ -45,6 +45,18 @@ describe('the directory of a run', () => {
     await directory.call(call({ method: 'pause', told: true }), 'learner')
     await directory.call(call({}), 'learner')
     expect(heard).to.deep.equal(['synchroniser.pause', 'synchroniser.status'])
+  })
+
+  it('looks at the status without a message where this thread can', async () => {
+    const directory = new RunDirectory(2, () => {})
+    let round = 0
+    directory.open({ ...there, status: () => ({ round: round++ }) as SynchroniserStatus })
+    expect(await directory.call(call({}))).to.deep.equal({ round: 0 })
+    expect(await directory.call(call({}), 'learner')).to.deep.equal({ round: 1 })
+    await directory.call(call({ actor: 'feeder' }))
+    expect(heard).to.deep.equal(['feeder.status'])
+    directory.close()
+    await refused('ACTOR_GONE', () => directory.call(call({})))
   })
 
   it('settles what waits for actors that never come, and all that is sent after the end', async () => {
