@@ -189,12 +189,12 @@ class AlexNet(nn.Sequential):
         )
 
 
-class CausalSelfAttention(nn.Module):
+class SelfAttention(nn.Module):
     """Queries, keys and values in one product; the fused attention where PyTorch has it."""
 
-    def __init__(self, heads, width):
+    def __init__(self, heads, width, causal):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.qkv = nn.Linear(width, 3 * width)
         self.projection = nn.Linear(width, width)
 
@@ -202,17 +202,19 @@ class CausalSelfAttention(nn.Module):
         batch, length, width = x.shape
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         if hasattr(F, "scaled_dot_product_attention"):
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
         else:
-            mask = torch.ones(length, length, dtype=torch.bool).triu(1)
-            y = (q @ k.transpose(-2, -1) / (width // self.heads) ** 0.5).masked_fill(mask, -torch.inf).softmax(-1) @ v
+            scores = q @ k.transpose(-2, -1) / (width // self.heads) ** 0.5
+            if self.causal:
+                scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), -torch.inf)
+            y = scores.softmax(-1) @ v
         return self.projection(y.transpose(1, 2).reshape(batch, length, width))
 
 
 class GptBlock(nn.Module):
     def __init__(self, heads, width, dropout):
         super().__init__()
-        self.attention = nn.Sequential(nn.LayerNorm(width), CausalSelfAttention(heads, width), nn.Dropout(dropout))
+        self.attention = nn.Sequential(nn.LayerNorm(width), SelfAttention(heads, width, causal=True), nn.Dropout(dropout))
         self.feed_forward = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width), nn.Dropout(dropout)
         )
@@ -241,8 +243,55 @@ class Gpt(nn.Module):
         return self.norm(self.blocks(x)) @ self.tokens.weight.t()
 
 
+class VitBlock(nn.Module):
+    def __init__(self, heads, width, dropout):
+        super().__init__()
+        self.attention = nn.Sequential(nn.LayerNorm(width, 1e-6), SelfAttention(heads, width, causal=False), nn.Dropout(dropout))
+        self.feed_forward = nn.Sequential(
+            nn.LayerNorm(width, 1e-6), nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(dropout), nn.Linear(4 * width, width), nn.Dropout(dropout)
+        )
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        return x + self.feed_forward(x)
+
+
+class ClassAndPositions(nn.Module):
+    """A token before the sequence, and a table over all positions."""
+
+    def __init__(self, length, width):
+        super().__init__()
+        self.token = nn.Parameter(1e-6 * torch.randn(1, 1, width))
+        self.positions = nn.Parameter(0.02 * torch.randn(1, 1 + length, width))
+
+    def forward(self, x):
+        return torch.cat((self.token.expand(len(x), -1, -1), x), 1) + self.positions
+
+
+class Vit(nn.Module):
+    """Dosovitskiy et al. 2021: patches behind a class token, norms before the branches; patches of 4 pixels below 96 a side."""
+
+    def __init__(self, sample, classes, dropout, layers=12, heads=3, width=192):
+        super().__init__()
+        channels, *sides = sample
+        patch = 4 if min(sides) < 96 else 16
+        self.patches = nn.Conv2d(channels, width, patch, patch)
+        self.tokens = ClassAndPositions((sides[0] // patch) * (sides[1] // patch), width)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.Sequential(*(VitBlock(heads, width, dropout) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width, 1e-6)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.tokens(self.patches(x).flatten(2).transpose(1, 2))
+        return self.head(self.norm(self.blocks(self.dropout(x)))[:, 0])
+
+
+VITS = {"vit-tiny": (3, 192), "vit-small": (6, 384), "vit-base": (12, 768)}
+
+
 def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
-    """The model of that name for samples (C, H, W), or tokens (T) for gpt, whose `size` may be given; ValueError for a name that is not known."""
+    """The model of that name for samples (C, H, W), or tokens (T) for gpt; a transformer's `size` may be given; ValueError for a name that is not known."""
     if name == "mlp":
         return Mlp(sample, classes)
     if name == "lenet":
@@ -257,4 +306,7 @@ def build(name, sample, classes, shortcut="A", dropout=0.5, **size):
         return ResNet(int(name[6:]), sample, classes, shortcut)
     if name == "gpt":
         return Gpt(sample, classes, dropout, **size)
-    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152")
+    if name in VITS:
+        heads, width = VITS[name]
+        return Vit(sample, classes, **{"dropout": dropout, "heads": heads, "width": width, **size})
+    raise ValueError(f"model: received {name}; use mlp, gpt, lenet, alexnet, vgg16, resnet18, 20, 32, 34, 44, 50, 56, 101, 110 or 152, {', '.join(VITS)}")

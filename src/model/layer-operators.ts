@@ -36,7 +36,7 @@ export class LayerOperators implements LayerContext {
     let value = x
     for (const [i, layer] of layers.entries()) {
       const [first, before] = [this.graph.size, this.graph.operatorCount]
-      const to = new LayerWriter(names[i]!, this)
+      const to = new LayerWriter(names[i]!, this, prefix)
       value = layerRow(layer.kind)!.build(layer, to, value)
       if (to.truth('frozen', layer.frozen ?? false)) {
         this.graph.freeze(first)

@@ -54,8 +54,8 @@ export const modelOptions = {
     otherwise: 'lenet',
     common: true
   }),
-  /** The size of model `gpt` or `text-classifier`: `{ layers: 6, heads: 6, width: 384 }`. */
-  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of model gpt or text-classifier' }),
+  /** The size of a transformer (`gpt`, `text-classifier`, `vit-tiny` and larger): `{ layers: 6, heads: 6, width: 384 }`. */
+  size: option<GptOptions, GptOptions>(gptOptions, { text: 'the size of a transformer: gpt, text-classifier, vit-tiny and larger' }),
   /** Weights to begin with instead of random ones, as for fine-tuning: a safetensors file, alone or with options. */
   initialWeights: option<string | InitialWeightsOptions, InitialWeightsOptions>(orShort(file, initialWeights, 'file')),
   /**

@@ -97,7 +97,10 @@ describe('arbalest explain', function () {
   })
 
   for (const [args, complaint] of [
-    [['lenet', '--layers', '2'], /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, text-classifier has it/],
+    [
+      ['lenet', '--layers', '2'],
+      /^INVALID_OPTION: --layers: received 2; leave it out: only model gpt, text-classifier, vit-tiny, vit-small, vit-base has it/
+    ],
     [['gpt', '--heads', '3'], /^INVALID_OPTION: --width: received 128; use a multiple of the 3 heads/],
     [['gpt', '--width', '30'], /^INVALID_OPTION: --width: received 30; use a multiple of the 4 heads/],
     [['gpt', '--layers', '1001'], /^INVALID_OPTION: --layers: received 1001; use a whole number from 1 to 1000/],

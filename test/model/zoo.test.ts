@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { buildGraph, parameterCount, predictionGraph } from '../../src/model/graph-builder.js'
 import { parametersOf } from '../../src/model/graph.js'
-import { gpt, mlp, imagenetResnet, modelNamed, resnet, zoo } from '../../src/model/zoo/index.js'
+import { gpt, mlp, imagenetResnet, modelNamed, resnet, vit, zoo } from '../../src/model/zoo/index.js'
 import { thrown } from '../support/thrown.js'
 
 const mnist = { input: [1, 28, 28], classes: 10 }
@@ -27,6 +27,10 @@ describe('the zoo', () => {
     ['resnet50', imagenet, 25_557_032],
     ['resnet101', imagenet, 44_549_160],
     ['resnet152', imagenet, 60_192_808],
+    // As timm counts those of 16 pixels a patch.
+    ['vit-tiny', imagenet, 5_717_416],
+    ['vit-small', imagenet, 22_050_664],
+    ['vit-base', imagenet, 86_567_656],
     // Embedding and positions, 12 width^2 + 13 width a block, the last norm; the head has the embedding's weights.
     ['gpt', text, 128 * (65 + 128) + 4 * (12 * 128 ** 2 + 13 * 128) + 2 * 128],
     ['text-classifier', text, 64 * (256 + 128) + 2 * (12 * 64 ** 2 + 13 * 64) + 2 * 64 + 65 * (64 + 1)]
@@ -97,6 +101,29 @@ describe('the zoo', () => {
         expect(() => buildGraph(modelNamed(name, { input: [3, side, side], classes: 2 }), { batch: 2, mode: 'train' })).not.to.throw()
   })
 
+  it('has vision transformers with patches that suit the images, or with others, and says which images fit', () => {
+    const lengthOf = (side: number, size = {}) => {
+      const { values } = predictionGraph(vit({ input: [3, side, side], classes: 10 }, size))
+      return values.find(({ name }) => name === 'pos_embed')!.shape[1]
+    }
+    expect([lengthOf(224), lengthOf(32), lengthOf(28), lengthOf(32, { patch: 8 })]).to.deep.equal([
+      1 + 14 ** 2,
+      1 + 8 ** 2,
+      1 + 7 ** 2,
+      1 + 4 ** 2
+    ])
+    const odd = thrown(() => modelNamed('vit-tiny', { input: [3, 30, 32], classes: 10 }))
+    expect(odd.code).to.equal('SHAPE_MISMATCH')
+    expect(odd.message).to.equal(
+      'model vit-tiny: received input (3, 30, 32); it takes images (C, H, W) whose sides are multiples of its patches of 4 pixels: scale the images, or give another patch'
+    )
+    expect(thrown(() => modelNamed('vit-base', { input: [12], classes: 10 })).code).to.equal('SHAPE_MISMATCH')
+    expect(thrown(() => vit(cifar, { patch: 0 })).message).to.equal('patch: received 0; use a whole number of at least 1')
+    expect(thrown(() => modelNamed('vit-small', cifar, { heads: 5 })).message).to.include(
+      'width: received 384; use a multiple of the 5 heads'
+    )
+  })
+
   it('keeps the size of its features, and so of its weights, for images around 224 pixels', () => {
     const sizes = (name: string, side: number) => parameterCount(modelNamed(name, { input: [3, side, side], classes: 1000 }))
     for (const side of [224, 254]) expect([sizes('alexnet', side), sizes('vgg16', side)]).to.deep.equal([61_100_840, 138_365_992])
@@ -115,6 +142,18 @@ describe('the zoo', () => {
       const convolutions = [0, 3, 7, 10, 14, 17, 20, 24, 27, 30, 34, 37, 40]
       const layers = convolutions.flatMap((i) => [`features.${i}`, `features.${i + 1}`]).concat([0, 3, 6].map((i) => `classifier.${i}`))
       expect(names('vgg16')).to.deep.equal(layers.flatMap((layer) => [`${layer}.weight`, `${layer}.bias`]))
+    })
+
+    it('and of timm in vision transformers', () => {
+      const block = ['norm1', 'attn.qkv', 'attn.proj', 'norm2', 'mlp.fc1', 'mlp.fc2']
+      const blocks = Array.from({ length: 12 }, (_, i) => block.map((layer) => `blocks.${i}.${layer}`)).flat()
+      const weighted = (layer: string): string[] => [`${layer}.weight`, `${layer}.bias`]
+      expect(names('vit-tiny')).to.deep.equal([
+        ...weighted('patch_embed.proj'),
+        'cls_token',
+        'pos_embed',
+        ...[...blocks, 'norm', 'head'].flatMap(weighted)
+      ])
     })
 
     it('in ResNets', () => {

@@ -19,7 +19,7 @@ describe('PyTorch as the oracle', function () {
   })
 
   // The large models' answers are asked for again in oracle.slow.test.ts.
-  for (const name of ['lenet', 'resnet20', 'gpt'])
+  for (const name of ['lenet', 'resnet20', 'gpt', 'vit-tiny'])
     it(`gives its recorded answers about ${name} again where it is installed`, function () {
       const python = pythonWithTorch()
       if (python === undefined) skip(this, 'no python3 that imports torch; on Debian: apt-get install python3-torch')
@@ -45,7 +45,8 @@ describe('PyTorch as the oracle', function () {
 
   for (const [title, name] of [
     ['ResNet-20', 'resnet20'],
-    ['GPT', 'gpt']
+    ['GPT', 'gpt'],
+    ['vision transformer', 'vit-tiny']
   ] as const)
     describe(`${title}, ten steps of SGD with momentum`, () => {
       const problem = PROBLEMS.get(name)!()

@@ -37,8 +37,11 @@ function words(count: number, stream: number): Uint32Array {
 }
 
 /** Steps of SGD on pixels from -2 to 2 in steps of 1/64, which float32 holds exactly. */
-export function problemOf(make: (shape: ZooShape) => Model, options: { sample: readonly number[]; batch: number; steps: number }): Problem {
-  const { sample, batch, steps } = options
+export function problemOf(
+  make: (shape: ZooShape) => Model,
+  options: { sample: readonly number[]; batch: number; steps: number; size?: Readonly<Record<string, number>> }
+): Problem {
+  const { sample, batch, steps, size } = options
   const model = make({ input: sample, classes: CLASSES })
   const graph = buildGraph(model, { batch, mode: 'train' })
   const pixels = batch * sample.reduce((product, extent) => product * extent, 1)
@@ -53,6 +56,7 @@ export function problemOf(make: (shape: ZooShape) => Model, options: { sample: r
     weightDecay: 1e-4,
     parameters: parametersOf(graph).map(({ name: parameter, shape }) => ({ name: parameter, shape })),
     weights: initialParameters(graph, SEED),
+    ...(size && { size }),
     inputs: streams.map((stream) => Float32Array.from(words(pixels, stream), (word) => ((word >>> 24) - 128) / 64)),
     targets: streams.map((stream) => Int32Array.from(words(batch, stream + 1), (word) => word % CLASSES))
   }
@@ -64,13 +68,12 @@ export function textProblemOf(
   options: { context: number; batch: number; steps: number; size: Readonly<Record<string, number>> }
 ): Problem {
   const { context, batch, steps, size } = options
-  const problem = problemOf(make, { sample: [context], batch, steps })
+  const problem = problemOf(make, { sample: [context], batch, steps, size })
   const row = Int32Array.from(words(steps * batch * context + 1, 100), (word) => word % CLASSES)
   const parts = <T>(cut: (from: number, until: number) => T): T[] =>
     Array.from({ length: steps }, (_, step) => cut(step * batch * context, (step + 1) * batch * context))
   return {
     ...problem,
-    size,
     inputs: parts((from, until) => Float32Array.from(row.subarray(from, until))),
     targets: parts((from, until) => row.slice(from + 1, until + 1))
   }

@@ -19,6 +19,14 @@ inline std::string shown(const Shape& shape) {
   return text + ")";
 }
 
+// The shape of a table that is added to every sample of x: a sample's, with an axis for the samples where the table that is given has one.
+inline Shape table_of(const Shape& x, const Shape& given) {
+  Shape table = x;
+  table.front() = 1;
+  if (given.size() < x.size()) table.erase(table.begin());
+  return table;
+}
+
 // The base of a class `Use` with op(), the operator; attributes(); and input(i), has_input(i), output(i), has_output(i), its shapes.
 template <class Use> class ShapeChecks {
  public:

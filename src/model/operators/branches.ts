@@ -35,6 +35,8 @@ declare module '../layer.js' {
 interface TwoBranches extends Named {
   readonly body: readonly Layer[]
   readonly shortcut?: readonly Layer[]
+  /** What the names of the body's layers begin with, in place of the block's own name. */
+  readonly bodyName?: string
   /** What the names of the shortcut's layers begin with, after the block's own; `shortcut` if left out. */
   readonly shortcutName?: string
 }
@@ -120,10 +122,11 @@ defineLayers({
 /** The outputs of a layer's body and of its shortcut for input x, in one shape. */
 function bodyAndShortcut(layer: TwoBranches, to: LayerWriter, x: ValueId): [ValueId, ValueId] {
   if (layer.body.length === 0) throw to.invalid('body', layer.body, 'give it at least one layer')
-  const { shortcutName = 'shortcut' } = layer
-  if (typeof shortcutName !== 'string' || !/^\S+$/.test(shortcutName))
-    throw to.invalid('shortcutName', shortcutName, 'use at least one character and no space')
-  const body = to.context.sequence(layer.body, x, `${to.name}.`)
+  const { bodyName, shortcutName = 'shortcut' } = layer
+  for (const [parameter, name] of Object.entries({ bodyName, shortcutName }))
+    if (name !== undefined && (typeof name !== 'string' || !/^\S+$/.test(name)))
+      throw to.invalid(parameter, name, 'use at least one character and no space')
+  const body = to.context.sequence(layer.body, x, bodyName === undefined ? `${to.name}.` : `${to.prefix}${bodyName}.`)
   const shortcut = to.context.sequence(layer.shortcut ?? [], x, `${to.name}.${shortcutName}.`)
   const [ofBody, ofShortcut] = [to.shape(body), to.shape(shortcut)]
   if (sameShape(ofBody, ofShortcut)) return [body, shortcut]

@@ -13,7 +13,7 @@ declare module '../graph.js' {
     embedding: NoAttributes
     /** tokens, gy -> gtable */
     embeddingBackward: NoAttributes
-    /** x (N,...), table (...) -> y = x + table, for every sample */
+    /** x (N,...), table (...) or (1,...) -> y = x + table, for every sample */
     positions: NoAttributes
     /** gy -> gtable: the sum over the samples */
     positionsBackward: NoAttributes
@@ -40,6 +40,11 @@ export interface EmbeddingLayer extends Named {
 export interface PositionsLayer extends Named {
   readonly kind: 'positions'
   readonly initialiser?: WeightInitialiser
+  /**
+   * The full name of its parameter, which then has an axis for the samples too: `pos_embed` of shape (1, T, F). The layer's name and `.weight`,
+   * of shape (T, F), if left out.
+   */
+  readonly parameter?: string
 }
 
 /**
@@ -74,9 +79,11 @@ defineLayers({
   },
   positions: {
     stem: 'positions',
-    build({ initialiser = { kind: 'normal', std: 0.02 } }, to, x) {
+    build({ initialiser = { kind: 'normal', std: 0.02 }, parameter }, to, x) {
       const shape = to.shape(x)
-      const table = to.parameter('weight', shape.slice(1), initialiserOf(to.name, 'initialiser', initialiser, null))
+      const sample = shape.slice(1)
+      const extents = parameter === undefined ? sample : [1, ...sample]
+      const table = to.table(parameter, extents, initialiserOf(to.name, 'initialiser', initialiser, null))
       return to.result('positions', x, shape, {}, [table])
     }
   }

@@ -53,10 +53,13 @@ interface NewValue {
 export class LayerWriter {
   readonly name: string
   readonly context: LayerContext
+  /** What its name and those of its neighbours begin with: empty, or ends in a dot. */
+  readonly prefix: string
 
-  constructor(name: string, context: LayerContext) {
+  constructor(name: string, context: LayerContext, prefix = '') {
     this.name = name
     this.context = context
+    this.prefix = prefix
   }
 
   /** Whether batch norms use the statistics of the batch, and dropouts drop. */
@@ -76,6 +79,17 @@ export class LayerWriter {
 
   parameter(suffix: string, shape: readonly number[], initialiser: Initialiser): ValueId {
     return this.value(shape, suffix, { role: 'parameter', initialiser })
+  }
+
+  /**
+   * A parameter under a full name of its own where one is given, as a PyTorch module's own parameters have (`pos_embed`), else the layer's weight.
+   * Throws INVALID_MODEL for a name that is none.
+   */
+  table(fullName: string | undefined, shape: readonly number[], initialiser: Initialiser): ValueId {
+    if (fullName === undefined) return this.parameter('weight', shape, initialiser)
+    if (typeof fullName !== 'string' || !/^\S+$/.test(fullName))
+      throw this.invalid('parameter', fullName, 'use at least one character and no space')
+    return this.context.graph.value(fullName, shape, { role: 'parameter', initialiser })
   }
 
   operator(
@@ -123,6 +137,13 @@ export class LayerWriter {
     const shape = this.shape(x)
     if (shape.length > 3) throw this.mismatch(x, 'it takes features (F) or (T, F): put flatten before it')
     return shape
+  }
+
+  /** The shape of sequences (N, T, F). Throws SHAPE_MISMATCH for another input. */
+  sequence(x: ValueId): readonly [number, number, number] {
+    const shape = this.shape(x)
+    if (shape.length !== 3) throw this.mismatch(x, 'it takes a sequence (T, F)')
+    return shape as readonly [number, number, number]
   }
 
   wholeNumber(parameter: string, value: number, least: number): number {

@@ -105,9 +105,8 @@ defineLayers({
   meanPositions: {
     stem: 'mean',
     build(_, to, x) {
-      const shape = to.shape(x)
-      if (shape.length !== 3) throw to.mismatch(x, 'it takes a sequence (T, F)')
-      return to.result('meanPositions', x, [shape[0]!, shape[2]!])
+      const [batch, , features] = to.sequence(x)
+      return to.result('meanPositions', x, [batch, features])
     }
   }
 })

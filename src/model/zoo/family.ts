@@ -68,7 +68,7 @@ export const IMAGENET_PIXELS = { mean: [0.485, 0.456, 0.406], std: [0.229, 0.224
 const families: ZooFamily[] = []
 const models: Record<string, (shape: ZooShape, size?: object) => Model> = {}
 
-/** The models that a name stands for. Only `gpt` takes a size. */
+/** The models that a name stands for. Only transformers take a size. */
 export const zoo: Readonly<Record<string, (shape: ZooShape, size?: object) => Model>> = models
 
 /** Adds a family to the zoo. */

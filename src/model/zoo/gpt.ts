@@ -8,22 +8,31 @@ import type { Layer } from '../layer.js'
 import type { Model } from '../model.js'
 import { COMMON, defineFamily, type ZooShape } from './family.js'
 
-const about = <const Text extends object>(text: Text) => ({ ...text, of: ['gpt', 'text-classifier'] }) as const
+const about = <const Text extends object>(text: Text) =>
+  ({ ...text, of: ['gpt', 'text-classifier', 'vit-tiny', 'vit-small', 'vit-base'] }) as const
 
 /** The options of a transformer's size, as `size` of a run has them. */
 export const gptOptions = group({
-  /** Blocks of attention and feed-forward network; 4 if omitted, 2 for `text-classifier`. */
+  /** Blocks of attention and feed-forward network; 4 if omitted, 2 for `text-classifier`, 12 for vision transformers. */
   layers: option(
     // More than any machine trains.
     whole({ min: 1, max: 1000 }),
-    about({ text: 'blocks of attention and feed-forward network', flag: '--layers <count>', otherwise: '4; 2 for text-classifier' })
+    about({
+      text: 'blocks of attention and feed-forward network',
+      flag: '--layers <count>',
+      otherwise: '4; 2 for text-classifier, 12 for vit'
+    })
   ),
-  /** Heads of each attention; 4 if omitted. */
-  heads: option(whole({ min: 1 }), about({ text: 'heads of each attention', flag: '--heads <count>', otherwise: '4' })),
-  /** Features of a position, which the heads share evenly; 128 if omitted, 64 for `text-classifier`. */
+  /** Heads of each attention; 4 if omitted, 3, 6 or 12 for `vit-tiny`, `vit-small` and `vit-base`. */
+  heads: option(whole({ min: 1 }), about({ text: 'heads of each attention', flag: '--heads <count>', otherwise: '4; 3, 6 or 12 for vit' })),
+  /** Features of a position, which the heads share evenly; 128 if omitted, 64 for `text-classifier`, 192, 384 or 768 for vision transformers. */
   width: option(
     whole({ min: 1 }),
-    about({ text: 'features of a position, a multiple of the heads', flag: '--width <features>', otherwise: '128; 64 for text-classifier' })
+    about({
+      text: 'features of a position, a multiple of the heads',
+      flag: '--width <features>',
+      otherwise: '128; 64 for text-classifier; 192, 384 or 768 for vit'
+    })
   ),
   /** The fraction of the features that dropout zeroes, after the embedding and at the end of each branch; 0 if omitted. */
   dropout: option(

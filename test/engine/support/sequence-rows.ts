@@ -89,6 +89,57 @@ const positionsCases: Use[] = [
   outputs: { y: activation(...shape) }
 }))
 
+/** As a PyTorch module's own parameter, the table has an axis for the samples. */
+const ownTableCases: Use[] = [
+  [2, 3, 5],
+  [3, 17, 33]
+].map((shape) => ({
+  name: `${named(shape)}, the table with an axis for samples`,
+  attributes: {},
+  inputs: { x: activation(...shape), table: wide(1, ...shape.slice(1)) },
+  outputs: { y: activation(...shape) }
+}))
+
+const imageCases: Use[] = [
+  [1, 1, 1, 1],
+  [1, 3, 5, 7],
+  [3, 17, 3, 5],
+  [2, 16, 9, 9],
+  [2, 70, 5, 1],
+  [1, 64, 8, 8]
+].map(([n, c, h, w]) => ({
+  name: named([n!, c!, h!, w!]),
+  attributes: {},
+  inputs: { x: activation(n!, c!, h!, w!) },
+  outputs: { y: activation(n!, h! * w!, c!) }
+}))
+
+const tokenCases: Use[] = [
+  [1, 1, 1],
+  [2, 3, 5],
+  [3, 17, 33],
+  [4, 2, 70],
+  [2, 16, 64]
+].map(([n, t, f]) => ({
+  name: named([n!, t!, f!]),
+  attributes: {},
+  inputs: { x: activation(n!, t!, f!), token: wide(1, 1, f!) },
+  outputs: { y: activation(n!, 1 + t!, f!) }
+}))
+
+const takeCases: Use[] = [
+  [1, 1, 1, 0],
+  [2, 3, 5, 2],
+  [3, 17, 33, 0],
+  [4, 2, 70, 1],
+  [2, 16, 64, 7]
+].map(([n, t, f, position]) => ({
+  name: `position ${position} of ${named([n!, t!, f!])}`,
+  attributes: { position: position! },
+  inputs: { x: activation(n!, t!, f!) },
+  outputs: { y: activation(n!, f!) }
+}))
+
 const attentionCases: Use[] = [
   [1, 1, 1, 1],
   [2, 5, 4, 2],
@@ -159,7 +210,7 @@ export const sequenceRows: readonly OperatorRow[] = [
   {
     kind: 'positions',
     magnitude: magnitude.absolute,
-    cases: positionsCases,
+    cases: [...positionsCases, ...ownTableCases],
     backward: [{ kind: 'positionsBackward', inputs: ['gy'], outputs: ['gtable'], magnitude: magnitude.absolute }]
   },
   {
@@ -187,6 +238,32 @@ export const sequenceRows: readonly OperatorRow[] = [
         magnitude: sequence.fullAttentionBackward
       }
     ]
+  },
+  {
+    kind: 'imagePositions',
+    magnitude: magnitude.exact,
+    cases: imageCases,
+    backward: [{ kind: 'imagePositionsBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.exact }]
+  },
+  {
+    kind: 'classToken',
+    // The token is rounded under bf16.
+    magnitude: magnitude.absolute,
+    cases: tokenCases,
+    backward: [{ kind: 'classTokenBackward', inputs: ['gy'], outputs: ['gx', 'gtoken'], magnitude: magnitude.absolute }]
+  },
+  {
+    kind: 'classToken',
+    magnitude: magnitude.absolute,
+    cases: tokenCases,
+    // The images want no gradient.
+    backward: [{ kind: 'classTokenBackward', inputs: ['gy'], outputs: ['none', 'gtoken'], magnitude: magnitude.absolute }]
+  },
+  {
+    kind: 'takePosition',
+    magnitude: magnitude.exact,
+    cases: takeCases,
+    backward: [{ kind: 'takePositionBackward', inputs: ['gy'], outputs: ['gx'], magnitude: magnitude.exact }]
   },
   {
     kind: 'meanPositions',

@@ -144,14 +144,14 @@ void check_embedding_backward(const Shapes& shapes) {
 void check_positions(const Shapes& shapes) {
   shapes.input_rank_at_least(0, 2);
   const Shape& x = shapes.input(0);
-  shapes.input_is(1, {x.begin() + 1, x.end()});
+  shapes.input_is(1, table_of(x, shapes.input(1)));
   shapes.output_is(0, x);
 }
 
 void check_positions_backward(const Shapes& shapes) {
   shapes.input_rank_at_least(0, 2);
   const Shape& gy = shapes.input(0);
-  shapes.output_is(0, {gy.begin() + 1, gy.end()});
+  shapes.output_is(0, table_of(gy, shapes.output(0)));
 }
 
 std::vector<Operator> operators() {

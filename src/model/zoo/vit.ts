@@ -1,0 +1,121 @@
+import { ArbalestError, invalidOption } from '../../errors.js'
+import { shownShape } from '../layer-checks.js'
+import {
+  classToken,
+  conv2d,
+  defineModel,
+  dropout,
+  gelu,
+  imagePositions,
+  layerNorm,
+  linear,
+  positions,
+  residual,
+  selfAttention,
+  takePosition
+} from '../layers.js'
+import type { Layer } from '../layer.js'
+import type { Model } from '../model.js'
+import { COMMON, defineFamily, IMAGENET_PIXELS, type ZooShape } from './family.js'
+import { transformerSize, type GptOptions } from './gpt.js'
+
+/** Of a vision transformer: blocks, heads, width, dropout, and the sides of its patches. */
+export interface VitOptions extends GptOptions {
+  /** Pixels a side of the square patches that become positions; 16 if left out, 4 for images of fewer than 96 pixels a side. */
+  readonly patch?: number
+}
+
+/** The vision transformers of the zoo. */
+export type VitName = 'vit-tiny' | 'vit-small' | 'vit-base'
+
+/** Sizes of Touvron et al., "Training data-efficient image transformers", ICML 2021, table 1. */
+const SIZES: Readonly<Record<VitName, Required<GptOptions>>> = {
+  'vit-tiny': { layers: 12, heads: 3, width: 192, dropout: 0 },
+  'vit-small': { layers: 12, heads: 6, width: 384, dropout: 0 },
+  'vit-base': { layers: 12, heads: 12, width: 768, dropout: 0 }
+}
+
+/** As in timm, of layer norms and of the weights at first. */
+const EPSILON = 1e-6
+const FIRST = { initialiser: { kind: 'truncatedNormal', std: 0.02 }, biasInitialiser: { kind: 'constant', value: 0 } } as const
+
+/**
+ * A vision transformer (Dosovitskiy et al., ICLR 2021): patches of the image become positions behind a class token, blocks of attention and
+ * feed-forward network with norms before each branch follow, and the class token's features are classified. Named as in timm, and for images of
+ * 224 pixels a side the weights are those of `vit_tiny_patch16_224` (also `deit_tiny_patch16_224`), `vit_small_patch16_224` and
+ * `vit_base_patch16_224`.
+ *
+ * Throws SHAPE_MISMATCH for images whose sides the patches do not divide.
+ */
+export function vit({ input, classes }: ZooShape, { patch, ...given }: VitOptions = {}, name: VitName = 'vit-tiny'): Model {
+  const { layers, heads, width, dropout: rate } = transformerSize(given, '', SIZES[name])
+  const side = patchFor(name, input, patch)
+  return defineModel({
+    name,
+    input,
+    layers: [
+      conv2d(width, side, { stride: side, name: 'patch_embed.proj', ...FIRST }),
+      imagePositions({ name: 'patches' }),
+      classToken({ name: 'with_class', parameter: 'cls_token', initialiser: { kind: 'normal', std: 1e-6 } }),
+      positions({ name: 'with_positions', parameter: 'pos_embed', initialiser: FIRST.initialiser }),
+      dropout(rate, { name: 'pos_drop' }),
+      ...Array.from({ length: layers }, (_, i) => block(`blocks.${i}`, heads, width, rate)).flat(),
+      layerNorm({ name: 'norm', epsilon: EPSILON }),
+      takePosition(0, { name: 'class' }),
+      linear(classes, { name: 'head', ...FIRST })
+    ]
+  })
+}
+
+/** x + attention(norm1(x)), then y + mlp(norm2(y)). */
+function block(name: string, heads: number, width: number, rate: number): readonly Layer[] {
+  return [
+    residual({
+      name: `${name}.attention`,
+      bodyName: name,
+      relu: false,
+      body: [
+        layerNorm({ name: 'norm1', epsilon: EPSILON }),
+        linear(3 * width, { name: 'attn.qkv', ...FIRST }),
+        selfAttention(heads, { name: 'attn' }),
+        linear(width, { name: 'attn.proj', ...FIRST }),
+        dropout(rate, { name: 'attn.proj_drop' })
+      ]
+    }),
+    residual({
+      name: `${name}.feedForward`,
+      bodyName: name,
+      relu: false,
+      body: [
+        layerNorm({ name: 'norm2', epsilon: EPSILON }),
+        linear(4 * width, { name: 'mlp.fc1', ...FIRST }),
+        gelu({ name: 'mlp.act' }),
+        dropout(rate, { name: 'mlp.drop1' }),
+        linear(width, { name: 'mlp.fc2', ...FIRST }),
+        dropout(rate, { name: 'mlp.drop2' })
+      ]
+    })
+  ]
+}
+
+/** The sides of the patches. Throws SHAPE_MISMATCH unless they divide the image's. */
+function patchFor(model: string, input: readonly number[], given: number | undefined): number {
+  const [, height = 0, width = 0] = input
+  const patch = given ?? (Math.min(height, width) < 96 ? 4 : 16)
+  if (!Number.isSafeInteger(patch) || patch < 1) throw invalidOption('patch', patch, 'use a whole number of at least 1')
+  if (input.length === 3 && height % patch === 0 && width % patch === 0) return patch
+  throw new ArbalestError(
+    'SHAPE_MISMATCH',
+    `model ${model}: received input ${shownShape(input)}; it takes images (C, H, W) whose sides are multiples of its patches of ${patch} pixels: scale the images, or give another patch`,
+    { data: { model, received: input, patch } }
+  )
+}
+
+for (const name of Object.keys(SIZES) as VitName[])
+  defineFamily({
+    models: { [name]: (shape, size?: VitOptions) => vit(shape, size, name) },
+    usual: { input: [3, 224, 224], classes: 1000 },
+    defaults: { ...COMMON, schedule: 'one-cycle', batch: 32, learningRate: 0.05, weightDecay: 1e-4, epochs: 100, milestones: [0.5, 0.8] },
+    normalisation: IMAGENET_PIXELS,
+    checkSize: (size, path) => void transformerSize(size, path, SIZES[name])
+  })

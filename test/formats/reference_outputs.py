@@ -1,0 +1,37 @@
+"""reference_outputs.py NAME FOLDER CLASSES SIDE: a model of torchvision or timm with random weights and statistics. Writes weights.safetensors by its own names,
+inputs.f32 (2, 3, SIDE, SIDE) and outputs.f32 (2, CLASSES) of evaluation into FOLDER."""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+name, folder, classes, side = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+torch.manual_seed(1)
+
+
+def build():
+    if name.startswith("vit"):
+        import timm
+
+        return timm.create_model(name, num_classes=classes, img_size=side)
+    import torchvision
+
+    options = {"init_weights": False} if name == "inception_v3" else {}
+    return torchvision.models.get_model(name, weights=None, num_classes=classes, **options)
+
+
+model = build().eval()
+with torch.no_grad():
+    # Biases and statistics that begin at 0 or 1 would hide where they go.
+    for key, value in model.state_dict().items():
+        if value.dtype.is_floating_point and value.dim() == 1:
+            value.mul_(1 + 0.2 * torch.rand_like(value)).add_(0.1 * torch.rand_like(value))
+        elif value.dtype.is_floating_point and "token" in key:
+            value.normal_(0, 0.5)
+    inputs = torch.randn(2, 3, side, side)
+    outputs = model(inputs)
+save_file(model.state_dict(), folder / "weights.safetensors")
+inputs.numpy().tofile(folder / "inputs.f32")
+outputs.numpy().tofile(folder / "outputs.f32")
