@@ -2,6 +2,7 @@ import type { Bench, BenchOptions } from './bench.js'
 import { unknownName } from './errors.js'
 import { central } from './hub/central.js'
 import { tall } from './hub/tall.js'
+import { tenants } from './hub/tenants.js'
 import { costModel } from './hosts/cost-model.js'
 import type { HubResult } from './hosts/hub-result.js'
 import { Laboratory } from './hosts/laboratory.js'
@@ -14,6 +15,7 @@ const COLUMNS = [34, 18, 10, 10, 7, 15, 3] as const
 /** All cases by the first word of their names. */
 const CASES: Readonly<Record<string, (options: BenchOptions) => Promise<readonly HubResult[]>>> = {
   hub: central,
+  tenants,
   tall,
   racks,
   'cost-model': costModel

@@ -1,6 +1,6 @@
 import { crossover, type CrossoverEvent, type CrossoverOptions, type JobEvent, type TrainOptions } from '../index.js'
 import { crossoverOptions } from '../options/crossover.js'
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess } from '../hosts/tenants.js'
 import { devicesOptions } from '../options/devices.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'

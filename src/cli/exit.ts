@@ -17,17 +17,19 @@ export interface ReportOptions {
   readonly json: boolean
   /** Also print the stack traces of the error and its causes. */
   readonly stack: boolean
+  /** The number of the job that has failed, where several write to the same output. */
+  readonly job?: number | undefined
 }
 
 /** Prints an error on stderr as `CODE: message` in one line; if several options are at fault, in one line for each. */
-export function reportError(error: unknown, { json, stack }: ReportOptions): void {
+export function reportError(error: unknown, { json, stack, job }: ReportOptions): void {
   const limit = limitOf(error)
   const code = error instanceof ArbalestError ? error.code : limit ? 'LIMIT_REACHED' : 'INTERNAL'
   const several = error instanceof ArbalestError && faultsOf(error).length > 1
   const text = limit ? `${messageOf(error)}; ${limit}` : messageOf(error)
   const lines = several ? text.split('\n') : [text.replaceAll(/\s*\n\s*/g, ' ')]
   const message = lines.map(printable).join('\n')
-  if (json) process.stdout.write(`${JSON.stringify({ event: 'failed', code, message })}\n`)
+  if (json) process.stdout.write(`${JSON.stringify({ ...(job !== undefined && { job }), event: 'failed', code, message })}\n`)
   process.stderr.write(`${code}: ${message}\n`)
   if (stack) for (const each of stacksOf(error)) process.stderr.write(`${each}\n`)
 }

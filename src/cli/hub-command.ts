@@ -1,21 +1,27 @@
-import { hub } from '../index.js'
-import type { DefineCommand } from './command.js'
+import { hub, type ServedEvent } from '../index.js'
+import type { CommonFlags, DefineCommand } from './command.js'
 import { EXIT } from './exit.js'
 import { StopOnSignal } from './stop-on-signal.js'
 
 const NOTES = `
 Examples:
   arbalest launch -n 4 --hubs 1 -- train --model resnet20       four processes train, a fifth one is their hub
+  arbalest launch -n 2 --hubs 1 -- train a.ts : train b.ts      two jobs of two processes share a fifth one
   mpirun -n 4 arbalest train --model resnet20 : -n 1 arbalest hub
 
 It takes no options: the first process that trains tells it what to serve. It needs neither the
-data nor the model, and writes nothing.`
+data nor the model. The hub of several jobs writes a line when one of them has ended.`
 
 export const defineHub: DefineCommand = (command, { finish }) => {
-  command.addHelpText('after', NOTES).action(async () => {
+  command.addHelpText('after', NOTES).action(async ({ json = false }: CommonFlags) => {
     const stop = new AbortController()
     using signals = new StopOnSignal(() => stop.abort())
-    await hub({ signal: stop.signal })
+    await hub({ signal: stop.signal, onServed: (served) => process.stdout.write(`${json ? JSON.stringify(served) : shown(served)}\n`) })
     finish(signals.exitCode ?? EXIT.done)
   })
+}
+
+function shown({ job, refused: { nonces, lengths, keys }, failed }: ServedEvent): string {
+  const end = failed ? `${failed.code}: ${failed.message}` : 'served to its end'
+  return `hub: job ${job}: ${end}; refused ${nonces + lengths + keys} messages (nonces ${nonces}, lengths ${lengths}, keys ${keys})`
 }

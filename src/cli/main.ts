@@ -3,7 +3,8 @@ import { createRequire } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, CommanderError } from 'commander'
 import { ArbalestError } from '../errors.js'
-import { isFirstProcess, isHubProcess } from '../hosts/launcher.js'
+import { isHubProcess } from '../hosts/launcher.js'
+import { isFirstProcess, jobOfProcess } from '../hosts/tenants.js'
 import { EXIT_CODES_HELP, type DefineCommand } from './command.js'
 import { EXIT, exitCodeOf, reportError, type ExitCode, printWarnings } from './exit.js'
 import { keepHangUpIgnored } from './hang-up.js'
@@ -222,7 +223,7 @@ async function main(argv: readonly string[]): Promise<ExitCode> {
     // Most errors meet all processes that a launcher has started: one of them tells it, and only the first one writes to stdout.
     const isFirst = isFirstProcess()
     if (!isFirst) await sleep(FIRST_SPEAKS_MS)
-    reportError(failure, { json: json && isFirst, stack })
+    reportError(failure, { json: json && isFirst, stack, job: jobOfProcess() })
     return exitCodeOf(failure)
   }
 }

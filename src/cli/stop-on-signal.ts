@@ -1,4 +1,4 @@
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess } from '../hosts/tenants.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { isHangUpIgnored } from './hang-up.js'
 

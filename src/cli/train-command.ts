@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { train, type Job, type TrainOptions } from '../index.js'
 import { invalidOption } from '../errors.js'
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess, jobOfProcess } from '../hosts/tenants.js'
 import { asTyped } from './as-typed.js'
 import type { CommonFlags, DefineCommand } from './command.js'
 import { chosenConfig, type LoadedConfig } from './config-file.js'
@@ -121,9 +121,16 @@ const SILENT: Reporter = { show: () => {}, close: () => {} }
 /** A progress bar on a terminal, lines of text in a file or pipe, JSON if requested. */
 function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
   if (!isFirstProcess()) return SILENT
-  if (json) return new JsonLines(output)
+  const job = jobOfProcess()
+  if (json) return new JsonLines(output, job)
+  if (job !== undefined) return new PlainLines(ofJob(output, job))
   const hasCursor = output.isTTY === true && process.env['TERM'] !== 'dumb'
   return hasCursor ? new ProgressBar(output) : new PlainLines(output)
+}
+
+/** Lines of text, each with its job's number in front. */
+function ofJob(output: Output, job: number): Output {
+  return { write: (text: string) => output.write(`job ${job}: ${text.trimEnd()}\n`) } as unknown as Output
 }
 
 /** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `SavedModelFile.at`. */

@@ -2,7 +2,7 @@ import { HandleScope } from '../engine/handle-scope.js'
 import type { Handle, HostsSpec } from '../engine/contract.js'
 import { engine } from '../engine/native.js'
 import { ArbalestError, messageOf } from '../errors.js'
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess } from '../hosts/tenants.js'
 import type { JobsWatch } from '../dashboard/jobs-watch.js'
 import { runEvent } from '../observe/run-event.js'
 import { EventStream } from '../observe/event-stream.js'
@@ -100,7 +100,8 @@ export class Crossover implements AsyncIterable<CrossoverEvent> {
     // A link for each job, and one for the turns on the device.
     const launched = hostsSpecOf(settings[0]!)
     const links = given.length + 1
-    const specOf = (number: number) => (linkOf ? linkOf(number, links) : launched && ({ ...launched, number, links } as HostsSpec))
+    const specOf = (number: number) =>
+      linkOf ? linkOf(number, links) : launched && ({ ...launched, number, links: Array.from({ length: links }, () => []) } as HostsSpec)
     const spec = specOf(given.length)
     this.#hosts = spec && new CrossedHosts(engine, spec)
     const lease = this.#handles.own(engine.createLease({ shares, ...(this.#hosts && { hosts: this.#hosts.handle }) }))

@@ -14,7 +14,7 @@ import type {
   SynchronousRule
 } from './contract/groups.js'
 import type { Handle } from './contract/handle.js'
-import type { HostsPlace, HostsSpec, LinkFigures } from './contract/hosts.js'
+import type { HostsPlace, HostsSpec, LinkFigures, RefusedMessages } from './contract/hosts.js'
 import type { MemoryCount, MemorySpec } from './contract/memory.js'
 import type {
   ArenasSpec,
@@ -212,6 +212,8 @@ export interface Engine {
   hostsPlace(hosts: Handle): HostsPlace | null
   /** The ranks of the hosts that are lost, while the others go on. Throws HOST_LOST where they cannot: once the link has failed. */
   lostHosts(hosts: Handle): number[]
+  /** What has been refused so far; null unless the link is sealed. */
+  refusedMessages(hosts: Handle): RefusedMessages | null
   /** Copies the message and returns at once. Messages to a host arrive in order; those to a lost one are dropped. Throws HOST_LOST once the link has failed, INVALID_OPTION above 1 GiB. */
   sendToHost(hosts: Handle, to: number, message: Uint8Array): void
   /**

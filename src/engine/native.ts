@@ -70,6 +70,7 @@ const CALLS = [
   'endHosts',
   'hostsEnded',
   'lostHosts',
+  'refusedMessages',
   'measureLinks',
   'linkFigures',
   'abortHosts',

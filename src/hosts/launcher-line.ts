@@ -7,6 +7,8 @@ export interface Launch {
   readonly hosts: readonly Host[]
   readonly processes: number
   readonly program: readonly string[]
+  /** Where not all processes run one program: those that do, in the order of ranks. Open MPI alone. */
+  readonly programs?: readonly { readonly processes: number; readonly program: readonly string[] }[]
   readonly env: Readonly<Record<string, string | undefined>>
   /** Whether the others go on when a process is lost. */
   readonly shrinks?: boolean
@@ -20,7 +22,10 @@ export interface Launch {
  */
 export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
   const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
-  return [launcher.path, ...(launch.shrinks ? ['--with-ft', 'ulfm'] : []), ...forms[launcher.kind](launch), ...launch.program]
+  const line = [launcher.path, ...(launch.shrinks ? ['--with-ft', 'ulfm'] : [])]
+  if (!launch.programs) return [...line, ...forms[launcher.kind](launch), ...launch.program]
+  const each = launch.programs.map(({ processes, program }) => [...openMpiProcesses({ ...launch, processes }), ...program])
+  return [...line, ...openMpiPlacing(launch), ...each.flatMap((words, i) => (i === 0 ? words : [':', ...words]))]
 }
 
 /** Whether processes of this launcher can go on when one is lost: Open MPI has ULFM from version 5 on. */
@@ -33,19 +38,18 @@ function passedOn(env: Launch['env']): readonly string[] {
   return Object.keys(env).filter((name) => /^(?:ARBALEST_|NODE_OPTIONS$)/.test(name) && env[name] !== undefined)
 }
 
-function openMpiLine({ hosts, processes, env, isRoot }: Launch): readonly string[] {
-  return [
-    '-n',
-    String(processes),
-    '--host',
-    listOf(hosts),
-    '--bind-to',
-    'none',
-    '--map-by',
-    'slot',
-    ...(isRoot ? ['--allow-run-as-root'] : []),
-    ...passedOn(env).flatMap((name) => ['-x', name])
-  ]
+function openMpiLine(launch: Launch): readonly string[] {
+  return [...openMpiPlacing(launch), ...openMpiProcesses(launch)]
+}
+
+/** What Open MPI takes once, for all programs. */
+function openMpiPlacing({ isRoot }: Launch): readonly string[] {
+  return ['--bind-to', 'none', '--map-by', 'slot', ...(isRoot ? ['--allow-run-as-root'] : [])]
+}
+
+/** What it takes for each program. */
+function openMpiProcesses({ hosts, processes, env }: Launch): readonly string[] {
+  return ['-n', String(processes), '--host', listOf(hosts), ...passedOn(env).flatMap((name) => ['-x', name])]
 }
 
 function hydraLine({ hosts, processes }: Launch): readonly string[] {

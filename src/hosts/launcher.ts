@@ -21,11 +21,6 @@ export function launchedProcess(env: Environment = process.env): LaunchedProcess
   return found && found.size > 1 ? found : undefined
 }
 
-/** Whether this process is the one of its job that speaks on stdout. */
-export function isFirstProcess(env: Environment = process.env): boolean {
-  return (launchedProcess(env)?.rank ?? 0) === 0
-}
-
 /**
  * Whether this process serves the others of its launcher as a hub, although it was started by the same command line: the variable ARBALEST_HUBS says how many of
  * the last processes do.

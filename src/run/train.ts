@@ -1,4 +1,4 @@
-import { isFirstProcess } from '../hosts/launcher.js'
+import { isFirstProcess } from '../hosts/tenants.js'
 import { runEvent } from '../observe/run-event.js'
 import { Job, type WatchJob } from './job.js'
 import type { TrainOptions } from '../options/train-options.js'

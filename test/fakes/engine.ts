@@ -54,6 +54,7 @@ export const engine: Engine = {
   endHosts: () => unsupported('endHosts'),
   hostsEnded: () => unsupported('hostsEnded'),
   lostHosts: () => unsupported('lostHosts'),
+  refusedMessages: () => null,
   measureLinks: () => unsupported('measureLinks'),
   linkFigures: () => unsupported('linkFigures'),
   abortHosts: () => unsupported('abortHosts'),

@@ -16,13 +16,23 @@ describe("A launcher's command line", () => {
   it('of Open MPI binds to no core, and passes on our variables', () => {
     const line = launcherLine({ path: '/opt/bin/mpirun', kind: 'Open MPI', version: '5.0.11' }, LAUNCH)
     expect(line.join(' ')).to.equal(
-      '/opt/bin/mpirun -n 3 --host node1:2,node2:1 --bind-to none --map-by slot -x ARBALEST_DATA -x NODE_OPTIONS node arbalest.js train'
+      '/opt/bin/mpirun --bind-to none --map-by slot -n 3 --host node1:2,node2:1 -x ARBALEST_DATA -x NODE_OPTIONS node arbalest.js train'
     )
   })
 
   it('of Open MPI leaves the others alive when a process is lost, where these go on', () => {
     const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '5.0.11' }, { ...LAUNCH, shrinks: true })
     expect(line.slice(0, 3)).to.deep.equal(['mpirun', '--with-ft', 'ulfm'])
+  })
+
+  it('of Open MPI starts several programs, each on processes of its own', () => {
+    const programs = [
+      { processes: 2, program: ['a', '--json'] },
+      { processes: 1, program: ['hub'] }
+    ]
+    const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '5.0.11' }, { ...LAUNCH, env: {}, shrinks: true, programs })
+    const on = '--host node1:2,node2:1'
+    expect(line.join(' ')).to.equal(`mpirun --with-ft ulfm --bind-to none --map-by slot -n 2 ${on} a --json : -n 1 ${on} hub`)
   })
 
   it('of Open MPI allows root where the user is root', () => {

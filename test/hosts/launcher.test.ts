@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { isFirstProcess, isHubProcess, launchedProcess } from '../../src/hosts/launcher.js'
+import { isHubProcess, launchedProcess } from '../../src/hosts/launcher.js'
+import { isFirstProcess } from '../../src/hosts/tenants.js'
 
 describe('The process of a launcher', () => {
   it('of Open MPI, with its version if the launcher tells it', () => {

@@ -10,8 +10,16 @@
 namespace arbalest {
 namespace {
 
-Napi::Value open_hosts(const Info& info) {
-  return handle(info, std::make_shared<HostsObject>(js::hosts_thread(js::object(info[0], "hosts"))));
+Napi::Value open_hosts(const Info& info) { return handle(info, js::hosts(js::object(info[0], "hosts"))); }
+
+Napi::Value refused_messages(const Info& info) {
+  const auto hosts = object_of<HostsObject>(info, 0);
+  if (!hosts->refusals) return info.Env().Null();
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("nonces", static_cast<double>(hosts->refusals->nonces));
+  result.Set("lengths", static_cast<double>(hosts->refusals->lengths));
+  result.Set("keys", static_cast<double>(hosts->refusals->keys));
+  return result;
 }
 
 Napi::Value hosts_place(const Info& info) {
@@ -101,6 +109,7 @@ void add_hosts_calls(Napi::Object& addon) {
   add<open_hosts>(addon, "openHosts");
   add<hosts_place>(addon, "hostsPlace");
   add<lost_hosts>(addon, "lostHosts");
+  add<refused_messages>(addon, "refusedMessages");
   add<send_to_host>(addon, "sendToHost");
   add<take_from_host>(addon, "takeFromHost");
   add<watch_hosts>(addon, "watchHosts");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "binding/values.h"
+#include "transport/forging_link.h"
 #include "transport/host_messages.h"
 #include "transport/link_probe.h"
 #include "transport/threads_link.h"
@@ -13,8 +14,10 @@ namespace arbalest {
 
 struct HostsObject {
   static constexpr char kKind[] = "link between hosts";
-  explicit HostsObject(std::shared_ptr<HostsThread> link) : thread(std::move(link)), messages(*thread) {}
+  HostsObject(std::shared_ptr<HostsThread> link, std::shared_ptr<Refusals> refused)
+      : refusals(std::move(refused)), thread(std::move(link)), messages(*thread) {}
 
+  const std::shared_ptr<Refusals> refusals;  // null unless the link is sealed
   const std::shared_ptr<HostsThread> thread;
   HostMessages messages;
 };
@@ -33,20 +36,46 @@ inline double seconds(const Napi::Value& value, const char* name) {
   return found;
 }
 
-inline std::shared_ptr<HostsThread> hosts_thread(const Napi::Object& from) {
+using OpenLink = std::function<std::unique_ptr<Link>()>;
+
+// The links of this process on MPI, by their members.
+inline LinkMembers link_members(const Napi::Object& from) {
+  if (!from.Has("links")) return {{}};
+  const auto members = [](const Napi::Value& each) {
+    return list(each, "links", [](const Napi::Value& rank) { return small(rank, "links"); });
+  };
+  return list(property(from, "links"), "links", members);
+}
+
+inline OpenLink open_link(const Napi::Object& from) {
   const std::string kind = string(from, "kind");
-  const double deadline = seconds(property(from, "deadline"), "deadline");
   if (kind == "mpi") {
+    const LinkMembers links = link_members(from);
     const int number = from.Has("number") ? small(property(from, "number"), "number") : 0;
-    const int links = from.Has("links") ? small(property(from, "links"), "links") : 1;
-    if (number >= links) throw Error("INVALID_OPTION", "number: received " + std::to_string(number) + "; give one below links");
-    return std::make_shared<HostsThread>([=] { return open_mpi_link(number, links); }, deadline);
+    if (static_cast<size_t>(number) >= links.size())
+      throw Error("INVALID_OPTION", "number: received " + std::to_string(number) + "; give one below the number of links");
+    return [=] { return open_mpi_link(number, links); };
   }
   if (kind != "threads") throw Error("UNKNOWN_NAME", "hosts: received " + kind + "; use one of mpi, threads");
   const std::string name = string(from, "name");
   const int rank = small(property(from, "rank"), "rank"), size = small(property(from, "size"), "size");
   const bool shrinks = from.Has("shrinks") && from.Get("shrinks").ToBoolean();
-  return std::make_shared<HostsThread>([=] { return std::make_unique<ThreadsLink>(name, rank, size, shrinks); }, deadline);
+  return [=] { return std::make_unique<ThreadsLink>(name, rank, size, shrinks); };
+}
+
+inline std::shared_ptr<HostsObject> hosts(const Napi::Object& from) {
+  const double deadline = seconds(property(from, "deadline"), "deadline");
+  const OpenLink open = open_link(from);
+  if (!from.Has("sealed") || !from.Get("sealed").ToBoolean())
+    return std::make_shared<HostsObject>(std::make_shared<HostsThread>(open, deadline), nullptr);
+  const auto refusals = std::make_shared<Refusals>();
+  const int forges = from.Has("forges") ? small(property(from, "forges"), "forges") : 0;
+  const OpenLink sealed = [=]() -> std::unique_ptr<Link> {
+    std::unique_ptr<Link> link = open();
+    if (forges > 0) link = std::make_unique<ForgingLink>(std::move(link), forges);
+    return std::make_unique<SealedLink>(std::move(link), refusals);
+  };
+  return std::make_shared<HostsObject>(std::make_shared<HostsThread>(sealed, deadline), refusals);
 }
 
 }  // namespace js

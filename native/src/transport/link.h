@@ -73,10 +73,13 @@ class Link {
   virtual void abort(int code) noexcept = 0;
 };
 
-// The link on MPI. Opens libarbalest-mpi.so when it is first asked for, and initialises MPI. The calling thread makes all further calls. A
-// process may have several links, numbered from 0: every one is opened, on every host. Throws BACKEND_UNAVAILABLE, with the fix, if the
-// library is missing, was built from other sources, or cannot initialise MPI.
-std::unique_ptr<Link> open_mpi_link(int number = 0, int links = 1);
+// The ranks of MPI that are the hosts of a link, in order; all if it is empty. A process's links are numbered from 0 by their place in the
+// list. Each of them is opened, on every one of its hosts, and those that two processes share come in the same order in both.
+using LinkMembers = std::vector<std::vector<int>>;
+
+// The link on MPI. Opens libarbalest-mpi.so when it is first asked for, and initialises MPI. The calling thread makes all further calls.
+// Throws BACKEND_UNAVAILABLE, with the fix, if the library is missing, was built from other sources, or cannot initialise MPI.
+std::unique_ptr<Link> open_mpi_link(int number = 0, const LinkMembers& links = {{}});
 
 // One line of JSON about the library (MPI's name and version, whether it has ULFM), or the reason why it cannot be opened. Does not
 // initialise MPI.
@@ -93,6 +96,6 @@ LinkLibraryReport about_mpi_link();
 extern "C" {
 using ArbalestLinkInterface = const char* (*)();  // ARBALEST_LINK_INTERFACE of link_interface_hash.h, when the library was built
 // See open_mpi_link(); the caller owns the result. Throws arbalest::Error.
-using ArbalestOpenLink = arbalest::Link* (*)(int number, int links);
+using ArbalestOpenLink = arbalest::Link* (*)(int number, const arbalest::LinkMembers& links);
 using ArbalestLinkAbout = const char* (*)();  // see about_mpi_link(); initialises nothing
 }

@@ -28,7 +28,7 @@ template <class Function> Function symbol(const char* name) {
 
 }  // namespace
 
-std::unique_ptr<Link> open_mpi_link(int number, int links) {
+std::unique_ptr<Link> open_mpi_link(int number, const LinkMembers& links) {
   return std::unique_ptr<Link>(symbol<ArbalestOpenLink>("arbalest_open_link")(number, links));
 }
 

@@ -1,5 +1,3 @@
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { builtMpi } from '../../engine/mpi.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
@@ -15,6 +13,7 @@ import { EXIT, type ExitCode } from '../exit.js'
 import { OptionFlags, type FlagValues } from '../option-flags.js'
 import { addTrainFlags, flagOf, trainOptionsOf } from '../train-flags.js'
 import { Agent } from './agent.js'
+import { jobsIn, programOf, sharingLaunch, type LaunchedJob } from './sharing-jobs.js'
 
 const flags = new OptionFlags(launchOptions.entries)
 
@@ -23,20 +22,17 @@ Examples:
   arbalest launch -n 2 -- train --model lenet --learners 4       two processes on this machine
   arbalest launch --hostfile hosts -- train --model resnet20     a process on each host of the file
   arbalest launch -n 4 --hubs 1 -- train --model resnet20        four train, and a fifth process is their hub
+  arbalest launch -n 2 --hubs 1 -- train a.ts : -n 3 train b.ts  two jobs, of two and three processes, share a hub
   arbalest launch --hostfile hosts --dry-run -- train            shows the launcher's command line
 
 Every host needs the same checkout at the same path with \`arbalest setup --mpi\` done, and must
 be reachable by ssh without a password (or be in the Slurm allocation). Settings of the MPI library
 go by its environment variables, such as OMPI_MCA_btl_tcp_if_include=eth0.`
 
-/** A launcher starts Node.js itself, because a program between them, such as npx, would leave it behind when it is killed. */
-const PACKAGE = fileURLToPath(new URL('../../../../', import.meta.url))
-const PROGRAM = [process.execPath, join(PACKAGE, 'bin/arbalest.js')]
-
 export const defineLaunch: DefineCommand = (command, { finish }) => {
   flags.addTo(command)
   command
-    .argument('<command...>', 'after --: train with its flags')
+    .argument('<command...>', 'after --: train with its flags; further jobs, that share the hubs, after a colon each')
     .addHelpText('after', NOTES)
     .action(async (words: readonly string[], { json = false, stack = false, ...values }: CommonFlags & FlagValues) => {
       try {
@@ -58,7 +54,8 @@ interface Given {
 /** `arbalest launch`: starts a training on several hosts, and starts it again from its newest checkpoint when a host is lost. */
 async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCode> {
   const settings = launchSettings(flags.over({}, values))
-  const checkpoints = await checkpointsOf(words)
+  const jobs = jobsIn(words, settings)
+  const checkpoints = await Promise.all(jobs.map((job) => checkpointsOf(job.words)))
   const built = builtMpi()
   if (!built)
     throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
@@ -69,24 +66,31 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
       true,
       `leave it out: ${launcher.kind} ${launcher.version} ends all processes with one; only Open MPI from 5 on does not`
     )
-  const hosts = hostsOf(settings, launcher)
+  const hosts = hostsOf(settings, launcher, jobs)
+  const { hubs } = settings
+  const launch = jobs.length > 1 ? sharingLaunch(jobs, { hosts, hubs, launcher, json }) : soloLaunch(words, { hosts, settings, json })
+  if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
+  const restarts = jobs.length === 1 && checkpoints[0] ? settings.restarts : 0
+  return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
+}
+
+/** One job, and its hubs if it has any: the same command line for all processes. */
+function soloLaunch(
+  words: readonly string[],
+  { hosts, settings, json }: { hosts: readonly Host[]; settings: LaunchSettings; json: boolean }
+): Launch {
   const { hubs } = settings
   if (hubs > 0 && words[0] === 'crossover')
     throw invalidOption('hubs', hubs, 'leave it out: a hub serves one job, and crossover trains several')
   const processes = processesOf(settings, hosts) + hubs
-  const program = [...PROGRAM, ...words, ...(json && !words.includes('--json') ? ['--json'] : [])]
-  const env = { ...process.env, ARBALEST_LAUNCHED: '1', ...(hubs > 0 && { ARBALEST_HUBS: String(hubs) }) }
-  const launch: Launch = {
+  return {
     hosts: hosts.length === 0 ? [] : placed(processes, hosts),
     processes,
-    program,
-    env,
+    program: programOf(words, json),
+    env: { ...process.env, ARBALEST_LAUNCHED: '1', ...(hubs > 0 && { ARBALEST_HUBS: String(hubs) }) },
     shrinks: settings.shrink,
     isRoot: process.getuid?.() === 0
   }
-  if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
-  const restarts = checkpoints ? settings.restarts : 0
-  return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()
 }
 
 function show(line: readonly string[], launch: Launch, json: boolean): ExitCode {
@@ -113,9 +117,10 @@ async function checkpointsOf([name, ...words]: readonly string[]): Promise<boole
 }
 
 /** None under Slurm, whose allocation has them. */
-function hostsOf({ hostfile, processes = 1, hubs }: LaunchSettings, { kind }: LauncherProgram): readonly Host[] {
+function hostsOf({ hostfile, hubs }: LaunchSettings, { kind }: LauncherProgram, jobs: readonly LaunchedJob[]): readonly Host[] {
   if (hostfile !== undefined) return readHostfile(hostfile)
-  return kind === 'Slurm' ? [] : [{ name: 'localhost', slots: processes + hubs }]
+  const training = jobs.reduce((sum, { processes = 1 }) => sum + processes, 0)
+  return kind === 'Slurm' ? [] : [{ name: 'localhost', slots: training + hubs }]
 }
 
 /** Those that train. */

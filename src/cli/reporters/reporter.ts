@@ -11,16 +11,18 @@ export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean
 }
 
-/** Writes each event as one line of JSON. */
+/** Writes each event as one line of JSON, after the number of its job where several write to the same output. */
 export class JsonLines implements Reporter {
   readonly #output: Output
+  readonly #job: { readonly job?: number }
 
-  constructor(output: Output) {
+  constructor(output: Output, job?: number) {
     this.#output = output
+    this.#job = job === undefined ? {} : { job }
   }
 
   show(event: JobEvent): void {
-    this.#output.write(`${JSON.stringify(event)}\n`)
+    this.#output.write(`${JSON.stringify({ ...this.#job, ...event })}\n`)
   }
 
   close(): void {}

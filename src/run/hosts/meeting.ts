@@ -2,6 +2,7 @@ import type { Resumption } from '../../checkpoints/resume.js'
 import type { HostsSpec } from '../../engine/contract.js'
 import { invalidOption } from '../../errors.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
+import { tenancyOf } from '../../hosts/tenants.js'
 import type { Settings } from '../../options/settings.js'
 import type { Follower } from './follower.js'
 import { resumedSettings } from '../run-settings.js'
@@ -32,7 +33,9 @@ export function hostsSpecOf({ devices: { hosts } }: Settings): HostsSpec | undef
   const launched = joiningProcess()
   if (!launched) return undefined
   if (hosts === 'loopback') throw invalidOption('hosts', hosts, `omit it: ${launched.launcher} has started ${launched.size} processes`)
-  return { kind: 'mpi', deadline: DEADLINE }
+  const tenancy = tenancyOf(launched)
+  if (tenancy?.own === undefined) return { kind: 'mpi', deadline: DEADLINE }
+  return { kind: 'mpi', links: [tenancy.hostsOf[tenancy.own]!], sealed: true, deadline: DEADLINE }
 }
 
 export function leaderOf(hosts: Hosts | undefined): Leader | undefined {

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LearnerFailure } from '../../actors/learner-failure.js'
-import type { Engine, Handle, HostsSpec } from '../../engine/contract.js'
+import type { Engine, Handle, HostsSpec, RefusedMessages } from '../../engine/contract.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
 import type { Choice } from '../../hosts/exchange/choose-exchange.js'
 import { checkRacks } from '../../hosts/exchange/racks.js'
@@ -186,6 +186,11 @@ export class RunHost implements Disposable {
     return this.#folder
   }
 
+  /** What a sealed link has refused so far. */
+  get refused(): RefusedMessages | null {
+    return this.#engine.refusedMessages(this.handle)
+  }
+
   /** Ends the link, when every host has called this. Rejects with HOST_LOST. */
   end(): Promise<void> {
     return endHosts(this.#engine, this.handle, END_SECONDS)
@@ -199,9 +204,10 @@ export class RunHost implements Disposable {
 }
 
 /** Throws BACKEND_UNAVAILABLE. */
-function checkSize({ kind }: HostsSpec, size: number): void {
-  const launched = kind === 'mpi' ? launchedProcess() : undefined
-  if (!launched || launched.size === size) return
+function checkSize(spec: HostsSpec, size: number): void {
+  const launched = spec.kind === 'mpi' ? launchedProcess() : undefined
+  const isPart = spec.kind === 'mpi' && (spec.links?.[spec.number ?? 0]?.length ?? 0) > 0
+  if (!launched || isPart || launched.size === size) return
   throw new ArbalestError(
     'BACKEND_UNAVAILABLE',
     `hosts: ${launched.launcher} has started ${launched.size} processes, and MPI knows ${size}; use the launcher of the MPI that was built`
@@ -210,8 +216,8 @@ function checkSize({ kind }: HostsSpec, size: number): void {
 
 /** Several jobs have a link each, and one more for their turns. */
 function jobsOf(spec: HostsSpec): number {
-  const { links = 1 } = spec.kind === 'mpi' ? spec : {}
-  return Math.max(1, links - 1)
+  const { links = [] } = spec.kind === 'mpi' ? spec : {}
+  return Math.max(1, links.length - 1)
 }
 
 /** Messages alone do not keep a process alive. */

@@ -39,7 +39,7 @@ extern "C" {
 
 ARBALEST_EXPORT const char* arbalest_link_interface() { return ARBALEST_LINK_INTERFACE; }
 
-ARBALEST_EXPORT arbalest::Link* arbalest_open_link(int number, int links) {
+ARBALEST_EXPORT arbalest::Link* arbalest_open_link(int number, const arbalest::LinkMembers& links) {
   // A process without its launcher is of no use to the others: it ends at once, even where a program between them, such as npx, is killed.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   return arbalest::MpiLink::open(number, links).release();

@@ -84,13 +84,27 @@ std::vector<int> ranks_of(MPI_Comm now, MPI_Comm before, const std::vector<int>&
 }
 #endif
 
+// Of these processes alone: no other takes part in the call.
+MPI_Comm communicator_of(const std::vector<int>& members) {
+  MPI_Group everyone = MPI_GROUP_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &everyone);
+  expect_success(MPI_Group_incl(everyone, static_cast<int>(members.size()), members.data(), &group), "MPI_Group_incl");
+  // Told apart by the first member, which no other group has.
+  expect_success(MPI_Comm_create_group(MPI_COMM_WORLD, group, members.front(), &made), "MPI_Comm_create_group");
+  MPI_Group_free(&group);
+  MPI_Group_free(&everyone);
+  return made;
+}
+
 }  // namespace
 
 // The links of a process that has several. One thread initialises MPI, opens all links in the same order on every host, and finalises MPI
 // when all have ended. Only one thread at a time is in a call of MPI. It lives as long as the process.
 class MpiLink::Several {
  public:
-  explicit Several(int links) : left_(links) {
+  explicit Several(const LinkMembers& links) : left_(links.size()) {
     std::thread([this, links] { serve(links); }).detach();
   }
 
@@ -103,17 +117,21 @@ class MpiLink::Several {
   std::unique_lock<std::mutex> turn() { return std::unique_lock(mpi_); }
   // Of a link. The last one waits until MPI is finalised.
   void end() {
+    leave();
     std::unique_lock lock(mutex_);
-    if (--left_ > 0) return;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return finalised_; });
+    if (left_ == 0) changed_.wait(lock, [this] { return finalised_; });
+  }
+  // Of a link that has failed.
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--left_ == 0) changed_.notify_all();
   }
 
  private:
-  void serve(int links) {
+  void serve(const LinkMembers& links) {
     try {
       initialise(MPI_THREAD_SERIALIZED);
-      for (int i = 0; i < links; ++i) links_.push_back(std::unique_ptr<MpiLink>(new MpiLink(this)));
+      for (const std::vector<int>& members : links) links_.push_back(std::unique_ptr<MpiLink>(new MpiLink(this, members)));
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -131,28 +149,32 @@ class MpiLink::Several {
   std::vector<std::unique_ptr<MpiLink>> links_;
   std::exception_ptr failure_;
   bool opened_ = false, finalised_ = false;
-  int left_;
+  size_t left_;
 };
 
-std::unique_ptr<MpiLink> MpiLink::open(int number, int links) {
-  if (links == 1) {
+std::unique_ptr<MpiLink> MpiLink::open(int number, const LinkMembers& links) {
+  if (links.size() == 1) {
     initialise(MPI_THREAD_FUNNELED);
-    return std::unique_ptr<MpiLink>(new MpiLink(nullptr));
+    return std::unique_ptr<MpiLink>(new MpiLink(nullptr, links.front()));
   }
   static Several* const kSeveral = new Several(links);
   return kSeveral->link(number);
 }
 
-MpiLink::MpiLink(Several* several) : several_(several) {
+MpiLink::MpiLink(Several* several, const std::vector<int>& members) : several_(several) {
   MPI_Comm all = MPI_COMM_NULL;
-  expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+  if (members.empty())
+    expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
+  else
+    all = communicator_of(members);
   join(all);
 }
 
 // Without end() MPI stays as it is: the launcher sees that this process ends without MPI_Finalize, and ends the others.
 MpiLink::~MpiLink() {
-  const auto turn = this->turn();
-  if (!ended_ && is_running()) give_up_all();
+  if (ended_) return;
+  if (is_running()) give_up_all();
+  if (several_) several_->leave();
 }
 
 std::unique_lock<std::mutex> MpiLink::turn() const { return several_ ? several_->turn() : std::unique_lock<std::mutex>(); }
@@ -251,13 +273,18 @@ void MpiLink::poll(std::vector<Transfer>& done) {
   for (int i = 0; i < count; i++) forget(static_cast<size_t>(indices_[i]));
 }
 
-// Waits until MPI has failed or finished every transfer, so that it no longer touches their memory.
+// Waits until MPI has failed or finished every transfer, so that it no longer touches their memory. The other links of the process have
+// their turns meanwhile.
 void MpiLink::give_up_all() {
-  for (size_t i = 0; i < requests_.size(); i++)
-    if (requests_[i] != MPI_REQUEST_NULL && under_way_[i].is_receive) MPI_Cancel(&requests_[i]);
+  {
+    const auto turn = this->turn();
+    for (size_t i = 0; i < requests_.size(); i++)
+      if (requests_[i] != MPI_REQUEST_NULL && under_way_[i].is_receive) MPI_Cancel(&requests_[i]);
+  }
   const auto deadline = Clock::now() + kMostTimeToGiveUp;
   int are_done = 0;
   while (!are_done && Clock::now() < deadline) {
+    const auto turn = this->turn();
     int count = 0;
     const int length = static_cast<int>(requests_.size());
     MPI_Testsome(length, requests_.data(), &count, indices_.data(), statuses_.data());

@@ -15,10 +15,10 @@ namespace arbalest {
 
 class MpiLink final : public Link {
  public:
-  // The link of this number, of so many that the process opens, each from a thread of its own: the jobs on a device have theirs. The first
-  // one initialises MPI, and its end finalises it, if it is the only one, in the thread that makes all further calls. Throws
-  // BACKEND_UNAVAILABLE.
-  static std::unique_ptr<MpiLink> open(int number, int links);
+  // The link of this number, of those that the process opens, each from a thread of its own: the jobs on a device have theirs, and so have
+  // those that a hub serves. The first one initialises MPI, and its end finalises it, if it is the only one, in the thread that makes all
+  // further calls. Throws BACKEND_UNAVAILABLE.
+  static std::unique_ptr<MpiLink> open(int number, const LinkMembers& links);
   ~MpiLink() override;
 
   int rank() const override { return rank_; }
@@ -35,7 +35,7 @@ class MpiLink final : public Link {
   class Several;
 
   // MPI is initialised. `several`: null for the only link.
-  explicit MpiLink(Several* several);
+  MpiLink(Several* several, const std::vector<int>& members);
 
   // One that poll() has not returned yet; its request has the same index in requests_.
   struct UnderWay {

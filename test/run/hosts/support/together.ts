@@ -4,7 +4,7 @@ import { engine as native } from '../../../../src/engine/native.js'
 import type { FinishedEvent, JobEvent } from '../../../../src/observe/events.js'
 import type { TrainOptions } from '../../../../src/options/train-options.js'
 import type { Job } from '../../../../src/run/job.js'
-import { serveHub } from '../../../../src/run/hosts/serve-hub.js'
+import { serveHub, serveJobs, type ServedEvent } from '../../../../src/run/hosts/serve-hub.js'
 import { trainWith } from '../../../../src/run/train.js'
 
 /** Drawing all digits would take longer than training. */
@@ -46,6 +46,24 @@ export function withHubs(
   const serving = all.slice(size).map((spec) => serveHub(hubEngine, spec))
   for (const each of serving) each.catch(() => {})
   return { jobs: trainers(options, all.slice(0, size), last), hubs: serving }
+}
+
+/** Jobs of two hosts each, which share a hub. `forges`: the last host of the first job sends so many wrong messages to the hub. */
+export function sharing(
+  jobs: readonly TrainOptions[],
+  { forges = 0, engine }: { readonly forges?: number; readonly engine?: URL } = {}
+): { readonly jobs: readonly (readonly Job[])[]; readonly hub: Promise<void>; readonly served: readonly ServedEvent[] } {
+  const all = jobs.map(() => specs(3, false).map((spec): HostsSpec => ({ ...spec, sealed: true })))
+  const served: ServedEvent[] = []
+  const ofHub = all.map((each) => each[2]!)
+  const hub = serveJobs(native, ofHub, { onServed: (event) => served.push(event) })
+  hub.catch(() => {})
+  const trained = jobs.map((options, job) => {
+    const [first, last] = all[job]!
+    const isFirst = job === 0
+    return trainers(options, [first!, { ...last!, ...(isFirst && { forges }) }], isFirst && engine ? { engine } : {})
+  })
+  return { jobs: trained, hub, served }
 }
 
 function specs(size: number, shrinks: boolean): readonly HostsSpec[] {

@@ -262,7 +262,7 @@ std::string run(Link& link, const std::vector<std::string>& words) {
 
 int main(int count, char** words) {
   try {
-    const std::unique_ptr<arbalest::MpiLink> opened = arbalest::MpiLink::open(0, 1);
+    const std::unique_ptr<arbalest::MpiLink> opened = arbalest::MpiLink::open(0, {{}});
     arbalest::MpiLink& link = *opened;
     const std::vector<std::string> given(words + 1, words + count);
     const std::string result = arbalest::run(link, given);
