@@ -15,6 +15,7 @@ export {
 export type { MeasuredPolicy, PolicyEvent, Way } from './crossover/device-scheduler.js'
 export type { CrossoverOptions, Policy } from './options/crossover.js'
 export { hub, type HubOptions, type ServedEvent } from './run/hosts/serve-hub.js'
+export type { RefusedMessages } from './engine/contract.js'
 export { explain, type ExplainedOperator, type Explanation } from './run/explain.js'
 export { predict, type PredictedMode, type Prediction } from './run/predict.js'
 export type { Speeds } from './run/speeds.js'

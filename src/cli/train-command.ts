@@ -130,7 +130,7 @@ function reporterFor(output: Output, { json }: { json: boolean }): Reporter {
 
 /** Lines of text, each with its job's number in front. */
 function ofJob(output: Output, job: number): Output {
-  return { write: (text: string) => output.write(`job ${job}: ${text.trimEnd()}\n`) } as unknown as Output
+  return { write: (text: string) => output.write(text.trimEnd().replaceAll(/^/gm, `job ${job}: `) + '\n') } as unknown as Output
 }
 
 /** Checks before training that the model can be saved. Throws INVALID_OPTION and the errors of `SavedModelFile.at`. */

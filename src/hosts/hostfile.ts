@@ -5,13 +5,15 @@ import { invalidOption, messageOf } from '../errors.js'
 export interface Host {
   readonly name: string
   readonly slots: number
+  /** Of the rack, where the hostfile names them. */
+  readonly rack?: string
 }
 
-const FORM = 'write one host a line, such as "node1" or "node1 slots=2"'
+const FORM = 'write one host a line, such as "node1", "node1 slots=2" or "node1 slots=2 rack=a"'
 
 /**
- * The hosts of a file in the form of Open MPI (`node1 slots=2`) or MPICH (`node1:2`). A host without a number takes one process, which uses all its cores;
- * one that comes again takes so many more. Throws INVALID_OPTION.
+ * The hosts of a file in the form of Open MPI (`node1 slots=2`) or MPICH (`node1:2`), each with the name of its rack behind if it has one (`rack=a`). A host without a number takes one
+ * process, which uses all its cores; one that comes again takes so many more. Throws INVALID_OPTION, also if some hosts have a rack and others have none.
  */
 export function readHostfile(path: string): readonly Host[] {
   let content: string
@@ -20,24 +22,39 @@ export function readHostfile(path: string): readonly Host[] {
   } catch (error) {
     throw invalidOption('hostfile', path, `it cannot be read (${messageOf(error)}); ${FORM}`)
   }
-  const hosts = new Map<string, number>()
+  const hosts = new Map<string, Host>()
   for (const [i, line] of content.split('\n').entries()) {
     const words = line.replace(/#.*/, '').trim()
     if (words === '') continue
-    const { name, slots } = hostOf(words) ?? refuse(path, i + 1, words)
-    hosts.set(name, (hosts.get(name) ?? 0) + slots)
+    const { name, slots, rack } = hostOf(words) ?? refuse(path, i + 1, words)
+    const known = hosts.get(name)
+    if (known && known.rack !== rack) refuse(path, i + 1, words, `${name} has another rack above`)
+    hosts.set(name, { name, slots: (known?.slots ?? 0) + slots, ...(rack !== undefined && { rack }) })
   }
   if (hosts.size === 0) throw invalidOption('hostfile', path, `it names no host; ${FORM}`)
-  return [...hosts].map(([name, slots]) => ({ name, slots }))
+  const [without] = [...hosts.values()].filter(({ rack }) => rack === undefined)
+  if (without && [...hosts.values()].some(({ rack }) => rack !== undefined))
+    throw invalidOption('hostfile', path, `${without.name} has no rack, and others have; give each host one, or none`)
+  return [...hosts.values()]
 }
 
 function hostOf(words: string): Host | undefined {
-  const [, name, slots = '1'] = /^([\w.-]+)(?:\s+slots\s*=\s*|:)?(\d+)?(?:\s+max[_-]slots\s*=\s*\d+)?$/.exec(words) ?? []
-  return name !== undefined && Number(slots) >= 1 ? { name, slots: Number(slots) } : undefined
+  const [, name, slots = '1', rack] =
+    /^([\w.-]+)(?:\s+slots\s*=\s*|:)?(\d+)?(?:\s+max[_-]slots\s*=\s*\d+)?(?:\s+rack\s*=\s*([\w.-]+))?$/.exec(words) ?? []
+  return name !== undefined && Number(slots) >= 1 ? { name, slots: Number(slots), ...(rack !== undefined && { rack }) } : undefined
 }
 
-function refuse(path: string, line: number, words: string): never {
-  throw invalidOption('hostfile', path, `its line ${line} is ${JSON.stringify(words)}; ${FORM}`)
+function refuse(path: string, line: number, words: string, reason = FORM): never {
+  throw invalidOption('hostfile', path, `its line ${line} is ${JSON.stringify(words)}; ${reason}`)
+}
+
+/** The ranks of the processes of each rack, as `--racks` takes them; undefined where the hosts have none. */
+export function racksOf(hosts: readonly Host[]): string | undefined {
+  if (hosts.length === 0 || hosts.some(({ rack }) => rack === undefined)) return undefined
+  const racks = new Map<string, number[]>()
+  let next = 0
+  for (const { rack, slots } of hosts) racks.set(rack!, [...(racks.get(rack!) ?? []), ...Array.from({ length: slots }, () => next++)])
+  return [...racks.values()].map((ranks) => ranks.join(',')).join(';')
 }
 
 /** Processes over hosts, as evenly as the slots allow; hosts without any are left out. Throws INVALID_OPTION if there are too few slots. */
@@ -55,7 +72,7 @@ export function placed(processes: number, hosts: readonly Host[]): readonly Host
       left--
     }
   }
-  return hosts.map(({ name }, i) => ({ name, slots: counts[i]! })).filter((host) => host.slots > 0)
+  return hosts.map((host, i) => ({ ...host, slots: counts[i]! })).filter((host) => host.slots > 0)
 }
 
 export function slotsOf(hosts: readonly Host[]): number {

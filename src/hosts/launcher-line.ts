@@ -1,4 +1,4 @@
-import type { Host } from './hostfile.js'
+import { racksOf, type Host } from './hostfile.js'
 import type { LauncherProgram } from './launcher-program.js'
 
 /** What a launcher shall start. */
@@ -9,6 +9,8 @@ export interface Launch {
   readonly program: readonly string[]
   /** Where not all processes run one program: those that do, in the order of ranks. Open MPI alone. */
   readonly programs?: readonly { readonly processes: number; readonly program: readonly string[] }[]
+  /** Whether the program is told the racks of the hosts of this start, by `--racks`. */
+  readonly tellsRacks?: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   /** Whether the others go on when a process is lost. */
   readonly shrinks?: boolean
@@ -23,9 +25,14 @@ export interface Launch {
 export function launcherLine(launcher: LauncherProgram, launch: Launch): readonly string[] {
   const forms = { 'Open MPI': openMpiLine, MPICH: hydraLine, Slurm: srunLine }
   const line = [launcher.path, ...(launch.shrinks ? ['--with-ft', 'ulfm'] : [])]
-  if (!launch.programs) return [...line, ...forms[launcher.kind](launch), ...launch.program]
+  if (!launch.programs) return [...line, ...forms[launcher.kind](launch), ...launch.program, ...racksTold(launch)]
   const each = launch.programs.map(({ processes, program }) => [...openMpiProcesses({ ...launch, processes }), ...program])
   return [...line, ...openMpiPlacing(launch), ...each.flatMap((words, i) => (i === 0 ? words : [':', ...words]))]
+}
+
+function racksTold({ hosts, tellsRacks = false }: Launch): readonly string[] {
+  const racks = tellsRacks ? racksOf(hosts) : undefined
+  return racks === undefined ? [] : ['--racks', racks]
 }
 
 /** Whether processes of this launcher can go on when one is lost: Open MPI has ULFM from version 5 on. */

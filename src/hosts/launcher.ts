@@ -31,6 +31,13 @@ export function isHubProcess(env: Environment = process.env): boolean {
   return launched !== undefined && launched.rank >= launched.size - hubs
 }
 
+/** The number of this process among those of its launcher on this machine; 0 where the launcher does not tell it. */
+export function placeOnMachine(env: Environment = process.env): number {
+  const names = ['OMPI_COMM_WORLD_LOCAL_RANK', 'MPI_LOCALRANKID', 'SLURM_LOCALID']
+  const [place = 0] = names.flatMap((name) => (env[name] === undefined ? [] : [Number(env[name])])).filter(Number.isInteger)
+  return place
+}
+
 function byOpenMpi(env: Environment): LaunchedProcess | undefined {
   const place = placeIn(env, 'OMPI_COMM_WORLD_RANK', 'OMPI_COMM_WORLD_SIZE')
   const version = env['OMPI_VERSION']

@@ -1,5 +1,5 @@
 import { BACKENDS, type BackendName, type EngineBackend } from '../compiler/program.js'
-import type { GroupRule, LevelName, RulePlace } from '../engine/contract.js'
+import type { GroupRule, LevelName, RulePlace, SumOrder } from '../engine/contract.js'
 import { knownCapabilities } from '../engine/capabilities.js'
 import { usableProcessors } from '../engine/machine.js'
 import { invalidOption } from '../errors.js'
@@ -124,6 +124,16 @@ export const devicesOptions = {
     otherwise: 'all; owners with a hub'
   }),
   /**
+   * With several hosts, in which order the owner of a part adds what they send. `ranks`: that of their ranks, so that the same run ends with the same weights. `arrival`: each part
+   * is added as soon as it comes, while others are on their way; with three hosts or more the last bits of the weights then depend on the network, and no run can be repeated
+   * bit for bit. Refused with exchange `racks`, `ring` and `auto`, and on GPUs. `ranks` if omitted.
+   */
+  order: option(oneOf(['ranks', 'arrival']), {
+    text: 'with several hosts: ranks, sums are made in the order of ranks; arrival, as parts arrive, which is not reproducible',
+    flag: '--order <name>',
+    default: 'ranks'
+  }),
+  /**
    * How several hosts sum. `sharded`: each host owns a part, sums what all send of it, and sends the sum to all. `racks`: parts are summed within a rack first, and
    * cross the link to the next rack once in each direction. `ring`: the sum of a part goes from host to host in the order of ranks. The weights are the same, bit for bit. `racks` and `ring` are
    * refused where GPUs are summed by NCCL, and on backend `reference`. `auto`: the hosts measure their links, for less than a second, and take the one that is predicted to be the
@@ -172,6 +182,8 @@ export interface DevicesSettings {
   readonly hosts?: HostsName
   /** Where the sums of several hosts become the next central model; if omitted, it follows from whether there are hubs. */
   readonly ruleAt?: RulePlace
+  /** In which order their parts are added; `ranks` if omitted. */
+  readonly order?: SumOrder
   /** How several hosts sum; `sharded` if omitted. */
   readonly exchange?: ExchangeName
   /** Their ranks by rack; all in one if omitted. */
@@ -185,6 +197,7 @@ export interface GivenDevices {
   readonly devices?: CheckedOptions<typeof devices>
   readonly hosts?: HostsName
   readonly ruleAt?: RulePlace
+  readonly order?: SumOrder
   readonly exchange?: ExchangeName
   readonly racks?: readonly (readonly number[])[]
   readonly link?: string
@@ -197,15 +210,17 @@ export function devicesSettings(faults: Faults, given: GivenDevices): DevicesSet
   const there = [...(all.length > 1 ? ['devices' as const] : []), ...(given.hosts === 'loopback' ? ['hosts' as const] : [])]
   const { hosts = 'auto' } = given
   const link = linkOf(faults, given)
-  const { ruleAt, exchange = 'sharded', racks: byRack } = given
+  const { ruleAt, order, exchange = 'sharded', racks: byRack } = given
   if (ruleAt === 'owners' && hosts !== 'auto')
     faults.refuse('ruleAt', ruleAt, `leave it out: hosts is ${hosts}, and no other host applies the rule`)
   checkExchange(faults, { ...given, hosts, exchange })
+  if (order === 'arrival') checkArrival(faults, { ...given, hosts, exchange })
   const settings = {
     devices: all,
     hosts,
     exchange,
     ...(ruleAt && { ruleAt }),
+    ...(order && { order }),
     ...(byRack && { racks: byRack }),
     ...(link !== undefined && { link })
   }
@@ -221,6 +236,13 @@ function checkExchange(faults: Faults, { hosts, exchange, racks: byRack, backend
   else if (knownCapabilities(name)?.memory === 'device') refuse('NCCL sums for the GPUs of all hosts')
   else if (name === 'reference') refuse('backend reference sums in 64 bits, and a sum that is sent on has 32')
   else if (exchange === 'racks' && !byRack) faults.refuse('exchange', exchange, 'name the racks as well, as in 0,1;2,3')
+}
+
+function checkArrival(faults: Faults, { hosts, exchange, backend: name }: GivenDevices): void {
+  const refuse = (reason: string) => faults.refuse('order', 'arrival', `leave it out: ${reason}`)
+  if (hosts !== 'auto') refuse(`hosts is ${hosts}, and no other host sums`)
+  else if (exchange !== 'sharded') refuse(`exchange ${exchange} sums in the order of ranks`)
+  else if (knownCapabilities(name)?.memory === 'device') refuse('NCCL sums for the GPUs of all hosts')
 }
 
 function linkOf(faults: Faults, { link, hosts }: GivenDevices): number | undefined {

@@ -21,7 +21,7 @@ type Checked = CheckedOptions<typeof trainOptions>
 
 /** A run's options, checked, with every default filled in. `Completed` has those whose defaults depend on other options or on the model. */
 export interface Settings
-  extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
+  extends Omit<Checked, keyof Completed | 'hosts' | 'ruleAt' | 'order' | 'exchange' | 'racks' | 'link' | 'levels'>, Completed {}
 
 interface Completed {
   readonly batch: number
@@ -62,14 +62,14 @@ export function settingsOf(given: TrainOptions): Settings {
   return settings
 }
 
-function completed(faults: Faults, { hosts, ruleAt, exchange, racks, link, levels, ...options }: Checked): Settings {
+function completed(faults: Faults, { hosts, ruleAt, order, exchange, racks, link, levels, ...options }: Checked): Settings {
   const { model, threads, backend } = options
   checkSize(faults, options.size, model)
   // A model at fault is missing here.
   const defaults = defaultsOf(typeof model === 'string' ? model : ((model as typeof model | undefined)?.name ?? ''), options.data)
   const devices = devicesSettings(faults, {
     backend,
-    ...present({ devices: options.devices, hosts, ruleAt, exchange, racks, link, levels })
+    ...present({ devices: options.devices, hosts, ruleAt, order, exchange, racks, link, levels })
   })
   const isStable = (learners: number): boolean => {
     const alone = new Faults()

@@ -185,7 +185,7 @@ async function startSynchroniser(
   { control, shared }: RunHooks,
   moved: MovedVectorsUse | undefined
 ): Promise<ActorRef<Synchroniser>> {
-  const { link: bytesPerSecond, ruleAt, racks } = settings.devices
+  const { link: bytesPerSecond, ruleAt, order, racks } = settings.devices
   const ownLink = () => (bytesPerSecond === undefined ? undefined : handles.own(engine.createRatedLink({ bytesPerSecond, latency: 0 })))
   const link = shared?.link ?? ownLink()
   const rule = presentRule(settings)
@@ -196,6 +196,7 @@ async function startSynchroniser(
           layout,
           rule,
           ...(ruleAt && { ruleAt }),
+          ...(order && { order }),
           ...(exchange && { exchange: exchange.exchange }),
           ...(racks && { racks })
         })
@@ -204,7 +205,12 @@ async function startSynchroniser(
   const group = { ...spec, initial: await firstWeights(model, settings) }
   const resumes = resumption && { resumes: resumption.group }
   const { learningRates, restarts, iterations } = schedule
-  leaderOf(hosts)?.serve(group, { ruleAt: ruleAt ?? 'all', schedule: { learningRates, restarts, iterations }, ...resumes })
+  leaderOf(hosts)?.serve(group, {
+    ruleAt: ruleAt ?? 'all',
+    sumOrder: order ?? 'ranks',
+    schedule: { learningRates, restarts, iterations },
+    ...resumes
+  })
   const options = { engine, group, control, ...resumes }
   const own = await actorClass(Synchroniser, 'synchroniserActor', settings.synchroniserActor)
   return system.spawnLocal(own, options, { name: 'synchroniser' })

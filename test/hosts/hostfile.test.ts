@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { placed, readHostfile, slotsOf } from '../../src/hosts/hostfile.js'
+import { placed, racksOf, readHostfile, slotsOf } from '../../src/hosts/hostfile.js'
 import { refused } from '../support/codes.js'
 
 describe('A hostfile', () => {
@@ -26,6 +26,20 @@ describe('A hostfile', () => {
       { name: 'node3', slots: 4 },
       { name: '10.0.0.7', slots: 3 }
     ])
+  })
+
+  it('names racks, whose ranks follow from the places of the hosts', () => {
+    const hosts = readHostfile(file('node1 slots=2 rack=a', 'node2 rack=b', 'node3:2 rack = a', 'node4 slots=3 max_slots=4 rack=c'))
+    expect(hosts[0]).to.deep.equal({ name: 'node1', slots: 2, rack: 'a' })
+    expect(racksOf(hosts)).to.equal('0,1,3,4;2;5,6,7')
+    expect(racksOf(placed(4, hosts))).to.equal('0,2;1;3')
+    expect(racksOf(readHostfile(file('node1', 'node2')))).to.equal(undefined)
+  })
+
+  it('refuses a host without a rack beside one with a rack, and two racks of one host', async () => {
+    await refused('INVALID_OPTION', () => readHostfile(file('node1 rack=a', 'node2')), 'node2 has no rack')
+    await refused('INVALID_OPTION', () => readHostfile(file('node1 rack=a', 'node1 rack=b')), 'line 2', 'another rack')
+    await refused('INVALID_OPTION', () => readHostfile(file('node1 rack=')), 'line 1')
   })
 
   it('takes a host that comes again for more processes, as MPI does', () => {

@@ -35,6 +35,15 @@ describe("A launcher's command line", () => {
     expect(line.join(' ')).to.equal(`mpirun --with-ft ulfm --bind-to none --map-by slot -n 2 ${on} a --json : -n 1 ${on} hub`)
   })
 
+  it('tells the program the racks of the hosts of this start, where they have some', () => {
+    const inRacks = (hosts: Launch['hosts']) =>
+      launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '5.0.11' }, { ...LAUNCH, hosts, tellsRacks: true })
+    expect(inRacks(LAUNCH.hosts).at(-1)).to.equal('train')
+    const [first, second] = LAUNCH.hosts.map((host, i) => ({ ...host, rack: `rack${i}` }))
+    expect(inRacks([first!, second!]).slice(-3)).to.deep.equal(['train', '--racks', '0,1;2'])
+    expect(inRacks([second!, first!]).slice(-2)).to.deep.equal(['--racks', '0;1,2'])
+  })
+
   it('of Open MPI allows root where the user is root', () => {
     const line = launcherLine({ path: 'mpirun', kind: 'Open MPI', version: '4.1.4' }, { ...LAUNCH, isRoot: true })
     expect(line).to.include('--allow-run-as-root')

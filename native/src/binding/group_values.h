@@ -132,6 +132,11 @@ inline bool is_at_owners(const std::string& place) {
   return place == "owners";
 }
 
+inline bool is_by_arrival(const std::string& order) {
+  if (order != "ranks" && order != "arrival") throw Error("UNKNOWN_NAME", "order: received " + order + "; use one of ranks, arrival");
+  return order == "arrival";
+}
+
 inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
   const Napi::Object from = object(value, "level");
   LevelSpec level;
@@ -142,6 +147,7 @@ inline LevelSpec level_spec(const Napi::Value& value, Holder& holder) {
     level.hosts = holder.get<HostsObject>(static_cast<Handle>(integer(from, "hosts")))->thread;
     level.chunks = list(property(from, "chunks"), "chunks", exchange_chunk);
     if (const Napi::Value place = property(from, "ruleAt"); !place.IsUndefined()) level.owners_apply = is_at_owners(string(from, "ruleAt"));
+    if (const Napi::Value order = property(from, "order"); !order.IsUndefined()) level.by_arrival = is_by_arrival(string(from, "order"));
     if (const Napi::Value racks = property(from, "racks"); !racks.IsUndefined())
       level.racks = list(racks, "racks", [](const Napi::Value& rack) { return list(rack, "rack", rank); });
     return level;

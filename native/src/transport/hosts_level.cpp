@@ -22,7 +22,7 @@ size_t end_of(std::span<const Bucket> buckets) {
 }  // namespace
 
 HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-                       std::span<const ExchangeChunk> chunks, ChunkRule* rule, Racks racks)
+                       std::span<const ExchangeChunk> chunks, ChunkRule* rule, Racks racks, bool by_arrival)
     : Level(backend, 1),
       hosts_(std::move(hosts)),
       backend_(backend),
@@ -30,6 +30,7 @@ HostsLevel::HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int
       type_(type),
       element_(size_of(type)),
       tag_(HostsThread::tag_of_group(number)),
+      by_arrival_(by_arrival),
       rule_(rule),
       sum_(rule ? Memory() : Memory(backend, end_of(buckets) * element_)),
       racks_(checked_racks(std::move(racks), hosts_->size())) {
@@ -78,7 +79,7 @@ void HostsLevel::plan(Exchange& exchange) {
   const auto memory = [&](bool is_used) { return is_used && own > 0 ? Memory(backend_, own * element_) : Memory(); };
   for (const size_t host : neighbours_) exchange.received[host] = memory(true);
   exchange.before = memory(rack_ > 0);
-  exchange.made = memory(!is_last_rack());
+  exchange.made = memory(by_arrival_ || !is_last_rack());
   expect_counts(exchange);
   for (Chunk& chunk : own_chunks(exchange)) expect(exchange, chunk);
 }
@@ -146,11 +147,15 @@ bool HostsLevel::wait(Request& request, const std::atomic<bool>& called) {
       exchange.finished = reduction.round;
       continue;
     }
-    if (!paused_ && !unsummed_.empty() && is_ready(*unsummed_.front())) {
+    if (!paused_ && !unsummed_.empty() && (is_ready(*unsummed_.front()) || has_arrivals(*unsummed_.front()))) {
       Exchange& next = *unsummed_.front();
+      const bool is_whole = is_ready(next);
       is_summing_ = true;
       lock.unlock();
-      sum_next(next);
+      if (is_whole)
+        sum_next(next);
+      else
+        add_arrivals(next, own_chunks(next)[next.summed]);
       lock.lock();
       is_summing_ = false;
       changed_.notify_all();
@@ -170,8 +175,20 @@ void HostsLevel::expect_counts(Exchange& exchange) {
 }
 
 void HostsLevel::expect(Exchange& exchange, Chunk& chunk) {
-  for (const size_t host : neighbours_)
-    receive(chunk.missing, Channel::data, host, tag_ + kChunks, place_of(exchange.received[host], chunk));
+  chunk.arrived.clear();
+  chunk.has_partial = false;
+  for (const size_t host : neighbours_) {
+    ++chunk.missing;
+    hosts_->receive(this, Channel::data, static_cast<int>(host), tag_ + kChunks, place_of(exchange.received[host], chunk),
+                    [this, &chunk, host] {
+                      const std::lock_guard lock(mutex_);
+                      chunk.arrived.push_back(host);
+                      --chunk.missing;
+                      if (chunk.missing > 0 && !by_arrival_) return;
+                      called_ = true;
+                      changed_.notify_one();
+                    });
+  }
   if (chunk.before != kNone)
     receive(chunk.missing, Channel::data, static_cast<size_t>(chunk.before), tag_ + kChunks, place_of(exchange.before, chunk));
 }
@@ -204,18 +221,45 @@ void HostsLevel::sum_next(Exchange& exchange) {
   exchange.is_counted = true;
 }
 
+bool HostsLevel::has_arrivals(Exchange& exchange) const {
+  return by_arrival_ && exchange.is_counted && !own_chunks(exchange)[exchange.summed].arrived.empty();
+}
+
+std::vector<const void*> HostsLevel::summands_of(Exchange& exchange, Chunk& chunk) {
+  std::vector<const void*> summands;
+  const auto add = [&](const Memory& memory) { summands.push_back(place_of(memory, chunk).data() - chunk.range.begin * element_); };
+  const auto contributes = [&](size_t host) { return std::ranges::count(exchange.contributors, host) > 0; };
+  if (!by_arrival_) {
+    if (exchange.has_before) add(exchange.before);
+    for (const size_t host : exchange.contributors) {
+      if (host == static_cast<size_t>(rank()))
+        summands.push_back(exchange.own);
+      else
+        add(exchange.received[host]);
+    }
+    return summands;
+  }
+  if (chunk.has_partial)
+    add(exchange.made);
+  else if (contributes(static_cast<size_t>(rank())))
+    summands.push_back(exchange.own);
+  const std::lock_guard lock(mutex_);
+  for (const size_t host : std::exchange(chunk.arrived, {}))
+    if (contributes(host)) add(exchange.received[host]);
+  return summands;
+}
+
+void HostsLevel::add_arrivals(Exchange& exchange, Chunk& chunk) {
+  const auto& [begin, end] = chunk.range;
+  const std::vector<const void*> summands = summands_of(exchange, chunk);
+  if (summands.empty()) return;
+  passes_.average({type_, begin, end, nullptr, place_of(exchange.made, chunk).data() - begin * element_, summands, 1, 0});
+  chunk.has_partial = true;
+}
+
 void HostsLevel::sum(Exchange& exchange, Chunk& chunk) {
   const auto& [begin, end] = chunk.range;
-  std::vector<const void*> summands;
-  // Laid out as the parameters are.
-  const auto add = [&](const Memory& memory) { summands.push_back(place_of(memory, chunk).data() - begin * element_); };
-  if (exchange.has_before) add(exchange.before);
-  for (const size_t host : exchange.contributors) {
-    if (host == static_cast<size_t>(rank()))
-      summands.push_back(exchange.own);
-    else
-      add(exchange.received[host]);
-  }
+  const std::vector<const void*> summands = summands_of(exchange, chunk);
   if (!is_last_rack()) {
     const std::span<const std::byte> found = sum_of_racks(exchange, chunk, summands);
     const std::lock_guard lock(mutex_);

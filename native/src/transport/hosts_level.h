@@ -44,7 +44,7 @@ class HostsLevel final : public Level {
  public:
   // The hosts' levels of one number meet each other. The backend's devices share the machine's memory.
   HostsLevel(Backend& backend, std::shared_ptr<HostsThread> hosts, int number, Type type, std::span<const Bucket> buckets,
-             std::span<const ExchangeChunk> chunks, ChunkRule* rule = nullptr, Racks racks = {});
+             std::span<const ExchangeChunk> chunks, ChunkRule* rule = nullptr, Racks racks = {}, bool by_arrival = false);
   ~HostsLevel() override;
 
   const char* name() const override { return "hosts"; }
@@ -66,6 +66,9 @@ class HostsLevel final : public Level {
     int before = kNone;  // its owner in the rack before this one
     int after = kNone;   // its owner in the next rack, from which its result comes
     int missing = 0;     // messages that its sum needs
+    // In the order of arrival: hosts of this rack whose parts are here and not in the sum, and whether it has others already.
+    std::vector<size_t> arrived;
+    bool has_partial = false;
     bool has_result = false;
   };
   // Of one bucket, and used again in each round.
@@ -74,7 +77,7 @@ class HostsLevel final : public Level {
     std::vector<ExchangeChunk> owners;
     std::vector<std::deque<Chunk>> chunks;  // by owner in this rack; none of a lost host
     std::vector<Memory> received;           // the own chunks, of each host of this rack
-    Memory before, made;                    // the own chunks: sums of the racks before this one, and with this one
+    Memory before, made;                    // the own chunks: sums of the racks before this one, and with this one or of what has arrived
     std::vector<int64_t> counts;            // learners by host
     int missing_counts = 0;
     // Of the present round:
@@ -118,6 +121,11 @@ class HostsLevel final : public Level {
   // Adds up the learners, or the next own chunk, and sends the sum.
   void sum_next(Exchange& exchange);
   void sum(Exchange& exchange, Chunk& chunk);
+  // Whether parts of the next own chunk can be added while others have yet to come.
+  bool has_arrivals(Exchange& exchange) const;
+  // What is to be added to the sum of a chunk, laid out as the parameters are.
+  std::vector<const void*> summands_of(Exchange& exchange, Chunk& chunk);
+  void add_arrivals(Exchange& exchange, Chunk& chunk);
   // The sum of the racks up to this one: this host's own part where it is the only one. Nothing without learners.
   std::span<const std::byte> sum_of_racks(Exchange& exchange, const Chunk& chunk, std::span<const void* const> summands);
   // Whether the round makes anything: without learners there is no sum.
@@ -140,6 +148,7 @@ class HostsLevel final : public Level {
   const Type type_;
   const size_t element_;
   const int tag_;
+  const bool by_arrival_;  // sums are made in the order in which parts arrive
   ChunkRule* const rule_;
   const Memory sum_;  // without a rule
   std::mutex mutex_;

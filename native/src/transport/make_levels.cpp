@@ -37,7 +37,7 @@ std::unique_ptr<Level> make_level(Backend& backend, const LevelSpec& spec, Type 
     level = make_collective_level(backend, spec, type, bytes, parts);
   else if (spec.kind == Kind::hosts)
     level = std::make_unique<HostsLevel>(backend, spec.hosts, spec.number, type, buckets, spec.chunks, spec.owners_apply ? rule : nullptr,
-                                         spec.racks);
+                                         spec.racks, spec.by_arrival);
   else
     level = std::make_unique<DeviceLevel>(backend, type, bytes, parts);
   std::vector<int> all(static_cast<size_t>(level->size()));
@@ -70,6 +70,8 @@ void check_levels(Backend& backend, int devices, std::span<const LevelSpec> leve
   if (levels.back().owners_apply && backend.capabilities().own_memory)
     throw Error("INVALID_OPTION",
                 "levels: received owners that apply the rule, on devices with memories of their own; let every host apply it");
+  if (levels.back().by_arrival && (backend.capabilities().own_memory || levels.back().racks.size() > 1))
+    throw Error("INVALID_OPTION", "order: received arrival with racks, or on devices with memories of their own; leave it out");
   if (levels.back().racks.size() > 1 && backend.capabilities().own_memory)
     throw Error("INVALID_OPTION",
                 "racks: received " + std::to_string(levels.back().racks.size()) +

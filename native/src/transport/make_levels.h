@@ -23,6 +23,7 @@ struct LevelSpec {
   std::vector<ExchangeChunk> chunks{};           // of the vector, for the hosts
   bool owners_apply = false;                     // the owners make the next central model of a chunk, and not only its sum
   Racks racks{};                                 // of the hosts; one if none are given
+  bool by_arrival = false;                       // hosts sum in the order in which parts arrive, and not in that of ranks
 };
 
 // Throws INVALID_OPTION where the backend has fewer devices.

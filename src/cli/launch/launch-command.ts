@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { builtMpi } from '../../engine/mpi.js'
 import { ArbalestError, invalidOption } from '../../errors.js'
-import { placed, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
+import { placed, racksOf, readHostfile, slotsOf, type Host } from '../../hosts/hostfile.js'
 import { canShrink, launcherLine, quoted, spread, type Launch } from '../../hosts/launcher-line.js'
 import { launcherFor, type LauncherProgram } from '../../hosts/launcher-program.js'
 import { launchOptions, launchSettings, type LaunchSettings } from '../../options/launch.js'
@@ -55,7 +55,9 @@ interface Given {
 async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCode> {
   const settings = launchSettings(flags.over({}, values))
   const jobs = jobsIn(words, settings)
-  const checkpoints = await Promise.all(jobs.map((job) => checkpointsOf(job.words)))
+  const racks = settings.hostfile === undefined || jobs.length > 1 ? undefined : racksOf(readHostfile(settings.hostfile))
+  const tellsRacks = racks !== undefined && settings.hubs === 0 && words[0] === 'train' && !words.some((word) => /^--racks(=|$)/.test(word))
+  const checkpoints = await Promise.all(jobs.map((job) => checkpointsOf([...job.words, ...(tellsRacks ? ['--racks', racks] : [])])))
   const built = builtMpi()
   if (!built)
     throw new ArbalestError('BACKEND_UNAVAILABLE', 'launch: MPI is not built on this host; run `npx arbalest setup --mpi` on every host')
@@ -68,7 +70,8 @@ async function runLaunch({ words, values, json, stack }: Given): Promise<ExitCod
     )
   const hosts = hostsOf(settings, launcher, jobs)
   const { hubs } = settings
-  const launch = jobs.length > 1 ? sharingLaunch(jobs, { hosts, hubs, launcher, json }) : soloLaunch(words, { hosts, settings, json })
+  const launch =
+    jobs.length > 1 ? sharingLaunch(jobs, { hosts, hubs, launcher, json }) : { ...soloLaunch(words, { hosts, settings, json }), tellsRacks }
   if (settings.dryRun) return show(launcherLine(launcher, launch), launch, json)
   const restarts = jobs.length === 1 && checkpoints[0] ? settings.restarts : 0
   return new Agent({ launcher, launch, allHosts: hosts, hubs, restarts, hostsMin: settings.hostsMin, json, raw: stack }).run()

@@ -23,7 +23,10 @@ const PROGRAM = [process.execPath, join(PACKAGE, 'bin/arbalest.js')]
  */
 export function jobsIn(words: readonly string[], { processes, hubs, shrink }: LaunchSettings): readonly LaunchedJob[] {
   const parts: string[][] = [[]]
-  for (const word of words) word === ':' ? parts.push([]) : parts.at(-1)!.push(word)
+  for (const word of words) {
+    if (word === ':') parts.push([])
+    else parts.at(-1)!.push(word)
+  }
   if (parts.length === 1) return [{ words, ...(processes !== undefined && { processes }) }]
   if (hubs === 0) throw invalidOption('hubs', hubs, 'give at least 1: several jobs of one launch have nothing to share but their hubs')
   if (shrink)

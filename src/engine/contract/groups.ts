@@ -48,9 +48,13 @@ export type LevelSpec =
       readonly chunks: readonly ExchangeChunk[]
       readonly racks?: readonly (readonly number[])[]
       readonly ruleAt?: RulePlace
+      readonly order?: SumOrder
     }
   | { readonly kind: 'loopback'; readonly latency: number }
   | { readonly kind: 'loopback'; readonly link: Handle }
+
+/** In which order an owner adds what hosts send: `ranks`, that of their ranks, which gives the same bits each time, or `arrival`, each part as it comes. Racks are summed by ranks alone. */
+export type SumOrder = 'ranks' | 'arrival'
 
 /**
  * Where the sums over hosts become the next central model:

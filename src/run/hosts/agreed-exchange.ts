@@ -9,6 +9,8 @@ import type { Hosts } from './meeting.js'
 /** Milliseconds between two looks at a measurement. */
 const LOOK = 5
 
+const NOT_REPRODUCIBLE = 'parts are added as they arrive, so the weights of this run cannot be reproduced bit for bit'
+
 /** How the hosts of a run sum: the same on all of them. */
 export interface AgreedExchange {
   readonly exchange: RunExchange
@@ -26,9 +28,10 @@ export async function agreedExchange(
   bytes: number
 ): Promise<AgreedExchange> {
   const { host } = hosts
-  if (host.hubs.length > 0) return byHubs(host.hubs.length)
+  const order = devices.order === 'arrival' ? `; ${NOT_REPRODUCIBLE}` : ''
+  if (host.hubs.length > 0) return byHubs(host.hubs.length, order)
   const { exchange = 'sharded', racks = [[...host.capacities.keys()]] } = devices
-  if (exchange !== 'auto') return agreed({ exchange, candidates: [], reason: 'as given' })
+  if (exchange !== 'auto') return agreed({ exchange, candidates: [], reason: `as given${order}` })
   // A run that begins again, with lower rates, goes on as before.
   if (host.exchange) return agreed(host.exchange)
   const reason = reasonToShard(engine, hosts, backend)
@@ -64,7 +67,7 @@ function agreed({ exchange, candidates, reason }: Choice): AgreedExchange {
 }
 
 /** Each hub owns its part of the sums, as hosts do where none is a hub. */
-function byHubs(hubs: number): AgreedExchange {
-  const reason = hubs === 1 ? 'a process is their hub' : `${hubs} processes are their hubs`
+function byHubs(hubs: number, order: string): AgreedExchange {
+  const reason = `${hubs === 1 ? 'a process is their hub' : `${hubs} processes are their hubs`}${order}`
   return { exchange: 'sharded', event: { event: 'exchange', mode: 'hub', predicted: [], reason } }
 }

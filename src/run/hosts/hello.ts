@@ -65,6 +65,7 @@ export function greetingOf(settings: Settings): Hello {
     learners: learnersOf(population),
     ruleAt: devices.ruleAt,
     exchange: devices.exchange,
+    order: devices.order,
     racks: devices.racks,
     ...Object.fromEntries(COMPARED.map((option) => [option, settings[option]]))
   }

@@ -73,13 +73,13 @@ export class Hub {
     // All others are about learners.
   }
 
-  async #begin({ group, ruleAt, schedule, resumes }: Serve): Promise<void> {
+  async #begin({ group, ruleAt, sumOrder, schedule, resumes }: Serve): Promise<void> {
     const initial = (await this.#message()) as Vector
     const vectors: Record<string, Vector> = {}
     for (const name of resumes?.vectors ?? []) vectors[name] = (await this.#message()) as Vector
     const { handle, capacities } = this.#host
     if (group.rule.kind === 'asynchronous') throw new ArbalestError('INTERNAL', 'hub: received an asynchronous rule')
-    const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt })
+    const level = hostsLevel(this.#engine, handle, capacities, { layout: group.layout, rule: group.rule, ruleAt, order: sumOrder })
     this.#group = this.#engine.createGroup({ ...group, initial, devices: 1, levels: [level] })
     if (resumes) this.#engine.restoreGroup(this.#group, { vectors, counts: resumes.counts })
     this.#follow(schedule)

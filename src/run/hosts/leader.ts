@@ -27,7 +27,7 @@ export interface CapturedHost {
 type FirstGroup = ServedGroup & Pick<GroupSpec, 'initial'>
 
 /** How a run's group begins. */
-export interface GroupBeginning extends Pick<Extract<Order, { order: 'serve' }>, 'ruleAt' | 'schedule'> {
+export interface GroupBeginning extends Pick<Extract<Order, { order: 'serve' }>, 'ruleAt' | 'sumOrder' | 'schedule'> {
   /** The state of a group that it continues. */
   readonly resumes?: SnapshotContents
 }

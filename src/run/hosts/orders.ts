@@ -1,6 +1,6 @@
 import type { GroupSchedule } from '../../actors/synchroniser.js'
 import type { RunState } from '../../checkpoints/run-state.js'
-import type { GroupSpec, RuleChange, RulePlace } from '../../engine/contract.js'
+import type { GroupSpec, RuleChange, RulePlace, SumOrder } from '../../engine/contract.js'
 import type { ErrorCode } from '../../errors.js'
 import type { FinishedEvent, LearnerLostEvent, LoggedEvent, SampleSkippedEvent, WarningEvent } from '../../observe/events.js'
 import type { Intervention } from '../../schedules/interventions.js'
@@ -36,6 +36,7 @@ export type Order =
       readonly order: 'serve'
       readonly group: ServedGroup
       readonly ruleAt: RulePlace
+      readonly sumOrder: SumOrder
       readonly schedule: GroupSchedule
       readonly resumes?: { readonly counts: Readonly<Record<string, number>>; readonly vectors: readonly string[] }
     }

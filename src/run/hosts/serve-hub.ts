@@ -1,5 +1,8 @@
 import { loadEngine, type Engine, type HostsSpec, type RefusedMessages } from '../../engine/contract.js'
+import { usableProcessors } from '../../engine/machine.js'
 import { ArbalestError, type ErrorCode } from '../../errors.js'
+import { placeOnMachine } from '../../hosts/launcher.js'
+import { coresOfHub, memoryNodes } from '../../hosts/memory-nodes.js'
 import { joiningProcess } from '../../hosts/several-processes.js'
 import { tenancyOf } from '../../hosts/tenants.js'
 import { Hub } from './hub.js'
@@ -41,6 +44,9 @@ export async function hub({ signal, onServed }: HubOptions = {}): Promise<void> 
       'hub: this process was started alone; start hubs beside processes that train: arbalest launch -n 4 --hubs 1 -- train ...'
     )
   const engine = await loadEngine(ENGINE.href)
+  // Threads that begin later keep to them too.
+  const cores = coresOfHub(memoryNodes(usableProcessors()), placeOnMachine())
+  if (cores) engine.keepToCores(cores)
   const tenancy = tenancyOf(launched)
   if (!tenancy) return serveHub(engine, { kind: 'mpi', deadline: DEADLINE }, signal)
   const links = tenancy.hostsOf

@@ -33,7 +33,9 @@ describe('arbalest launch', () => {
 
     it('--dry-run shows the command line, and starts nothing', () => {
       const shown = line(['-n', '2'])
-      expect(shown).to.match(/^# 2 processes on localhost\n'[^']+mpirun' -n 2 --host localhost:2 --bind-to none .* train --model lenet\n$/)
+      expect(shown).to.match(
+        /^# 2 processes on localhost\n'[^']+mpirun' --bind-to none .*-n 2 --host localhost:2 .* train --model lenet\n$/
+      )
       expect(shown).to.include(`'${join(copy.folder, 'bin/arbalest.js')}' train`)
     })
 
@@ -59,6 +61,21 @@ describe('arbalest launch', () => {
       expect(stderr).to.match(/^INVALID_OPTION: --hubs: received 3; use at most 2: there are 3 slots/)
     })
 
+    it('tells a training the racks of its hosts, unless it is given others', () => {
+      const hosts = copy.file('hosts', 'node1 slots=2 rack=a\nnode2 rack=b\n')
+      expect(line(['--hostfile', hosts])).to.match(/ train --model lenet --racks '0,1;2'\n$/)
+      const { stdout } = copy.launch(['--hostfile', hosts, '--dry-run', ...TRAIN, '--racks', '0;1,2'])
+      expect(stdout).to.match(/ train --model lenet --racks '0;1,2'\n$/)
+    })
+
+    it('starts several jobs beside each other, and one hub behind', () => {
+      const { stdout } = copy.launch(['-n', '2', '--hubs', '1', '--dry-run', ...TRAIN, ':', '-n', '3', 'train', '--model', 'mlp'])
+      const job = (words: string) => `.* -x ARBALEST_TENANTS .* ${words}`
+      expect(stdout).to.match(
+        new RegExp(`^# 6 [^]* --with-ft ulfm ${job('train --model lenet')} : -n 3 ${job('train --model mlp')} : -n 1 ${job('hub')}\n$`)
+      )
+    })
+
     it('takes srun in an allocation of Slurm, which has the hosts', () => {
       const env = { SLURM_JOB_ID: '7', SLURM_NTASKS: '4', PATH: `${copy.folder}:${process.env['PATH']}` }
       expect(line([], env)).to.match(/^# 4 processes\n'[^']+srun' --ntasks=4 --mpi=pmix /)
@@ -71,6 +88,22 @@ describe('arbalest launch', () => {
       'a hostfile that is missing': [
         ['--hostfile', NEVER, ...TRAIN],
         /^INVALID_OPTION: --hostfile: received "no\/such\/file"; it cannot be read/
+      ],
+      'several jobs without a hub': [
+        ['-n', '2', ...TRAIN, ':', 'train'],
+        /^INVALID_OPTION: --hubs: received 0; give at least 1: several jobs/
+      ],
+      'several jobs that shall shrink': [
+        ['-n', '2', '--hubs', '1', '--shrink', ...TRAIN, ':', 'train'],
+        /^INVALID_OPTION: --shrink: received true; leave it out: a job that shares its hubs/
+      ],
+      'a job that trains nothing': [
+        ['-n', '2', '--hubs', '1', ...TRAIN, ':', 'crossover'],
+        /^INVALID_OPTION: command: received "crossover"; use train in job 1/
+      ],
+      'a job with no processes': [
+        ['-n', '2', '--hubs', '1', ...TRAIN, ':', '-n', '0', 'train'],
+        /^INVALID_OPTION: --processes: received "0"; give job 1 /
       ],
       'another command than train': [['-n', '2', '--', 'evaluate', 'x'], /^INVALID_OPTION: command: received "evaluate"; use train/],
       "a wrong flag of the training's": [['-n', '2', '--', 'train', '--batch', '0'], /^INVALID_OPTION: --batch: received 0; /],

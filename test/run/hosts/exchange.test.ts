@@ -3,7 +3,7 @@ import type { ExchangeEvent, JobEvent } from '../../../src/observe/events.js'
 import type { TrainOptions } from '../../../src/options/train-options.js'
 import { trainWith } from '../../../src/run/train.js'
 import { refused } from '../../support/codes.js'
-import { ends, eventsOf, SHORT, together } from './support/together.js'
+import { ends, eventsOf, SHORT, together, withHubs } from './support/together.js'
 
 const RACKS = [
   [0, 1],
@@ -24,6 +24,31 @@ describe('The exchange of a run over hosts', () => {
       expect(exchangeOf(events!)).to.deep.equal({ event: 'exchange', mode: options.exchange, predicted: [], reason: 'as given' })
       expect(hashOf(events!)).to.equal(first!.weightsSha256)
     }
+  })
+
+  it('adds in the order of arrival to sums of the same numbers, and says that they cannot be reproduced', async () => {
+    const options: TrainOptions = { ...SHORT, order: 'arrival' }
+    // Two numbers have one sum in either order.
+    const [two] = await ends(together(SHORT))
+    for (const ruleAt of ['all', 'owners'] as const) {
+      const [events] = await Promise.all(together({ ...options, ruleAt }).map(eventsOf))
+      expect(hashOf(events!)).to.equal(two!.weightsSha256)
+      expect(exchangeOf(events!)!.reason).to.contain('cannot be reproduced')
+    }
+    const [ranks] = await ends(together({ ...SHORT, learners: 8 }, { size: 4 }))
+    const arrived = await ends(together({ ...options, learners: 8 }, { size: 4 }))
+    expect(new Set(arrived.map(({ weightsSha256 }) => weightsSha256)).size).to.equal(1)
+    expect(arrived[0]!.testLoss).to.be.closeTo(ranks!.testLoss, 1e-3)
+    const { jobs } = withHubs({ ...options, learners: 8 }, { size: 4 })
+    expect((await ends(jobs))[0]!.testLoss).to.be.closeTo(ranks!.testLoss, 1e-3)
+  })
+
+  it('by arrival is refused where sums are made in another way', async () => {
+    const refusedFor = async (more: Partial<TrainOptions>, word: string) =>
+      refused('INVALID_OPTION', () => trainWith({ ...SHORT, order: 'arrival', ...more }, {}).finished, 'order', word)
+    await refusedFor({ exchange: 'ring' }, 'exchange ring')
+    await refusedFor({ exchange: 'auto' }, 'exchange auto')
+    await refusedFor({ hosts: 'loopback' }, 'loopback')
   })
 
   it('is chosen from links that all hosts measure', async () => {

@@ -104,7 +104,8 @@ MPI_Comm communicator_of(const std::vector<int>& members) {
 // when all have ended. Only one thread at a time is in a call of MPI. It lives as long as the process.
 class MpiLink::Several {
  public:
-  explicit Several(const LinkMembers& links) : left_(links.size()) {
+  explicit Several(const LinkMembers& links)
+      : left_(links.size()), finalises_(std::ranges::all_of(links, [](const auto& members) { return members.empty(); })) {
     std::thread([this, links] { serve(links); }).detach();
   }
 
@@ -139,7 +140,7 @@ class MpiLink::Several {
     opened_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return left_ == 0; });
-    MPI_Finalize();
+    if (finalises_) MPI_Finalize();
     finalised_ = true;
     changed_.notify_all();
   }
@@ -150,6 +151,7 @@ class MpiLink::Several {
   std::exception_ptr failure_;
   bool opened_ = false, finalised_ = false;
   size_t left_;
+  const bool finalises_;  // see end()
 };
 
 std::unique_ptr<MpiLink> MpiLink::open(int number, const LinkMembers& links) {
@@ -161,7 +163,7 @@ std::unique_ptr<MpiLink> MpiLink::open(int number, const LinkMembers& links) {
   return kSeveral->link(number);
 }
 
-MpiLink::MpiLink(Several* several, const std::vector<int>& members) : several_(several) {
+MpiLink::MpiLink(Several* several, const std::vector<int>& members) : several_(several), is_part_(!members.empty()) {
   MPI_Comm all = MPI_COMM_NULL;
   if (members.empty())
     expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &all), "MPI_Comm_dup");
@@ -320,9 +322,12 @@ std::vector<int> MpiLink::shrink() {
 #endif
 }
 
+// MPI_Finalize waits for all processes of the launcher, also for those of other jobs and for those that have left without it. A link of a
+// part of them does without: its hosts have agreed that nothing more comes.
 void MpiLink::end() {
   ended_ = true;
   if (several_) return several_->end();
+  if (is_part_) return;
   for (MPI_Comm& each : channels_) MPI_Comm_free(&each);
   MPI_Comm_free(&all_);
   expect_success(MPI_Finalize(), "MPI_Finalize");

@@ -52,6 +52,7 @@ class MpiLink final : public Link {
   void give_up_all();
 
   Several* const several_;
+  const bool is_part_;  // of the processes of the launcher
   std::unique_lock<std::mutex> turn() const;
 
   int rank_ = 0;
